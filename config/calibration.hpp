@@ -1,0 +1,37 @@
+// The calibration: from a position in the flood histogram to a crystal, from ADC value to keV, time offsets.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+
+namespace petacq::config {
+
+/// ADC values per energy bin of the factor table (spec: min(adc / 10, bins - 1)).
+inline constexpr std::uint32_t adc_per_bin = 10;
+
+struct Calibration {
+    /// [bdm][du][x + y * position_size]: a value of crystals_per_du() or more means outside any crystal.
+    std::vector<std::uint8_t> position_table;
+    /// [bdm][du][local crystal][bin]: keV per ADC count; finite, not negative.
+    std::vector<float> energy_factor;
+    std::uint32_t bins = 0;
+    /// [crystal]: ticks added to the raw time; empty: none.
+    std::vector<std::int32_t> time_offset;
+    std::string sha256;  ///< of the file, lower-case hex; empty when not read from one
+};
+
+/// Reads an HDF5 calibration (docs/configuration.md) and checks its shapes and values against the scanner.
+/// Throws config::Error naming the file, the data set, the expected and the found shape.
+Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry);
+/// Writes one. Throws config::Error when the shapes are wrong or the file cannot be written.
+void save_calibration(const std::filesystem::path& file, const Geometry& geometry, const Calibration& calibration);
+/// Checks shapes and values. Throws config::Error.
+void check_calibration(const Geometry& geometry, const Calibration& calibration);
+/// SHA-256 of a file, lower-case hex. Throws config::Error when it cannot be read.
+std::string sha256_of_file(const std::filesystem::path& file);
+
+}  // namespace petacq::config

@@ -1,0 +1,117 @@
+// The daemon's configuration: one JSON file. config/petacqd.schema.json has every key with its default, unit
+// and range; the names here are the names there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace petacq::config {
+
+struct Socket {
+    std::string address = "0.0.0.0";
+    std::uint16_t port = 0;
+    std::uint32_t count = 1;  ///< sockets (and threads) sharing the port by SO_REUSEPORT
+    std::string multicast_group;
+    std::string multicast_interface;
+    std::vector<int> cpus;  ///< core of each of the `count` threads; empty: not pinned
+};
+
+struct Receive {
+    std::string framing = "sequenced";  ///< or "bare"
+    std::vector<Socket> sockets;        ///< at least one
+    std::uint64_t receive_buffer_bytes = 64U << 20;  ///< asked of the kernel for each socket
+    bool gro = true;
+    std::uint64_t batch_bytes = 2U << 20;
+    std::uint32_t batch_count = 64;
+    bool huge_pages = false;
+    bool lock_memory = true;
+    std::uint32_t flush_interval_ms = 5;
+};
+
+struct Sources {
+    std::vector<std::uint16_t> ids;      ///< sequenced: ids that may send and are expected; empty: any
+    std::vector<std::string> addresses;  ///< IPv4 senders that may send; empty: any
+};
+
+struct FrameMarkers {
+    std::uint8_t head_marker = 0xA;
+    std::uint8_t tail_marker = 0x5;
+};
+
+struct Watermark {
+    std::uint64_t max_disorder_us = 10'000;   ///< detector time
+    std::uint64_t max_lag_ms = 1'000;         ///< detector time
+    std::uint64_t max_jump_ms = 2'000;        ///< detector time
+    std::uint32_t jump_confirmations = 3;     ///< consistent datagrams that make a jump true
+    std::uint32_t source_timeout_ms = 500;    ///< host time
+};
+
+struct Energy {
+    bool filter = true;
+    double lower_keV = 350;  // NOLINT(readability-identifier-naming): the unit's own spelling
+    double upper_keV = 650;  // NOLINT(readability-identifier-naming)
+};
+
+struct Coincidence {
+    std::uint32_t window_ticks = 0;          ///< tau, inclusive; required
+    std::string window_mode = "single";      ///< or "every"
+    std::string multiples_policy = "RemoveMultiples";
+    std::uint32_t max_multiplicity = 64;
+    std::optional<std::uint32_t> min_module_difference;
+    std::optional<std::uint32_t> max_ring_difference;
+    std::optional<std::uint64_t> delay_ticks;  ///< larger than window_ticks; absent: no delayeds
+};
+
+struct Pipeline {
+    std::string backend = "auto";  ///< auto | cuda | cpu
+    std::uint32_t threads = 0;     ///< CPU back-end; 0: one per core
+    std::uint32_t slice_frames = 262'144;
+    std::uint32_t slice_interval_ms = 20;  ///< a slice that is not full is processed after this long
+    std::uint64_t max_pending_singles = 64U << 20;
+};
+
+struct ListMode {
+    std::uint32_t block_bytes = 1U << 20;
+    std::uint32_t sync_interval_ms = 1'000;  ///< a block that is not full is written, and the file synced
+    std::uint32_t queue_blocks = 64;         ///< blocks that may wait for the disk
+    bool write_singles = false;
+};
+
+struct Control {
+    std::string socket = "/run/petacqd/control.sock";
+    std::uint32_t max_clients = 128;
+    std::uint64_t max_request_bytes = 1U << 20;
+    std::uint64_t send_buffer_bytes = 4U << 20;  ///< a client that lets more pile up is disconnected
+};
+
+struct Configuration {
+    std::filesystem::path scanner;      ///< relative paths are relative to the configuration file
+    std::filesystem::path calibration;
+    std::filesystem::path data_dir;
+    Receive receive;
+    Sources sources;
+    FrameMarkers frame;
+    Watermark watermark;
+    Energy energy;
+    Coincidence coincidence;
+    Pipeline pipeline;
+    ListMode listmode;
+    Control control;
+    std::string log_level = "info";  ///< trace | debug | info | warning | error
+
+    /// The whole configuration with defaults filled in, as it is recorded in run.json.
+    nlohmann::json document;
+};
+
+/// Reads, checks against the schema and fills in defaults. Throws config::Error.
+Configuration load_configuration(const std::filesystem::path& file);
+/// The same from a parsed document; relative paths are taken relative to `directory`.
+Configuration configuration_from_json(const nlohmann::json& document, const std::filesystem::path& directory);
+/// The schema, as compiled into the program (text of config/petacqd.schema.json).
+const nlohmann::json& configuration_schema();
+
+}  // namespace petacq::config

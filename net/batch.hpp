@@ -1,0 +1,91 @@
+// Batches of received datagrams and the fixed pool they come from.
+//
+// A receiver takes a free batch, receives into it, and passes it on whole; whoever is done with it puts it
+// back. The pool is all the memory that reception ever uses: when it is empty, datagrams are counted and
+// dropped.
+#pragma once
+
+#include <concurrentqueue/blockingconcurrentqueue.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace petacq::net {
+
+/// One datagram inside a batch.
+struct Datagram {
+    std::uint64_t sequence = 0;    ///< sequenced framing only
+    std::uint64_t first_time = 0;  ///< raw ticks of the first frame; 0 when there is none
+    std::uint64_t last_time = 0;   ///< raw ticks of the last frame; 0 when there is none
+    std::uint32_t offset = 0;      ///< of the first frame in Batch::data, bytes; a multiple of 16
+    std::uint32_t frames = 0;      ///< 0: a heartbeat
+    std::uint32_t address = 0;     ///< sender's IPv4 address, host byte order
+    std::uint16_t port = 0;        ///< sender's port
+    std::uint16_t source = 0;      ///< sequenced: the id in the header; bare: 0, the sender is the source
+    std::uint8_t flags = 0;
+};
+
+/// A piece of pool memory with the datagrams received into it. Owned by one stage at a time.
+struct Batch {
+    std::byte* data = nullptr;
+    std::size_t capacity = 0;             ///< bytes
+    std::size_t used = 0;                 ///< bytes from the start that hold received data
+    std::vector<Datagram> datagrams;      ///< capacity reserved once; never grows while running
+    std::size_t max_datagrams = 0;
+    std::int64_t arrival_ns = 0;          ///< steady clock at which the last datagram was taken from the socket
+    std::int64_t first_arrival_ns = 0;    ///< and the first
+    std::uint32_t index = 0;              ///< position in the pool
+
+    void clear() {
+        used = 0;
+        datagrams.clear();
+    }
+};
+
+/// Where the pool's memory comes from. Back-ends that need special memory (pinned for a GPU) bring their own.
+class MemorySource {
+  public:
+    virtual ~MemorySource() = default;
+    /// Page-aligned memory, touched, for the life of the source. Throws std::runtime_error with the reason.
+    virtual std::byte* allocate(std::size_t bytes) = 0;
+    /// What was got, for the log: "64 MiB, huge pages, locked".
+    [[nodiscard]] virtual const char* description() const = 0;
+};
+
+struct HostMemoryOptions {
+    bool huge_pages = false;  ///< ask for 2 MiB pages; falls back to ordinary ones
+    bool lock = true;         ///< mlock when the limit allows it
+};
+
+/// mmap'ed host memory.
+std::unique_ptr<MemorySource> make_host_memory(const HostMemoryOptions& options);
+
+using BatchQueue = moodycamel::BlockingConcurrentQueue<Batch*>;
+
+/// A fixed number of batches in one piece of memory. take() and put() may be called from any thread and
+/// neither blocks nor allocates.
+class BatchPool {
+  public:
+    /// `batch_bytes` is rounded up to a page. Throws std::invalid_argument, or what the source throws.
+    BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::unique_ptr<MemorySource> memory);
+
+    /// A cleared batch, or nullptr when all are in use.
+    Batch* take();
+    /// Gives a batch back.
+    void put(Batch* batch);
+
+    [[nodiscard]] std::size_t count() const { return batches_.size(); }
+    [[nodiscard]] std::size_t free_count() const;  ///< approximate while others take and put
+    [[nodiscard]] std::size_t batch_bytes() const { return batch_bytes_; }
+    [[nodiscard]] const char* memory_description() const { return memory_->description(); }
+
+  private:
+    std::unique_ptr<MemorySource> memory_;
+    std::size_t batch_bytes_;
+    std::vector<Batch> batches_;
+    moodycamel::ConcurrentQueue<Batch*> free_;
+};
+
+}  // namespace petacq::net

@@ -1,0 +1,25 @@
+// A counter with one writing thread and any number of readers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace petacq::net {
+
+/// Counts events of one stage. Exactly one thread adds; any thread reads. A read is never torn and never
+/// ahead of what was counted; counters of one stage read one after the other may differ by what happened
+/// in between.
+class Counter {
+  public:
+    /// Only the owning thread. A plain load and store: cheaper than a locked add, and enough for one writer.
+    void add(std::uint64_t n = 1) {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    /// Any thread.
+    [[nodiscard]] std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+}  // namespace petacq::net

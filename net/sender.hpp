@@ -1,0 +1,42 @@
+// Sends datagrams over UDP as fast as the kernel takes them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace petacq::net {
+
+struct SenderOptions {
+    std::string address = "127.0.0.1";  ///< IPv4 destination (unicast or multicast)
+    std::uint16_t port = 0;
+    bool gso = true;  ///< hand runs of equal-sized datagrams to the kernel as one where it can
+    std::size_t send_buffer_bytes = 4U << 20;
+};
+
+/// One connected UDP socket. One thread at a time.
+class Sender {
+  public:
+    /// Throws std::runtime_error naming the destination and the reason.
+    explicit Sender(const SenderOptions& options);
+    ~Sender();
+    Sender(const Sender&) = delete;
+    Sender& operator=(const Sender&) = delete;
+
+    /// Sends `payloads` in order, one datagram each, blocking while the socket is full. Neighbours that lie
+    /// back to back in memory and are of one size go out as one GSO send. Throws std::system_error on an
+    /// error other than a refused connection (nobody listening yet is not an error: UDP).
+    void send(std::span<const std::span<const std::byte>> payloads);
+
+    [[nodiscard]] std::uint64_t datagrams_sent() const;
+    [[nodiscard]] bool gso() const;  ///< whether GSO is in use
+    [[nodiscard]] std::uint16_t local_port() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace petacq::net

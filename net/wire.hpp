@@ -1,0 +1,119 @@
+// The wire format: frames and the header of a sequenced datagram, as docs/wire-format.md describes them.
+// Everything here is pure arithmetic on bytes: no allocation, no state, safe from any thread. The frame
+// functions are also compiled for the device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __CUDACC__
+#define PETACQ_HD __host__ __device__
+#else
+#define PETACQ_HD
+#endif
+
+namespace petacq::net {
+
+inline constexpr std::size_t frame_bytes = 16;
+inline constexpr std::size_t header_bytes = 16;
+inline constexpr std::size_t max_datagram_bytes = 65507;  ///< largest UDP payload over IPv4
+inline constexpr std::uint8_t header_version = 1;
+inline constexpr std::uint8_t flag_end_of_stream = 0x01;
+inline constexpr std::uint8_t default_head_marker = 0xA;
+inline constexpr std::uint8_t default_tail_marker = 0x5;
+
+/// How a datagram is laid out: with the 16-byte header, or frames only.
+enum class Framing : std::uint8_t { sequenced, bare };
+
+/// One hit as a detector board sends it, decoded from 16 bytes.
+struct Frame {
+    std::uint8_t head_marker;  ///< 0..15
+    std::uint8_t du;           ///< 0..15
+    std::uint8_t bdm;
+    std::uint64_t time;  ///< ticks
+    std::uint8_t x;
+    std::uint8_t y;
+    std::uint16_t energy;              ///< ADC value
+    std::int16_t temperature_16ths;    ///< sixteenths of a degree C: whole degrees * 16 + sixteenths
+    std::uint8_t tail_marker;          ///< 0..15
+};
+
+PETACQ_HD inline std::uint64_t swap_bytes(std::uint64_t v) {
+#ifdef __CUDA_ARCH__
+    const auto low = static_cast<std::uint32_t>(v);
+    const auto high = static_cast<std::uint32_t>(v >> 32);
+    return (static_cast<std::uint64_t>(__byte_perm(low, 0, 0x0123)) << 32) | __byte_perm(high, 0, 0x0123);
+#else
+    return __builtin_bswap64(v);
+#endif
+}
+
+/// A frame as two little-endian words, the form in which both back-ends load it: `low` holds bytes 0..7.
+struct FrameWords {
+    std::uint64_t low;
+    std::uint64_t high;
+};
+
+PETACQ_HD inline Frame decode_frame(FrameWords w) {
+    const auto b0 = static_cast<std::uint8_t>(w.low);
+    const auto b15 = static_cast<std::uint8_t>(w.high >> 56);
+    const auto whole = static_cast<std::int8_t>(static_cast<std::uint8_t>(w.high >> 48));
+    Frame f{};
+    f.head_marker = static_cast<std::uint8_t>(b0 >> 4);
+    f.du = static_cast<std::uint8_t>(b0 & 0xF);
+    f.bdm = static_cast<std::uint8_t>(w.low >> 8);
+    // Bytes 2..9: the last six of the low word, then the first two of the high word.
+    f.time = swap_bytes((w.low >> 16) | (w.high << 48));
+    f.x = static_cast<std::uint8_t>(w.high >> 16);
+    f.y = static_cast<std::uint8_t>(w.high >> 24);
+    f.energy = static_cast<std::uint16_t>(((w.high >> 32) & 0xFF) << 8 | ((w.high >> 40) & 0xFF));
+    f.temperature_16ths = static_cast<std::int16_t>(whole * 16 + (b15 >> 4));
+    f.tail_marker = static_cast<std::uint8_t>(b15 & 0xF);
+    return f;
+}
+
+inline FrameWords load_frame(const std::byte* p) {
+    FrameWords w;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    std::memcpy(&w, p, sizeof w);
+    return w;
+}
+
+inline Frame decode_frame(const std::byte* p) {
+    return decode_frame(load_frame(p));
+}
+
+/// The time field alone: all that the receiver looks at.
+inline std::uint64_t frame_time(const std::byte* p) {
+    std::uint64_t v = 0;
+    std::memcpy(&v, p + 2, sizeof v);
+    return swap_bytes(v);
+}
+
+/// Writes 16 bytes. Fields wider than their place on the wire (markers, du) are cut to it.
+void encode_frame(const Frame& f, std::byte* out);
+
+/// The header of a sequenced datagram.
+struct DatagramHeader {
+    std::uint8_t flags = 0;
+    std::uint16_t source = 0;
+    std::uint64_t sequence = 0;
+};
+
+/// Writes 16 bytes.
+void encode_header(const DatagramHeader& h, std::byte* out);
+
+/// Why a payload is not a datagram of ours.
+enum class Malformed : std::uint8_t {
+    none,
+    too_short,      ///< sequenced: under 16 bytes; bare: under one frame
+    bad_magic,      ///< does not begin with "PETF"
+    bad_version,    ///< header version other than 1
+    ragged,         ///< what follows the header is not whole frames
+};
+
+/// Checks a payload of `size` bytes and reads its header. Bits of `flags` other than end of stream are
+/// reserved and ignored. With bare framing `header` is left as it is.
+Malformed parse_datagram(Framing framing, const std::byte* data, std::size_t size, DatagramHeader& header);
+
+}  // namespace petacq::net
