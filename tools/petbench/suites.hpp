@@ -1,0 +1,31 @@
+// The benchmark suites. Each registers a subcommand of petbench with its options and its callback; figures
+// that are compared are measured in one run and printed with their ratio.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace petacq::bench {
+
+void add_receive_suite(CLI::App& app);
+void add_pipeline_suite(CLI::App& app);
+void add_writer_suite(CLI::App& app);
+
+/// Seconds that `work` takes.
+template <class Work>
+double seconds_of(Work&& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Middle value; of an even number, the lower of the two.
+inline double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values.at((values.size() - 1) / 2);
+}
+
+}  // namespace petacq::bench
