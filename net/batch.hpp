@@ -7,6 +7,7 @@
 
 #include <concurrentqueue/blockingconcurrentqueue.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,13 +31,13 @@ struct Datagram {
 /// A piece of pool memory with the datagrams received into it. Owned by one stage at a time.
 struct Batch {
     std::byte* data = nullptr;
-    std::size_t capacity = 0;             ///< bytes
-    std::size_t used = 0;                 ///< bytes from the start that hold received data
-    std::vector<Datagram> datagrams;      ///< capacity reserved once; never grows while running
+    std::size_t capacity = 0;         ///< bytes
+    std::size_t used = 0;             ///< bytes from the start that hold received data
+    std::vector<Datagram> datagrams;  ///< capacity reserved once; never grows while running
     std::size_t max_datagrams = 0;
-    std::int64_t arrival_ns = 0;          ///< steady clock at which the last datagram was taken from the socket
-    std::int64_t first_arrival_ns = 0;    ///< and the first
-    std::uint32_t index = 0;              ///< position in the pool
+    std::int64_t arrival_ns = 0;        ///< steady clock at which the last datagram was taken from the socket
+    std::int64_t first_arrival_ns = 0;  ///< and the first
+    std::uint32_t index = 0;            ///< position in the pool
 
     void clear() {
         used = 0;
@@ -62,6 +63,9 @@ struct HostMemoryOptions {
 /// mmap'ed host memory.
 std::unique_ptr<MemorySource> make_host_memory(const HostMemoryOptions& options);
 
+/// Filled batches on their way. Each receiver pushes with a producer token of its own, so the batches of one
+/// receiver come out in order. Make it with `BatchQueue(pool.count(), receivers, 0)`: then pushing never
+/// allocates.
 using BatchQueue = moodycamel::BlockingConcurrentQueue<Batch*>;
 
 /// A fixed number of batches in one piece of memory. take() and put() may be called from any thread and
@@ -73,11 +77,13 @@ class BatchPool {
 
     /// A cleared batch, or nullptr when all are in use.
     Batch* take();
-    /// Gives a batch back.
+    /// Gives back a batch that take() gave.
     void put(Batch* batch);
 
     [[nodiscard]] std::size_t count() const { return batches_.size(); }
-    [[nodiscard]] std::size_t free_count() const;  ///< approximate while others take and put
+    [[nodiscard]] std::size_t free_count() const {
+        return free_count_.load(std::memory_order_relaxed);
+    }  ///< approximate while others take and put
     [[nodiscard]] std::size_t batch_bytes() const { return batch_bytes_; }
     [[nodiscard]] const char* memory_description() const { return memory_->description(); }
 
@@ -85,7 +91,11 @@ class BatchPool {
     std::unique_ptr<MemorySource> memory_;
     std::size_t batch_bytes_;
     std::vector<Batch> batches_;
-    moodycamel::ConcurrentQueue<Batch*> free_;
+    // The free batches are a stack of indices: the one given back last, still in the cache, is taken first.
+    // The upper half of top_ counts changes, so that a stale top is never mistaken for the present one.
+    std::unique_ptr<std::atomic<std::uint32_t>[]> below_;
+    std::atomic<std::uint64_t> top_;
+    std::atomic<std::size_t> free_count_;
 };
 
 }  // namespace petacq::net

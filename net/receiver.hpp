@@ -16,38 +16,47 @@ struct ReceiverOptions {
     std::string address = "0.0.0.0";  ///< IPv4 address to bind
     std::uint16_t port = 0;           ///< 0: any free port (see Receiver::port)
     std::string multicast_group;      ///< joined when not empty
-    std::string multicast_interface;  ///< IPv4 address of the interface to join on; empty: the system's choice
-    bool reuse_port = false;          ///< several receivers on one port: the kernel spreads senders over them
+    std::string
+        multicast_interface;  ///< IPv4 address of the interface to join on; empty: the system's choice
+    /// Several receivers on one port: the kernel spreads senders over them. Multicast is not spread: each
+    /// receiver that joins gets every datagram.
+    bool reuse_port = false;
     std::size_t receive_buffer_bytes = 64U << 20;
     bool gro = true;  ///< let the kernel coalesce datagrams; split again here
     int cpu = -1;     ///< core the thread is pinned to; -1: not pinned
     Framing framing = Framing::sequenced;
-    int flush_interval_ms = 5;  ///< a batch that is not full is passed on after this long
-    /// Senders that may send (host byte order) and ids that may be used; empty: all.
+    int flush_interval_ms = 5;  ///< a batch that is not full is passed on this long after its first datagram
+    /// Senders that may send (host byte order); empty: all.
     std::vector<std::uint32_t> allowed_addresses;
+    /// Ids that may be used; empty: all. Bare framing has no ids and ignores it.
     std::vector<std::uint16_t> allowed_sources;
 };
 
 /// What one receiver counted since it was made. received = delivered + malformed + unknown_source +
-/// dropped_no_buffer, whenever the receiver is not in the middle of a datagram.
+/// dropped_no_buffer, whenever the receiver is not in the middle of a read; `received` is added last.
 struct ReceiverCounters {
     Counter datagrams_received;
-    Counter datagrams_delivered;          ///< passed on in batches
+    Counter datagrams_delivered;  ///< passed on in batches
     Counter datagrams_malformed;
     Counter datagrams_unknown_source;     ///< not on an allow-list
     Counter datagrams_dropped_no_buffer;  ///< no free batch
-    Counter datagrams_dropped_kernel;     ///< socket queue full (SO_MEMINFO); beside `received`, not in it
+    /// Socket queue full (SO_MEMINFO, read a few times a second and at stop); beside `received`, not in it.
+    /// With GRO the kernel counts coalesced datagrams as one: gaps in the sequence numbers are the truth.
+    Counter datagrams_dropped_kernel;
     Counter frames_delivered;
     Counter frames_dropped_no_buffer;
     Counter bytes_received;  ///< UDP payload
     Counter batches;
+    Counter cpu_ns;  ///< CPU time of the receive thread, read when the kernel's drops are
 };
 
-/// Receives from construction of its thread (start) until stop. Not copyable; start and stop from one thread.
+/// Receives from start until stop, which happen once each and from one thread. What arrives before start
+/// waits in the socket. Pool and queue outlive the receiver.
 class Receiver {
   public:
     /// Opens, configures and binds the socket, so that every error of set-up is thrown here:
-    /// std::runtime_error naming the address, the port and the reason. Full batches go to `output`.
+    /// std::runtime_error naming the address, the port and the reason; std::invalid_argument when a batch of
+    /// the pool is smaller than 64 KiB, and so than the largest datagram. Full batches go to `output`.
     Receiver(ReceiverOptions options, BatchPool& pool, BatchQueue& output);
     ~Receiver();
     Receiver(const Receiver&) = delete;

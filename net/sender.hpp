@@ -14,6 +14,8 @@ struct SenderOptions {
     std::uint16_t port = 0;
     bool gso = true;  ///< hand runs of equal-sized datagrams to the kernel as one where it can
     std::size_t send_buffer_bytes = 4U << 20;
+    std::string multicast_interface =
+        {};  ///< IPv4 address to send multicast from; empty: the system's choice
 };
 
 /// One connected UDP socket. One thread at a time.

@@ -1,0 +1,84 @@
+#include "net/batch.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include <unistd.h>
+
+namespace petacq::net {
+
+namespace {
+
+constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t one_change = std::uint64_t{1} << 32;
+
+// Room for datagrams of 256 bytes on average; smaller ones fill a batch by number.
+constexpr std::size_t bytes_per_datagram = 256;
+constexpr std::size_t min_datagrams = 64;
+
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::unique_ptr<MemorySource> memory)
+    : memory_(std::move(memory)), batch_bytes_(batch_bytes), top_(nothing), free_count_(0) {
+    if (batch_count == 0 || batch_count >= nothing) {
+        throw std::invalid_argument("batch pool: " + std::to_string(batch_count) +
+                                    " batches; expected at least 1");
+    }
+    // Offsets in a batch are 32 bits.
+    constexpr std::size_t max_bytes = std::size_t{1} << 31;
+    if (batch_bytes == 0 || batch_bytes > max_bytes) {
+        throw std::invalid_argument("batch pool: batches of " + std::to_string(batch_bytes) +
+                                    " bytes; expected 1 to " + std::to_string(max_bytes));
+    }
+    batch_bytes_ = rounded_up(batch_bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+    std::byte* data = memory_->allocate(batch_count * batch_bytes_);
+    batches_.resize(batch_count);
+    below_ = std::make_unique<std::atomic<std::uint32_t>[]>(batch_count);
+    // Put back in reverse, so that the first one taken is the first in memory.
+    for (std::size_t i = batch_count; i-- > 0;) {
+        Batch& batch = batches_[i];
+        batch.data = data + i * batch_bytes_;
+        batch.capacity = batch_bytes_;
+        batch.max_datagrams = std::max(batch_bytes_ / bytes_per_datagram, min_datagrams);
+        batch.datagrams.resize(batch.max_datagrams);  // touches the memory, which reserve would not
+        batch.index = static_cast<std::uint32_t>(i);
+        batch.clear();
+        put(&batch);
+    }
+}
+
+Batch* BatchPool::take() {
+    std::uint64_t top = top_.load(std::memory_order_acquire);
+    for (;;) {
+        const auto index = static_cast<std::uint32_t>(top);
+        if (index == nothing) return nullptr;
+        // Another thread may have taken it meanwhile; what is read here is then stale, and the exchange
+        // fails.
+        const std::uint32_t below = below_[index].load(std::memory_order_relaxed);
+        const std::uint64_t next = ((top & ~(one_change - 1)) + one_change) | below;
+        if (top_.compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire)) {
+            free_count_.fetch_sub(1, std::memory_order_relaxed);
+            batches_[index].clear();
+            return &batches_[index];
+        }
+    }
+}
+
+void BatchPool::put(Batch* batch) {
+    free_count_.fetch_add(1, std::memory_order_relaxed);
+    std::uint64_t top = top_.load(std::memory_order_relaxed);
+    for (;;) {
+        below_[batch->index].store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
+        const std::uint64_t next = ((top & ~(one_change - 1)) + one_change) | batch->index;
+        if (top_.compare_exchange_weak(top, next, std::memory_order_release, std::memory_order_relaxed))
+            return;
+    }
+}
+
+}  // namespace petacq::net

@@ -1,0 +1,290 @@
+#include "net/intake.hpp"
+
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+namespace petacq::net {
+
+namespace {
+
+constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is longer
+constexpr std::size_t first_stride = 2048;
+// One call takes no more than this, so that what it brought is still in the cache when it is looked at.
+constexpr std::size_t call_bytes = std::size_t{128} << 10;
+
+constexpr std::size_t rounded_up(std::size_t bytes) {
+    return (bytes + frame_bytes - 1) / frame_bytes * frame_bytes;
+}
+
+std::int64_t steady_ns() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+// Size of the datagrams in a message: what the kernel says when it has joined several, else the message.
+std::size_t segment_size(msghdr& header, std::size_t size) {
+    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+        if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+            int segment = 0;
+            std::memcpy(&segment, CMSG_DATA(c), sizeof segment);
+            if (segment > 0) return std::min(static_cast<std::size_t>(segment), size);
+        }
+    }
+    return size;
+}
+
+}  // namespace
+
+Intake::Intake(int fd, const ReceiverOptions& options, BatchPool& pool, BatchQueue& output,
+               ReceiverCounters& counters)
+    : fd_(fd),
+      pool_(pool),
+      output_(output),
+      token_(output),
+      counters_(counters),
+      framing_(options.framing),
+      addresses_(options.allowed_addresses),
+      ids_filtered_(!options.allowed_sources.empty() && options.framing == Framing::sequenced),
+      overflow_(new std::byte[(max_messages + 1) * overflow_bytes]),  // untouched until it is needed
+      stride_(first_stride) {
+    if (pool.batch_bytes() < overflow_bytes) {
+        throw std::invalid_argument("batches of " + std::to_string(pool.batch_bytes()) +
+                                    " bytes cannot hold every datagram; expected at least " +
+                                    std::to_string(overflow_bytes));
+    }
+    std::sort(addresses_.begin(), addresses_.end());
+    for (const std::uint16_t id : options.allowed_sources)
+        ids_.set(id);
+    for (unsigned i = 0; i < max_messages; ++i) {
+        pieces_[2 * i + 1] = {overflow(i), overflow_bytes};
+        msghdr& h = headers_[i].msg_hdr;
+        h.msg_name = &senders_[i];
+        h.msg_iov = &pieces_[2 * i];
+        h.msg_iovlen = 2;
+        h.msg_control = &controls_[i];
+    }
+}
+
+Intake::~Intake() {
+    if (batch_ != nullptr) pool_.put(batch_);
+}
+
+std::byte* Intake::overflow(unsigned i) const {
+    return overflow_.get() + i * overflow_bytes;
+}
+
+std::int64_t Intake::oldest_ns() const {
+    return batch_ == nullptr || batch_->datagrams.empty() ? 0 : batch_->first_arrival_ns;
+}
+
+// Lays out the next call; returns how many messages it may take.
+unsigned Intake::prepare() {
+    if (batch_ == nullptr) batch_ = pool_.take();
+    slots_batch_ = batch_;
+    std::size_t count = max_messages;
+    if (batch_ == nullptr) {
+        // A stride of nothing: all runs over, and is counted and forgotten.
+        call_stride_ = 0;
+        slots_ = overflow_.get();
+    } else {
+        call_stride_ = stride_;
+        slots_ = batch_->data + batch_->used;
+        count = std::min({count, (batch_->capacity - batch_->used) / stride_,
+                          std::max<std::size_t>(call_bytes / stride_, 1),
+                          (batch_->max_datagrams - batch_->datagrams.size()) / segments_});
+        count = std::max<std::size_t>(count, 1);  // an empty batch has room, whatever was seen before
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        pieces_[2 * i] = {slots_ + i * call_stride_, call_stride_};
+        headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in);
+        headers_[i].msg_hdr.msg_controllen = sizeof(Control);
+    }
+    return static_cast<unsigned>(count);
+}
+
+Intake::Taken Intake::receive() {
+    const unsigned wanted = prepare();
+    const int got = recvmmsg(fd_, headers_.data(), wanted, MSG_DONTWAIT, nullptr);
+    if (got <= 0) return {};
+    const auto count = static_cast<unsigned>(got);
+    now_ns_ = steady_ns();
+
+    std::size_t largest = 0;
+    std::size_t in_slots = 0;
+    for (unsigned i = 0; i < count; ++i) {
+        const std::size_t size = headers_[i].msg_len;
+        largest = std::max(largest, size);
+        in_slots += rounded_up(std::min(size, call_stride_));
+    }
+    if (batch_ != nullptr) {
+        packed_ = batch_->used;
+        tail_ = batch_->used + count * call_stride_;
+        packing_ = 2 * in_slots < count * call_stride_;
+    }
+    segments_ = 1;
+    for (unsigned i = 0; i < count; ++i)
+        take_in(i);
+
+    // Down gently: a short message among long ones costs nothing, a long one among short ones a copy.
+    stride_ = std::clamp(rounded_up(largest), rounded_up(stride_ - stride_ / 8), overflow_bytes);
+    const Taken taken{count, tally_.bytes, count == wanted};
+    publish();
+    return taken;
+}
+
+// Brings message i to where it is to lie, and splits it.
+void Intake::take_in(unsigned i) {
+    msghdr& header = headers_[i].msg_hdr;
+    const std::size_t size = headers_[i].msg_len;
+    const std::size_t segment = segment_size(header, size);
+    const std::size_t segments = size == 0 ? 1 : (size + segment - 1) / segment;
+    segments_ = std::max(segments_, segments);
+    Message m{overflow(i), size, segment, ntohl(senders_[i].sin_addr.s_addr), ntohs(senders_[i].sin_port)};
+    if (slots_batch_ == nullptr) {
+        split(m, nullptr);
+        return;
+    }
+    std::byte* const slot = slots_ + i * call_stride_;
+    const std::size_t head = std::min(size, call_stride_);
+    std::byte* const room = place(i, size, segments);
+    m.data = room != nullptr ? room : overflow(max_messages);
+    if (m.data != slot) std::memmove(m.data, slot, head);
+    if (size > head) std::memcpy(m.data + head, overflow(i), size - head);
+
+    const std::size_t end = split(m, room != nullptr ? batch_ : nullptr);
+    if (end == 0) return;  // nothing of it is kept: its room is free again
+    const auto used = static_cast<std::size_t>(m.data - batch_->data) + rounded_up(end);
+    batch_->used = std::max(batch_->used, used);
+    if (batch_ == slots_batch_) {
+        if (used > tail_) {
+            tail_ = used;
+        } else {
+            packed_ = used;
+        }
+    }
+}
+
+bool Intake::fits(std::size_t size, std::size_t segments) const {
+    return size <= batch_->capacity && batch_->datagrams.size() + segments <= batch_->max_datagrams;
+}
+
+// Where message i is to lie in batch_, which is replaced by a fresh one when there is no room; nullptr when
+// there is no fresh one either.
+std::byte* Intake::place(unsigned i, std::size_t size, std::size_t segments) {
+    if (batch_ == slots_batch_) {
+        const std::size_t slot = static_cast<std::size_t>(slots_ - batch_->data) + i * call_stride_;
+        if (fits(0, segments)) {
+            if (size <= call_stride_) return batch_->data + (packing_ ? packed_ : slot);
+            if (packing_ && packed_ + size <= slot + call_stride_) return batch_->data + packed_;
+            if (tail_ + size <= batch_->capacity) return batch_->data + tail_;
+        }
+    } else if (fits(batch_->used + size, segments)) {
+        return batch_->data + batch_->used;
+    }
+    Batch* fresh = pool_.take();
+    if (fresh == nullptr) return nullptr;
+    // Messages behind this one may still lie in the old batch: it leaves at the end of the call.
+    full_[full_count_++] = batch_;
+    batch_ = fresh;
+    return batch_->data;
+}
+
+// Records the datagrams of a message whose bytes lie in `into`, or counts them as dropped without. Returns
+// the end of the last one recorded, from m.data; 0 when there is none.
+std::size_t Intake::split(const Message& m, Batch* into) {
+    const bool known =
+        addresses_.empty() || std::binary_search(addresses_.begin(), addresses_.end(), m.address);
+    const std::size_t header_frames = framing_ == Framing::sequenced ? header_bytes / frame_bytes : 0;
+    std::size_t kept = 0;
+    std::size_t at = 0;
+    do {
+        const std::size_t size = std::min(m.segment, m.size - at);
+        std::byte* data = m.data + at;
+        at += m.segment;
+        ++tally_.received;
+        tally_.bytes += size;
+        DatagramHeader header;
+        if (parse_datagram(framing_, data, size, header) != Malformed::none) {
+            ++tally_.malformed;
+            continue;
+        }
+        if (!known || (ids_filtered_ && !ids_[header.source])) {
+            ++tally_.unknown;
+            continue;
+        }
+        const std::size_t frames = size / frame_bytes - header_frames;
+        if (into == nullptr || into->datagrams.size() == into->max_datagrams) {
+            ++tally_.dropped;
+            tally_.frames_dropped += frames;
+            continue;
+        }
+        // Off the grid only behind ragged datagrams, whose bytes nobody wants.
+        if (const std::size_t slip = static_cast<std::size_t>(data - m.data) % frame_bytes; slip != 0) {
+            std::memmove(data - slip, data, size);
+            data -= slip;
+        }
+        if (into->datagrams.empty()) into->first_arrival_ns = now_ns_;
+        const std::byte* first = data + header_frames * frame_bytes;
+        Datagram& d = into->datagrams.emplace_back();
+        d.sequence = header.sequence;
+        d.offset = static_cast<std::uint32_t>(first - into->data);
+        d.frames = static_cast<std::uint32_t>(frames);
+        if (frames != 0) {
+            d.first_time = frame_time(first);
+            d.last_time = frame_time(first + (frames - 1) * frame_bytes);
+        }
+        d.address = m.address;
+        d.port = m.port;
+        d.source = header.source;
+        d.flags = header.flags;
+        ++tally_.delivered;
+        tally_.frames += frames;
+        kept = static_cast<std::size_t>(data - m.data) + size;
+    } while (at < m.size);
+    if (kept != 0) into->arrival_ns = now_ns_;
+    return kept;
+}
+
+// Ends a call: the counters first, so that whoever sees a batch sees it counted.
+void Intake::publish() {
+    counters_.bytes_received.add(tally_.bytes);
+    counters_.frames_delivered.add(tally_.frames);
+    counters_.datagrams_delivered.add(tally_.delivered);
+    if (tally_.delivered != tally_.received) {
+        counters_.datagrams_malformed.add(tally_.malformed);
+        counters_.datagrams_unknown_source.add(tally_.unknown);
+        counters_.datagrams_dropped_no_buffer.add(tally_.dropped);
+        counters_.frames_dropped_no_buffer.add(tally_.frames_dropped);
+    }
+    counters_.datagrams_received.add(tally_.received);
+    tally_ = {};
+    for (std::size_t i = 0; i < full_count_; ++i)
+        push(full_[i]);
+    full_count_ = 0;
+    if (batch_ != nullptr && (batch_->capacity - batch_->used < stride_ ||
+                              batch_->max_datagrams - batch_->datagrams.size() < segments_)) {
+        pass_on();
+    }
+}
+
+void Intake::pass_on() {
+    if (batch_ == nullptr || batch_->datagrams.empty()) return;
+    push(batch_);
+    batch_ = nullptr;
+}
+
+void Intake::push(Batch* batch) {
+    if (batch->datagrams.empty()) {
+        pool_.put(batch);
+        return;
+    }
+    counters_.batches.add();
+    if (!output_.enqueue(token_, batch)) throw std::bad_alloc();
+}
+
+}  // namespace petacq::net

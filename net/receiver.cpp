@@ -1,0 +1,200 @@
+#include "net/receiver.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <ctime>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "net/intake.hpp"
+#include "net/udp_socket.hpp"
+
+namespace petacq::net {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr auto poll_interval = std::chrono::milliseconds(250);
+// While datagrams keep coming they are let gather for so long between two looks at the socket: being woken
+// for each costs more than taking it. So many looks, of so many calls each, before timers and stop get their
+// turn.
+constexpr auto gather_interval = std::chrono::microseconds(100);
+constexpr int max_rounds = 8;
+constexpr int max_calls = 32;
+// The kernel charges at least this much for a message beside its payload.
+constexpr std::size_t least_overhead = 256;
+
+std::chrono::steady_clock::time_point time_point(std::int64_t ns) {
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
+}
+
+}  // namespace
+
+struct Receiver::Impl {
+    Impl(ReceiverOptions o, BatchPool& pool, BatchQueue& output)
+        : options(std::move(o)),
+          socket(io, options),
+          intake(socket.socket.native_handle(), options, pool, output, counters),
+          flush_timer(io),
+          poll_timer(io) {}
+
+    // Everything below runs in the receive thread.
+
+    void wait() {
+        socket.socket.async_wait(asio::ip::udp::socket::wait_read, [this](boost::system::error_code error) {
+            if (error || stopping) return;
+            drain();
+            arm_flush();
+            wait();
+        });
+    }
+
+    void drain() {
+        for (int i = 0; i < max_rounds; ++i) {
+            if (i != 0) std::this_thread::sleep_for(gather_interval);
+            Intake::Taken taken = intake.receive();
+            if (taken.messages == 0) return;
+            for (int n = 1; n < max_calls && taken.more; ++n)
+                taken = intake.receive();
+            if (taken.more) return;
+        }
+    }
+
+    // The timer runs only while a batch waits. One that was passed on full meanwhile is noticed when it
+    // expires.
+    void arm_flush() {
+        if (flush_armed || intake.oldest_ns() == 0) return;
+        flush_armed = true;
+        flush_timer.expires_at(flush_time());
+        flush_timer.async_wait([this](boost::system::error_code error) {
+            flush_armed = false;
+            if (error || stopping) return;
+            if (flush_time() <= std::chrono::steady_clock::now()) intake.pass_on();
+            arm_flush();
+        });
+    }
+
+    [[nodiscard]] std::chrono::steady_clock::time_point flush_time() const {
+        return time_point(intake.oldest_ns()) + std::chrono::milliseconds(options.flush_interval_ms);
+    }
+
+    void poll() {
+        poll_kernel();
+        poll_timer.expires_after(poll_interval);
+        poll_timer.async_wait([this](boost::system::error_code error) {
+            if (!error && !stopping) poll();
+        });
+    }
+
+    void poll_kernel() {
+        const std::uint32_t drops = socket.kernel_drops();
+        counters.datagrams_dropped_kernel.add(drops - drops_seen);  // right across the wrap at 2^32
+        drops_seen = drops;
+        timespec cpu{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+        const auto cpu_ns =
+            static_cast<std::uint64_t>(cpu.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(cpu.tv_nsec);
+        counters.cpu_ns.add(cpu_ns - counters.cpu_ns.value());
+    }
+
+    void finish() {
+        stopping = true;
+        // What the socket holds now and no more: a sender that never pauses must not keep us here.
+        const std::size_t held = socket.queued_bytes();
+        std::size_t drained = 0;
+        for (;;) {
+            const Intake::Taken taken = intake.receive();
+            drained += taken.bytes + taken.messages * least_overhead;
+            if (!taken.more || drained >= held) break;
+        }
+        intake.pass_on();
+        poll_kernel();
+        socket.socket.cancel();
+        flush_timer.cancel();
+        poll_timer.cancel();
+    }
+
+    // The owner's thread.
+    void pin() {
+        if (options.cpu < 0) return;
+        int refused = EINVAL;
+        if (options.cpu < CPU_SETSIZE) {
+            cpu_set_t set;
+            CPU_ZERO(&set);
+            CPU_SET(static_cast<unsigned>(options.cpu), &set);
+            refused = pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
+        }
+        if (refused != 0) {
+            socket.warnings.push_back(options.address + ":" + std::to_string(socket.port) +
+                                      ": cannot pin the receive thread to core " +
+                                      std::to_string(options.cpu) + ": " +
+                                      std::generic_category().message(refused));
+        }
+    }
+
+    const ReceiverOptions options;
+    asio::io_context io{1};
+    ReceiveSocket socket;
+    ReceiverCounters counters;
+    Intake intake;
+    asio::steady_timer flush_timer;
+    asio::steady_timer poll_timer;
+    bool flush_armed = false;
+    bool stopping = false;
+    std::uint32_t drops_seen = 0;
+    std::thread thread;
+    bool started = false;
+};
+
+Receiver::Receiver(ReceiverOptions options, BatchPool& pool, BatchQueue& output)
+    : impl_(std::make_unique<Impl>(std::move(options), pool, output)) {}
+
+Receiver::~Receiver() {
+    stop();
+}
+
+void Receiver::start() {
+    Impl& impl = *impl_;
+    if (impl.started) throw std::logic_error("a receiver is started once");
+    impl.started = true;
+    asio::post(impl.io, [&impl] {
+        impl.poll();
+        impl.wait();
+    });
+    impl.thread = std::thread([&impl] { impl.io.run(); });
+    pthread_setname_np(impl.thread.native_handle(), "receive");
+    impl.pin();
+}
+
+void Receiver::stop() {
+    Impl& impl = *impl_;
+    if (!impl.thread.joinable()) return;
+    asio::post(impl.io, [&impl] { impl.finish(); });
+    impl.thread.join();
+}
+
+std::uint16_t Receiver::port() const {
+    return impl_->socket.port;
+}
+
+std::size_t Receiver::receive_buffer_bytes() const {
+    return impl_->socket.buffer_bytes;
+}
+
+const std::vector<std::string>& Receiver::warnings() const {
+    return impl_->socket.warnings;
+}
+
+const ReceiverCounters& Receiver::counters() const {
+    return impl_->counters;
+}
+
+}  // namespace petacq::net

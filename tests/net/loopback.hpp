@@ -1,0 +1,174 @@
+// A receiver on loopback with a pool, a queue and somebody who collects what comes out.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/udp.hpp>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/batch.hpp"
+#include "net/receiver.hpp"
+#include "net/sender.hpp"
+#include "net/wire.hpp"
+
+namespace petacq::test {
+
+using Bytes = std::vector<std::byte>;
+
+inline Bytes random_bytes(std::size_t size, std::mt19937_64& random) {
+    Bytes bytes(size);
+    for (std::byte& b : bytes)
+        b = static_cast<std::byte>(random());
+    return bytes;
+}
+
+/// A well-formed datagram of `frames` frames of random bytes.
+inline Bytes sequenced_datagram(std::uint16_t source, std::uint64_t sequence, std::size_t frames,
+                                std::mt19937_64& random) {
+    Bytes bytes = random_bytes(net::header_bytes + frames * net::frame_bytes, random);
+    net::encode_header({0, source, sequence}, bytes.data());
+    return bytes;
+}
+
+/// Copies of payloads, back to back in memory: what a sender with GSO makes one send of.
+class Burst {
+  public:
+    explicit Burst(const std::vector<Bytes>& payloads) {
+        for (const Bytes& p : payloads)
+            memory_.insert(memory_.end(), p.begin(), p.end());
+        std::size_t at = 0;
+        for (const Bytes& p : payloads) {
+            views_.emplace_back(memory_.data() + at, p.size());
+            at += p.size();
+        }
+    }
+    [[nodiscard]] std::span<const std::span<const std::byte>> views() const { return views_; }
+
+  private:
+    Bytes memory_;
+    std::vector<std::span<const std::byte>> views_;
+};
+
+/// A datagram that came out of a receiver: its record and a copy of its frames.
+struct Received {
+    net::Datagram record;
+    Bytes frames;
+};
+
+/// Takes what lies in the queue, gives the batches back, and throws when a record points outside its batch.
+inline void collect(net::BatchQueue& queue, net::BatchPool& pool, std::vector<Received>& received) {
+    net::Batch* batch = nullptr;
+    while (queue.try_dequeue(batch)) {
+        if (batch->datagrams.empty()) throw std::logic_error("an empty batch was passed on");
+        if (batch->used > batch->capacity) throw std::logic_error("a batch holds more than it can");
+        if (batch->arrival_ns < batch->first_arrival_ns) throw std::logic_error("arrival times are reversed");
+        for (const net::Datagram& d : batch->datagrams) {
+            const std::size_t bytes = d.frames * net::frame_bytes;
+            if (d.offset % net::frame_bytes != 0) throw std::logic_error("frames off the grid");
+            if (d.offset + bytes > batch->used) throw std::logic_error("frames outside the batch");
+            received.push_back({d, Bytes(batch->data + d.offset, batch->data + d.offset + bytes)});
+        }
+        pool.put(batch);
+    }
+}
+
+class Loopback {
+  public:
+    explicit Loopback(net::ReceiverOptions options = {}, std::size_t batches = 32,
+                      std::size_t batch_bytes = std::size_t{256} << 10)
+        : pool(batches, batch_bytes, net::make_host_memory({false, false})),
+          queue(batches, 1, 0),
+          receiver(local(std::move(options)), pool, queue) {}
+
+    net::Sender sender(bool gso = true) const { return net::Sender({"127.0.0.1", receiver.port(), gso}); }
+
+    /// Collects until `done` holds; false when it does not within a generous time.
+    template <class Done>
+    bool collect_until(Done done) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        for (;;) {
+            collect(queue, pool, received);
+            if (done()) return true;
+            if (std::chrono::steady_clock::now() > deadline) return false;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    }
+    bool collect_datagrams(std::size_t n) {
+        return collect_until([&] { return received.size() >= n; });
+    }
+    /// Until the receiver has taken `n` datagrams from its socket, whatever became of them.
+    bool wait_received(std::uint64_t n) {
+        return collect_until([&] { return counters().datagrams_received.value() >= n; });
+    }
+
+    [[nodiscard]] const net::ReceiverCounters& counters() const { return receiver.counters(); }
+    /// received = delivered + malformed + unknown source + dropped.
+    [[nodiscard]] bool identity_closes() const {
+        const net::ReceiverCounters& c = counters();
+        return c.datagrams_received.value() == c.datagrams_delivered.value() + c.datagrams_malformed.value() +
+                                                   c.datagrams_unknown_source.value() +
+                                                   c.datagrams_dropped_no_buffer.value();
+    }
+
+    net::BatchPool pool;
+    net::BatchQueue queue;
+    net::Receiver receiver;
+    std::vector<Received> received;
+
+  private:
+    static net::ReceiverOptions local(net::ReceiverOptions options) {
+        if (options.multicast_group.empty()) options.address = "127.0.0.1";
+        return options;
+    }
+};
+
+/// Sends from a chosen address.
+class PlainSender {
+  public:
+    PlainSender(const std::string& from, std::uint16_t to)
+        : socket_(io_, {boost::asio::ip::make_address_v4(from), 0}),
+          to_(boost::asio::ip::make_address_v4("127.0.0.1"), to) {}
+    void send(const Bytes& payload) { socket_.send_to(boost::asio::buffer(payload), to_); }
+    [[nodiscard]] std::uint16_t port() const { return socket_.local_endpoint().port(); }
+
+  private:
+    boost::asio::io_context io_;
+    boost::asio::ip::udp::socket socket_;
+    boost::asio::ip::udp::endpoint to_;
+};
+
+/// Whether what was received from one sender is what it sent, in order: frames, header and end times.
+inline bool same(const std::vector<Bytes>& sent, const std::vector<Received>& received) {
+    if (sent.size() != received.size()) return false;
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        const net::Datagram& d = received[i].record;
+        net::DatagramHeader header;
+        if (net::parse_datagram(net::Framing::sequenced, sent[i].data(), sent[i].size(), header) !=
+            net::Malformed::none) {
+            return false;
+        }
+        if (header.sequence != d.sequence || header.source != d.source || header.flags != d.flags)
+            return false;
+        if (!std::equal(sent[i].begin() + net::header_bytes, sent[i].end(), received[i].frames.begin(),
+                        received[i].frames.end())) {
+            return false;
+        }
+        const Bytes& frames = received[i].frames;
+        const bool none = frames.empty();
+        if (d.first_time != (none ? 0 : net::frame_time(frames.data()))) return false;
+        if (d.last_time != (none ? 0 : net::frame_time(frames.data() + frames.size() - net::frame_bytes))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace petacq::test

@@ -1,0 +1,165 @@
+// Setting up: ports, groups, buffers, and what is said when they are refused.
+#include <set>
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+#include "tests/net/loopback.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+
+namespace {
+
+// What the set-up of a receiver has to say against it; empty when nothing.
+std::string refusal(const net::ReceiverOptions& options) {
+    net::BatchPool pool(2, std::size_t{64} << 10, net::make_host_memory({false, false}));
+    net::BatchQueue queue(2, 1, 0);
+    try {
+        const net::Receiver receiver(options, pool, queue);
+    } catch (const std::runtime_error& e) {
+        return e.what();
+    }
+    return {};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("refusals name the address, the port and the reason") {
+    SECTION("occupied port") {
+        const Loopback loop;
+        net::ReceiverOptions options;
+        options.address = "127.0.0.1";
+        options.port = loop.receiver.port();
+        const std::string text = refusal(options);
+        contains(text, "127.0.0.1:" + std::to_string(options.port));
+        contains(text, "Address already in use");
+    }
+    SECTION("an address that is none, is IPv6, or is not ours") {
+        net::ReceiverOptions options;
+        options.port = 4711;
+        options.address = "scanner";
+        contains(refusal(options), "scanner:4711: 'scanner' is not an IPv4 address");
+        options.address = "::1";
+        contains(refusal(options), "IPv6 address, which is not supported");
+        options.address = "192.0.2.1";
+        contains(refusal(options), "192.0.2.1:4711: Cannot assign requested address");
+    }
+    SECTION("a group that is none") {
+        net::ReceiverOptions options;
+        options.multicast_group = "10.1.2.3";
+        contains(refusal(options), "0.0.0.0:0: multicast group: 10.1.2.3 is not a multicast address");
+        options.multicast_group = "239.255.0.1";
+        options.multicast_interface = "192.0.2.1";
+        contains(refusal(options), "239.255.0.1 on the interface with address 192.0.2.1: ");
+    }
+}
+
+TEST_CASE("a batch must hold the largest datagram") {
+    net::BatchPool pool(2, std::size_t{32} << 10, net::make_host_memory({false, false}));
+    net::BatchQueue queue(2, 1, 0);
+    CHECK_THROWS_AS(net::Receiver({}, pool, queue), std::invalid_argument);
+}
+
+TEST_CASE("a receiver is started once, and need not be") {
+    Loopback never;
+    never.receiver.stop();
+    Loopback loop;
+    loop.receiver.start();
+    CHECK_THROWS_AS(loop.receiver.start(), std::logic_error);
+    loop.receiver.stop();
+    CHECK_THROWS_AS(loop.receiver.start(), std::logic_error);
+}
+
+TEST_CASE("a clipped receive buffer is told with its remedy") {
+    net::ReceiverOptions options;
+    options.receive_buffer_bytes = std::size_t{4} << 30;  // more than the kernel can express
+    const Loopback clipped(options);
+    REQUIRE(clipped.receiver.warnings().size() == 1);
+    contains(clipped.receiver.warnings()[0], "sysctl -w net.core.rmem_max=4294967296");
+    CHECK(clipped.receiver.receive_buffer_bytes() < options.receive_buffer_bytes);
+
+    options.receive_buffer_bytes = 100'000;
+    const Loopback granted(options);
+    CHECK(granted.receiver.warnings().empty());
+    CHECK(granted.receiver.receive_buffer_bytes() == 100'000);
+}
+
+TEST_CASE("a core that is not there is a warning") {
+    net::ReceiverOptions options;
+    options.cpu = 100'000;
+    Loopback loop(options);
+    loop.receiver.start();
+    REQUIRE(loop.receiver.warnings().size() == 1);
+    contains(loop.receiver.warnings()[0], "core 100000");
+}
+
+TEST_CASE("several receivers share a port") {
+    net::ReceiverOptions options;
+    options.reuse_port = true;
+    Loopback first(options);
+    options.port = first.receiver.port();
+    Loopback second(options);
+    first.receiver.start();
+    second.receiver.start();
+    std::mt19937_64 random(20);
+    constexpr std::uint16_t senders = 16;
+    constexpr std::uint64_t each = 40;
+    std::vector<std::vector<Bytes>> sent(senders);
+    std::vector<std::unique_ptr<net::Sender>> sockets;  // open at the same time: ports of their own
+    for (std::uint16_t id = 0; id < senders; ++id) {
+        sockets.push_back(std::make_unique<net::Sender>(net::SenderOptions{"127.0.0.1", options.port}));
+        for (std::uint64_t i = 0; i < each; ++i)
+            sent[id].push_back(sequenced_datagram(id, i, i, random));
+        sockets.back()->send(Burst(sent[id]).views());
+    }
+    REQUIRE(first.collect_until([&] {
+        collect(second.queue, second.pool, second.received);
+        return first.received.size() + second.received.size() == senders * each;
+    }));
+    for (std::uint16_t id = 0; id < senders; ++id) {
+        CAPTURE(id);
+        std::vector<Received> of_first;
+        std::vector<Received> of_second;
+        for (const Received& r : first.received) {
+            if (r.record.source == id) of_first.push_back(r);
+        }
+        for (const Received& r : second.received) {
+            if (r.record.source == id) of_second.push_back(r);
+        }
+        // The kernel keeps a sender with one receiver, so its order holds.
+        CHECK(same(sent[id], of_first) != same(sent[id], of_second));
+        CHECK((of_first.empty() || of_second.empty()));
+    }
+    CHECK(first.identity_closes());
+    CHECK(second.identity_closes());
+}
+
+TEST_CASE("multicast") {
+    net::ReceiverOptions options;
+    options.multicast_group = "239.255.77.13";
+    options.multicast_interface = "127.0.0.1";
+    std::unique_ptr<Loopback> loop;
+    std::unique_ptr<net::Sender> sender;
+    try {
+        loop = std::make_unique<Loopback>(options);
+        sender = std::make_unique<net::Sender>(
+            net::SenderOptions{options.multicast_group, loop->receiver.port(), true, 1U << 20, "127.0.0.1"});
+    } catch (const std::runtime_error& e) {
+        WARN("skipped: no multicast on loopback here: " << e.what());
+        return;
+    }
+    loop->receiver.start();
+    std::mt19937_64 random(21);
+    std::vector<Bytes> sent;
+    for (std::uint64_t i = 0; i < 100; ++i)
+        sent.push_back(sequenced_datagram(3, i, 20, random));
+    sender->send(Burst(sent).views());
+    REQUIRE(loop->collect_datagrams(sent.size()));
+    CHECK(same(sent, loop->received));
+}
