@@ -1,0 +1,32 @@
+// A synthetic stream of frames for the pipeline benchmarks: many sources, each in its own order, packed into
+// datagrams and interleaved as they would arrive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "config/calibration.hpp"
+#include "config/scanner.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::bench {
+
+struct StreamOptions {
+    std::size_t frames = 1 << 20;
+    double singles_per_s = 50e6;
+    std::uint32_t frames_per_datagram = 91;  ///< 1472 bytes with the header
+    double pair_fraction = 0.2;              ///< of the frames that come in pairs of one time
+    std::uint64_t seed = 1;
+};
+
+struct Stream {
+    std::vector<std::byte> bytes;  ///< 16-byte aligned by the allocator; frames back to back
+    std::vector<gpu::FrameSpan> spans;
+    std::vector<std::uint64_t> watermarks;  ///< [span] no later span holds an earlier time
+};
+
+/// Photopeak and scatter energies, random positions; times are a Poisson process at the given rate.
+Stream make_stream(const config::Scanner& scanner, const StreamOptions& options);
+
+}  // namespace petacq::bench
