@@ -12,6 +12,8 @@ namespace petacq::config {
 
 /// ADC values per energy bin of the factor table (spec: min(adc / 10, bins - 1)).
 inline constexpr std::uint32_t adc_per_bin = 10;
+/// More bins than this no 16-bit ADC value reaches.
+inline constexpr std::uint32_t max_bins = 65535 / adc_per_bin + 1;
 
 struct Calibration {
     /// [bdm][du][x + y * position_size]: a value of crystals_per_du() or more means outside any crystal.
@@ -25,10 +27,13 @@ struct Calibration {
 };
 
 /// Reads an HDF5 calibration (docs/configuration.md) and checks its shapes and values against the scanner.
-/// Throws config::Error naming the file, the data set, the expected and the found shape.
+/// Throws config::Error naming the file, the data set, the expected and the found shape or type. The HDF5
+/// library is not thread-safe: one thread at a time reads or writes calibrations.
 Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry);
-/// Writes one. Throws config::Error when the shapes are wrong or the file cannot be written.
-void save_calibration(const std::filesystem::path& file, const Geometry& geometry, const Calibration& calibration);
+/// Writes one, replacing the file as a whole. Throws config::Error when the shapes or values are wrong,
+/// IoError when the file cannot be written; what was there before is then still there.
+void save_calibration(const std::filesystem::path& file, const Geometry& geometry,
+                      const Calibration& calibration);
 /// Checks shapes and values. Throws config::Error.
 void check_calibration(const Geometry& geometry, const Calibration& calibration);
 /// SHA-256 of a file, lower-case hex. Throws config::Error when it cannot be read.

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "config/scanner.hpp"
+
 namespace petacq::config {
 
 struct Socket {
@@ -21,8 +23,8 @@ struct Socket {
 };
 
 struct Receive {
-    std::string framing = "sequenced";  ///< or "bare"
-    std::vector<Socket> sockets;        ///< at least one
+    std::string framing = "sequenced";               ///< or "bare"
+    std::vector<Socket> sockets;                     ///< at least one
     std::uint64_t receive_buffer_bytes = 64U << 20;  ///< asked of the kernel for each socket
     bool gro = true;
     std::uint64_t batch_bytes = 2U << 20;
@@ -43,11 +45,11 @@ struct FrameMarkers {
 };
 
 struct Watermark {
-    std::uint64_t max_disorder_us = 10'000;   ///< detector time
-    std::uint64_t max_lag_ms = 1'000;         ///< detector time
-    std::uint64_t max_jump_ms = 2'000;        ///< detector time
-    std::uint32_t jump_confirmations = 3;     ///< consistent datagrams that make a jump true
-    std::uint32_t source_timeout_ms = 500;    ///< host time
+    std::uint64_t max_disorder_us = 10'000;  ///< detector time
+    std::uint64_t max_lag_ms = 1'000;        ///< detector time
+    std::uint64_t max_jump_ms = 2'000;       ///< detector time
+    std::uint32_t jump_confirmations = 3;    ///< consistent datagrams that make a jump true
+    std::uint32_t source_timeout_ms = 500;   ///< host time
 };
 
 struct Energy {
@@ -57,8 +59,8 @@ struct Energy {
 };
 
 struct Coincidence {
-    std::uint32_t window_ticks = 0;          ///< tau, inclusive; required
-    std::string window_mode = "single";      ///< or "every"
+    std::uint32_t window_ticks = 0;      ///< tau, inclusive; required
+    std::string window_mode = "single";  ///< or "every"
     std::string multiples_policy = "RemoveMultiples";
     std::uint32_t max_multiplicity = 64;
     std::optional<std::uint32_t> min_module_difference;
@@ -89,7 +91,7 @@ struct Control {
 };
 
 struct Configuration {
-    std::filesystem::path scanner;      ///< relative paths are relative to the configuration file
+    std::filesystem::path scanner;  ///< paths are absolute here; in the file, relative to it
     std::filesystem::path calibration;
     std::filesystem::path data_dir;
     Receive receive;
@@ -103,7 +105,7 @@ struct Configuration {
     Control control;
     std::string log_level = "info";  ///< trace | debug | info | warning | error
 
-    /// The whole configuration with defaults filled in, as it is recorded in run.json.
+    /// The whole configuration with defaults filled in and paths absolute, as it is recorded in run.json.
     nlohmann::json document;
 };
 
@@ -111,6 +113,9 @@ struct Configuration {
 Configuration load_configuration(const std::filesystem::path& file);
 /// The same from a parsed document; relative paths are taken relative to `directory`.
 Configuration configuration_from_json(const nlohmann::json& document, const std::filesystem::path& directory);
+/// What only the two together can tell, such as a module difference that no pair of crystals can have. Throws
+/// config::Error.
+void check_against_scanner(const Configuration& configuration, const Scanner& scanner);
 /// The schema, as compiled into the program (text of config/petacqd.schema.json).
 const nlohmann::json& configuration_schema();
 

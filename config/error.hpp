@@ -11,4 +11,11 @@ class Error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// A file that cannot be read or written at all (missing, a directory, no permission, disk full), as against
+/// one whose content is wrong.
+class IoError : public Error {
+  public:
+    using Error::Error;
+};
+
 }  // namespace petacq::config

@@ -1,0 +1,83 @@
+#include "config/calibration.hpp"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <cmath>
+
+#include "config/error.hpp"
+#include "config/file.hpp"
+
+namespace petacq::config {
+
+namespace {
+
+void check_size(const char* name, std::uint64_t expected, std::uint64_t found, const std::string& shape) {
+    if (expected != found) {
+        throw Error(std::string(name) + ": expected " + shape + " = " + std::to_string(expected) +
+                    " values, found " + std::to_string(found));
+    }
+}
+
+void check_factors(const Geometry& g, const Calibration& c) {
+    for (std::size_t i = 0; i < c.energy_factor.size(); ++i) {
+        const float f = c.energy_factor[i];
+        if (std::isfinite(f) && f >= 0) continue;
+        const std::size_t locals = g.crystals_per_du();
+        const std::size_t du = i / c.bins / locals;
+        throw Error("energy_factor: expected finite values that are not negative, found " +
+                    std::to_string(f) + " at [" + std::to_string(du / g.du_count) + "][" +
+                    std::to_string(du % g.du_count) + "][" + std::to_string(i / c.bins % locals) + "][" +
+                    std::to_string(i % c.bins) + "]");
+    }
+}
+
+}  // namespace
+
+void check_calibration(const Geometry& g, const Calibration& c) {
+    const std::uint64_t units = std::uint64_t{g.bdm_count} * g.du_count;
+    const std::string prefix =
+        std::string("[") + std::to_string(g.bdm_count) + "][" + std::to_string(g.du_count) + "][";
+    const std::uint64_t positions = std::uint64_t{g.position_size} * g.position_size;
+    check_size("position_table", units * positions, c.position_table.size(),
+               prefix + std::to_string(positions) + "]");
+    if (c.bins < 1 || c.bins > max_bins) {
+        throw Error("energy_factor: expected 1 to " + std::to_string(max_bins) + " bins, found " +
+                    std::to_string(c.bins));
+    }
+    check_size("energy_factor", units * g.crystals_per_du() * c.bins, c.energy_factor.size(),
+               prefix + std::to_string(g.crystals_per_du()) + "][" + std::to_string(c.bins) + "]");
+    if (!c.time_offset.empty())
+        check_size("time_offset", g.crystal_count(), c.time_offset.size(),
+                   std::string("[") + std::to_string(g.crystal_count()) + "]");
+    check_factors(g, c);
+}
+
+std::string sha256_of_file(const std::filesystem::path& file) {
+    struct FreeContext {
+        void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+    };
+    const FilePointer f = open_for_reading(file);
+    const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
+    bool good = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+    std::vector<unsigned char> buffer(std::size_t{1} << 18);
+    while (good) {
+        const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), f.get());
+        if (n == 0) break;
+        good = EVP_DigestUpdate(context.get(), buffer.data(), n) == 1;
+    }
+    if (std::ferror(f.get()) != 0) throw IoError(file.string() + ": cannot be read");
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    if (!good || EVP_DigestFinal_ex(context.get(), digest.data(), &size) != 1)
+        throw Error(file.string() + ": SHA-256 cannot be computed");
+    constexpr const char* digits = "0123456789abcdef";
+    std::string hex;
+    for (unsigned int i = 0; i < size; ++i) {
+        hex += digits[digest[i] >> 4];
+        hex += digits[digest[i] & 0xF];
+    }
+    return hex;
+}
+
+}  // namespace petacq::config

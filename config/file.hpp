@@ -1,0 +1,18 @@
+// Opening files with errors that say what is wrong.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+namespace petacq::config {
+
+struct CloseFile {
+    void operator()(std::FILE* f) const { std::fclose(f); }
+};
+using FilePointer = std::unique_ptr<std::FILE, CloseFile>;
+
+/// Throws IoError naming the file and the reason.
+FilePointer open_for_reading(const std::filesystem::path& file);
+
+}  // namespace petacq::config

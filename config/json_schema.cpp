@@ -1,0 +1,295 @@
+#include "config/json_schema.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "config/error.hpp"
+
+namespace petacq::config {
+
+namespace {
+
+using nlohmann::json;
+
+/// Wide enough to hold every signed and unsigned 64-bit integer and every double of a document.
+long double number(const json& v) {
+    if (v.is_number_unsigned()) return static_cast<long double>(v.get<std::uint64_t>());
+    if (v.is_number_integer()) return static_cast<long double>(v.get<std::int64_t>());
+    return static_cast<long double>(v.get<double>());
+}
+
+std::string text_of(const json& v) {
+    return v.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// For a message: short, on one line.
+std::string shown(const json& v) {
+    if (v.is_object()) return "an object";
+    if (v.is_array()) return "an array of " + std::to_string(v.size());
+    std::string text = text_of(v);
+    if (text.size() > 60) text = text.substr(0, 57) + "...";
+    if (v.is_string()) return "the string " + text;
+    return text;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string out;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i > 0) out += i + 1 == words.size() ? " or " : ", ";
+        out += words[i];
+    }
+    return out;
+}
+
+std::vector<std::string> types_of(const json& schema) {
+    const auto type = schema.find("type");
+    if (type == schema.end()) return {};
+    if (type->is_array()) return type->get<std::vector<std::string>>();
+    return {type->get<std::string>()};
+}
+
+bool has_type(const json& value, const std::string& type) {
+    if (type == "object") return value.is_object();
+    if (type == "array") return value.is_array();
+    if (type == "string") return value.is_string();
+    if (type == "boolean") return value.is_boolean();
+    if (type == "null") return value.is_null();
+    if (type == "integer") return value.is_number_integer();
+    return type == "number" && value.is_number();
+}
+
+std::string range_text(const json& schema) {
+    const auto bound = [&](const char* key) { return text_of(schema.at(key)); };
+    if (schema.contains("minimum") && schema.contains("maximum"))
+        return " from " + bound("minimum") + " to " + bound("maximum");
+    std::string out;
+    if (schema.contains("minimum")) out += " of at least " + bound("minimum");
+    if (schema.contains("exclusiveMinimum")) out += " above " + bound("exclusiveMinimum");
+    if (schema.contains("maximum"))
+        out += (out.empty() ? " of at most " : " and at most ") + bound("maximum");
+    return out;
+}
+
+/// "an integer from 0 to 15 or null".
+std::string expectation(const json& schema) {
+    if (schema.contains("const")) return text_of(schema.at("const"));
+    std::vector<std::string> words;
+    if (schema.contains("enum")) {
+        for (const json& v : schema.at("enum"))
+            words.push_back(text_of(v));
+        return joined(words);
+    }
+    for (const std::string& type : types_of(schema)) {
+        if (type == "integer") {
+            words.push_back("an integer" + range_text(schema));
+        } else if (type == "number") {
+            words.push_back("a number" + range_text(schema));
+        } else if (type == "boolean") {
+            words.emplace_back("true or false");
+        } else if (type == "string") {
+            if (schema.contains("format")) {
+                words.emplace_back("an IPv4 address in quotes");
+            } else {
+                words.emplace_back(schema.contains("minLength") ? "a string that is not empty" : "a string");
+            }
+        } else if (type == "array") {
+            std::string text = "an array";
+            if (schema.contains("minItems")) text += " of at least " + text_of(schema.at("minItems"));
+            if (schema.contains("maxItems")) {
+                text += (schema.contains("minItems") ? " and" : " of") + std::string(" at most ") +
+                        text_of(schema.at("maxItems"));
+            }
+            words.push_back(text);
+        } else if (type == "object") {
+            words.emplace_back("an object");
+        } else {
+            words.push_back(type);
+        }
+    }
+    return joined(words);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+/// "; did you mean ...?", or what is known here when nothing is near.
+std::string suggestion(const std::string& key, const json& properties) {
+    std::string nearest;
+    // Keys of ours are short: a long unknown key is near none of them, and is not worth the comparison.
+    std::size_t best = key.size() > 64 ? 0 : std::max<std::size_t>(2, key.size() / 3) + 1;
+    std::string known;
+    for (const auto& [name, unused] : properties.items()) {
+        const std::size_t distance = best == 0 ? 1 : edit_distance(key, name);
+        if (distance < best) {
+            best = distance;
+            nearest = name;
+        }
+        if (name != "$schema") known += (known.empty() ? "" : ", ") + name;
+    }
+    if (!nearest.empty()) return "; did you mean \"" + nearest + "\"?";
+    return "; known here: " + known;
+}
+
+/// A key as a step of a JSON pointer, fit for one line of a message.
+std::string pointer_step(const std::string& key) {
+    std::string escaped;
+    for (const char c : key) {
+        if (c == '~') {
+            escaped += "~0";
+        } else if (c == '/') {
+            escaped += "~1";
+        } else {
+            escaped += c;
+        }
+    }
+    const std::string quoted = text_of(json(escaped));
+    std::string out = quoted.substr(1, quoted.size() - 2);
+    if (out.size() > 64) out = out.substr(0, 61) + "...";
+    return '/' + out;
+}
+
+[[noreturn]] void fail(const std::string& path, const std::string& message) {
+    throw Error((path.empty() ? "the document" : path) + ": " + message);
+}
+
+class Application {
+  public:
+    explicit Application(const json& root) : root_(root) {}
+
+    void apply(const json& given, json& value, const std::string& path) const {
+        const json& schema = resolved(given);
+        check_type(schema, value, path);
+        if (!constraints_hold(schema, value)) refuse(schema, value, path);
+        if (value.is_object()) apply_object(schema, value, path);
+        if (value.is_array()) apply_array(schema, value, path);
+    }
+
+  private:
+    [[nodiscard]] const json& resolved(const json& schema) const {
+        const auto ref = schema.find("$ref");
+        if (ref == schema.end()) return schema;
+        return root_.at(json::json_pointer(ref->get_ref<const std::string&>().substr(1)));
+    }
+
+    [[noreturn]] static void refuse(const json& schema, const json& value, const std::string& path) {
+        fail(path, "expected " + expectation(schema) + ", found " + shown(value));
+    }
+
+    static void check_type(const json& schema, json& value, const std::string& path) {
+        const auto types = types_of(schema);
+        if (types.empty()) return;
+        const bool whole = std::find(types.begin(), types.end(), "integer") != types.end();
+        constexpr double exact = 9007199254740992.0;  // 2^53: beyond it a double no longer names one integer
+        if (whole && value.is_number_float()) {
+            const double d = value.get<double>();
+            if (std::abs(d) <= exact && std::trunc(d) == d) value = static_cast<std::int64_t>(d);
+        }
+        if (std::none_of(types.begin(), types.end(),
+                         [&](const std::string& t) { return has_type(value, t); }))
+            refuse(schema, value, path);
+        // A NUL would cut a path short without a word.
+        if (value.is_string() && value.get_ref<const std::string&>().find('\0') != std::string::npos)
+            fail(path, "expected text without NUL characters, found " + shown(value));
+    }
+
+    static bool constraints_hold(const json& schema, const json& value) {
+        const auto bound = [&](const char* key) { return number(schema.at(key)); };
+        if (schema.contains("const") && value != schema.at("const")) return false;
+        if (const auto words = schema.find("enum"); words != schema.end()) {
+            if (std::find(words->begin(), words->end(), value) == words->end()) return false;
+        }
+        if (value.is_number()) {
+            const long double v = number(value);
+            if (schema.contains("minimum") && v < bound("minimum")) return false;
+            if (schema.contains("maximum") && v > bound("maximum")) return false;
+            if (schema.contains("exclusiveMinimum") && v <= bound("exclusiveMinimum")) return false;
+        }
+        if (value.is_string()) {
+            const auto& text = value.get_ref<const std::string&>();
+            if (schema.contains("minLength") && text.size() < schema.at("minLength").get<std::size_t>())
+                return false;
+            if (schema.contains("format") && !parse_ipv4(text)) return false;
+        }
+        if (value.is_array()) {
+            if (schema.contains("minItems") && value.size() < schema.at("minItems").get<std::size_t>())
+                return false;
+            if (schema.contains("maxItems") && value.size() > schema.at("maxItems").get<std::size_t>())
+                return false;
+        }
+        return true;
+    }
+
+    void apply_object(const json& schema, json& value, const std::string& path) const {
+        const json& properties = schema.at("properties");
+        for (const auto& [key, unused] : value.items()) {
+            if (!properties.contains(key))
+                fail(path + pointer_step(key), "unknown key" + suggestion(key, properties));
+        }
+        if (const auto required = schema.find("required"); required != schema.end()) {
+            for (const json& key : *required) {
+                const auto& name = key.get_ref<const std::string&>();
+                if (!value.contains(name))
+                    fail(path + pointer_step(name),
+                         "missing; expected " + expectation(resolved(properties.at(name))));
+            }
+        }
+        for (const auto& [key, property] : properties.items()) {
+            if (!value.contains(key)) {
+                const json& target = resolved(property);
+                if (!target.contains("default")) continue;
+                value[key] = target.at("default");
+            }
+            apply(property, value[key], path + pointer_step(key));
+        }
+    }
+
+    void apply_array(const json& schema, json& value, const std::string& path) const {
+        if (const auto items = schema.find("items"); items != schema.end()) {
+            for (std::size_t i = 0; i < value.size(); ++i)
+                apply(*items, value[i], path + '/' + std::to_string(i));
+        }
+        if (schema.value("uniqueItems", false)) {
+            std::set<json> seen;
+            for (std::size_t i = 0; i < value.size(); ++i) {
+                if (!seen.insert(value[i]).second) {
+                    fail(path + '/' + std::to_string(i),
+                         "expected each item once, found " + shown(value[i]) + " again");
+                }
+            }
+        }
+    }
+
+    const json& root_;
+};
+
+}  // namespace
+
+void apply_schema(const json& schema, json& document) {
+    Application(schema).apply(schema, document, "");
+}
+
+std::optional<std::uint32_t> parse_ipv4(const std::string& text) {
+    in_addr address{};
+    if (inet_pton(AF_INET, text.c_str(), &address) != 1) return std::nullopt;
+    return ntohl(address.s_addr);
+}
+
+}  // namespace petacq::config

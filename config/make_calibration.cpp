@@ -1,0 +1,151 @@
+#include "config/make_calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "config/error.hpp"
+
+namespace petacq::config {
+
+namespace {
+
+/// Random numbers that are the same with every standard library: the distributions of <random> are not.
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : engine_(seed) {}
+    /// In [0, 1).
+    double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+    double between(double low, double high) { return low + (high - low) * uniform(); }
+    /// Mean 0, standard deviation 1, within +-6.
+    double normal() {
+        double sum = -6;
+        for (int i = 0; i < 12; ++i)
+            sum += uniform();
+        return sum;
+    }
+
+  private:
+    std::mt19937_64 engine_;
+};
+
+void check_range(const char* name, double low, double value, double high) {
+    if (std::isfinite(value) && value >= low && value <= high) return;
+    throw Error(std::string("calibration model: ") + name + ": expected " + std::to_string(low) + " to " +
+                std::to_string(high) + ", found " + std::to_string(value));
+}
+
+void check_model(const CalibrationModel& m) {
+    check_range("bins", 1, m.bins, max_bins);
+    check_range("gain_keV_per_adc", 1e-6, m.gain_keV_per_adc, 1e6);
+    check_range("energy_spread", 0, m.energy_spread, 0.3);
+    check_range("nonlinearity", -0.5, m.nonlinearity, 1);
+    check_range("time_offset_ticks", 0, m.time_offset_ticks, 1'000'000'000);
+}
+
+/// How the flood map of one detector unit is drawn. Positions run over -1..1 in both directions.
+struct Distortion {
+    double pincushion;  ///< regions get smaller towards the corners
+    double reach;       ///< position of the edge of the crystals, on the axes
+    double centre_x;
+    double centre_y;
+};
+
+/// -1..1 inside the crystals, along one direction; `across` is the other position.
+double undistorted(const Distortion& d, double along, double across) {
+    const double scale = d.reach * (1 + d.pincushion * d.reach * d.reach);
+    return along * (1 + d.pincushion * (along * along + across * across)) / scale;
+}
+
+/// The region that `u` (-1..1) is in out of `regions`, or -1 when outside or closer to a neighbour than half
+/// of `gap` (a fraction of a region).
+int region_at(double u, std::uint32_t regions, double gap) {
+    const double place = (u + 1) / 2 * regions;
+    const double whole = std::floor(place);
+    if (whole < 0 || whole >= regions) return -1;
+    const double inside = place - whole;
+    if (inside < gap / 2 || inside > 1 - gap / 2) return -1;
+    return static_cast<int>(whole);
+}
+
+/// A gap of one position and a bit where there is room for it: no two crystals touch.
+double gap_between(std::uint32_t position_size, std::uint32_t regions) {
+    const double positions = static_cast<double>(position_size) / regions;
+    return positions < 6 ? 0 : 1.5 / positions;
+}
+
+void draw_flood_map(const Geometry& g, const Distortion& d, std::uint8_t* map) {
+    const std::uint32_t size = g.position_size;
+    const std::uint32_t rows = g.crystals.y;
+    const std::uint32_t columns = g.crystals.z;
+    // With 256 crystals every value of a byte is a crystal: nothing can be outside.
+    const bool all_inside = g.crystals_per_du() > 255;
+    const double column_gap = all_inside ? 0 : gap_between(size, columns);
+    const double row_gap = all_inside ? 0 : gap_between(size, rows);
+    for (std::uint32_t y = 0; y < size; ++y) {
+        for (std::uint32_t x = 0; x < size; ++x) {
+            const double px = (2.0 * x + 1) / size - 1 - d.centre_x;
+            const double py = (2.0 * y + 1) / size - 1 - d.centre_y;
+            double u = undistorted(d, px, py);
+            double v = undistorted(d, py, px);
+            if (all_inside) {
+                u = std::clamp(u, -1.0, std::nextafter(1.0, 0.0));
+                v = std::clamp(v, -1.0, std::nextafter(1.0, 0.0));
+            }
+            const int column = region_at(u, columns, column_gap);
+            const int row = region_at(v, rows, row_gap);
+            const bool outside = column < 0 || row < 0;
+            map[x + y * size] = outside ? std::uint8_t{255}
+                                        : static_cast<std::uint8_t>(row * static_cast<int>(columns) + column);
+        }
+    }
+}
+
+void make_position_table(const Geometry& g, Random& random, Calibration& c) {
+    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
+    const std::size_t units = std::size_t{g.bdm_count} * g.du_count;
+    c.position_table.resize(units * positions);
+    for (std::size_t unit = 0; unit < units; ++unit) {
+        Distortion d{};
+        d.pincushion = random.between(0.05, 0.1);
+        d.reach = random.between(0.91, 0.94);
+        d.centre_x = random.between(-0.015, 0.015);
+        d.centre_y = random.between(-0.015, 0.015);
+        draw_flood_map(g, d, &c.position_table[unit * positions]);
+    }
+}
+
+void make_energy_factors(const Geometry& g, const CalibrationModel& m, Random& random, Calibration& c) {
+    c.bins = m.bins;
+    const std::size_t crystals = std::size_t{g.bdm_count} * g.du_count * g.crystals_per_du();
+    c.energy_factor.resize(crystals * m.bins);
+    const double last_bin = std::max<double>(1, m.bins - 1.0);
+    for (std::size_t crystal = 0; crystal < crystals; ++crystal) {
+        const double factor = m.gain_keV_per_adc * std::max(0.1, 1 + m.energy_spread * random.normal());
+        for (std::uint32_t bin = 0; bin < m.bins; ++bin) {
+            c.energy_factor[crystal * m.bins + bin] =
+                static_cast<float>(factor * (1 + m.nonlinearity * bin / last_bin));
+        }
+    }
+}
+
+void make_time_offsets(const Geometry& g, std::int32_t most, Random& random, Calibration& c) {
+    if (most == 0) return;
+    c.time_offset.resize(g.crystal_count());
+    for (std::int32_t& offset : c.time_offset)
+        offset = static_cast<std::int32_t>(std::floor(random.uniform() * (2.0 * most + 1))) - most;
+}
+
+}  // namespace
+
+Calibration make_calibration(const Scanner& scanner, const CalibrationModel& model) {
+    check_model(model);
+    Random random(model.seed);
+    Calibration c;
+    make_position_table(scanner.geometry, random, c);
+    make_energy_factors(scanner.geometry, model, random, c);
+    make_time_offsets(scanner.geometry, model.time_offset_ticks, random, c);
+    return c;
+}
+
+}  // namespace petacq::config

@@ -1,0 +1,27 @@
+// A realistic calibration for a simulated scanner: what `petcal make` writes, and what tests and the
+// simulator use without a file.
+#pragma once
+
+#include <cstdint>
+
+#include "config/calibration.hpp"
+#include "config/scanner.hpp"
+
+namespace petacq::config {
+
+struct CalibrationModel {
+    std::uint64_t seed = 1;          ///< the same seed and model give the same tables, everywhere
+    std::uint32_t bins = 256;        ///< energy bins of adc_per_bin ADC counts each
+    double gain_keV_per_adc = 0.25;  ///< NOLINT(readability-identifier-naming): mean factor of all crystals
+    double energy_spread = 0.08;     ///< relative standard deviation of the crystals' factors
+    double nonlinearity = 0;         ///< relative rise of a crystal's factor from the first to the last bin
+    std::int32_t time_offset_ticks = 0;  ///< offsets are uniform in [-n, n]; 0: no table of offsets
+};
+
+/// Position table: per detector unit a flood map of crystals.y by crystals.z regions in a grid with
+/// pincushion distortion, thin gaps between the regions and an outside rim. Every crystal has at least one
+/// position where position_size allows it (4 or more positions per crystal and direction). Throws
+/// config::Error for a model that cannot be (docs/configuration.md has the ranges).
+Calibration make_calibration(const Scanner& scanner, const CalibrationModel& model);
+
+}  // namespace petacq::config

@@ -1,0 +1,135 @@
+#include "config/scanner.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "config/error.hpp"
+#include "config/json_file.hpp"
+#include "config/json_schema.hpp"
+#include "config/schemas.hpp"
+
+namespace petacq::config {
+
+namespace {
+
+using nlohmann::json;
+
+Counts3 counts_from(const json& j) {
+    return {j.at("x").get<std::uint32_t>(), j.at("y").get<std::uint32_t>(), j.at("z").get<std::uint32_t>()};
+}
+
+json counts_to(const Counts3& c) {
+    return {{"x", c.x}, {"y", c.y}, {"z", c.z}};
+}
+
+void check_product(const char* path, const char* rule, std::uint32_t expected, std::uint32_t found) {
+    if (expected != found) {
+        throw Error(std::string(path) + ": expected " + rule + " = " + std::to_string(expected) + ", found " +
+                    std::to_string(found));
+    }
+}
+
+// The schema bounds each number; here is what ties them together. Within these bounds no product overflows,
+// and there are at most 256 * 16 * 256 crystals.
+void check_geometry(const Geometry& g) {
+    check_product("/geometry/bdm_count", "channels * modules.y * modules.z",
+                  g.channels * g.modules.y * g.modules.z, g.bdm_count);
+    check_product("/geometry/du_count", "blocks.y * blocks.z", g.blocks.y * g.blocks.z, g.du_count);
+    // An entry of the position table is one byte.
+    if (g.crystals_per_du() > 256) {
+        throw Error("/geometry/crystals: expected crystals.y * crystals.z of at most 256, found " +
+                    std::to_string(g.crystals_per_du()));
+    }
+    // Each crystal needs a position of its own.
+    if (g.position_size * g.position_size < g.crystals_per_du()) {
+        throw Error(
+            "/geometry/position_size: expected position_size squared of at least crystals.y * crystals.z = " +
+            std::to_string(g.crystals_per_du()) + ", found " + std::to_string(g.position_size));
+    }
+}
+
+void check_dimensions(const Scanner& s) {
+    const Geometry& g = s.geometry;
+    const Dimensions& d = s.dimensions;
+    const std::uint32_t n = g.modules_in_ring();
+    if (n < 3) {
+        throw Error(
+            "/geometry/channels: expected channels * modules.y of at least 3 (the modules form a polygon), "
+            "found " +
+            std::to_string(n));
+    }
+    const double width =
+        g.crystals_per_module_y() * d.crystal_pitch_y_mm + (g.blocks.y - 1) * d.block_gap_y_mm;
+    const double room = 2 * d.ring_radius_mm * std::tan(std::numbers::pi / n);
+    if (width > room * (1 + 1e-9)) {  // a description may fill the polygon to the last digit
+        const double radius = width / (2 * std::tan(std::numbers::pi / n));
+        throw Error("/dimensions/ring_radius_mm: modules " + json(width).dump() +
+                    " mm wide overlap in a polygon of " + std::to_string(n) + " with sides of " +
+                    json(room).dump() + " mm; expected a radius of at least " + json(radius).dump() +
+                    " mm, found " + json(d.ring_radius_mm).dump());
+    }
+}
+
+const json& scanner_schema() {
+    static const json schema = json::parse(scanner_schema_text());
+    return schema;
+}
+
+}  // namespace
+
+Scanner scanner_from_json(const json& document) {
+    json full = document;
+    apply_schema(scanner_schema(), full);
+
+    Scanner s;
+    s.name = full.at("name").get<std::string>();
+    s.tick_ps = full.at("tick_ps").get<double>();
+    const json& geometry = full.at("geometry");
+    Geometry& g = s.geometry;
+    g.channels = geometry.at("channels").get<std::uint32_t>();
+    g.modules = counts_from(geometry.at("modules"));
+    g.blocks = counts_from(geometry.at("blocks"));
+    g.crystals = counts_from(geometry.at("crystals"));
+    g.bdm_count = geometry.at("bdm_count").get<std::uint32_t>();
+    g.du_count = geometry.at("du_count").get<std::uint32_t>();
+    g.position_size = geometry.at("position_size").get<std::uint32_t>();
+    const json& dimensions = full.at("dimensions");
+    const auto mm = [&](const char* key) { return dimensions.at(key).get<double>(); };
+    s.dimensions = {mm("ring_radius_mm"),    mm("crystal_pitch_y_mm"), mm("crystal_pitch_z_mm"),
+                    mm("crystal_length_mm"), mm("block_gap_y_mm"),     mm("block_gap_z_mm"),
+                    mm("module_gap_z_mm")};
+    check_geometry(g);
+    check_dimensions(s);
+    return s;
+}
+
+Scanner load_scanner(const std::filesystem::path& file) {
+    const json document = read_json_file(file);
+    return naming_file(file, [&] { return scanner_from_json(document); });
+}
+
+json to_json(const Scanner& s) {
+    const Geometry& g = s.geometry;
+    const Dimensions& d = s.dimensions;
+    return {{"name", s.name},
+            {"tick_ps", s.tick_ps},
+            {"geometry",
+             {{"channels", g.channels},
+              {"modules", counts_to(g.modules)},
+              {"blocks", counts_to(g.blocks)},
+              {"crystals", counts_to(g.crystals)},
+              {"bdm_count", g.bdm_count},
+              {"du_count", g.du_count},
+              {"position_size", g.position_size}}},
+            {"dimensions",
+             {{"ring_radius_mm", d.ring_radius_mm},
+              {"crystal_pitch_y_mm", d.crystal_pitch_y_mm},
+              {"crystal_pitch_z_mm", d.crystal_pitch_z_mm},
+              {"crystal_length_mm", d.crystal_length_mm},
+              {"block_gap_y_mm", d.block_gap_y_mm},
+              {"block_gap_z_mm", d.block_gap_z_mm},
+              {"module_gap_z_mm", d.module_gap_z_mm}}}};
+}
+
+}  // namespace petacq::config
