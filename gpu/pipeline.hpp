@@ -25,12 +25,12 @@ enum class WindowMode : std::uint8_t { single, every };
 
 /// What becomes of a group of more than two singles; named as in GATE 10.
 enum class MultiplesPolicy : std::uint8_t {
-    remove_multiples,            ///< RemoveMultiples
-    take_all_goods,              ///< TakeAllGoods
-    take_winner_of_goods,        ///< TakeWinnerOfGoods
-    take_if_only_one_good,       ///< TakeIfOnlyOneGood
-    take_winner_if_is_good,      ///< TakeWinnerIfIsGood
-    take_winner_if_all_are_goods ///< TakeWinnerIfAllAreGoods
+    remove_multiples,             ///< RemoveMultiples
+    take_all_goods,               ///< TakeAllGoods
+    take_winner_of_goods,         ///< TakeWinnerOfGoods
+    take_if_only_one_good,        ///< TakeIfOnlyOneGood
+    take_winner_if_is_good,       ///< TakeWinnerIfIsGood
+    take_winner_if_all_are_goods  ///< TakeWinnerIfAllAreGoods
 };
 
 /// Throws std::invalid_argument naming the accepted words.
@@ -61,8 +61,8 @@ struct PipelineOptions {
     std::uint8_t tail_marker = 0x5;
     EnergyWindow energy;
     CoincidenceRules rules;
-    bool emit_singles = false;            ///< give out the accepted singles in order, too
-    std::uint32_t threads = 1;            ///< CPU back-end: threads used, the calling one included
+    bool emit_singles = false;                      ///< give out the accepted singles in order, too
+    std::uint32_t threads = 1;                      ///< CPU back-end: threads used, the calling one included
     std::uint64_t max_pending_singles = 64U << 20;  ///< memory bound for singles that wait for the watermark
     std::uint32_t max_slice_frames = 1U << 20;      ///< most frames in one slice
 };
@@ -106,7 +106,8 @@ struct FrameCounts {
 };
 
 /// Where the decided singles went, counted in singles:
-///   decided = 2 * prompts + unpaired + same_crystal + geometry + in_dropped_multiples + in_oversize_multiples
+///   decided = 2 * prompts + unpaired + same_crystal + geometry + in_dropped_multiples +
+///   in_oversize_multiples
 ///             + unused_in_multiples - reused
 /// In window mode "single" every single belongs to one group. In mode "every" a single is decided as the
 /// opener of its own window; being the partner in another's counts as reuse.
@@ -120,7 +121,7 @@ struct SingleCounts {
     std::uint64_t in_dropped_multiples = 0;   ///< in groups of three or more from which no pair came
     std::uint64_t in_oversize_multiples = 0;  ///< in groups above max_multiplicity
     std::uint64_t unused_in_multiples = 0;    ///< in no pair, of a group that gave pairs
-    std::uint64_t reused = 0;                 ///< uses in pairs beyond the first (mode "every": beyond the opener)
+    std::uint64_t reused = 0;  ///< uses in pairs beyond the first (mode "every": beyond the opener)
 
     SingleCounts& operator+=(const SingleCounts& o);
     bool operator==(const SingleCounts&) const = default;
@@ -172,6 +173,7 @@ class Pipeline {
 };
 
 /// The CPU back-end. Throws std::invalid_argument for options that cannot be.
-std::unique_ptr<Pipeline> make_host_pipeline(const PipelineOptions& options, const config::Calibration& calibration);
+std::unique_ptr<Pipeline> make_host_pipeline(const PipelineOptions& options,
+                                             const config::Calibration& calibration);
 
 }  // namespace petacq::gpu

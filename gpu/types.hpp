@@ -8,9 +8,9 @@ namespace petacq::gpu {
 
 /// A converted hit.
 struct Single {
-    std::uint64_t time = 0;     ///< ticks
+    std::uint64_t time = 0;  ///< ticks
     std::uint32_t crystal = 0;
-    float energy = 0;           ///< keV
+    float energy = 0;  ///< keV
 };
 static_assert(sizeof(Single) == 16);
 

@@ -1,0 +1,164 @@
+// The arithmetic of conversion and of pairing, once, for both back-ends: what a frame becomes, and when two
+// singles make a good pair. Integer arithmetic throughout, but for the energy: one f32 product.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/pipeline.hpp"
+#include "gpu/types.hpp"
+#include "net/wire.hpp"
+
+namespace petacq::gpu {
+
+/// What became of a frame. A frame has exactly one fate: the first that applies in this order.
+enum class Fate : std::uint8_t {
+    bad_marker,
+    bad_address,
+    outside_crystal,
+    time_jump,
+    bad_time,
+    late,
+    below_window,
+    above_window,
+    accepted,
+};
+inline constexpr std::uint32_t fate_count = 9;
+
+/// One crystal of a detector unit.
+struct CrystalEntry {
+    std::uint32_t crystal;
+    std::int32_t time_offset;  ///< ticks
+};
+
+/// The tables of conversion as both back-ends address them; does not own what it points to. A unit is
+/// bdm * du_count + du, a slot unit * crystals_per_du + local crystal.
+struct ConversionTables {
+    const std::uint8_t* position =
+        nullptr;  ///< [unit][x + y * position_size] local crystal; >= crystals_per_du: none
+    const CrystalEntry* crystals = nullptr;  ///< [slot]
+    const float* factor = nullptr;           ///< [slot][bins] keV per ADC count
+    std::uint32_t bdm_count = 0;
+    std::uint32_t du_count = 0;
+    std::uint32_t position_size = 0;
+    std::uint32_t crystals_per_du = 0;
+    std::uint32_t bins = 1;  ///< >= 1; the last bin serves all higher ADC values
+    std::uint8_t head_marker = 0;
+    std::uint8_t tail_marker = 0;
+    float lower = 0;  ///< keV; -infinity when energies are not filtered
+    float upper = 0;  ///< keV; +infinity when energies are not filtered
+};
+
+inline constexpr std::uint32_t no_cell = UINT32_MAX;
+
+PETACQ_HD inline std::uint32_t frame_du(net::FrameWords w) {
+    return static_cast<std::uint32_t>(w.low & 0xF);
+}
+PETACQ_HD inline std::uint32_t frame_bdm(net::FrameWords w) {
+    return static_cast<std::uint32_t>((w.low >> 8) & 0xFF);
+}
+PETACQ_HD inline std::uint64_t frame_raw_time(net::FrameWords w) {
+    return net::swap_bytes((w.low >> 16) | (w.high << 48));
+}
+PETACQ_HD inline std::uint32_t frame_adc(net::FrameWords w) {
+    return static_cast<std::uint32_t>(((w.high >> 32) & 0xFF) << 8 | ((w.high >> 40) & 0xFF));
+}
+PETACQ_HD inline std::int32_t frame_temperature_16ths(net::FrameWords w) {
+    const auto whole = static_cast<std::int8_t>(static_cast<std::uint8_t>(w.high >> 48));
+    return whole * 16 + static_cast<std::int32_t>(w.high >> 60);
+}
+PETACQ_HD inline bool markers_match(net::FrameWords w, const ConversionTables& t) {
+    return ((w.low >> 4) & 0xF) == t.head_marker && ((w.high >> 56) & 0xF) == t.tail_marker;
+}
+
+/// Index into ConversionTables::position, or no_cell when a field is out of range.
+PETACQ_HD inline std::uint32_t frame_cell(net::FrameWords w, const ConversionTables& t) {
+    const std::uint32_t du = frame_du(w);
+    const std::uint32_t bdm = frame_bdm(w);
+    const auto x = static_cast<std::uint32_t>((w.high >> 16) & 0xFF);
+    const auto y = static_cast<std::uint32_t>((w.high >> 24) & 0xFF);
+    const bool inside =
+        (du < t.du_count) & (bdm < t.bdm_count) & (x < t.position_size) & (y < t.position_size);
+    const std::uint32_t cell = ((bdm * t.du_count + du) * t.position_size + y) * t.position_size + x;
+    return inside ? cell : no_cell;
+}
+
+PETACQ_HD inline float frame_energy(std::uint32_t adc, std::uint32_t slot, const ConversionTables& t) {
+    const std::uint32_t bin = adc / config::adc_per_bin;
+    const std::uint32_t last = t.bins - 1;
+    return static_cast<float>(adc) *
+           t.factor[slot * static_cast<std::uint64_t>(t.bins) + (bin < last ? bin : last)];
+}
+
+/// Bin of the energy spectrum: energies are not negative; infinity falls into the last bin.
+PETACQ_HD inline std::uint32_t energy_bin(float energy) {
+    constexpr auto last = static_cast<float>(SinglesHistograms::energy_bins - 1);
+    const float bin = energy * (1.0F / SinglesHistograms::energy_bin_keV);
+    return static_cast<std::uint32_t>(bin < last ? bin : last);
+}
+
+/// Raw times that a span lets through; an empty window (high below low) lets none through.
+struct TimeGuard {
+    std::uint64_t low = 0;
+    std::uint64_t width = UINT64_MAX;
+    bool empty = false;
+
+    PETACQ_HD static TimeGuard of(std::uint64_t low, std::uint64_t high) {
+        return TimeGuard{low, high - low, high < low};
+    }
+    PETACQ_HD bool refuses(std::uint64_t raw) const { return (raw - low > width) | empty; }
+};
+
+/// Corrected time; `bad` when it would leave 0..2^64-1.
+PETACQ_HD inline std::uint64_t corrected_time(std::uint64_t raw, std::int32_t offset, bool& bad) {
+    const std::uint64_t time = raw + static_cast<std::uint64_t>(static_cast<std::int64_t>(offset));
+    bad = offset < 0 ? time > raw : time < raw;
+    return time;
+}
+
+/// Order of singles: (time, crystal, energy). Total, as energies are never NaN.
+PETACQ_HD inline bool before(const Single& a, const Single& b) {
+    if (a.time != b.time) return a.time < b.time;
+    if (a.crystal != b.crystal) return a.crystal < b.crystal;
+    return a.energy < b.energy;
+}
+
+/// Order of coincidences: (time, kind, crystal_a, dt, crystal_b, energy_a, energy_b).
+PETACQ_HD inline bool before(const Coincidence& a, const Coincidence& b) {
+    if (a.time != b.time) return a.time < b.time;
+    if (a.kind != b.kind) return a.kind < b.kind;
+    if (a.crystal_a != b.crystal_a) return a.crystal_a < b.crystal_a;
+    if (a.dt != b.dt) return a.dt < b.dt;
+    if (a.crystal_b != b.crystal_b) return a.crystal_b < b.crystal_b;
+    if (a.energy_a != b.energy_a) return a.energy_a < b.energy_a;
+    return a.energy_b < b.energy_b;
+}
+
+/// The condition on two crystals to make a good pair.
+struct PairRule {
+    std::uint32_t crystals_in_ring = 1;
+    std::uint32_t crystals_per_module = 1;  ///< around the ring
+    std::uint32_t modules = 1;              ///< around the ring
+    std::uint32_t min_module_difference = 0;
+    std::uint32_t max_ring_difference = UINT32_MAX;
+
+    static PairRule of(const config::Geometry& geometry, const CoincidenceRules& rules) {
+        return PairRule{geometry.crystals_in_ring(), geometry.crystals_per_module_y(),
+                        geometry.modules_in_ring(), rules.min_module_difference, rules.max_ring_difference};
+    }
+
+    /// The geometric part alone; the crystals may be the same.
+    PETACQ_HD bool geometry_good(std::uint32_t a, std::uint32_t b) const {
+        const std::uint32_t ring_a = a / crystals_in_ring;
+        const std::uint32_t ring_b = b / crystals_in_ring;
+        const std::uint32_t module_a = (a - ring_a * crystals_in_ring) / crystals_per_module;
+        const std::uint32_t module_b = (b - ring_b * crystals_in_ring) / crystals_per_module;
+        const std::uint32_t rings = ring_a > ring_b ? ring_a - ring_b : ring_b - ring_a;
+        const std::uint32_t straight = module_a > module_b ? module_a - module_b : module_b - module_a;
+        const std::uint32_t around = modules - straight;
+        return (straight < around ? straight : around) >= min_module_difference &&
+               rings <= max_ring_difference;
+    }
+    PETACQ_HD bool good(std::uint32_t a, std::uint32_t b) const { return a != b && geometry_good(a, b); }
+};
+
+}  // namespace petacq::gpu

@@ -1,0 +1,69 @@
+#include "gpu/conversion_tables.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace petacq::gpu {
+
+std::uint32_t effective_bins(const std::vector<float>& factor, std::uint32_t bins) {
+    std::uint32_t needed = 1;
+    for (std::size_t row = 0; row < factor.size(); row += bins) {
+        const float last = factor[row + bins - 1];
+        // Bits, not values: +0 and -0 would be equal values that multiply to different zeros.
+        const auto differs = [&](std::uint32_t bin) {
+            return std::memcmp(&factor[row + bin], &last, sizeof last) != 0;
+        };
+        for (std::uint32_t bin = bins - 1; bin >= needed; --bin) {
+            if (differs(bin - 1)) {
+                needed = std::max(needed, bin + 1);
+                break;
+            }
+        }
+    }
+    return needed;
+}
+
+OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibration& calibration)
+    : position_(calibration.position_table) {
+    const config::Geometry& g = options.geometry;
+    const std::uint32_t local_count = g.crystals_per_du();
+    for (std::uint8_t& entry : position_) {
+        if (entry < local_count) entry = static_cast<std::uint8_t>(g.local_of_origin(entry));
+    }
+    const std::uint32_t units = g.bdm_count * g.du_count;
+    crystals_.reserve(std::size_t{units} * local_count);
+    for (std::uint32_t unit = 0; unit < units; ++unit) {
+        for (std::uint32_t local = 0; local < local_count; ++local) {
+            const std::uint32_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
+            const std::int32_t offset =
+                calibration.time_offset.empty() ? 0 : calibration.time_offset[crystal];
+            crystals_.push_back({crystal, offset});
+        }
+    }
+    const std::uint32_t bins = effective_bins(calibration.energy_factor, calibration.bins);
+    factor_.reserve(crystals_.size() * bins);
+    for (std::size_t slot = 0; slot < crystals_.size(); ++slot) {
+        const auto row =
+            calibration.energy_factor.begin() + static_cast<std::ptrdiff_t>(slot * calibration.bins);
+        factor_.insert(factor_.end(), row, row + bins);
+    }
+    view_.position = position_.data();
+    view_.crystals = crystals_.data();
+    view_.factor = factor_.data();
+    view_.bdm_count = g.bdm_count;
+    view_.du_count = g.du_count;
+    view_.position_size = g.position_size;
+    view_.crystals_per_du = local_count;
+    view_.bins = bins;
+    view_.head_marker = options.head_marker;
+    view_.tail_marker = options.tail_marker;
+    view_.lower = options.energy.filter ? options.energy.lower : -std::numeric_limits<float>::infinity();
+    view_.upper = options.energy.filter ? options.energy.upper : std::numeric_limits<float>::infinity();
+}
+
+std::uint64_t OwnedTables::bytes() const {
+    return position_.size() + crystals_.size() * sizeof(CrystalEntry) + factor_.size() * sizeof(float);
+}
+
+}  // namespace petacq::gpu

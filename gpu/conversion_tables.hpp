@@ -1,0 +1,40 @@
+// Builds the tables of conversion from a calibration, as small as they go without changing a result.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/calibration.hpp"
+#include "config/scanner.hpp"
+#include "gpu/arithmetic.hpp"
+
+namespace petacq::gpu {
+
+/// Owns the arrays that a ConversionTables points to. Read-only once built: shared by any number of threads.
+class OwnedTables {
+  public:
+    /// The calibration must have passed config::check_calibration.
+    OwnedTables(const PipelineOptions& options, const config::Calibration& calibration);
+
+    /// Valid as long as this object.
+    [[nodiscard]] const ConversionTables& view() const { return view_; }
+    [[nodiscard]] std::uint64_t bytes() const;
+
+    [[nodiscard]] const std::vector<std::uint8_t>& position() const { return position_; }
+    [[nodiscard]] const std::vector<CrystalEntry>& crystals() const { return crystals_; }
+    [[nodiscard]] const std::vector<float>& factor() const { return factor_; }
+
+    OwnedTables(const OwnedTables&) = delete;
+    OwnedTables& operator=(const OwnedTables&) = delete;
+
+  private:
+    std::vector<std::uint8_t> position_;
+    std::vector<CrystalEntry> crystals_;
+    std::vector<float> factor_;
+    ConversionTables view_;
+};
+
+/// Bins that the factor table needs: behind the last one kept, every crystal's factors are all equal.
+std::uint32_t effective_bins(const std::vector<float>& factor, std::uint32_t bins);
+
+}  // namespace petacq::gpu

@@ -1,0 +1,112 @@
+#include "gpu/host/convert.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace petacq::gpu {
+
+LocalHistograms::LocalHistograms(const config::Geometry& g)
+    : per_crystal(g.crystal_count()),
+      energy(std::size_t{g.bdm_count} * SinglesHistograms::energy_bins),
+      temperature_sum_16ths(std::size_t{g.bdm_count} * g.du_count),
+      temperature_count(std::size_t{g.bdm_count} * g.du_count) {}
+
+namespace {
+template <class Small, class Large>
+void move_into(std::vector<Small>& from, std::vector<Large>& to) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        to[i] += static_cast<Large>(from[i]);
+        from[i] = 0;
+    }
+}
+}  // namespace
+
+void LocalHistograms::flush_into(SinglesHistograms& total) {
+    move_into(per_crystal, total.per_crystal);
+    move_into(energy, total.energy);
+    move_into(temperature_sum_16ths, total.temperature_sum_16ths);
+    move_into(temperature_count, total.temperature_count);
+    frames_ = 0;
+}
+
+SinglesHistograms make_histograms(const config::Geometry& g) {
+    SinglesHistograms h;
+    h.per_crystal.resize(g.crystal_count());
+    h.energy.resize(std::size_t{g.bdm_count} * SinglesHistograms::energy_bins);
+    h.temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);
+    h.temperature_count.resize(std::size_t{g.bdm_count} * g.du_count);
+    return h;
+}
+
+std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
+                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
+    // Two passes over blocks that stay in the first cache: the position table is too large for it, so its
+    // entries are asked for a block ahead of their use.
+    constexpr std::uint32_t block_frames = 128;
+    std::array<std::uint32_t, block_frames>
+        cells;  // NOLINT(cppcoreguidelines-pro-type-member-init): written below
+
+    // A copy keeps the compiler from reloading the view after every store.
+    const ConversionTables t = tables;
+    const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
+    std::uint32_t* const per_crystal = histograms.per_crystal.data();
+    std::uint32_t* const energies = histograms.energy.data();
+    std::int32_t* const temperature_sum = histograms.temperature_sum_16ths.data();
+    std::uint32_t* const temperature_count = histograms.temperature_count.data();
+    const std::size_t before_span = n;
+    std::uint64_t below = 0;
+    std::uint64_t above = 0;
+    for (std::uint32_t first = 0; first < span.count; first += block_frames) {
+        const std::uint32_t block = std::min(block_frames, span.count - first);
+        const std::byte* frames = span.frames + std::size_t{first} * net::frame_bytes;
+        for (std::uint32_t k = 0; k < block; ++k) {
+            const net::FrameWords w = net::load_frame(frames + std::size_t{k} * net::frame_bytes);
+            cells[k] = markers_match(w, t) ? frame_cell(w, t) : no_cell;
+            __builtin_prefetch(t.position + (cells[k] == no_cell ? 0 : cells[k]));
+        }
+        for (std::uint32_t k = 0; k < block; ++k) {
+            const net::FrameWords w = net::load_frame(frames + std::size_t{k} * net::frame_bytes);
+            if (cells[k] == no_cell) [[unlikely]] {
+                ++(markers_match(w, t) ? counts.bad_address : counts.bad_marker);
+                continue;
+            }
+            const std::uint32_t local = t.position[cells[k]];
+            if (local >= t.crystals_per_du) [[unlikely]] {
+                ++counts.outside_crystal;
+                continue;
+            }
+            const std::uint32_t unit = frame_bdm(w) * t.du_count + frame_du(w);
+            const std::uint32_t slot = unit * t.crystals_per_du + local;
+            const CrystalEntry entry = t.crystals[slot];
+            const float energy = frame_energy(frame_adc(w), slot, t);
+            const bool is_below = energy < t.lower;
+            const bool is_above = energy > t.upper;
+            const bool in_window = !(is_below | is_above);
+            ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + energy_bin(energy)];
+            temperature_sum[unit] += frame_temperature_16ths(w);
+            ++temperature_count[unit];
+            per_crystal[entry.crystal] += in_window ? 1 : 0;
+
+            const std::uint64_t raw = frame_raw_time(w);
+            bool bad = false;
+            const std::uint64_t time = corrected_time(raw, entry.time_offset, bad);
+            const bool jump = guard.refuses(raw);
+            if (jump | bad | (time < watermark)) [[unlikely]] {
+                ++(jump ? counts.time_jump : bad ? counts.bad_time : counts.late);
+                continue;
+            }
+            below += is_below ? 1 : 0;
+            above += is_above ? 1 : 0;
+            out[n] = Single{time, entry.crystal, energy};
+            n += in_window ? 1 : 0;
+        }
+    }
+    counts.received += span.count;
+    counts.below_window += below;
+    counts.above_window += above;
+    counts.accepted += n - before_span;
+    histograms.frames_ += span.count;
+    return n;
+}
+
+}  // namespace petacq::gpu

@@ -1,0 +1,40 @@
+// Conversion of frames to singles on one CPU thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/arithmetic.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::gpu {
+
+/// Histograms of one thread: 32 bits, so that they stay in the cache; added up into 64 bits in time.
+class LocalHistograms {
+  public:
+    explicit LocalHistograms(const config::Geometry& geometry);
+    /// Adds everything to `total` and starts again from zero.
+    void flush_into(SinglesHistograms& total);
+    /// Whether `frames` more might overflow a counter.
+    [[nodiscard]] bool nearly_full(std::uint64_t frames) const { return frames_ + frames > max_frames; }
+
+    // A frame adds at most 2^11 (127 15/16 degrees in sixteenths) to a temperature sum of 31 bits.
+    static constexpr std::uint64_t max_frames = std::uint64_t{1} << 20;
+
+    std::vector<std::uint32_t> per_crystal;
+    std::vector<std::uint32_t> energy;
+    std::vector<std::int32_t> temperature_sum_16ths;
+    std::vector<std::uint32_t> temperature_count;
+    std::uint64_t frames_ = 0;
+};
+
+/// A total of the right shape, all zero.
+SinglesHistograms make_histograms(const config::Geometry& geometry);
+
+/// Converts the frames of a span, appends the accepted singles at out[n..] in the order of the frames, and
+/// returns the count after. `out` has room for count + 1 more. Frames with a corrected time below `watermark`
+/// are late.
+std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
+                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n);
+
+}  // namespace petacq::gpu

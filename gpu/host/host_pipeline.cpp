@@ -1,0 +1,264 @@
+// The CPU back-end: conversion, order and coincidences of one slice at a time, each spread over the threads
+// of a pool.
+//
+// Between slices it keeps, in this order of time: `carry_`, ordered singles below the last watermark whose
+// windows reach beyond it, and `pending_`, singles above it in no order. `carry_` begins with the first
+// single that has not opened its windows; the first `taken_` of them already belong to a prompt group.
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <utility>
+
+#include "gpu/conversion_tables.hpp"
+#include "gpu/host/coincidence.hpp"
+#include "gpu/host/convert.hpp"
+#include "gpu/host/order.hpp"
+#include "gpu/host/worker_pool.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::gpu {
+
+namespace {
+
+// Below this much work for each, more threads cost more than they bring.
+constexpr std::size_t singles_per_worker = 8192;
+
+void check(const PipelineOptions& o) {
+    if (o.threads == 0) throw std::invalid_argument("pipeline threads: expected at least 1");
+    if (o.rules.max_multiplicity < 2) throw std::invalid_argument("max_multiplicity: expected at least 2");
+    if (o.rules.delay && *o.rules.delay <= o.rules.window) {
+        throw std::invalid_argument(fmt::format("delay of {} ticks: expected more than the window of {}",
+                                                *o.rules.delay, o.rules.window));
+    }
+    if (o.rules.delay && *o.rules.delay > (std::uint64_t{1} << 62)) {
+        throw std::invalid_argument("delay: expected at most 2^62 ticks");
+    }
+}
+
+class HostPipeline final : public Pipeline {
+  public:
+    HostPipeline(const PipelineOptions& options, const config::Calibration& calibration)
+        : options_(options),
+          tables_(options, calibration),
+          pool_(options.threads),
+          orderer_(pool_),
+          finder_(PairRule::of(options.geometry, options.rules), options.rules, pool_),
+          totals_(make_histograms(options.geometry)) {
+        workers_.reserve(options.threads);
+        for (std::uint32_t i = 0; i < options.threads; ++i)
+            workers_.emplace_back(options.geometry);
+    }
+
+    [[nodiscard]] std::size_t depth() const override { return 1; }
+
+    void submit(const Slice& slice) override {
+        if (ready_) throw std::logic_error("pipeline: submit before the slice before was collected");
+        result_.id = slice.id;
+        result_.coincidences.clear();
+        result_.singles.clear();
+        result_.frames = {};
+        result_.counts = {};
+        convert(slice.spans);
+        order(slice.watermark);
+        if (slice.close_at) {
+            close(*slice.close_at);
+        } else {
+            decide();
+        }
+        const std::size_t undecided = carry_.size() - taken_;
+        result_.pending = undecided + pending_.size();
+        result_.latest_pending_time = carry_.empty() ? 0 : carry_.back().time;
+        for (const Single& s : pending_)
+            result_.latest_pending_time = std::max(result_.latest_pending_time, s.time);
+        ready_ = true;
+    }
+
+    bool collect(SliceResult& result, bool /*wait*/) override {
+        if (!ready_) return false;
+        std::swap(result, result_);
+        ready_ = false;
+        return true;
+    }
+
+    void histograms(SinglesHistograms& out) override {
+        for (Worker& w : workers_)
+            w.histograms.flush_into(totals_);
+        out = totals_;
+    }
+
+    void reset() override {
+        carry_.clear();
+        taken_ = 0;
+        pending_.clear();
+        held_.clear();
+        watermark_ = 0;
+    }
+
+    [[nodiscard]] std::uint64_t memory_bytes() const override {
+        // A slice converted, spread and ordered; and what waits, with its copy while it is sorted through.
+        const std::uint64_t singles =
+            std::uint64_t{options_.max_slice_frames} * 3 + options_.max_pending_singles * 2;
+        const std::uint64_t one_histogram = std::uint64_t{options_.geometry.crystal_count()} +
+                                            std::uint64_t{options_.geometry.bdm_count} * 256;
+        return singles * sizeof(Single) + tables_.bytes() + one_histogram * (4 * options_.threads + 8);
+    }
+
+    [[nodiscard]] std::string description() const override {
+        return fmt::format("cpu, {} thread{}", options_.threads, options_.threads == 1 ? "" : "s");
+    }
+
+  private:
+    struct Worker {
+        explicit Worker(const config::Geometry& g) : histograms(g) {}
+        LocalHistograms histograms;
+        FrameCounts counts;
+        std::vector<Single> singles;  // room for a worker's share; the first `count` are of this slice
+        std::size_t count = 0;
+    };
+
+    [[nodiscard]] std::uint32_t workers_for(std::size_t items) const {
+        return static_cast<std::uint32_t>(
+            std::clamp<std::size_t>(items / singles_per_worker, 1, options_.threads));
+    }
+
+    void convert(std::span<const FrameSpan> spans) {
+        std::size_t frames = 0;
+        for (const FrameSpan& span : spans)
+            frames += span.count;
+        const std::uint32_t workers = workers_for(frames);
+        // Spans are dealt out in runs of neighbours, about the same number of frames to each worker.
+        const std::size_t share = (frames + workers - 1) / workers;
+        run_starts_.assign(workers + 1, spans.size());
+        run_starts_[0] = 0;
+        std::size_t seen = 0;
+        for (std::size_t i = 0, w = 1; i < spans.size() && w < workers; ++i) {
+            seen += spans[i].count;
+            while (w < workers && seen >= share * w)
+                run_starts_[w++] = i + 1;
+        }
+        for (Worker& w : workers_)
+            w.count = 0;
+        pool_.run(workers, [&](std::uint32_t index) {
+            Worker& w = workers_[index];
+            w.counts = {};
+            const auto run = spans.subspan(run_starts_[index], run_starts_[index + 1] - run_starts_[index]);
+            std::size_t most = 1;
+            for (const FrameSpan& span : run)
+                most += span.count;
+            if (w.singles.size() < most) w.singles.resize(most);
+            for (const FrameSpan& span : run) {
+                convert_piecewise(span, w);
+            }
+        });
+        for (std::uint32_t i = 0; i < workers; ++i)
+            result_.frames += workers_[i].counts;
+    }
+
+    void convert_piecewise(FrameSpan span, Worker& w) {
+        // A span of any length, in pieces that the local histograms can count.
+        while (span.count > 0) {
+            FrameSpan piece = span;
+            piece.count =
+                static_cast<std::uint32_t>(std::min<std::uint64_t>(span.count, LocalHistograms::max_frames));
+            if (w.histograms.nearly_full(piece.count)) {
+                const std::lock_guard lock(totals_mutex_);
+                w.histograms.flush_into(totals_);
+            }
+            w.count = convert_span(piece, watermark_, tables_.view(), w.counts, w.histograms,
+                                   w.singles.data(), w.count);
+            span.frames += std::size_t{piece.count} * net::frame_bytes;
+            span.count -= piece.count;
+        }
+    }
+
+    /// Moves what has come below `watermark` to the end of carry_, in order.
+    void order(std::uint64_t watermark) {
+        parts_.clear();
+        std::size_t total = pending_.size();
+        if (!pending_.empty()) parts_.emplace_back(pending_);
+        for (const Worker& w : workers_) {
+            if (w.count > 0) parts_.emplace_back(w.singles.data(), w.count);
+            total += w.count;
+        }
+        later_.clear();
+        orderer_.order(parts_, watermark, workers_for(total), carry_, later_);
+        std::swap(pending_, later_);
+        watermark_ = watermark;
+    }
+
+    /// Decides what the watermark allows: windows that end below it.
+    void decide() {
+        const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
+        const std::uint64_t horizon = watermark_ > reach ? watermark_ - reach : 0;
+        const auto end = std::partition_point(carry_.begin(), carry_.end(),
+                                              [=](const Single& s) { return s.time < horizon; });
+        const auto decided = static_cast<std::size_t>(end - carry_.begin());
+        const std::size_t next = find(carry_, decided);
+        // Pairs inside a group may begin at or above the horizon, where delayeds are still to come.
+        auto& out = result_.coincidences;
+        const auto hold = std::partition_point(out.begin(), out.end(),
+                                               [=](const Coincidence& c) { return c.time < horizon; });
+        held_.assign(hold, out.end());
+        out.erase(hold, out.end());
+        if (options_.emit_singles) result_.singles.assign(carry_.begin(), end);
+        carry_.erase(carry_.begin(), end);
+        taken_ = next - decided;
+    }
+
+    /// Ends the segment below `at`.
+    void close(std::uint64_t at) {
+        const auto end = at == UINT64_MAX
+                             ? carry_.end()
+                             : std::partition_point(carry_.begin(), carry_.end(),
+                                                    [=](const Single& s) { return s.time < at; });
+        const auto decided = static_cast<std::size_t>(end - carry_.begin());
+        const std::size_t already_taken = std::min(taken_, decided);
+        taken_ = already_taken;
+        find(std::span<const Single>(carry_).first(decided), decided);
+        if (options_.emit_singles) result_.singles.assign(carry_.begin(), end);
+        carry_.erase(carry_.begin(), end);
+        held_.clear();
+        taken_ = 0;
+    }
+
+    std::size_t find(std::span<const Single> singles, std::size_t decided) {
+        result_.coincidences.assign(held_.begin(), held_.end());
+        return finder_.find(singles, taken_, decided, workers_for(singles.size()), result_.coincidences,
+                            result_.counts);
+    }
+
+    PipelineOptions options_;
+    OwnedTables tables_;
+    WorkerPool pool_;
+    Orderer orderer_;
+    CoincidenceFinder finder_;
+
+    std::vector<Worker> workers_;
+    std::vector<std::size_t> run_starts_;
+    std::mutex totals_mutex_;  // workers whose local counts are full add them to totals_
+    SinglesHistograms totals_;
+
+    std::uint64_t watermark_ = 0;
+    std::vector<Single> carry_;
+    std::size_t taken_ = 0;
+    std::vector<Single> pending_;
+    std::vector<Single> later_;
+    std::vector<Coincidence> held_;
+    std::vector<std::span<const Single>> parts_;
+
+    SliceResult result_;
+    bool ready_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Pipeline> make_host_pipeline(const PipelineOptions& options,
+                                             const config::Calibration& calibration) {
+    check(options);
+    config::check_calibration(options.geometry, calibration);
+    return std::make_unique<HostPipeline>(options, calibration);
+}
+
+}  // namespace petacq::gpu

@@ -1,0 +1,47 @@
+// Ordering of singles by (time, crystal, energy) on the CPU.
+//
+// What comes out of conversion is nearly ordered: several streams, each in its own order. One pass spreads
+// singles over buckets of equal time ranges, small enough for the first cache; each bucket is spread again
+// over finer buckets of about one single, which insertion finishes. Linear for anything spread in time;
+// n log n where many singles share a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/host/worker_pool.hpp"
+#include "gpu/types.hpp"
+
+namespace petacq::gpu {
+
+/// Sorts parts of singles below a limit into one array, and collects the others. Keeps its memory between
+/// calls. One caller at a time.
+class Orderer {
+  public:
+    explicit Orderer(WorkerPool& pool);
+
+    /// Appends the singles of `parts` with time below `limit` (all of them when it is UINT64_MAX) to `ready`,
+    /// in order, and the others to `later`, in no particular order.
+    void order(std::span<const std::span<const Single>> parts, std::uint64_t limit, std::uint32_t workers,
+               std::vector<Single>& ready, std::vector<Single>& later);
+
+  private:
+    struct Piece {
+        const Single* first;
+        std::size_t count;
+    };
+    void cut_into_pieces(std::span<const std::span<const Single>> parts, std::uint32_t workers);
+
+    WorkerPool& pool_;
+    std::vector<std::vector<Piece>> pieces_;           // [worker]
+    std::vector<std::vector<std::uint32_t>> cursors_;  // [worker][bucket], the last bucket being `later`
+    std::vector<std::uint32_t> starts_;                // [bucket]
+    std::vector<Single> spread_;
+};
+
+/// Sorts source[0..n) into target, all times in [low, low + 2^width). The arrays do not overlap.
+void sort_bucket(const Single* source, std::size_t n, std::uint64_t low, unsigned width, Single* target);
+
+}  // namespace petacq::gpu

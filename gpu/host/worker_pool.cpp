@@ -1,0 +1,73 @@
+#include "gpu/host/worker_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace petacq::gpu {
+
+WorkerPool::WorkerPool(std::uint32_t threads) {
+    for (std::uint32_t i = 1; i < threads; ++i) {
+        threads_.emplace_back([this, i] { loop(i); });
+    }
+}
+
+WorkerPool::~WorkerPool() {
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& t : threads_)
+        t.join();
+}
+
+void WorkerPool::run(std::uint32_t workers, const std::function<void(std::uint32_t)>& work) {
+    workers = std::min(workers, size());
+    if (workers <= 1) {
+        work(0);
+        return;
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        work_ = &work;
+        taking_part_ = workers;
+        running_ = workers - 1;
+        ++round_;
+    }
+    start_.notify_all();
+    std::exception_ptr own;
+    try {
+        work(0);
+    } catch (...) {
+        own = std::current_exception();
+    }
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return running_ == 0; });
+    std::exception_ptr failure = std::exchange(failure_, nullptr);
+    lock.unlock();
+    if (own) std::rethrow_exception(own);
+    if (failure) std::rethrow_exception(failure);
+}
+
+void WorkerPool::loop(std::uint32_t index) {
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex_);
+    while (true) {
+        start_.wait(lock, [&] { return stop_ || (round_ != seen && index < taking_part_); });
+        if (stop_) return;
+        seen = round_;
+        const auto* work = work_;
+        lock.unlock();
+        std::exception_ptr failure;
+        try {
+            (*work)(index);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        lock.lock();
+        if (failure && !failure_) failure_ = failure;
+        if (--running_ == 0) done_.notify_one();
+    }
+}
+
+}  // namespace petacq::gpu
