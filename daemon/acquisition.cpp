@@ -1,0 +1,295 @@
+#include "daemon/acquisition.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/logging.hpp"
+#include "daemon/saturate.hpp"
+#include "net/receiver_totals.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds publish_interval{100};
+constexpr std::chrono::milliseconds histogram_interval{1'000};
+
+std::int64_t steady_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions& tracker,
+                         std::unique_ptr<gpu::Pipeline> pipeline, net::BatchPool& pool, net::BatchQueue& filled,
+                         std::vector<const net::Receiver*> receivers, std::function<void(FinishedRun)> on_finished)
+    : options_(options),
+      tracker_(tracker),
+      pipeline_(std::move(pipeline)),
+      pool_(pool),
+      filled_(filled),
+      receivers_(std::move(receivers)),
+      on_finished_(std::move(on_finished)) {
+    held_.reserve(pool.count());
+    in_flight_.resize(pipeline_->depth());
+    in_flight_spans_.resize(pipeline_->depth());
+    publish(true);
+}
+
+Acquisition::~Acquisition() {
+    stop();
+}
+
+void Acquisition::start() {
+    thread_ = std::thread([this] { loop(); });
+}
+
+void Acquisition::stop() {
+    stopping_.store(true, std::memory_order_release);
+    if (thread_.joinable()) thread_.join();
+}
+
+void Acquisition::begin_run(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks,
+                            std::function<void()> begun) {
+    // std::function wants what can be copied.
+    auto shared = std::make_shared<std::unique_ptr<Run>>(std::move(run));
+    const std::lock_guard lock(mutex_);
+    commands_.emplace_back([this, shared, duration_ticks, begun = std::move(begun)] {
+        begin(std::move(*shared), duration_ticks);
+        begun();
+    });
+}
+
+void Acquisition::end_run(std::string reason) {
+    const std::lock_guard lock(mutex_);
+    commands_.emplace_back([this, reason = std::move(reason)] { ask_to_stop(reason); });
+}
+
+AcquisitionSnapshot Acquisition::snapshot() const {
+    const std::lock_guard lock(mutex_);
+    return published_;
+}
+
+void Acquisition::loop() {
+    const auto poll = std::clamp<std::chrono::milliseconds>(options_.slice_interval / 2, std::chrono::milliseconds(1),
+                                                            std::chrono::milliseconds(5));
+    Clock::time_point published = Clock::now();
+    Clock::time_point histogrammed = published;
+    last_slice_ = published;
+    while (!stopping_.load(std::memory_order_acquire)) {
+        net::Batch* batch = nullptr;
+        if (filled_.wait_dequeue_timed(batch, poll)) {
+            take_batch(batch);
+        } else {
+            // Nothing waits in the queue: what has not come by now has not come.
+            now_ns_ = std::max(now_ns_, steady_ns());
+        }
+        carry_out_commands();
+        const Clock::time_point now = Clock::now();
+        if (now - last_slice_ >= options_.slice_interval) process_slice();
+        while (collect(false)) {
+        }
+        watch_run();
+        if (now - published >= publish_interval) {
+            if (!run_) restart_after_common_reset();
+            const bool with_histograms = now - histogrammed >= histogram_interval;
+            publish(with_histograms);
+            published = now;
+            if (with_histograms) histogrammed = now;
+        }
+    }
+    if (run_) {
+        run_->reason = "daemon stopped";
+        finish_run(false);
+    }
+    collect_all();
+    release(held_);
+    publish(true);
+}
+
+void Acquisition::take_batch(net::Batch* batch) {
+    now_ns_ = std::max(now_ns_, batch->arrival_ns);
+    for (const net::Datagram& d : batch->datagrams) {
+        ++datagrams_seen_;
+        const Verdict verdict = tracker_.observe(d, now_ns_);
+        if (!verdict.use || d.frames == 0) continue;
+        spans_.push_back({batch->data + d.offset, d.frames, verdict.time_low, verdict.time_high});
+        frames_ += d.frames;
+        const auto believed = [&](std::uint64_t t) { return t >= verdict.time_low && t <= verdict.time_high; };
+        if (believed(d.first_time)) earliest_time_ = std::min(earliest_time_, d.first_time);
+        if (believed(d.last_time)) newest_time_ = std::max(newest_time_, d.last_time);
+        if (frames_ >= options_.slice_frames) process_slice();
+    }
+    // It goes back with the next slice: the one that holds its last frames, or a later one.
+    held_.push_back(batch);
+    if (spans_.empty() && in_flight_count_ == 0) release(held_);
+}
+
+void Acquisition::carry_out_commands() {
+    std::unique_lock lock(mutex_);
+    while (!commands_.empty()) {
+        const auto command = std::move(commands_.front());
+        commands_.pop_front();
+        lock.unlock();
+        command();
+        lock.lock();
+    }
+}
+
+std::uint64_t Acquisition::next_watermark() {
+    std::uint64_t watermark = std::max(watermark_, tracker_.watermark(now_ns_, latest_pending_time_));
+    if (pending_ > options_.max_pending_singles) {
+        // Rather than memory, the sources that hold the watermark back are given up.
+        const TrackerStatus status = tracker_.status(now_ns_);
+        if (status.reference) watermark = std::max(watermark, *status.reference);
+    }
+    return watermark;
+}
+
+void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
+    last_slice_ = Clock::now();
+    if (!failure_.empty()) {
+        spans_.clear();
+        frames_ = 0;
+        release(held_);
+        return;
+    }
+    const std::uint64_t watermark = close_at ? std::max(watermark_, *close_at) : next_watermark();
+    if (run_ && run_->duration && !run_->stop && earliest_time_ != UINT64_MAX) {
+        run_->stop = add_or_max(std::max(run_->start, earliest_time_), *run_->duration);
+    }
+    if (!close_at && run_ && run_->stop && watermark >= *run_->stop) close_at = run_->stop;
+    if (spans_.empty() && watermark == watermark_ && !close_at) return;
+
+    while (in_flight_count_ == in_flight_.size()) collect(true);
+    const std::size_t place = (oldest_ + in_flight_count_) % in_flight_.size();
+    std::swap(in_flight_spans_[place], spans_);
+    std::swap(in_flight_[place].batches, held_);
+    frames_ = 0;
+    ++in_flight_count_;
+    gpu::Slice slice;
+    slice.id = slices_++;
+    slice.spans = in_flight_spans_[place];
+    slice.watermark = watermark;
+    slice.close_at = close_at;
+    watermark_ = watermark;
+    try {
+        pipeline_->submit(slice);
+    } catch (const std::exception& e) {
+        fail(e.what());
+        return;
+    }
+    collect(false);
+    busy_s_ += std::chrono::duration<double>(Clock::now() - last_slice_).count();
+    if (close_at && run_ && run_->stop == close_at) finish_run(false);
+}
+
+bool Acquisition::collect(bool wait) {
+    if (in_flight_count_ == 0) return false;
+    try {
+        if (!pipeline_->collect(result_, wait)) return false;
+    } catch (const std::exception& e) {
+        fail(e.what());
+        return false;
+    }
+    InFlight& done = in_flight_[oldest_];
+    release(done.batches);
+    in_flight_spans_[oldest_].clear();
+    oldest_ = (oldest_ + 1) % in_flight_.size();
+    --in_flight_count_;
+    account(result_);
+    return true;
+}
+
+void Acquisition::collect_all() {
+    while (collect(true)) {
+    }
+}
+
+void Acquisition::release(std::vector<net::Batch*>& batches) {
+    for (net::Batch* batch : batches) pool_.put(batch);
+    batches.clear();
+}
+
+void Acquisition::account(const gpu::SliceResult& result) {
+    counted_.frames += result.frames;
+    static_cast<gpu::SingleCounts&>(counted_.singles) += result.counts;
+    pending_ = result.pending;
+    latest_pending_time_ = result.latest_pending_time;
+    if (!run_) return;
+    counted_.pairs.prompts_found += result.counts.prompts;
+    counted_.pairs.delayeds_found += result.counts.delayeds;
+    counted_.saved_singles.found += result.singles.size();
+    run_->run->append(result);
+}
+
+void Acquisition::fail(const std::string& reason) {
+    if (!failure_.empty()) return;
+    failure_ = "pipeline: " + reason;
+    log_error("{}", failure_);
+    for (InFlight& slice : in_flight_) release(slice.batches);
+    in_flight_count_ = 0;
+    spans_.clear();
+    frames_ = 0;
+    release(held_);
+    if (run_) {
+        run_->reason = failure_;
+        finish_run(true);
+    }
+}
+
+Ledger Acquisition::totals(Reading reading) const {
+    Ledger ledger = counted_;
+    DatagramLedger& d = ledger.datagrams;
+    const TrackerTotals t = tracker_.totals();
+    d.accepted = t.accepted;
+    d.duplicate = t.duplicate;
+    d.too_many_sources = t.too_many_sources;
+    d.lost = t.lost;
+    d.reordered = t.reordered;
+    d.stray = t.stray;
+    d.restarted = t.restarted;
+    d.end_of_stream = t.end_of_stream;
+    std::uint64_t delivered = 0;
+    for (const net::Receiver* receiver : receivers_) {
+        const net::ReceiverTotals r = reading == Reading::one_moment
+                                          ? net::read_totals_at_one_moment(receiver->counters())
+                                          : net::read_totals(receiver->counters());
+        d.received += r.datagrams_received;
+        d.malformed += r.datagrams_malformed;
+        d.unknown_source += r.datagrams_unknown_source;
+        d.dropped_no_buffer += r.datagrams_dropped_no_buffer;
+        d.dropped_kernel += r.datagrams_dropped_kernel;
+        delivered += r.datagrams_delivered;
+    }
+    d.in_flight_at_end = delivered - datagrams_seen_;
+    ledger.singles.pending_at_end = pending_;
+    ledger.loss_known = options_.framing == net::Framing::sequenced;
+    return ledger;
+}
+
+void Acquisition::publish(bool with_histograms) {
+    AcquisitionSnapshot s;
+    s.total = totals(Reading::quick);
+    if (run_) {
+        s.run = s.total - run_->at_start;
+        s.run_start_ticks = run_->start;
+    }
+    s.sources = tracker_.status(now_ns_);
+    s.pending = pending_;
+    s.slices = slices_;
+    s.busy_s = busy_s_;
+    s.failure = failure_;
+    if (with_histograms && failure_.empty()) {
+        auto histograms = std::make_shared<gpu::SinglesHistograms>();
+        pipeline_->histograms(*histograms);
+        s.histograms = std::move(histograms);
+    }
+    const std::lock_guard lock(mutex_);
+    if (!s.histograms) s.histograms = published_.histograms;
+    published_ = std::move(s);
+}
+
+}  // namespace petacq::daemon

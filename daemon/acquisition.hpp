@@ -1,0 +1,170 @@
+// The acquisition thread: from filled batches to slices, through the pipeline, to the run.
+//
+// It owns the source tracker, the pipeline and the run in progress. Others talk to it by begin_run and end_run
+// and look at it through snapshot().
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/ledger.hpp"
+#include "daemon/run.hpp"
+#include "daemon/source_tracker.hpp"
+#include "gpu/pipeline.hpp"
+#include "net/batch.hpp"
+#include "net/receiver.hpp"
+
+namespace petacq::daemon {
+
+struct AcquisitionOptions {
+    std::uint32_t slice_frames = 262'144;
+    std::chrono::milliseconds slice_interval{20};
+    std::uint64_t max_pending_singles = 64U << 20;
+    /// A run that is being stopped ends without its last singles when the watermark has not passed them by
+    /// then (host time).
+    std::chrono::milliseconds stop_timeout{10'000};
+    /// How long a datagram may be under way from its socket to this thread.
+    std::chrono::milliseconds receive_delay{20};
+    net::Framing framing = net::Framing::sequenced;
+    std::uint64_t max_offset = 0;  ///< ticks: largest magnitude of a time offset
+};
+
+/// What a run that ended hands back.
+struct FinishedRun {
+    std::unique_ptr<Run> run;
+    RunEnd end;
+};
+
+/// A consistent view of the acquisition thread, as of its last slice.
+struct AcquisitionSnapshot {
+    Ledger total;                      ///< since the daemon started; pairs as found
+    std::optional<Ledger> run;         ///< since the run began
+    std::uint64_t run_start_ticks = 0;
+    TrackerStatus sources;
+    std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the daemon started; about once a second
+    std::uint64_t pending = 0;         ///< singles that wait for the watermark
+    std::uint64_t slices = 0;
+    double busy_s = 0;                 ///< time spent on slices and their results
+    std::string failure;               ///< the pipeline's; empty while all is well
+};
+
+class Acquisition {
+  public:
+    /// Batches come from `filled` and go back to `pool`; the receivers are only asked for their counters. All
+    /// outlive this object. `on_finished` is called in the acquisition thread when a run has ended.
+    Acquisition(const AcquisitionOptions& options, const TrackerOptions& tracker,
+                std::unique_ptr<gpu::Pipeline> pipeline, net::BatchPool& pool, net::BatchQueue& filled,
+                std::vector<const net::Receiver*> receivers, std::function<void(FinishedRun)> on_finished);
+    ~Acquisition();
+    Acquisition(const Acquisition&) = delete;
+    Acquisition& operator=(const Acquisition&) = delete;
+
+    void start();
+    /// Ends a run in progress at once, joins. Idempotent.
+    void stop();
+
+    /// Any thread. Begins a run at the present watermark; `begun` is called in the acquisition thread. Only
+    /// when no run is in progress (the caller keeps the order).
+    void begin_run(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks,
+                   std::function<void()> begun);
+    /// Any thread. Ends the run in progress once everything received up to now is decided. Nothing when there
+    /// is none.
+    void end_run(std::string reason);
+
+    /// Any thread.
+    [[nodiscard]] AcquisitionSnapshot snapshot() const;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    struct ActiveRun {
+        std::unique_ptr<Run> run;
+        std::optional<std::uint64_t> duration;  ///< ticks
+        std::uint64_t start = 0;
+        std::optional<std::uint64_t> stop;  ///< ticks; known when the duration counts or a stop was asked for
+        std::string reason = "duration reached";
+        std::optional<std::int64_t> stop_asked_ns;
+        bool stop_fixed = false;  ///< `stop` takes the asked stop into account
+        std::optional<Clock::time_point> stop_deadline;
+        Ledger at_start;
+    };
+    /// A slice that the pipeline has, and the batches that may go back when it is done with it.
+    struct InFlight {
+        std::vector<net::Batch*> batches;
+    };
+
+    // acquisition.cpp
+    void loop();
+    void take_batch(net::Batch* batch);
+    void carry_out_commands();
+    std::uint64_t next_watermark();
+    void process_slice(std::optional<std::uint64_t> close_at = {});
+    bool collect(bool wait);
+    void collect_all();
+    void release(std::vector<net::Batch*>& batches);
+    void account(const gpu::SliceResult& result);
+    void fail(const std::string& reason);
+    enum class Reading { quick, one_moment };  ///< of the receivers' counters
+    [[nodiscard]] Ledger totals(Reading reading) const;
+    void publish(bool with_histograms);
+
+    // acquisition_run.cpp
+    void begin(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks);
+    void ask_to_stop(const std::string& reason);
+    void watch_run();
+    void finish_run(bool failed);
+    void restart_after_common_reset();
+
+    const AcquisitionOptions options_;
+    SourceTracker tracker_;
+    std::unique_ptr<gpu::Pipeline> pipeline_;
+    net::BatchPool& pool_;
+    net::BatchQueue& filled_;
+    const std::vector<const net::Receiver*> receivers_;
+    const std::function<void(FinishedRun)> on_finished_;
+
+    // The slice being gathered.
+    std::vector<gpu::FrameSpan> spans_;
+    std::uint64_t frames_ = 0;
+    std::vector<net::Batch*> held_;  ///< gone through since the last slice
+    Clock::time_point last_slice_;
+    std::int64_t now_ns_ = 0;  ///< host time for the tracker: the arrival of what is looked at
+    std::vector<InFlight> in_flight_;  ///< ring of the pipeline's depth
+    std::vector<std::vector<gpu::FrameSpan>> in_flight_spans_;
+    std::size_t oldest_ = 0;
+    std::size_t in_flight_count_ = 0;
+
+    // What the pipeline has told.
+    gpu::SliceResult result_;
+    std::uint64_t watermark_ = 0;
+    std::uint64_t slices_ = 0;
+    std::uint64_t latest_pending_time_ = 0;
+    std::uint64_t pending_ = 0;
+    Ledger counted_;  ///< frames and singles always, pairs and saved singles during runs
+    double busy_s_ = 0;
+    std::string failure_;
+
+    std::uint64_t datagrams_seen_ = 0;
+    std::uint64_t earliest_time_ = UINT64_MAX;  ///< of any used datagram: where a run of fixed length begins
+    std::uint64_t newest_time_ = 0;
+
+    std::optional<ActiveRun> run_;
+
+    mutable std::mutex mutex_;  ///< guards what follows
+    std::deque<std::function<void()>> commands_;
+    AcquisitionSnapshot published_;
+
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,224 @@
+#include "daemon/logging.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <spdlog/async_logger.h>
+#include <spdlog/details/thread_pool.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace petacq::daemon {
+
+namespace {
+
+constexpr std::size_t queue_messages = 4096;
+// With time and level a line stays below PIPE_BUF: where poll() says "writable", a pipe then takes it whole.
+constexpr std::size_t longest_message = 4000;
+constexpr int patience_ms = 100;
+constexpr std::size_t most_keys = 256;
+
+std::atomic<int> current_level{static_cast<int>(LogLevel::info)};
+std::atomic<spdlog::async_logger*> current_logger{nullptr};
+std::atomic<std::uint64_t> unwritten{0};
+std::atomic<std::uint64_t> finished_overruns{0};
+
+/// Writes to a descriptor, giving a line up rather than waiting long for it to be taken. O_NONBLOCK would be
+/// simpler but belongs to everybody who shares the terminal or pipe.
+class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
+  public:
+    explicit PatientSink(int descriptor)
+        : descriptor_(descriptor), colour_(::isatty(descriptor) == 1 && std::getenv("NO_COLOR") == nullptr) {}
+    PatientSink(const PatientSink&) = delete;
+    PatientSink& operator=(const PatientSink&) = delete;
+    ~PatientSink() override { ::close(descriptor_); }
+
+  protected:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        spdlog::memory_buf_t line;
+        formatter_->format(message, line);
+        if (colour_ && message.color_range_end > message.color_range_start) {
+            const std::string_view text(line.data(), line.size());
+            const std::string_view before = text.substr(0, message.color_range_start);
+            const std::string_view word =
+                text.substr(message.color_range_start, message.color_range_end - message.color_range_start);
+            const std::string_view after = text.substr(message.color_range_end);
+            write(fmt::format("{}{}{}\x1b[0m{}", before, colour_of(message.level), word, after));
+        } else {
+            write({line.data(), line.size()});
+        }
+    }
+    void flush_() override {}
+
+  private:
+    static const char* colour_of(spdlog::level::level_enum level) {
+        if (level >= spdlog::level::err) return "\x1b[1;31m";
+        if (level == spdlog::level::warn) return "\x1b[33m";
+        if (level == spdlog::level::info) return "\x1b[32m";
+        return "\x1b[36m";
+    }
+
+    void write(std::string_view line) {
+        std::string ended;
+        if (torn_) {
+            ended.append("\n").append(line);
+            line = ended;
+        }
+        while (!line.empty()) {
+            pollfd ready{descriptor_, POLLOUT, 0};
+            // After one line was given up the next ones do not wait: a queue of them must drain at once.
+            const int polled = ::poll(&ready, 1, stuck_ ? 0 : patience_ms);
+            if (polled < 0 && errno == EINTR) continue;
+            stuck_ = polled <= 0;
+            const ssize_t written = stuck_ ? -1 : ::write(descriptor_, line.data(), line.size());
+            if (written < 0) {
+                if (!stuck_ && errno == EINTR) continue;
+                unwritten.fetch_add(1, std::memory_order_relaxed);
+                return;
+            }
+            line.remove_prefix(static_cast<std::size_t>(written));
+            torn_ = !line.empty();
+        }
+    }
+
+    int descriptor_;
+    bool colour_;
+    bool stuck_ = false;
+    bool torn_ = false;  ///< half a line stands there, to be ended before the next one
+};
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+    constexpr std::array levels{spdlog::level::trace, spdlog::level::debug, spdlog::level::info,
+                                spdlog::level::warn, spdlog::level::err};
+    return levels[static_cast<std::size_t>(level)];
+}
+
+/// Signals are for the threads that expect them; a write to a closed pipe is an error here, not SIGPIPE.
+void block_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+struct Machinery {
+    std::shared_ptr<spdlog::details::thread_pool> pool;
+    std::shared_ptr<spdlog::async_logger> logger;
+};
+// Owned by the one Logging there is.
+std::unique_ptr<Machinery> machinery;  // NOLINT(cert-err58-cpp): the constructor does nothing
+
+}  // namespace
+
+LogLevel log_level_from(std::string_view word) {
+    constexpr std::array<std::string_view, 5> words{"trace", "debug", "info", "warning", "error"};
+    const auto* const found = std::find(words.begin(), words.end(), word);
+    if (found == words.end()) {
+        throw std::invalid_argument("log level '" + std::string(word) +
+                                    "': expected trace, debug, info, warning or error");
+    }
+    return static_cast<LogLevel>(found - words.begin());
+}
+
+Logging::Logging(LogLevel level, int descriptor) {
+    if (machinery) throw std::logic_error("a second Logging");
+    for (int standard = 0; standard <= 2; ++standard) {
+        // open() gives the lowest free descriptor, which is this one.
+        if (::fcntl(standard, F_GETFD) < 0 &&
+            ::open("/dev/null", O_RDWR) != standard) {  // NOLINT: meant to stay
+            throw std::runtime_error("cannot open /dev/null");
+        }
+    }
+    const int own = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    if (own < 0)
+        throw std::runtime_error("cannot use descriptor " + std::to_string(descriptor) + " for the log");
+    auto sink = std::make_shared<PatientSink>(own);
+    sink->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %^%-7l%$ %v",
+                                                                    spdlog::pattern_time_type::utc));
+    auto made = std::make_unique<Machinery>();
+    made->pool = std::make_shared<spdlog::details::thread_pool>(queue_messages, 1, block_signals);
+    made->logger = std::make_shared<spdlog::async_logger>("petacqd", std::move(sink), made->pool,
+                                                          spdlog::async_overflow_policy::overrun_oldest);
+    made->logger->set_level(spdlog::level::trace);  // the level is tested before, in log_enabled()
+    machinery = std::move(made);
+    set_log_level(level);
+    current_logger.store(machinery->logger.get(), std::memory_order_release);
+}
+
+Logging::~Logging() {
+    current_logger.store(nullptr, std::memory_order_release);
+    finished_overruns.fetch_add(machinery->pool->overrun_counter());
+    machinery.reset();  // the pool writes what is queued and joins its thread
+}
+
+void set_log_level(LogLevel level) {
+    current_level.store(static_cast<int>(level), std::memory_order_relaxed);
+}
+
+bool log_enabled(LogLevel level) {
+    return static_cast<int>(level) >= current_level.load(std::memory_order_relaxed) &&
+           current_logger.load(std::memory_order_acquire) != nullptr;
+}
+
+LogStatistics log_statistics() {
+    LogStatistics statistics;
+    statistics.unwritten = unwritten.load(std::memory_order_relaxed);
+    statistics.overrun = finished_overruns.load(std::memory_order_relaxed);
+    if (current_logger.load(std::memory_order_acquire) != nullptr) {
+        statistics.overrun += machinery->pool->overrun_counter();
+    }
+    return statistics;
+}
+
+void log_message(LogLevel level, std::string_view text) {
+    if (!log_enabled(level)) return;
+    std::string line(text.substr(0, longest_message));
+    for (char& c : line) {
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+    }
+    current_logger.load(std::memory_order_acquire)->log(spdlog_level(level), spdlog::string_view_t(line));
+}
+
+void log_formatted(LogLevel level, fmt::string_view format, fmt::format_args arguments) {
+    log_message(level, fmt::vformat(format, arguments));
+}
+
+std::optional<std::uint64_t> RateLimit::pass(std::string_view key, Clock::time_point now) {
+    auto found = entries_.find(std::string(key));
+    if (found == entries_.end()) {
+        if (entries_.size() >= most_keys) {
+            std::erase_if(entries_, [&](const auto& entry) { return now - entry.second.last >= interval_; });
+            if (entries_.size() >= most_keys) return std::nullopt;
+        }
+        entries_.emplace(key, Entry{now, 0});
+        return 0;
+    }
+    Entry& entry = found->second;
+    if (now - entry.last < interval_) {
+        ++entry.held_back;
+        return std::nullopt;
+    }
+    entry.last = now;
+    return std::exchange(entry.held_back, 0);
+}
+
+void RateLimit::log_limited(LogLevel level, std::uint64_t held_back, fmt::string_view format,
+                            fmt::format_args arguments) {
+    std::string text = fmt::vformat(format, arguments);
+    if (held_back > 0) text += fmt::format(" ({} more suppressed)", held_back);
+    log_message(level, text);
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,77 @@
+// One run: its directory, its list-mode files, and run.json.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "config/configuration.hpp"
+#include "config/scanner.hpp"
+#include "daemon/ledger.hpp"
+#include "daemon/listmode_writer.hpp"
+#include "daemon/run_directory.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::daemon {
+
+/// What the operator asked for.
+struct RunRequest {
+    std::optional<std::string> id;      ///< absent: named after the time
+    std::optional<double> duration_s;   ///< detector time; absent: until stopped
+    std::string note;
+};
+
+/// What is the same for every run of this daemon.
+struct RunSetting {
+    const config::Configuration* configuration = nullptr;
+    const config::Scanner* scanner = nullptr;
+    std::string calibration_sha256;
+    std::string backend;
+};
+
+/// How a run ended, as the acquisition saw it.
+struct RunEnd {
+    std::string reason;          ///< "stopped by operator", "duration reached", a failure, ...
+    bool failed = false;         ///< the reason is a failure
+    std::uint64_t start_ticks = 0;  ///< singles at or above it belong to the run
+    std::uint64_t stop_ticks = 0;   ///< and below it
+    Ledger ledger;               ///< without what only the writer knows
+};
+
+/// append() by one thread; finish() after the last append, by any.
+class Run {
+  public:
+    /// Makes the directory and the files and writes the first run.json. Throws RunDirectoryError for what the
+    /// operator can mend, std::system_error for I/O.
+    Run(const RunSetting& setting, const RunRequest& request);
+
+    void append(const gpu::SliceResult& result);
+    /// What went wrong with the files; empty while all is well.
+    [[nodiscard]] std::string write_failure() const;
+    [[nodiscard]] ListModeCounts written() const { return coincidences_->counts(); }
+
+    /// Closes the files and writes the final run.json. Returns the ledger, complete. May take as long as the
+    /// disk does; never throws for I/O: what goes wrong is in the `failure` given out.
+    Ledger finish(const RunEnd& end, std::string& failure);
+
+    [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
+    [[nodiscard]] const RunRequest& request() const { return request_; }
+    [[nodiscard]] std::chrono::system_clock::time_point started() const { return started_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
+
+  private:
+    [[nodiscard]] std::unique_ptr<ListModeWriter> make_writer(RecordKind kind, const char* file) const;
+    [[nodiscard]] nlohmann::json description() const;
+
+    RunSetting setting_;
+    RunRequest request_;
+    std::chrono::system_clock::time_point started_;
+    RunDirectory directory_;
+    std::unique_ptr<ListModeWriter> coincidences_;
+    std::unique_ptr<ListModeWriter> singles_;  ///< when asked for
+};
+
+}  // namespace petacq::daemon

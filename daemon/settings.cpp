@@ -1,0 +1,98 @@
+#include "daemon/settings.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <thread>
+
+namespace petacq::daemon {
+
+namespace {
+
+net::Framing framing_of(const config::Configuration& configuration) {
+    return configuration.receive.framing == "bare" ? net::Framing::bare : net::Framing::sequenced;
+}
+
+// A full datagram goes into one slice whatever the slice length asked for.
+constexpr std::uint32_t most_frames_in_datagram = net::max_datagram_bytes / net::frame_bytes;
+
+}  // namespace
+
+std::uint64_t ticks_of(double seconds, const config::Scanner& scanner) {
+    const double ticks = std::round(seconds * 1e12 / scanner.tick_ps);
+    return ticks >= 0x1p63 ? std::uint64_t{1} << 63 : static_cast<std::uint64_t>(ticks);
+}
+
+std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration) {
+    std::vector<std::uint32_t> addresses;
+    for (const std::string& text : configuration.sources.addresses) {
+        in_addr address{};
+        inet_pton(AF_INET, text.c_str(), &address);  // checked when the configuration was read
+        addresses.push_back(ntohl(address.s_addr));
+    }
+    std::vector<net::ReceiverOptions> all;
+    for (const config::Socket& socket : configuration.receive.sockets) {
+        for (std::uint32_t i = 0; i < socket.count; ++i) {
+            net::ReceiverOptions o;
+            o.address = socket.address;
+            o.port = socket.port;
+            o.multicast_group = socket.multicast_group;
+            o.multicast_interface = socket.multicast_interface;
+            o.reuse_port = socket.count > 1;
+            o.receive_buffer_bytes = configuration.receive.receive_buffer_bytes;
+            o.gro = configuration.receive.gro;
+            o.cpu = socket.cpus.empty() ? -1 : socket.cpus.at(i);
+            o.framing = framing_of(configuration);
+            o.flush_interval_ms = static_cast<int>(configuration.receive.flush_interval_ms);
+            o.allowed_addresses = addresses;
+            o.allowed_sources = configuration.sources.ids;
+            all.push_back(std::move(o));
+        }
+    }
+    return all;
+}
+
+gpu::PipelineOptions pipeline_options(const config::Configuration& configuration, const config::Scanner& scanner) {
+    gpu::PipelineOptions o;
+    o.geometry = scanner.geometry;
+    o.head_marker = configuration.frame.head_marker;
+    o.tail_marker = configuration.frame.tail_marker;
+    o.energy = {configuration.energy.filter, static_cast<float>(configuration.energy.lower_keV),
+                static_cast<float>(configuration.energy.upper_keV)};
+    const config::Coincidence& c = configuration.coincidence;
+    o.rules.window = c.window_ticks;
+    o.rules.mode = gpu::window_mode_from_name(c.window_mode);
+    o.rules.policy = gpu::multiples_policy_from_name(c.multiples_policy);
+    o.rules.max_multiplicity = c.max_multiplicity;
+    o.rules.min_module_difference = c.min_module_difference.value_or(0);
+    o.rules.max_ring_difference = c.max_ring_difference.value_or(UINT32_MAX);
+    o.rules.delay = c.delay_ticks;
+    o.emit_singles = configuration.listmode.write_singles;
+    o.threads = configuration.pipeline.threads > 0 ? configuration.pipeline.threads
+                                                   : std::max(1U, std::thread::hardware_concurrency());
+    o.max_pending_singles = configuration.pipeline.max_pending_singles;
+    o.max_slice_frames = configuration.pipeline.slice_frames + most_frames_in_datagram;
+    return o;
+}
+
+TrackerOptions tracker_options(const config::Configuration& configuration, const config::Scanner& scanner,
+                               const config::Calibration& calibration) {
+    TrackerOptions o;
+    o.framing = framing_of(configuration);
+    o.expected = configuration.sources.ids;
+    const config::Watermark& w = configuration.watermark;
+    o.max_disorder = ticks_of(static_cast<double>(w.max_disorder_us) * 1e-6, scanner);
+    o.max_lag = ticks_of(static_cast<double>(w.max_lag_ms) * 1e-3, scanner);
+    o.max_jump = ticks_of(static_cast<double>(w.max_jump_ms) * 1e-3, scanner);
+    o.jump_confirmations = w.jump_confirmations;
+    o.source_timeout_ns = static_cast<std::int64_t>(w.source_timeout_ms) * 1'000'000;
+    for (const std::int32_t offset : calibration.time_offset) {
+        o.max_offset = std::max<std::uint64_t>(o.max_offset, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
+    }
+    o.flush_reach = configuration.coincidence.window_ticks + configuration.coincidence.delay_ticks.value_or(0);
+    return o;
+}
+
+}  // namespace petacq::daemon
