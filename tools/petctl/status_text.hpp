@@ -1,0 +1,18 @@
+// The status document as text for people. Fields that are missing show as "-", unknown ones are not shown.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace petacq::petctl {
+
+/// Aligned sections, over several lines.
+std::string status_text(const nlohmann::json& status);
+/// The same on one line, without line end, for output that goes into a file.
+std::string status_line(const nlohmann::json& status);
+/// One line about a run that was stopped, from the answer to `stop`.
+std::string stop_line(const nlohmann::json& result);
+/// Text from outside, with control characters (terminal escapes) replaced.
+std::string printable(std::string text);
+
+}  // namespace petacq::petctl

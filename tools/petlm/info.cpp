@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "daemon/crc32c.hpp"
+#include "daemon/listmode_reader.hpp"
+#include "tools/petlm/commands.hpp"
+#include "tools/petlm/progress.hpp"
+#include "tools/petlm/run.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+struct Contents {
+    daemon::Condition condition;
+    bool checked = false;  ///< every block was read
+    std::uint64_t first_time = 0;
+    std::uint64_t last_time = 0;
+};
+
+// With an index nothing needs to be read; without, every block.
+Contents contents_of(daemon::ListModeReader& reader) {
+    Contents contents;
+    if (const auto& trailer = reader.trailer()) {
+        contents.condition.has_index = true;
+        contents.condition.blocks = trailer->blocks;
+        contents.condition.records = trailer->records;
+        contents.condition.payload_crc = trailer->payload_crc;
+        if (!reader.index().empty()) {
+            contents.first_time = reader.index().front().first_time;
+            contents.last_time = reader.index().back().last_time;
+        }
+        return contents;
+    }
+    Progress progress("reading " + reader.path().filename().string(), reader.file_bytes());
+    while (reader.next()) {
+        if (reader.condition().blocks == 1) contents.first_time = reader.block().first_time;
+        contents.last_time = reader.block().last_time;
+        progress.show(reader.block_offset());
+    }
+    contents.condition = reader.condition();
+    contents.checked = true;
+    return contents;
+}
+
+nlohmann::json to_json(const daemon::ListModeReader& reader, const Contents& contents) {
+    const auto& condition = contents.condition;
+    nlohmann::json json = {{"file", reader.path().string()},
+                           {"kind", daemon::name_of(reader.kind())},
+                           {"state", daemon::name_of(condition.state)},
+                           {"checked", contents.checked},
+                           {"summary", condition.summary()},
+                           {"file_bytes", reader.file_bytes()},
+                           {"block_bytes", reader.header().block_bytes},
+                           {"record_bytes", reader.header().record_bytes},
+                           {"blocks", condition.blocks},
+                           {"records", condition.records},
+                           {"missing_records", condition.missing_records},
+                           {"tail_bytes", condition.tail_bytes},
+                           {"payload_crc32c", fmt::format("{:08x}", condition.payload_crc)},
+                           {"description", reader.description()}};
+    if (condition.records != 0) {
+        json["first_time"] = contents.first_time;
+        json["last_time"] = contents.last_time;
+    }
+    return json;
+}
+
+void print(const daemon::ListModeReader& reader, const Contents& contents) {
+    const auto& condition = contents.condition;
+    std::cout << "file         " << reader.path().string() << ", " << reader.file_bytes() << " bytes\n"
+              << "kind         " << daemon::name_of(reader.kind()) << ", " << reader.header().record_bytes
+              << " bytes each\n"
+              << "state        " << condition.summary()
+              << (contents.checked ? "" : " (by its index; petlm verify reads the data)") << '\n'
+              << "records      " << condition.records << " in " << condition.blocks << " blocks of at most "
+              << reader.header().block_bytes << " bytes\n";
+    if (condition.records != 0) {
+        std::cout << "time         " << contents.first_time << " to " << contents.last_time << " ticks";
+        const auto tick_ps = reader.description().find("tick_ps");
+        if (tick_ps != reader.description().end() && tick_ps->is_number() &&
+            contents.last_time >= contents.first_time) {
+            const double ticks = static_cast<double>(contents.last_time - contents.first_time);
+            std::cout << fmt::format(", {:.6g} s", ticks * tick_ps->get<double>() * 1e-12);
+        }
+        std::cout << '\n';
+    }
+    std::cout << fmt::format("payload      crc32c {:08x}\n", condition.payload_crc);
+    for (const auto& [key, value] : reader.description().items()) {
+        // Printing must not stop at text that is not UTF-8.
+        std::cout << fmt::format("{:<13}", key)
+                  << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    }
+}
+
+}  // namespace
+
+int info(const std::filesystem::path& target, bool as_json) {
+    const auto files = listmode_files(target);
+    const bool is_run = std::filesystem::is_directory(target);
+    nlohmann::json document = {{"files", nlohmann::json::array()}};
+    int status = ok;
+    if (is_run) {
+        std::string why;
+        document["run"] = run_json(target, why);
+        if (!as_json) {
+            const auto& run = document["run"];
+            std::cout << "run          " << target.string() << ": "
+                      << (run.is_null() ? why
+                                        : "state " + run.value("state", nlohmann::json("unknown")).dump())
+                      << "\n\n";
+        }
+    }
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        daemon::ListModeReader reader(files[i]);
+        const Contents contents = contents_of(reader);
+        if (contents.condition.state != daemon::FileState::complete) status = has_problems;
+        if (as_json) {
+            document["files"].push_back(to_json(reader, contents));
+        } else {
+            if (i != 0) std::cout << '\n';
+            print(reader, contents);
+        }
+    }
+    if (as_json) {
+        const auto& shown = is_run ? document : document["files"][0];
+        std::cout << shown.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    }
+    return status;
+}
+
+}  // namespace petacq::petlm

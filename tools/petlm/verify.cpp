@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "daemon/listmode_reader.hpp"
+#include "tools/petlm/commands.hpp"
+#include "tools/petlm/progress.hpp"
+#include "tools/petlm/run.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr std::uint64_t most_told = 20;  // of one kind of problem
+
+class Sha256 {
+  public:
+    Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+        if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
+            throw std::runtime_error("SHA-256 is not to be had from the library");
+        }
+    }
+    void add(std::span<const std::byte> data) { EVP_DigestUpdate(context_.get(), data.data(), data.size()); }
+    std::string text() {
+        std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+        unsigned length = 0;
+        EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
+        std::string out;
+        for (unsigned i = 0; i < length; ++i)
+            out += fmt::format("{:02x}", digest[i]);
+        return out;
+    }
+
+  private:
+    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+/// Goes over the records of one file.
+class RecordCheck {
+  public:
+    explicit RecordCheck(const daemon::ListModeReader& reader) : reader_(reader) {
+        const auto crystals = reader.description().find("crystal_count");
+        if (crystals != reader.description().end() && crystals->is_number_unsigned()) {
+            crystal_count_ = crystals->get<std::uint64_t>();
+        }
+    }
+    void block() {
+        if (reader_.kind() == daemon::RecordKind::coincidences) {
+            records(reader_.coincidences(), last_pair_);
+        } else {
+            records(reader_.singles(), last_single_);
+        }
+    }
+    std::uint64_t prompts = 0;
+    std::uint64_t problems = 0;
+
+  private:
+    template <class Record>
+    void records(std::span<const Record> all, std::optional<Record>& last) {
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (last && !daemon::in_order(*last, all[i])) tell(i, "is not in order");
+            last = all[i];
+            fields(i, all[i]);
+        }
+    }
+    void fields(std::size_t i, const gpu::Coincidence& pair) {
+        if (pair.kind == gpu::Kind::prompt) {
+            ++prompts;
+        } else if (pair.kind != gpu::Kind::delayed) {
+            tell(i, "is neither prompt nor delayed");
+        }
+        if (pair.crystal_a >= crystal_count_ || pair.crystal_b >= crystal_count_) tell_crystal(i);
+    }
+    void fields(std::size_t i, const gpu::Single& single) {
+        if (single.crystal >= crystal_count_) tell_crystal(i);
+    }
+    void tell_crystal(std::size_t i) {
+        tell(i, "has a crystal beyond the scanner's " + std::to_string(crystal_count_));
+    }
+    void tell(std::size_t i, const std::string& what) {
+        if (++problems <= most_told) {
+            std::cout << fmt::format("{}: record {} (block {}) {}\n", reader_.path().string(),
+                                     reader_.block().first_record + i, reader_.block().number, what);
+        }
+    }
+
+    const daemon::ListModeReader& reader_;
+    std::uint64_t crystal_count_ = UINT64_MAX;
+    std::optional<gpu::Coincidence> last_pair_;
+    std::optional<gpu::Single> last_single_;
+};
+
+struct FileResult {
+    int status = ok;
+    daemon::RecordKind kind = daemon::RecordKind::coincidences;
+    std::uint64_t records = 0;
+};
+
+FileResult verify_file(const std::filesystem::path& file) {
+    daemon::ListModeReader reader(file);
+    RecordCheck check(reader);
+    Sha256 digest;
+    {
+        Progress progress("verifying " + file.filename().string(), reader.file_bytes());
+        while (reader.next()) {
+            digest.add(reader.payload());
+            check.block();
+            progress.show(reader.block_offset());
+        }
+    }
+    const auto& condition = reader.condition();
+    const std::string name = file.string();
+    for (const auto& damage : condition.damage) {
+        std::cout << fmt::format("{}: offset {}: {}", name, damage.offset, damage.what);
+        if (damage.bytes != 0) std::cout << fmt::format(", {} bytes not readable", damage.bytes);
+        std::cout << '\n';
+    }
+    if (condition.damage_count > condition.damage.size()) {
+        std::cout << fmt::format("{}: {} more faults\n", name,
+                                 condition.damage_count - condition.damage.size());
+    }
+    if (check.problems > most_told) {
+        std::cout << fmt::format("{}: {} more records with problems\n", name, check.problems - most_told);
+    }
+    std::cout << name << ": " << condition.summary();
+    if (reader.kind() == daemon::RecordKind::coincidences) {
+        std::cout << fmt::format(" ({} prompt, {} delayed)", check.prompts,
+                                 condition.records - check.prompts);
+    }
+    std::cout << fmt::format("\n{}: payload crc32c {:08x} sha256 {}\n", name, condition.payload_crc,
+                             digest.text());
+    const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
+    return {clean ? ok : has_problems, reader.kind(), condition.records};
+}
+
+int verify_any(const std::filesystem::path& file, FileResult& result) {
+    try {
+        result = verify_file(file);
+        return result.status;
+    } catch (const daemon::NotListMode& error) {
+        std::cout << error.what() << '\n';
+        return not_list_mode;
+    } catch (const std::system_error& error) {
+        std::cout << error.what() << '\n';
+        return io_failure;
+    }
+}
+
+// What run.json says must be what the files hold.
+int verify_run(const std::filesystem::path& directory, std::uint64_t pairs) {
+    std::string why;
+    const auto run = run_json(directory, why);
+    if (run.is_null()) {
+        std::cout << why << '\n';
+        return has_problems;
+    }
+    int status = ok;
+    const auto problem = [&](const std::string& what) {
+        std::cout << directory.string() << "/run.json: " << what << '\n';
+        status = has_problems;
+    };
+    if (run.value("state", nlohmann::json()) != "complete") {
+        problem("the run's state is " + run.value("state", nlohmann::json("unknown")).dump() +
+                ", expected \"complete\"");
+    }
+    const nlohmann::json::json_pointer written("/ledger/pairs/written");
+    if (!run.contains(written)) {
+        if (run.contains("ledger")) problem("no /ledger/pairs/written");
+    } else if (!run[written].is_number_unsigned() || run[written].get<std::uint64_t>() != pairs) {
+        problem("the ledger counts " + run[written].dump() + " pairs written, the files hold " +
+                std::to_string(pairs));
+    }
+    return status;
+}
+
+int verify_target(const std::filesystem::path& target) {
+    std::vector<std::filesystem::path> files;
+    try {
+        files = listmode_files(target);
+    } catch (const daemon::NotListMode& error) {
+        std::cout << error.what() << '\n';
+        return not_list_mode;
+    }
+    int status = ok;
+    std::uint64_t pairs = 0;
+    for (const auto& file : files) {
+        FileResult result;
+        status = std::max(status, verify_any(file, result));
+        if (result.kind == daemon::RecordKind::coincidences) pairs += result.records;
+    }
+    if (std::filesystem::is_directory(target)) status = std::max(status, verify_run(target, pairs));
+    return status;
+}
+
+}  // namespace
+
+int verify(const std::vector<std::filesystem::path>& targets) {
+    int status = ok;
+    for (const auto& target : targets)
+        status = std::max(status, verify_target(target));
+    return status;
+}
+
+}  // namespace petacq::petlm

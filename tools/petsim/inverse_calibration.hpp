@@ -1,0 +1,88 @@
+// From a wanted crystal and energy back to what a detector board would send.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "config/calibration.hpp"
+#include "config/scanner.hpp"
+#include "net/wire.hpp"
+#include "tools/petsim/random.hpp"
+
+namespace petacq::sim {
+
+/// An ADC value and the energy that it stands for, exactly as the calibration gives it.
+struct Reading {
+    std::uint16_t adc;
+    float energy;  ///< keV
+};
+
+struct Position {
+    std::uint8_t x;
+    std::uint8_t y;
+};
+
+/// A frame converted by the calibration (spec, conversion).
+struct Conversion {
+    enum class Status : std::uint8_t { good, bad_marker, bad_address, outside_crystal, bad_time };
+    Status status = Status::good;
+    std::uint32_t crystal = 0;
+    float energy = 0;
+    std::uint64_t time = 0;
+};
+
+/// Tables for both ways. Copies what it needs; thread-safe once made.
+class InverseCalibration {
+  public:
+    /// Of one crystal: where it is read out.
+    struct Channel {
+        std::uint32_t first_position = 0;
+        std::uint32_t position_count = 0;  ///< 0: no position of the table leads to this crystal
+        std::int32_t time_offset = 0;
+        std::uint16_t unit = 0;   ///< bdm * du_count + du
+        std::uint16_t local = 0;  ///< local crystal
+    };
+
+    /// The calibration must be right for the scanner (config::check_calibration).
+    InverseCalibration(const config::Scanner& scanner, const config::Calibration& calibration);
+
+    [[nodiscard]] const Channel& channel(std::uint32_t crystal) const { return channels_[crystal]; }
+    [[nodiscard]] std::uint32_t crystal_of(std::uint32_t unit, std::uint32_t local) const {
+        return crystals_[unit * geometry_.crystals_per_du() + local];
+    }
+    /// One of the channel's positions (there is at least one), evenly.
+    Position position(const Channel& channel, Random& random) const {
+        const std::uint16_t p = positions_[channel.first_position + random.below(channel.position_count)];
+        return {static_cast<std::uint8_t>(p & 0xFF), static_cast<std::uint8_t>(p >> 8)};
+    }
+    /// The reading nearest to the energy (keV, not negative) that the channel's crystal can give.
+    [[nodiscard]] Reading reading(const Channel& channel, double energy) const;
+    /// What the daemon makes of a frame, its energy window aside.
+    [[nodiscard]] Conversion convert(const net::Frame& frame, std::uint8_t head, std::uint8_t tail) const;
+
+    [[nodiscard]] std::int64_t lowest_offset() const { return lowest_offset_; }
+    [[nodiscard]] std::int64_t highest_offset() const { return highest_offset_; }
+    [[nodiscard]] const config::Geometry& geometry() const { return geometry_; }
+
+  private:
+    [[nodiscard]] const float* factors(std::uint32_t unit, std::uint32_t local) const {
+        return &factors_[(static_cast<std::size_t>(unit) * geometry_.crystals_per_du() + local) * bins_];
+    }
+    [[nodiscard]] std::uint32_t bin_of(std::uint32_t adc) const {
+        return std::min(adc / config::adc_per_bin, bins_ - 1);
+    }
+    [[nodiscard]] Reading reading_in_bin(const float* factor, std::uint32_t bin, double energy) const;
+
+    config::Geometry geometry_;
+    std::uint32_t bins_;
+    std::vector<float> factors_;
+    std::vector<std::uint8_t> position_table_;
+    std::vector<std::uint16_t> positions_;  // x + y * 256, by crystal
+    std::vector<Channel> channels_;
+    std::vector<std::uint32_t> crystals_;  // [unit][local]
+    std::int64_t lowest_offset_ = 0;
+    std::int64_t highest_offset_ = 0;
+};
+
+}  // namespace petacq::sim

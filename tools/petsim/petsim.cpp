@@ -1,0 +1,209 @@
+// petsim: a simulated scanner that sends the wire format, with a truth file and faults on demand.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "config/error.hpp"
+#include "tools/petsim/command_line.hpp"
+#include "tools/petsim/simulation.hpp"
+#include "tools/petsim/transmit.hpp"
+#include "tools/petsim/truth.hpp"
+
+namespace {
+
+using namespace petacq;
+using Clock = std::chrono::steady_clock;
+
+constexpr int exit_usage = 64;
+constexpr int exit_internal = 70;
+constexpr int exit_io = 74;
+constexpr int exit_configuration = 78;
+
+sim::Simulation* running = nullptr;  // set before the handlers are installed
+std::atomic<bool> interrupted{false};
+
+void on_signal(int /*signal*/) {
+    interrupted.store(true);
+    if (running != nullptr) running->stop();
+}
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// On a terminal, at most twice a second.
+class Progress {
+  public:
+    void show(const char* what, double share) {
+        if (!terminal_ || Clock::now() < next_) return;
+        next_ = Clock::now() + std::chrono::milliseconds(500);
+        std::fprintf(stderr, "\r%-12s %5.1f %%", what, 100 * share);
+        shown_ = true;
+    }
+    void done() {
+        if (shown_) std::fprintf(stderr, "\r%24s\r", "");
+        shown_ = false;
+    }
+
+  private:
+    bool terminal_ = isatty(STDERR_FILENO) != 0;
+    bool shown_ = false;
+    Clock::time_point next_ = Clock::now() + std::chrono::milliseconds(500);
+};
+
+struct Timing {
+    double simulated_s = 0;
+    double sent_s = 0;
+    double worst_delay_s = 0;
+    std::uint64_t datagrams_sent = 0;
+    bool gso = false;
+};
+
+Timing transmit(const sim::Command& command, sim::Simulation& simulation, double tick_ps,
+                const sim::Simulation::TruthSink& truth) {
+    Timing timing;
+    Progress progress;
+    auto start = Clock::now();
+    if (command.dry_run) {
+        simulation.run([&](const sim::Datagram&) { progress.show("simulating", simulation.progress()); }, truth);
+        progress.done();
+        timing.simulated_s = seconds_since(start);
+        return timing;
+    }
+    sim::Transmitter transmitter(sim::transmit_options(command, tick_ps), interrupted);
+    timing.gso = transmitter.gso();
+    if (command.prepare) {
+        sim::StreamStore stream(transmitter.destinations());
+        simulation.run(
+            [&](const sim::Datagram& datagram) {
+                stream.add(datagram);
+                progress.show("preparing", simulation.progress());
+            },
+            truth);
+        progress.done();
+        timing.simulated_s = seconds_since(start);
+        if (!command.quiet) {
+            std::printf("prepared           %.1f MiB in %.2f s\n", static_cast<double>(stream.bytes()) / (1U << 20),
+                        timing.simulated_s);
+            std::fflush(stdout);
+        }
+        start = Clock::now();
+        transmitter.play(stream, [&](double share) { progress.show("sending", share); });
+    } else {
+        simulation.run(
+            [&](const sim::Datagram& datagram) {
+                transmitter.add(datagram);
+                progress.show("sending", simulation.progress());
+            },
+            truth);
+        transmitter.flush();
+    }
+    progress.done();
+    timing.sent_s = seconds_since(start);
+    timing.worst_delay_s = transmitter.worst_delay_s();
+    timing.datagrams_sent = transmitter.datagrams_sent();
+    return timing;
+}
+
+void report(const sim::Command& command, const sim::Simulation& simulation, const config::Scanner& scanner,
+            const Timing& timing) {
+    const bool sequenced = command.options.wire.framing == net::Framing::sequenced;
+    nlohmann::json summary = sim::to_json(simulation.statistics(), sequenced);
+    summary["options"] = sim::to_json(simulation.options());
+    summary["scanner"] = config::to_json(scanner);
+    summary["interrupted"] = interrupted.load();
+    summary["sending"] = {{"seconds", timing.sent_s},
+                          {"simulating_seconds", timing.simulated_s},
+                          {"worst_delay_s", timing.worst_delay_s},
+                          {"datagrams_sent", timing.datagrams_sent},
+                          {"pace", command.pace},
+                          {"gso", timing.gso}};
+    if (!command.summary_file.empty()) {
+        std::ofstream out(command.summary_file);
+        out << summary.dump(2) << '\n';
+        if (!out.flush()) {
+            throw std::system_error(errno, std::generic_category(), "summary file " + command.summary_file);
+        }
+    }
+    if (command.quiet) return;
+    std::cout << sim::to_text(simulation.statistics(), sequenced);
+    if (command.dry_run) {
+        std::printf("simulated in       %.2f s, nothing sent\n", timing.simulated_s);
+        return;
+    }
+    const double frames = static_cast<double>(simulation.statistics().total().frames_sent);
+    std::printf("sent in            %.2f s, %.4g frames/s, at worst %.3f ms late%s\n", timing.sent_s,
+                timing.sent_s > 0 ? frames / timing.sent_s : 0.0, 1e3 * timing.worst_delay_s,
+                timing.gso ? ", with GSO" : "");
+}
+
+int simulate(sim::Command& command) {
+    sim::interpret(command);
+    const config::Scanner scanner = config::load_scanner(command.scanner_file);
+    const config::Calibration calibration =
+        config::load_calibration(command.calibration_file, scanner.geometry);
+    sim::check(command.options, scanner);
+    if (command.rate > 0) {
+        command.options.activity_scale =
+            sim::scale_for_rate(scanner, calibration, command.options, command.rate);
+        if (!command.quiet) std::printf("activity scaled by %.6g\n", command.options.activity_scale);
+    }
+    sim::Simulation simulation(scanner, calibration, command.options);
+    running = &simulation;
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+
+    std::unique_ptr<sim::TruthWriter> writer;
+    sim::Simulation::TruthSink truth;
+    if (!command.truth_file.empty()) {
+        const nlohmann::json description{{"options", sim::to_json(simulation.options())},
+                                         {"scanner", config::to_json(scanner)},
+                                         {"calibration_sha256", calibration.sha256}};
+        writer = std::make_unique<sim::TruthWriter>(command.truth_file, description);
+        truth = [&](std::span<const sim::TruthRecord> records) { writer->add(records); };
+    }
+    const Timing timing = transmit(command, simulation, scanner.tick_ps, truth);
+    if (writer) writer->close();
+    report(command, simulation, scanner, timing);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{"petsim: a simulated PET scanner that streams detector frames over UDP"};
+    app.get_formatter()->column_width(38);
+    sim::Command command;
+    sim::add_options(app, command);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : exit_usage;
+    }
+    const auto fail = [](const std::exception& e, int status) {
+        std::cerr << "petsim: " << e.what() << '\n';
+        return status;
+    };
+    try {
+        return simulate(command);
+    } catch (const std::invalid_argument& e) {
+        return fail(e, exit_usage);
+    } catch (const config::Error& e) {
+        return fail(e, exit_configuration);
+    } catch (const std::runtime_error& e) {
+        return fail(e, exit_io);
+    } catch (const std::exception& e) {
+        return fail(e, exit_internal);
+    }
+}
