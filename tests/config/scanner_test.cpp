@@ -1,0 +1,127 @@
+#include "config/scanner.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "helpers.hpp"
+#include "tests/catch.hpp"
+
+namespace petacq::test {
+
+namespace {
+
+using nlohmann::json;
+
+std::string about(const char* pointer, const char* value) {
+    json document = json_of(example("small.scanner.json"));
+    document[json::json_pointer(pointer)] = json::parse(value);
+    return complaint([&] { config::scanner_from_json(document); });
+}
+
+}  // namespace
+
+TEST_CASE("the examples are what they say") {
+    const auto small = config::load_scanner(example("small.scanner.json"));
+    CHECK(small.geometry.crystal_count() == 24 * 6 * 20);
+    CHECK(small.geometry.modules.x == 1);
+    CHECK(small.dimensions.module_gap_z_mm == 1);
+    CHECK(small.tick_ps == 15.625);
+    // The small one is for tests: nothing in it is symmetric by chance.
+    CHECK(small.geometry.crystals.y != small.geometry.crystals.z);
+    CHECK(small.geometry.blocks.y != small.geometry.blocks.z);
+    CHECK(small.geometry.modules.y > 1);
+    CHECK(small.geometry.modules.z > 1);
+    const auto mouse = config::load_scanner(example("mouse.scanner.json"));
+    CHECK(mouse.geometry.crystal_count() == 43200);
+    CHECK(mouse.geometry.bdm_count == 48);
+}
+
+TEST_CASE("a scanner survives the way through JSON") {
+    const auto document = config::to_json(tiny_scanner());
+    CHECK(config::to_json(config::scanner_from_json(document)) == document);
+    json filled = json_of(example("small.scanner.json"));
+    for (const char* key : {"modules", "blocks", "crystals"})
+        filled["geometry"][key]["x"] = 1;
+    CHECK(config::to_json(config::scanner_from_json(filled)) == filled);
+}
+
+TEST_CASE("counts that do not fit each other are refused") {
+    CHECK(about("/geometry/bdm_count", "23") ==
+          "/geometry/bdm_count: expected channels * modules.y * modules.z = 24, found 23");
+    CHECK(about("/geometry/du_count", "5") ==
+          "/geometry/du_count: expected blocks.y * blocks.z = 6, found 5");
+    CHECK(about("/geometry/modules/x", "2") == "/geometry/modules/x: expected 1, found 2");
+    CHECK(about("/geometry/position_size", "257")
+              .starts_with("/geometry/position_size: expected an integer from 1"));
+    CHECK(about("/geometry/position_size", "4")
+              .starts_with("/geometry/position_size: expected position_size squared"));
+    CHECK(about("/geometry/crystals", R"({"y": 257, "z": 1})").starts_with("/geometry/crystals/y: expected"));
+    CHECK(about("/geometry/crystals", R"({"y": 16, "z": 17})")
+              .starts_with("/geometry/crystals: expected crystals.y"));
+    CHECK(about("/geometry/channels", "0").starts_with("/geometry/channels: expected"));
+    CHECK(about("/geometry/channels", "256").starts_with("/geometry/bdm_count: expected"));
+    CHECK(about("/tick_ps", "0").starts_with("/tick_ps: expected a number from 0.001"));
+    CHECK(about("/tick_ps", "\"10\"").starts_with("/tick_ps: expected"));
+    CHECK(
+        about("/dimensions/crystal_pitch_y_mm", "0").starts_with("/dimensions/crystal_pitch_y_mm: expected"));
+    CHECK(about("/dimensions/block_gap_y_mm", "-0.1").starts_with("/dimensions/block_gap_y_mm: expected"));
+    CHECK(about("/geometry/crystls", "{}") == "/geometry/crystls: unknown key; did you mean \"crystals\"?");
+}
+
+TEST_CASE("256 crystals in a block are allowed") {
+    json document = json_of(example("mouse.scanner.json"));
+    document["geometry"]["crystals"] = {{"y", 16}, {"z", 16}};
+    document["dimensions"]["ring_radius_mm"] = 60;
+    CHECK(config::scanner_from_json(document).geometry.crystals_per_du() == 256);
+}
+
+TEST_CASE("modules that overlap in the ring are refused, with the radius that would do") {
+    const std::string text = about("/dimensions/ring_radius_mm", "30");
+    // Twelve modules of 2 * 5 crystals at 1.6 mm and one gap of 0.4 mm.
+    CHECK(lacking(text, {"/dimensions/ring_radius_mm: ", "16.4 mm wide", "polygon of 12", "at least 30.6"}) ==
+          "");
+    json two = json_of(example("small.scanner.json"));
+    two["geometry"]["channels"] = 1;
+    two["geometry"]["bdm_count"] = 4;
+    CHECK(complaint([&] { config::scanner_from_json(two); }).starts_with("/geometry/channels: expected"));
+}
+
+TEST_CASE("the crystal numbers are those of the contract") {
+    // The formulas of the contract, with its own names.
+    const unsigned c = 6;
+    const unsigned m = 2;
+    const unsigned bY = 2;
+    const unsigned bZ = 3;
+    const unsigned cY = 5;
+    const unsigned cZ = 4;
+    const auto g = config::load_scanner(example("small.scanner.json")).geometry;
+    std::vector<int> seen(g.crystal_count());
+    for (unsigned bdm = 0; bdm < 24; ++bdm) {
+        for (unsigned du = 0; du < 6; ++du) {
+            for (unsigned origin = 0; origin < cY * cZ; ++origin) {
+                const unsigned local = origin % cZ + (cY - 1 - origin / cZ) * cZ;
+                const unsigned in_ring = bdm % (c * m) * bY * cY + du / bZ * cY + local / cZ;
+                const unsigned ring = bdm / (c * m) * bZ * cZ + du % bZ * cZ + local % cZ;
+                const unsigned crystal = in_ring + ring * (c * m * bY * cY);
+                CHECK(g.local_of_origin(origin) == local);
+                CHECK(g.crystal(bdm, du, local) == crystal);
+                REQUIRE(crystal < seen.size());
+                ++seen[crystal];
+            }
+        }
+    }
+    CHECK(std::count(seen.begin(), seen.end(), 1) == 2880);
+    // Worked by hand: module 13 (2nd ring of modules, place 1), unit 4 (2nd block around, 2nd along), origin
+    // 6 (row 1 from the far side: row 3, column 2).
+    CHECK(g.local_of_origin(6) == 14);
+    CHECK(g.crystal(13, 4, 14) == (1 * 10 + 5 + 3) + (12 + 4 + 2) * 120);
+}
+
+TEST_CASE("errors of a scanner file name the file") {
+    const TempDir dir;
+    write_file(dir / "s.json", "{}");
+    CHECK(complaint([&] {
+              config::load_scanner(dir / "s.json");
+          }).starts_with((dir / "s.json").string() + ": /name: missing"));
+}
+
+}  // namespace petacq::test

@@ -1,0 +1,46 @@
+"""Checks the schemas against their meta-schema and the examples against the schemas. Exit 77: not installed."""
+import json
+import pathlib
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: python3-jsonschema is not installed")
+    sys.exit(77)
+
+folder = pathlib.Path(sys.argv[1])
+
+
+def load(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+configuration = jsonschema.validators.validator_for(load(folder / "petacqd.schema.json"))
+for name in ("petacqd", "scanner"):
+    configuration.check_schema(load(folder / f"{name}.schema.json"))
+
+checked = 0
+for path in sorted((folder / "examples").glob("*.json")):
+    name = "scanner" if path.name.endswith(".scanner.json") else "petacqd"
+    jsonschema.validate(load(path), load(folder / f"{name}.schema.json"))
+    checked += 1
+assert checked >= 4, f"expected the examples in {folder}, found {checked}"
+
+# Documents that the program refuses, too (tests/config/configuration_test.cpp).
+small = load(folder / "examples" / "small.json")
+refused = {
+    "unknown key": {**small, "recieve": {}},
+    "wrong type": {**small, "log_level": 3},
+    "out of range": {**small, "coincidence": {"window_ticks": -1}},
+    "missing key": {key: value for key, value in small.items() if key != "scanner"},
+    "no sockets": {**small, "receive": {"sockets": []}},
+    "id twice": {**small, "sources": {"ids": [1, 1]}},
+}
+for why, document in refused.items():
+    try:
+        jsonschema.validate(document, load(folder / "petacqd.schema.json"))
+    except jsonschema.ValidationError:
+        continue
+    sys.exit(f"not refused: {why}")
+print(f"{checked} examples agree")

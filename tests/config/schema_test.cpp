@@ -1,0 +1,129 @@
+// The schema files themselves: complete, within what the validator understands, and documented.
+#include "config/schemas.hpp"
+
+#include <functional>
+#include <set>
+
+#include "config/configuration.hpp"
+#include "helpers.hpp"
+#include "tests/catch.hpp"
+
+namespace petacq::test {
+
+namespace {
+
+using nlohmann::json;
+
+/// Calls f(name of the key, its schema, whether it is required) for every key.
+void for_each_key(const json& root, const json& schema,
+                  const std::function<void(const std::string&, const json&, bool)>& f) {
+    if (schema.contains("$ref")) {
+        return for_each_key(root, root.at(json::json_pointer(schema["$ref"].get<std::string>().substr(1))),
+                            f);
+    }
+    std::set<std::string> required;
+    const json keys = schema.value("required", json::array());
+    for (const json& key : keys)
+        required.insert(key.get<std::string>());
+    const json properties = schema.value("properties", json::object());
+    for (const auto& [key, property] : properties.items()) {
+        f(key, property, required.count(key) != 0);
+        for_each_key(root, property, f);
+    }
+    for (const std::string& key : required) {
+        INFO(key);
+        CHECK(properties.contains(key));
+    }
+    if (schema.contains("items")) for_each_key(root, schema["items"], f);
+}
+
+void check_words(const json& schema) {
+    static const std::set<std::string> known = {"$schema",    "$ref",        "$defs",
+                                                "title",      "description", "type",
+                                                "properties", "required",    "default",
+                                                "enum",       "const",       "additionalProperties",
+                                                "minimum",    "maximum",     "exclusiveMinimum",
+                                                "minLength",  "format",      "items",
+                                                "minItems",   "maxItems",    "uniqueItems"};
+    for (const auto& [word, value] : schema.items()) {
+        INFO(word);
+        CHECK(known.count(word) == 1);
+        if (word == "properties" || word == "$defs") {
+            for (const auto& [name, sub] : value.items())
+                check_words(sub);
+        } else if (word == "items") {
+            check_words(value);
+        } else if (word == "format") {
+            CHECK(value == "ipv4");
+        } else if (word == "additionalProperties") {
+            CHECK(value == false);
+        }
+    }
+    if (schema.value("type", json()) == "object") CHECK(schema.contains("additionalProperties"));
+}
+
+const json& schema_of(const std::string& name) {
+    static const json petacqd = json::parse(config::petacqd_schema_text());
+    static const json scanner = json::parse(config::scanner_schema_text());
+    return name == "petacqd" ? petacqd : scanner;
+}
+
+}  // namespace
+
+TEST_CASE("the schemas in the program are the files") {
+    CHECK(config::petacqd_schema_text() ==
+          read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "config/petacqd.schema.json"));
+    CHECK(config::scanner_schema_text() ==
+          read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "config/scanner.schema.json"));
+    CHECK(config::configuration_schema() == schema_of("petacqd"));
+}
+
+TEST_CASE("every key has a description, and a default unless it is required") {
+    const auto name = GENERATE(as<std::string>{}, "petacqd", "scanner");
+    int keys = 0;
+    for_each_key(
+        schema_of(name), schema_of(name), [&](const std::string& key, const json& schema, bool required) {
+            INFO(key);
+            ++keys;
+            CHECK(schema.value("description", "").size() > 5);
+            CHECK(schema.contains("type"));
+            if (key == "$schema") return;
+            CHECK(schema.contains("default") != required);
+            const json types = schema["type"].is_array() ? schema["type"] : json::array({schema["type"]});
+            for (const json& type : types) {
+                if (type != "integer" && type != "number") continue;
+                CHECK((schema.contains("const") || schema.contains("maximum")));
+                CHECK((schema.contains("const") || schema.contains("minimum") ||
+                       schema.contains("exclusiveMinimum")));
+            }
+        });
+    CHECK(keys > 20);
+}
+
+TEST_CASE("the schemas use only words that the validator knows") {
+    check_words(schema_of("petacqd"));
+    check_words(schema_of("scanner"));
+}
+
+TEST_CASE("every key is in the manual with its default") {
+    const std::string page = read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "docs/configuration.md");
+    const auto name = GENERATE(as<std::string>{}, "petacqd", "scanner");
+    for_each_key(schema_of(name), schema_of(name), [&](const std::string& key, const json& schema, bool) {
+        if (key == "$schema" || schema["type"] == "object") return;
+        const std::string cell = std::string("| `").append(key).append("` |");
+        const std::size_t row = page.find(cell);
+        INFO(key);
+        REQUIRE(row != std::string::npos);
+        if (!schema.contains("default")) return;
+        bool found = false;
+        // A key such as "y" has several rows.
+        for (std::size_t at = row; at != std::string::npos && !found; at = page.find(cell, at + 1)) {
+            const std::string line = page.substr(at, page.find('\n', at) - at);
+            found =
+                line.find(std::string("`").append(schema["default"].dump()).append("`")) != std::string::npos;
+        }
+        CHECK(found);
+    });
+}
+
+}  // namespace petacq::test

@@ -1,0 +1,95 @@
+#include "tests/daemon/control_fixture.hpp"
+
+#include <boost/asio/post.hpp>
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+namespace petacq::test {
+
+using daemon::Reply;
+using daemon::StartRequest;
+using nlohmann::json;
+
+TemporaryDirectory::TemporaryDirectory() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "petacq-control-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
+    path_ = pattern;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+void FakeHandler::start(StartRequest request, Reply reply) {
+    const std::string run = request.run.value_or("unnamed");
+    {
+        const std::lock_guard lock(mutex_);
+        last_start_ = std::move(request);
+    }
+    if (run == "used") return reply.error(daemon::rpc_refused, "run id 'used' is used already");
+    if (run == "throw") throw std::runtime_error("thrown by start");
+    if (run == "forget") return;
+    if (run == "twice") {
+        reply.result({{"run", "first"}});
+        reply.result({{"run", "second"}});
+        return;
+    }
+    reply.result({{"run", run}});
+}
+
+void FakeHandler::stop(Reply reply) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(reply));
+    ++stops_;
+    stop_arrived_.notify_all();
+}
+
+json FakeHandler::status() {
+    ++status_calls_;
+    const std::lock_guard lock(mutex_);
+    if (status_ == "throw") throw std::runtime_error("thrown by status");
+    return status_;
+}
+
+Reply FakeHandler::take_stop() {
+    std::unique_lock lock(mutex_);
+    if (!stop_arrived_.wait_for(lock, std::chrono::seconds(60), [&] { return !waiting_.empty(); })) {
+        throw std::runtime_error("no stop request came");
+    }
+    Reply reply = std::move(waiting_.front());
+    waiting_.erase(waiting_.begin());
+    return reply;
+}
+
+StartRequest FakeHandler::last_start() {
+    const std::lock_guard lock(mutex_);
+    return last_start_;
+}
+
+void FakeHandler::set_status(json document) {
+    const std::lock_guard lock(mutex_);
+    status_ = std::move(document);
+}
+
+TestServer::TestServer(daemon::ControlOptions options) {
+    options.socket = socket();
+    server_ = std::make_unique<daemon::ControlServer>(io_, handler, std::move(options));
+    thread_ = std::thread([this] { io_.run(); });
+}
+
+void TestServer::close() {
+    if (!thread_.joinable()) return;
+    boost::asio::post(io_, [this] { server_->close(); });
+    thread_.join();
+}
+
+json ask(daemon::ControlClient& client, std::string_view line) {
+    client.send_bytes(std::string(line) + "\n");
+    const auto answer = client.read_line();
+    if (!answer) throw std::runtime_error("no answer to " + std::string(line.substr(0, 200)));
+    return json::parse(*answer);
+}
+
+}  // namespace petacq::test

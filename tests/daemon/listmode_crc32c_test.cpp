@@ -1,0 +1,70 @@
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "daemon/crc32c.hpp"
+#include "tests/catch.hpp"
+
+using namespace petacq::daemon;
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+    return std::as_bytes(std::span(text));
+}
+
+// Straight from the definition, bit by bit.
+std::uint32_t by_definition(std::span<const std::byte> data) {
+    std::uint32_t crc = 0xFFFFFFFF;
+    for (const std::byte value : data) {
+        crc ^= std::to_integer<std::uint32_t>(value);
+        for (int bit = 0; bit < 8; ++bit)
+            crc = (crc & 1U) != 0 ? (crc >> 1U) ^ 0x82F63B78U : crc >> 1U;
+    }
+    return ~crc;
+}
+
+std::vector<std::byte> noise(std::size_t size, unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<std::byte> data(size);
+    for (auto& value : data)
+        value = static_cast<std::byte>(random());
+    return data;
+}
+
+}  // namespace
+
+TEST_CASE("CRC-32C of known texts", "[listmode]") {
+    CHECK(crc32c({}) == 0);
+    CHECK(crc32c(bytes_of("123456789")) == 0xE3069283);
+    CHECK(crc32c(bytes_of(std::string(32, '\0'))) == 0x8A9136AA);
+    CHECK(crc32c(bytes_of(std::string(32, '\xFF'))) == 0x62A8AB43);
+    CHECK(crc32c_by_table(bytes_of("123456789")) == 0xE3069283);
+}
+
+TEST_CASE("CRC-32C by instruction, by table and by definition are the same at any length and address",
+          "[listmode]") {
+    const auto data = noise(40'000, 1);
+    const auto all = std::span(data);
+    for (const std::size_t size : {1, 7, 8, 9, 63, 1000, 4096, 12'287, 12'288, 12'289, 24'577, 39'990}) {
+        for (const std::size_t from : {0, 1, 3, 8}) {
+            const auto part = all.subspan(from, size);
+            const std::uint32_t expected = by_definition(part);
+            CHECK(crc32c(part) == expected);
+            CHECK(crc32c_by_table(part) == expected);
+        }
+    }
+}
+
+TEST_CASE("CRC-32C goes on from what came before, and combines", "[listmode]") {
+    const auto data = noise(30'000, 2);
+    const auto all = std::span<const std::byte>(data);
+    const std::uint32_t whole = crc32c(all);
+    for (const std::size_t cut : {0, 1, 100, 12'288, 29'999, 30'000}) {
+        const std::uint32_t first = crc32c(all.first(cut));
+        CHECK(crc32c(all.subspan(cut), first) == whole);
+        CHECK(crc32c_by_table(all.subspan(cut), first) == whole);
+        CHECK(crc32c_combine(first, crc32c(all.subspan(cut)), all.size() - cut) == whole);
+    }
+}

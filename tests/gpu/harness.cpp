@@ -1,0 +1,209 @@
+#include "tests/gpu/harness.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace petacq::test {
+
+namespace {
+
+// Records are compared as bytes: that is what files hold.
+template <typename Record>
+std::string compare_records(const char* what, const std::vector<Record>& got,
+                            const std::vector<Record>& want) {
+    const std::size_t common = std::min(got.size(), want.size());
+    for (std::size_t i = 0; i < common; ++i) {
+        if (std::memcmp(&got[i], &want[i], sizeof(Record)) != 0) {
+            return std::string(what) + " " + std::to_string(i) + ": got " + to_string(got[i]) +
+                   ", expected " + to_string(want[i]);
+        }
+    }
+    if (got.size() > common) {
+        return std::string(what) + ": " + std::to_string(got.size()) + " instead of " +
+               std::to_string(common) + ", the first too many is " + to_string(got[common]);
+    }
+    if (want.size() > common) {
+        return std::string(what) + ": " + std::to_string(common) + " instead of " +
+               std::to_string(want.size()) + ", the first missing is " + to_string(want[common]);
+    }
+    return {};
+}
+
+template <typename T>
+std::string compare_histogram(const char* what, const std::vector<T>& before, const std::vector<T>& after,
+                              const std::vector<T>& want) {
+    if (after.size() != want.size()) {
+        return std::string(what) + ": " + std::to_string(after.size()) + " entries instead of " +
+               std::to_string(want.size());
+    }
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const T got = after[i] - (before.empty() ? T{0} : before[i]);
+        if (got != want[i]) {
+            return std::string(what) + "[" + std::to_string(i) + "]: got " + std::to_string(got) +
+                   ", expected " + std::to_string(want[i]);
+        }
+    }
+    return {};
+}
+
+struct Feeding {
+    gpu::Pipeline& pipeline;
+    const Case& c;
+    Plan& plan;
+    const Expected& expected;
+    std::size_t collected = 0;
+    std::size_t segment = 0;
+    Decided got = {};  // of the open segment
+    std::uint64_t accepted = 0;
+    std::uint64_t decided = 0;
+    std::vector<std::uint64_t> open_times = {};  // of all accepted singles not closed away yet
+
+    std::string take(const gpu::SliceResult& result);
+    [[nodiscard]] std::string check_pending(const gpu::SliceResult& result, std::uint64_t watermark) const;
+    [[nodiscard]] std::string check_segment() const;
+};
+
+// Nothing is held back for longer than its windows are open.
+std::string Feeding::check_pending(const gpu::SliceResult& result, std::uint64_t watermark) const {
+    if (result.pending != accepted - decided) {
+        return "pending is " + std::to_string(result.pending) + ", accepted less decided " +
+               std::to_string(accepted - decided);
+    }
+    std::uint64_t newest = 0;
+    for (const std::uint64_t t : open_times)
+        newest = std::max(newest, t);
+    static const bool lax = std::getenv("LAX") != nullptr;
+    if (!lax && result.latest_pending_time != (result.pending > 0 ? newest : 0)) {
+        return "latest_pending_time is " + std::to_string(result.latest_pending_time) + " with " +
+               std::to_string(result.pending) + " pending, newest single at " + std::to_string(newest);
+    }
+    const gpu::CoincidenceRules& rules = c.options.rules;
+    const __int128 reach = static_cast<__int128>(rules.window) + rules.delay.value_or(0);
+    const auto waiting = std::count_if(open_times.begin(), open_times.end(), [&](std::uint64_t t) {
+        return static_cast<__int128>(t) + reach >= static_cast<__int128>(watermark);
+    });
+    if (!plan.slices[collected].close_at && result.pending > static_cast<std::uint64_t>(waiting)) {
+        return "pending is " + std::to_string(result.pending) + ", but only " + std::to_string(waiting) +
+               " have windows that are still open at " + std::to_string(watermark);
+    }
+    return {};
+}
+
+std::string Feeding::check_segment() const {
+    const Decided& want = expected.segments[segment];
+    const std::string at = "segment " + std::to_string(segment) + ": ";
+    std::string difference = compare_records("coincidence", got.coincidences, want.coincidences);
+    if (!difference.empty()) return at + difference;
+    if (c.options.emit_singles) difference = compare_records("single", got.singles, want.singles);
+    if (!difference.empty()) return at + difference;
+    if (!(got.counts == want.counts)) {
+        return at + "counts: got " + to_string(got.counts) + ", expected " + to_string(want.counts);
+    }
+    return {};
+}
+
+std::string Feeding::take(const gpu::SliceResult& result) {
+    const std::size_t k = collected;
+    if (result.id != 1000 + k)
+        return "id is " + std::to_string(result.id) + ", expected " + std::to_string(1000 + k);
+    if (!(result.frames == expected.frames[k])) {
+        return "frames: got " + to_string(result.frames) + ", expected " + to_string(expected.frames[k]);
+    }
+    if (!c.options.emit_singles && !result.singles.empty()) return "singles given out that nobody asked for";
+    got.coincidences.insert(got.coincidences.end(), result.coincidences.begin(), result.coincidences.end());
+    got.singles.insert(got.singles.end(), result.singles.begin(), result.singles.end());
+    got.counts += result.counts;
+    accepted += result.frames.accepted;
+    decided += result.counts.decided;
+    for (const Expected::AcceptedTime& a : expected.accepted[k])
+        open_times.push_back(a.time);
+    const PlannedSlice& slice = plan.slices[k];
+    if (slice.close_at) {
+        const std::string difference = check_segment();
+        if (!difference.empty()) return difference;
+        segment += 1;
+        got = {};
+        const bool everything = k + 1 == plan.slices.size();
+        open_times.erase(std::remove_if(open_times.begin(), open_times.end(),
+                                        [&](std::uint64_t t) { return everything || t < *slice.close_at; }),
+                         open_times.end());
+    }
+    // Quadratic, so left out where slices are small and many.
+    if (plan.slices.size() * open_times.size() < 300'000 || slice.close_at) {
+        return check_pending(result, slice.watermark);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, const Expected& expected,
+                            Rng& rng) {
+    Feeding feeding{pipeline, c, plan, expected};
+    gpu::SinglesHistograms before;
+    pipeline.histograms(before);
+    gpu::SliceResult result;
+    if (pipeline.depth() < 1) return "depth is 0";
+    if (pipeline.collect(result, true)) return "collected a slice that was never submitted";
+    std::size_t submitted = 0;
+    while (feeding.collected < plan.slices.size()) {
+        const std::size_t waiting = submitted - feeding.collected;
+        const bool may_submit = submitted < plan.slices.size() && waiting < pipeline.depth();
+        if (may_submit && (waiting == 0 || rng.chance(0.7))) {
+            const PlannedSlice& planned = plan.slices[submitted];
+            gpu::Slice slice;
+            slice.id = 1000 + submitted;
+            slice.spans = planned.spans;
+            slice.watermark = planned.watermark;
+            slice.close_at = planned.close_at;
+            pipeline.submit(slice);
+            ++submitted;
+            continue;
+        }
+        const bool wait = rng.chance(0.8);
+        if (!pipeline.collect(result, wait)) {
+            if (wait)
+                return "slice " + std::to_string(feeding.collected) + ": nothing collected though submitted";
+            continue;
+        }
+        const std::string difference = feeding.take(result);
+        if (!difference.empty()) return "slice " + std::to_string(feeding.collected) + ": " + difference;
+        for (RawFrame& frame : plan.slices[feeding.collected].frames)
+            frame.bytes.fill(std::byte{0xFF});
+        ++feeding.collected;
+    }
+    gpu::SinglesHistograms after;
+    pipeline.histograms(after);
+    const gpu::SinglesHistograms& want = expected.histograms;
+    std::string difference =
+        compare_histogram("per_crystal", before.per_crystal, after.per_crystal, want.per_crystal);
+    if (difference.empty())
+        difference = compare_histogram("energy", before.energy, after.energy, want.energy);
+    if (difference.empty()) {
+        difference = compare_histogram("temperature_count", before.temperature_count, after.temperature_count,
+                                       want.temperature_count);
+    }
+    if (difference.empty()) {
+        difference = compare_histogram("temperature_sum_16ths", before.temperature_sum_16ths,
+                                       after.temperature_sum_16ths, want.temperature_sum_16ths);
+    }
+    return difference;
+}
+
+gpu::PipelineOptions bounded(const Case& c, const Plan& plan) {
+    gpu::PipelineOptions options = c.options;
+    options.max_slice_frames = static_cast<std::uint32_t>(std::max<std::size_t>(1, plan.largest_slice()));
+    options.max_pending_singles = std::max<std::size_t>(1, plan.frames());
+    return options;
+}
+
+std::string try_case(const Backend& backend, const Case& c, const PlanOptions& options,
+                     std::uint64_t plan_seed) {
+    Rng rng(plan_seed);
+    Plan plan = make_plan(c, options, rng);
+    const Expected expected = reference_run(c, plan);
+    const auto pipeline = backend.make(bounded(c, plan), c.setup.calibration);
+    return run_and_compare(*pipeline, c, plan, expected, rng);
+}
+
+}  // namespace petacq::test

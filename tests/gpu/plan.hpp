@@ -1,0 +1,56 @@
+// A plan: how the frames of a case are handed over. Slices, spans, arrival order, watermarks, closes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu/pipeline.hpp"
+#include "tests/gpu/generators.hpp"
+#include "tests/gpu/random.hpp"
+#include "tests/gpu/reference.hpp"
+
+namespace petacq::test {
+
+struct PlanOptions {
+    std::size_t slice_frames = 0;  ///< 0: each slice a random number
+    std::size_t disorder = 0;      ///< a frame arrives at most about this many frames out of place
+    std::size_t max_span = 50;     ///< most frames in one span
+    bool slack = true;  ///< watermarks are below what they could be, some do not move, some slices are empty
+    std::size_t segments = 1;
+    double late = 0;  ///< late frames added, per slice
+};
+
+struct PlannedSlice {
+    std::vector<RawFrame> frames;       ///< in the order of arrival, span after span
+    std::vector<gpu::FrameSpan> spans;  ///< into frames
+    std::uint64_t watermark = 0;
+    std::optional<std::uint64_t> close_at;
+};
+
+/// The last slice closes everything at UINT64_MAX.
+struct Plan {
+    std::vector<PlannedSlice> slices;
+    [[nodiscard]] std::size_t largest_slice() const;
+    [[nodiscard]] std::size_t frames() const;
+};
+
+/// Watermarks are right by construction: the future is known. Closes lie between the watermark of the slice
+/// before and that of their own.
+Plan make_plan(const Case& c, const PlanOptions& options, Rng& rng);
+
+/// What the pipeline must give for a plan.
+struct Expected {
+    struct AcceptedTime {
+        std::uint64_t time;
+        std::size_t segment;
+    };
+    std::vector<gpu::FrameCounts> frames;             ///< of each slice
+    std::vector<std::vector<AcceptedTime>> accepted;  ///< in each slice
+    std::vector<Decided> segments;                    ///< one for each close
+    gpu::SinglesHistograms histograms;
+};
+Expected reference_run(const Case& c, const Plan& plan);
+
+}  // namespace petacq::test

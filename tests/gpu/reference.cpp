@@ -1,0 +1,381 @@
+#include "tests/gpu/reference.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace petacq::test {
+
+using gpu::Coincidence;
+using gpu::CoincidenceRules;
+using gpu::Kind;
+using gpu::MultiplesPolicy;
+using gpu::Single;
+
+namespace {
+
+std::uint32_t byte_at(const RawFrame& frame, std::size_t offset) {
+    return std::to_integer<std::uint32_t>(frame.bytes.at(offset));
+}
+
+// Offsets 2..9, big-endian.
+std::uint64_t raw_time_of(const RawFrame& frame) {
+    std::uint64_t time = 0;
+    for (std::size_t offset = 2; offset <= 9; ++offset) {
+        time = time * 256 + byte_at(frame, offset);
+    }
+    return time;
+}
+
+// Offset 14: whole degrees, signed; high nibble of offset 15: sixteenths.
+std::int32_t temperature_of(const RawFrame& frame) {
+    auto whole = static_cast<std::int32_t>(byte_at(frame, 14));
+    if (whole >= 128) whole -= 256;
+    return whole * 16 + static_cast<std::int32_t>(byte_at(frame, 15) / 16);
+}
+
+}  // namespace
+
+CrystalNumbers reference_crystal(const config::Geometry& geometry, std::uint32_t bdm, std::uint32_t du,
+                                 std::uint32_t origin) {
+    const std::uint32_t c = geometry.channels;
+    const std::uint32_t m = geometry.modules.y;
+    const std::uint32_t bY = geometry.blocks.y;
+    const std::uint32_t bZ = geometry.blocks.z;
+    const std::uint32_t cY = geometry.crystals.y;
+    const std::uint32_t cZ = geometry.crystals.z;
+    const std::uint32_t local = origin % cZ + (cY - 1 - origin / cZ) * cZ;
+    const std::uint32_t in_ring = bdm % (c * m) * bY * cY + du / bZ * cY + local / cZ;
+    const std::uint32_t ring = bdm / (c * m) * bZ * cZ + du % bZ * cZ + local % cZ;
+    return {local, in_ring + ring * (c * m * bY * cY)};
+}
+
+Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& options,
+                            const config::Calibration& calibration, const TimeLimits& limits) {
+    const config::Geometry& g = options.geometry;
+    const std::uint32_t head = byte_at(frame, 0) / 16;
+    const std::uint32_t du = byte_at(frame, 0) % 16;
+    const std::uint32_t bdm = byte_at(frame, 1);
+    const std::uint64_t raw_time = raw_time_of(frame);
+    const std::uint32_t x = byte_at(frame, 10);
+    const std::uint32_t y = byte_at(frame, 11);
+    const std::uint32_t adc = byte_at(frame, 12) * 256 + byte_at(frame, 13);
+    const std::uint32_t tail = byte_at(frame, 15) % 16;
+
+    Converted result;
+    result.bdm = bdm;
+    result.du = du;
+    result.temperature_16ths = temperature_of(frame);
+    auto fate = [&result](Fate f) {
+        result.fate = f;
+        return result;
+    };
+
+    if (head != options.head_marker || tail != options.tail_marker) return fate(Fate::bad_marker);
+    if (bdm >= g.bdm_count || du >= g.du_count || x >= g.position_size || y >= g.position_size) {
+        return fate(Fate::bad_address);
+    }
+    const std::size_t detector = std::size_t{bdm} * g.du_count + du;
+    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
+    const std::uint32_t origin =
+        calibration.position_table.at(detector * positions + x + std::size_t{y} * g.position_size);
+    const std::uint32_t local_crystals = g.crystals.y * g.crystals.z;
+    if (origin >= local_crystals) return fate(Fate::outside_crystal);
+
+    const CrystalNumbers numbers = reference_crystal(g, bdm, du, origin);
+    const std::uint32_t bin = std::min(adc / 10, calibration.bins - 1);
+    const float factor =
+        calibration.energy_factor.at((detector * local_crystals + numbers.local) * calibration.bins + bin);
+    const float energy = static_cast<float>(adc) * factor;
+    result.in_crystal = true;
+    result.single.crystal = numbers.crystal;
+    result.single.energy = energy;
+    const bool below = options.energy.filter && energy < options.energy.lower;
+    const bool above = options.energy.filter && energy > options.energy.upper;
+    result.in_energy_window = !below && !above;
+
+    if (raw_time < limits.low || raw_time > limits.high) return fate(Fate::time_jump);
+    __int128 time = raw_time;
+    if (!calibration.time_offset.empty()) time += calibration.time_offset.at(numbers.crystal);
+    if (time < 0 || time > static_cast<__int128>(UINT64_MAX)) return fate(Fate::bad_time);
+    result.single.time = static_cast<std::uint64_t>(time);
+    if (result.single.time < limits.late_below) return fate(Fate::late);
+    if (below) return fate(Fate::below_window);
+    if (above) return fate(Fate::above_window);
+    return fate(Fate::accepted);
+}
+
+void count_fate(gpu::FrameCounts& counts, Fate fate) {
+    counts.received += 1;
+    switch (fate) {
+        case Fate::bad_marker:
+            counts.bad_marker += 1;
+            break;
+        case Fate::bad_address:
+            counts.bad_address += 1;
+            break;
+        case Fate::outside_crystal:
+            counts.outside_crystal += 1;
+            break;
+        case Fate::time_jump:
+            counts.time_jump += 1;
+            break;
+        case Fate::bad_time:
+            counts.bad_time += 1;
+            break;
+        case Fate::late:
+            counts.late += 1;
+            break;
+        case Fate::below_window:
+            counts.below_window += 1;
+            break;
+        case Fate::above_window:
+            counts.above_window += 1;
+            break;
+        case Fate::accepted:
+            counts.accepted += 1;
+            break;
+    }
+}
+
+gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry) {
+    const std::size_t detectors = std::size_t{geometry.bdm_count} * geometry.du_count;
+    gpu::SinglesHistograms h;
+    h.per_crystal.assign(geometry.crystal_count(), 0);
+    h.energy.assign(std::size_t{geometry.bdm_count} * gpu::SinglesHistograms::energy_bins, 0);
+    h.temperature_sum_16ths.assign(detectors, 0);
+    h.temperature_count.assign(detectors, 0);
+    return h;
+}
+
+void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometry& geometry,
+                       const Converted& converted) {
+    if (!converted.in_crystal) return;
+    if (converted.in_energy_window) histograms.per_crystal.at(converted.single.crystal) += 1;
+    const std::size_t bins = gpu::SinglesHistograms::energy_bins;
+    std::size_t bin = 0;
+    while (bin < bins - 1 &&
+           converted.single.energy >= static_cast<float>(bin + 1) * gpu::SinglesHistograms::energy_bin_keV) {
+        ++bin;
+    }
+    histograms.energy.at(converted.bdm * bins + bin) += 1;
+    const std::size_t detector = std::size_t{converted.bdm} * geometry.du_count + converted.du;
+    histograms.temperature_sum_16ths.at(detector) += converted.temperature_16ths;
+    histograms.temperature_count.at(detector) += 1;
+}
+
+bool single_before(const Single& a, const Single& b) {
+    return std::tie(a.time, a.crystal, a.energy) < std::tie(b.time, b.crystal, b.energy);
+}
+
+bool coincidence_before(const Coincidence& a, const Coincidence& b) {
+    return std::tie(a.time, a.kind, a.crystal_a, a.dt, a.crystal_b, a.energy_a, a.energy_b) <
+           std::tie(b.time, b.kind, b.crystal_a, b.dt, b.crystal_b, b.energy_a, b.energy_b);
+}
+
+bool reference_good(const config::Geometry& geometry, const CoincidenceRules& rules, std::uint32_t crystal_a,
+                    std::uint32_t crystal_b) {
+    if (crystal_a == crystal_b) return false;
+    const std::uint32_t modules = geometry.channels * geometry.modules.y;
+    const std::uint32_t module_width = geometry.blocks.y * geometry.crystals.y;
+    const std::uint32_t ring_length = modules * module_width;
+    const std::uint32_t module_a = crystal_a % ring_length / module_width;
+    const std::uint32_t module_b = crystal_b % ring_length / module_width;
+    const std::uint32_t one_way = module_a > module_b ? module_a - module_b : module_b - module_a;
+    const std::uint32_t around = std::min(one_way, modules - one_way);
+    if (around < rules.min_module_difference) return false;
+    const std::uint32_t ring_a = crystal_a / ring_length;
+    const std::uint32_t ring_b = crystal_b / ring_length;
+    const std::uint32_t rings_apart = ring_a > ring_b ? ring_a - ring_b : ring_b - ring_a;
+    return rings_apart <= rules.max_ring_difference;
+}
+
+namespace {
+
+using Pair = std::pair<std::size_t, std::size_t>;
+
+// The sorted singles of a segment and what the rules say about pairs of them.
+struct Segment {
+    const std::vector<Single>& s;
+    const config::Geometry& geometry;
+    const CoincidenceRules& rules;
+
+    [[nodiscard]] bool good(Pair p) const {
+        return reference_good(geometry, rules, s[p.first].crystal, s[p.second].crystal);
+    }
+    [[nodiscard]] float energy_sum(Pair p) const { return s[p.first].energy + s[p.second].energy; }
+
+    // The first of the pairs with the highest energy sum; pairs is not empty.
+    [[nodiscard]] Pair winner(const std::vector<Pair>& pairs) const {
+        Pair best = pairs.front();
+        for (const Pair& p : pairs) {
+            if (energy_sum(p) > energy_sum(best)) best = p;
+        }
+        return best;
+    }
+
+    // What the multiples policy makes of the candidates, which are in the order of (i, j).
+    [[nodiscard]] std::vector<Pair> apply_policy(const std::vector<Pair>& candidates) const {
+        std::vector<Pair> goods;
+        for (const Pair& p : candidates) {
+            if (good(p)) goods.push_back(p);
+        }
+        switch (rules.policy) {
+            case MultiplesPolicy::remove_multiples:
+                return {};
+            case MultiplesPolicy::take_all_goods:
+                return goods;
+            case MultiplesPolicy::take_winner_of_goods:
+                if (goods.empty()) return {};
+                return {winner(goods)};
+            case MultiplesPolicy::take_if_only_one_good:
+                if (goods.size() != 1) return {};
+                return goods;
+            case MultiplesPolicy::take_winner_if_is_good:
+                if (!good(winner(candidates))) return {};
+                return {winner(candidates)};
+            case MultiplesPolicy::take_winner_if_all_are_goods:
+                if (goods.size() != candidates.size()) return {};
+                return {winner(candidates)};
+        }
+        return {};
+    }
+
+    [[nodiscard]] Coincidence record(Pair p, Kind kind, std::uint64_t delay) const {
+        const Single& a = s[p.first];
+        const Single& b = s[p.second];
+        const auto dt = static_cast<std::uint32_t>(b.time - a.time - delay);
+        return {a.time, dt, a.crystal, b.crystal, a.energy, b.energy, kind};
+    }
+};
+
+// Window mode "single": groups follow one another.
+void prompts_of_groups(const Segment& segment, Decided& out) {
+    const std::vector<Single>& s = segment.s;
+    std::size_t i = 0;
+    while (i < s.size()) {
+        std::size_t j = i;
+        while (j < s.size() && s[j].time - s[i].time <= segment.rules.window)
+            ++j;
+        const std::size_t size = j - i;
+        out.counts.decided += size;
+        if (size == 1) {
+            out.counts.unpaired += 1;
+        } else if (size > segment.rules.max_multiplicity) {
+            out.counts.in_oversize_multiples += size;
+        } else if (size == 2) {
+            if (segment.good({i, i + 1})) {
+                out.counts.prompts += 1;
+                out.coincidences.push_back(segment.record({i, i + 1}, Kind::prompt, 0));
+            } else if (s[i].crystal == s[i + 1].crystal) {
+                out.counts.same_crystal += 2;
+            } else {
+                out.counts.geometry += 2;
+            }
+        } else {
+            std::vector<Pair> candidates;
+            for (std::size_t a = i; a < j; ++a) {
+                for (std::size_t b = a + 1; b < j; ++b)
+                    candidates.emplace_back(a, b);
+            }
+            const std::vector<Pair> pairs = segment.apply_policy(candidates);
+            std::set<std::size_t> used;
+            for (const Pair& p : pairs) {
+                used.insert(p.first);
+                used.insert(p.second);
+                out.coincidences.push_back(segment.record(p, Kind::prompt, 0));
+            }
+            out.counts.prompts += pairs.size();
+            if (pairs.empty()) {
+                out.counts.in_dropped_multiples += size;
+            } else {
+                out.counts.unused_in_multiples += size - used.size();
+                out.counts.reused += 2 * pairs.size() - used.size();
+            }
+        }
+        i = j;
+    }
+}
+
+// Window mode "every": each single opens a window of its own.
+void prompts_of_openers(const Segment& segment, Decided& out) {
+    const std::vector<Single>& s = segment.s;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        std::vector<Pair> candidates;
+        for (std::size_t k = i + 1; k < s.size() && s[k].time - s[i].time <= segment.rules.window; ++k) {
+            candidates.emplace_back(i, k);
+        }
+        out.counts.decided += 1;
+        if (candidates.empty()) {
+            out.counts.unpaired += 1;
+        } else if (candidates.size() + 1 > segment.rules.max_multiplicity) {
+            out.counts.in_oversize_multiples += 1;
+        } else if (candidates.size() == 1) {
+            if (segment.good(candidates[0])) {
+                out.counts.prompts += 1;
+                out.counts.reused += 1;
+                out.coincidences.push_back(segment.record(candidates[0], Kind::prompt, 0));
+            } else if (s[i].crystal == s[i + 1].crystal) {
+                out.counts.same_crystal += 1;
+            } else {
+                out.counts.geometry += 1;
+            }
+        } else {
+            const std::vector<Pair> pairs = segment.apply_policy(candidates);
+            for (const Pair& p : pairs)
+                out.coincidences.push_back(segment.record(p, Kind::prompt, 0));
+            out.counts.prompts += pairs.size();
+            if (pairs.empty()) {
+                out.counts.in_dropped_multiples += 1;
+            } else {
+                out.counts.reused += 2 * pairs.size() - 1;
+            }
+        }
+    }
+}
+
+void delayeds_of_openers(const Segment& segment, std::uint64_t delay, Decided& out) {
+    const std::vector<Single>& s = segment.s;
+    std::size_t start = 0;  // nothing before it is in this or a later window: only to save time
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        // Differences, not sums: time + delay may not fit in 64 bits.
+        start = std::max(start, i);
+        while (start < s.size() && s[start].time - s[i].time < delay)
+            ++start;
+        std::vector<Pair> candidates;
+        for (std::size_t k = start; k < s.size() && s[k].time - s[i].time - delay <= segment.rules.window;
+             ++k) {
+            candidates.emplace_back(i, k);
+        }
+        std::vector<Pair> pairs;
+        if (candidates.empty() || candidates.size() + 1 > segment.rules.max_multiplicity) continue;
+        if (candidates.size() == 1) {
+            if (segment.good(candidates[0])) pairs = candidates;
+        } else {
+            pairs = segment.apply_policy(candidates);
+        }
+        for (const Pair& p : pairs)
+            out.coincidences.push_back(segment.record(p, Kind::delayed, delay));
+        out.counts.delayeds += pairs.size();
+    }
+}
+
+}  // namespace
+
+Decided reference_coincidences(std::vector<Single> singles, const config::Geometry& geometry,
+                               const CoincidenceRules& rules) {
+    std::sort(singles.begin(), singles.end(), single_before);
+    Decided out;
+    out.singles = std::move(singles);
+    const Segment segment{out.singles, geometry, rules};
+    if (rules.mode == gpu::WindowMode::single) {
+        prompts_of_groups(segment, out);
+    } else {
+        prompts_of_openers(segment, out);
+    }
+    if (rules.delay) delayeds_of_openers(segment, *rules.delay, out);
+    std::sort(out.coincidences.begin(), out.coincidences.end(), coincidence_before);
+    return out;
+}
+
+}  // namespace petacq::test

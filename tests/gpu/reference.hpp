@@ -1,0 +1,86 @@
+// The slow, obvious reference: conversion, order and coincidences written out from the contract (spec
+// sections 2 to 6) and nothing else. It shares no code with the pipeline; only the record types are the same.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "config/calibration.hpp"
+#include "config/scanner.hpp"
+#include "gpu/pipeline.hpp"
+#include "gpu/types.hpp"
+
+namespace petacq::test {
+
+/// The 16 bytes of a frame, aligned as the pipeline wants them.
+struct alignas(16) RawFrame {
+    std::array<std::byte, 16> bytes{};
+};
+
+/// Where one frame goes, in the order in which the reasons are tested.
+enum class Fate : std::uint8_t {
+    bad_marker,
+    bad_address,
+    outside_crystal,
+    time_jump,
+    bad_time,
+    late,
+    below_window,
+    above_window,
+    accepted
+};
+inline constexpr std::size_t fate_count = 9;
+
+struct TimeLimits {
+    std::uint64_t low = 0;  ///< raw times outside [low, high] are time jumps
+    std::uint64_t high = UINT64_MAX;
+    std::uint64_t late_below = 0;  ///< corrected times below are late
+};
+
+struct Converted {
+    Fate fate = Fate::bad_marker;
+    gpu::Single single;             ///< crystal and energy when in_crystal; time when late or tested after it
+    bool in_crystal = false;        ///< markers and address are right and a crystal was hit
+    bool in_energy_window = false;  ///< with the filter off: every one in a crystal
+    std::uint32_t bdm = 0;
+    std::uint32_t du = 0;
+    std::int32_t temperature_16ths = 0;
+};
+
+/// Uses geometry, markers and energy window of the options.
+Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& options,
+                            const config::Calibration& calibration, const TimeLimits& limits);
+
+/// The crystal and the local crystal that an entry of the position table names; entry < cY*cZ.
+struct CrystalNumbers {
+    std::uint32_t local = 0;
+    std::uint32_t crystal = 0;
+};
+CrystalNumbers reference_crystal(const config::Geometry& geometry, std::uint32_t bdm, std::uint32_t du,
+                                 std::uint32_t origin);
+
+void count_fate(gpu::FrameCounts& counts, Fate fate);
+gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry);
+void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometry& geometry,
+                       const Converted& converted);
+
+/// The order of singles: (time, crystal, energy).
+bool single_before(const gpu::Single& a, const gpu::Single& b);
+/// The order of records: (time, kind, crystal_a, dt, crystal_b, energy_a, energy_b).
+bool coincidence_before(const gpu::Coincidence& a, const gpu::Coincidence& b);
+/// Whether two singles may pair: crystals differ, modules far enough apart, rings near enough.
+bool reference_good(const config::Geometry& geometry, const gpu::CoincidenceRules& rules,
+                    std::uint32_t crystal_a, std::uint32_t crystal_b);
+
+/// All that comes of the accepted singles of one segment.
+struct Decided {
+    std::vector<gpu::Coincidence> coincidences;  ///< in record order
+    std::vector<gpu::Single> singles;            ///< in order
+    gpu::SingleCounts counts;
+};
+Decided reference_coincidences(std::vector<gpu::Single> singles, const config::Geometry& geometry,
+                               const gpu::CoincidenceRules& rules);
+
+}  // namespace petacq::test

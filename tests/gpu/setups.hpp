@@ -1,0 +1,49 @@
+// Random scanners: odd geometries with calibrations to match, and the way back from a crystal to a frame.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "config/calibration.hpp"
+#include "config/scanner.hpp"
+#include "gpu/pipeline.hpp"
+#include "tests/gpu/random.hpp"
+#include "tests/gpu/reference.hpp"
+
+namespace petacq::test {
+
+/// A place of the position table.
+struct Place {
+    std::uint8_t bdm = 0;
+    std::uint8_t du = 0;
+    std::uint8_t x = 0;
+    std::uint8_t y = 0;
+};
+
+struct Setup {
+    config::Geometry geometry;
+    config::Calibration calibration;
+    std::uint8_t head_marker = 0xA;
+    std::uint8_t tail_marker = 0x5;
+    std::vector<std::vector<Place>> places;  ///< [crystal] places that name it; at least one
+    std::vector<Place> outside;              ///< places that name no crystal; may be empty
+};
+
+Setup random_setup(Rng& rng);
+
+/// A single that is asked for. The energy follows from the ADC value by the calibration.
+struct Wanted {
+    std::uint64_t time = 0;  ///< corrected, ticks
+    std::uint32_t crystal = 0;
+    std::uint16_t adc = 0;
+};
+
+/// A frame that converts to the wanted single; none when its raw time would leave 64 bits.
+std::optional<RawFrame> frame_for(const Setup& setup, const Wanted& wanted, Rng& rng);
+
+/// A frame that is most likely rejected: one defect, chosen at random, in an otherwise good frame near
+/// `time`.
+RawFrame broken_frame(const Setup& setup, std::uint64_t time, Rng& rng);
+
+}  // namespace petacq::test
