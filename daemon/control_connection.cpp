@@ -42,6 +42,7 @@ void ControlGate::shut() {
 struct ControlConnection::Exchange {
     bool batch = false;
     std::vector<std::string> answers;  ///< in the order of the calls; empty for notifications
+    std::size_t answer_bytes = 0;
     std::size_t waiting = 0;
 };
 
@@ -260,11 +261,12 @@ void ControlConnection::answer(const RpcCall& call, const ExchangePtr& exchange,
     if (!call.notification) {
         std::string text =
             answer.error ? rpc_error_text(call.id, *answer.error) : rpc_result_text(call.id, answer.result);
-        if (text.size() > context_->options.send_buffer_bytes) {
+        if (exchange->answer_bytes + text.size() > context_->options.send_buffer_bytes) {
             text = rpc_error_text(call.id,
                                   RpcError(rpc_internal_error, "the answer is larger than the send buffer"));
             context_->errors.add();
         }
+        exchange->answer_bytes += text.size();
         exchange->answers[index] = std::move(text);
     }
     --unanswered_;

@@ -81,7 +81,7 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
         listener_.close(ignored);
         retry_timer_.cancel();
         socket_.reset();
-        const auto open = std::move(context_->connections);
+        const auto open = std::exchange(context_->connections, {});
         for (const auto& connection : open)
             connection->close();
     }

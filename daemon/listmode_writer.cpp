@@ -92,7 +92,8 @@ void ListModeWriter::append_bytes(RecordKind kind, std::span<const std::byte> by
 bool ListModeWriter::wait_for_block(std::unique_lock<std::mutex>& lock) {
     if (failure_.empty() && current_.data == nullptr && free_.empty()) {
         ++counts_.stalls;
-        room_.wait(lock, [&] { return !free_.empty() || !failure_.empty(); });
+        // Goes on when several are free: one at a time would be a change of threads for every block.
+        room_.wait(lock, [&] { return free_.size() >= enough_free() || !failure_.empty(); });
     }
     if (!failure_.empty()) return false;
     if (current_.data == nullptr) {
@@ -179,7 +180,7 @@ void ListModeWriter::write_oldest(std::unique_lock<std::mutex>& lock) {
     queue_head_ = (queue_head_ + 1) % queue_.size();
     --counts_.queue_blocks;
     free_.push_back(block.data);
-    room_.notify_one();
+    if (free_.size() >= enough_free()) room_.notify_one();
 }
 
 void ListModeWriter::sync(std::unique_lock<std::mutex>& lock) {

@@ -80,6 +80,7 @@ class ListModeWriter {
 
     void append_bytes(RecordKind kind, std::span<const std::byte> bytes);
     [[nodiscard]] bool wait_for_block(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] std::size_t enough_free() const { return (queue_.size() + 3) / 4; }
     void queue_current();
     void run();
     void write_oldest(std::unique_lock<std::mutex>& lock);

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is longer
 constexpr std::size_t first_stride = 2048;
-// One call takes no more than this, so that what it brought is still in the cache when it is looked at.
-constexpr std::size_t call_bytes = std::size_t{128} << 10;
+// One call takes no more than this, so that what it brought is still in the cache when it is looked at, and so
+// that long messages, whose sizes vary, come one by one and leave no holes.
+constexpr std::size_t call_bytes = std::size_t{64} << 10;
 
 constexpr std::size_t rounded_up(std::size_t bytes) {
     return (bytes + frame_bytes - 1) / frame_bytes * frame_bytes;
@@ -71,7 +72,7 @@ Intake::Intake(int fd, const ReceiverOptions& options, BatchPool& pool, BatchQue
 }
 
 Intake::~Intake() {
-    if (batch_ != nullptr) pool_.put(batch_);
+    if (batch_ != nullptr) pool_.put(batch_);  // what it holds, nobody wants any more
 }
 
 std::byte* Intake::overflow(unsigned i) const {
@@ -112,6 +113,7 @@ Intake::Taken Intake::receive() {
     const int got = recvmmsg(fd_, headers_.data(), wanted, MSG_DONTWAIT, nullptr);
     if (got <= 0) return {};
     const auto count = static_cast<unsigned>(got);
+    call_count_ = count;
     now_ns_ = steady_ns();
 
     std::size_t largest = 0;
@@ -169,8 +171,8 @@ void Intake::take_in(unsigned i) {
     }
 }
 
-bool Intake::fits(std::size_t size, std::size_t segments) const {
-    return size <= batch_->capacity && batch_->datagrams.size() + segments <= batch_->max_datagrams;
+bool Intake::has_records(std::size_t count) const {
+    return batch_->datagrams.size() + count <= batch_->max_datagrams;
 }
 
 // Where message i is to lie in batch_, which is replaced by a fresh one when there is no room; nullptr when
@@ -178,12 +180,15 @@ bool Intake::fits(std::size_t size, std::size_t segments) const {
 std::byte* Intake::place(unsigned i, std::size_t size, std::size_t segments) {
     if (batch_ == slots_batch_) {
         const std::size_t slot = static_cast<std::size_t>(slots_ - batch_->data) + i * call_stride_;
-        if (fits(0, segments)) {
-            if (size <= call_stride_) return batch_->data + (packing_ ? packed_ : slot);
-            if (packing_ && packed_ + size <= slot + call_stride_) return batch_->data + packed_;
+        const std::size_t here = packing_ ? packed_ : slot;
+        // Up to the next message's slot; the last has all that is behind it.
+        const bool free_behind = i + 1 == call_count_ && tail_ == slot + call_stride_;
+        const std::size_t end = free_behind ? batch_->capacity : slot + call_stride_;
+        if (has_records(segments)) {
+            if (here + size <= end) return batch_->data + here;
             if (tail_ + size <= batch_->capacity) return batch_->data + tail_;
         }
-    } else if (fits(batch_->used + size, segments)) {
+    } else if (has_records(segments) && batch_->used + size <= batch_->capacity) {
         return batch_->data + batch_->used;
     }
     Batch* fresh = pool_.take();
@@ -273,8 +278,7 @@ void Intake::publish() {
 }
 
 void Intake::pass_on() {
-    if (batch_ == nullptr || batch_->datagrams.empty()) return;
-    push(batch_);
+    if (batch_ != nullptr) push(batch_);
     batch_ = nullptr;
 }
 

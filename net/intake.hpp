@@ -37,7 +37,7 @@ class Intake {
 
     /// Takes what the socket holds, at most one call's worth. Never blocks.
     Taken receive();
-    /// Passes the current batch on if it holds datagrams.
+    /// Passes the current batch on; an empty one goes back to the pool.
     void pass_on();
     /// Steady-clock nanoseconds at which the oldest datagram not yet passed on arrived; 0: there is none.
     [[nodiscard]] std::int64_t oldest_ns() const;
@@ -62,7 +62,7 @@ class Intake {
     unsigned prepare();
     void take_in(unsigned i);
     std::byte* place(unsigned i, std::size_t size, std::size_t segments);
-    bool fits(std::size_t size, std::size_t segments) const;
+    [[nodiscard]] bool has_records(std::size_t count) const;
     std::size_t split(const Message& m, Batch* into);
     void push(Batch* batch);
     void publish();
@@ -97,6 +97,7 @@ class Intake {
     Batch* slots_batch_ = nullptr;
     std::byte* slots_ = nullptr;
     std::size_t call_stride_ = 0;
+    unsigned call_count_ = 0;
     std::size_t packed_ = 0;  // offset at which the next message goes when messages are pushed together
     std::size_t tail_ = 0;    // offset behind all slots, where long messages are joined
     bool packing_ = false;

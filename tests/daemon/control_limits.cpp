@@ -159,6 +159,17 @@ TEST_CASE("control: an answer larger than the send buffer becomes an error", "[c
     CHECK(ask(client, status_request)["error"]["code"] == -32603);
     server.handler.set_status({{"state", "idle"}});
     CHECK(client.call("status")["state"] == "idle");
+
+    // The answers of a batch count together.
+    server.handler.set_status({{"filling", std::string(40'000, 'x')}});
+    json batch = json::array();
+    for (int i = 0; i < 4; ++i)
+        batch.push_back(json::parse(status_request));
+    const json answers = ask(client, batch.dump());
+    REQUIRE(answers.size() == 4);
+    CHECK(answers[1].contains("result"));
+    CHECK(answers[2]["error"]["code"] == -32603);
+    CHECK(answers[3]["error"]["code"] == -32603);
 }
 
 TEST_CASE("control: calls that wait for an answer are bounded", "[control]") {

@@ -45,7 +45,7 @@ Outcome petlm(const std::string& arguments) {
 }
 
 void write_pairs(const std::filesystem::path& file, const std::vector<gpu::Coincidence>& records,
-                 nlohmann::json description = {{"tick_ps", 20}, {"crystal_count", 5000}}) {
+                 nlohmann::json description = {{"tick_ps", 20}, {"crystals", 5000}}) {
     ListModeOptions options;
     options.block_bytes = 4096;
     options.queue_blocks = 2;
@@ -205,13 +205,24 @@ TEST_CASE("petlm verify holds a run against its run.json", "[listmode][petlm]") 
         return petlm("verify" + quoted(directory.path()));
     };
     CHECK(petlm("verify" + quoted(directory.path())).status == 1);  // no run.json
-    const auto ledger = [](int written) -> nlohmann::json { return {{"pairs", {{"written", written}}}}; };
+    const auto ledger = [](int written, int prompts = 80) -> nlohmann::json {
+        return {{"pairs",
+                 {{"prompts_found", prompts},
+                  {"delayeds_found", 20},
+                  {"written", written},
+                  {"write_failed", 0}}}};
+    };
     CHECK(verify_with({{"state", "complete"}, {"ledger", ledger(100)}}).status == 0);
     const Outcome other = verify_with({{"state", "complete"}, {"ledger", ledger(99)}});
     CHECK(other.status == 1);
-    CHECK_THAT(other.out, contains("the ledger counts 99 pairs written, the files hold 100"));
-    CHECK(verify_with({{"state", "running"}, {"ledger", ledger(100)}}).status == 1);
-    CHECK(verify_with({{"state", "complete"}, {"ledger", nlohmann::json::object()}}).status == 1);
+    CHECK_THAT(other.out, contains("the ledger's /pairs/written is 99, the files hold 100"));
+    CHECK_THAT(verify_with({{"state", "complete"}, {"ledger", ledger(100, 81)}}).out,
+               contains("/pairs/prompts_found is 81, the files hold 80"));
+    const Outcome running = verify_with({{"state", "running"}, {"ledger", ledger(100)}});
+    CHECK(running.status == 1);
+    CHECK_THAT(running.out, contains("the run's state is \"running\", expected \"complete\""));
+    CHECK_THAT(verify_with({{"state", "complete"}, {"ledger", nlohmann::json::object()}}).out,
+               contains("the ledger has no /pairs/written"));
     CHECK(verify_with({{"state", "complete"}, {"ledger", 5}}).status == 1);
     CHECK(verify_with({{"state", "complete"}}).status == 0);
     put(directory / run_file, "{ not json");

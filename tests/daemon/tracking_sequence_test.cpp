@@ -144,6 +144,14 @@ TEST_CASE("a gap as long as the window and longer", "[tracking]") {
           (step == SequenceTracker::window - 1 ? SequenceVerdict::duplicate : SequenceVerdict::reordered));
 }
 
+TEST_CASE("a number a whole window late is stray, one less is still known", "[tracking]") {
+    SequenceTracker t;
+    send_range(t, 0, 2 * SequenceTracker::window);
+    const std::uint64_t highest = 2 * SequenceTracker::window - 1;
+    CHECK(t.observe(highest - SequenceTracker::window + 1) == SequenceVerdict::duplicate);
+    CHECK(t.observe(highest - SequenceTracker::window) == SequenceVerdict::stray);
+}
+
 TEST_CASE("numbers far off are stray until a few in a row confirm a restart", "[tracking]") {
     SequenceTracker t;
     send_range(t, 1'000'000, 100);

@@ -114,7 +114,13 @@ TEST_CASE("a wild time in the very first datagram does not move the watermark", 
     const auto o = usual_options();
     Detector d(o);
     const std::uint64_t wild = start + 1'000'000 * ms;
-    d.send(1, frames == 1 || !at_end ? wild : start, frames == 1 || at_end ? wild : start + ms, frames, 0);
+    const Verdict v = d.send(1, frames == 1 || !at_end ? wild : start,
+                             frames == 1 || at_end ? wild : start + ms, frames, 0);
+    if (frames > 1) {
+        CHECK(takes(v, start));
+        CHECK(takes(v, start + ms));
+        CHECK_FALSE(takes(v, wild));
+    }
     CHECK(d.tracker.watermark(0, 0) < start);
     // It takes some datagrams to see which was wrong.
     run(d, {1}, start + ms, start + 5 * ms);

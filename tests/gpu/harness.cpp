@@ -72,8 +72,7 @@ std::string Feeding::check_pending(const gpu::SliceResult& result, std::uint64_t
     std::uint64_t newest = 0;
     for (const std::uint64_t t : open_times)
         newest = std::max(newest, t);
-    static const bool lax = std::getenv("LAX") != nullptr;
-    if (!lax && result.latest_pending_time != (result.pending > 0 ? newest : 0)) {
+    if (result.latest_pending_time != (result.pending > 0 ? newest : 0)) {
         return "latest_pending_time is " + std::to_string(result.latest_pending_time) + " with " +
                std::to_string(result.pending) + " pending, newest single at " + std::to_string(newest);
     }

@@ -167,7 +167,7 @@ TEST_CASE("senders and ids that are not on the list are counted as unknown") {
     std::set<std::pair<std::uint32_t, std::uint16_t>> expected;
     for (const std::uint32_t last : {1U, 2U, 3U}) {
         PlainSender sender("127.0.0." + std::to_string(last), loop.receiver.port());
-        for (const std::uint16_t id : {0, 1, 7, 8, 65534, 65535}) {
+        for (const std::uint16_t id : std::vector<std::uint16_t>{0, 1, 7, 8, 65534, 65535}) {
             sender.send(sequenced_datagram(id, 0, 5, random));
             ++sent;
             if (last != 2 && (id == 0 || id == 7 || id == 65535)) expected.insert({0x7F000000 + last, id});

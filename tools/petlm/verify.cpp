@@ -15,6 +15,8 @@
 namespace petacq::petlm {
 namespace {
 
+using namespace nlohmann::literals;
+
 constexpr std::uint64_t most_told = 20;  // of one kind of problem
 
 class Sha256 {
@@ -43,7 +45,7 @@ class Sha256 {
 class RecordCheck {
   public:
     explicit RecordCheck(const daemon::ListModeReader& reader) : reader_(reader) {
-        const auto crystals = reader.description().find("crystal_count");
+        const auto crystals = reader.description().find("crystals");
         if (crystals != reader.description().end() && crystals->is_number_unsigned()) {
             crystal_count_ = crystals->get<std::uint64_t>();
         }
@@ -98,6 +100,23 @@ struct FileResult {
     int status = ok;
     daemon::RecordKind kind = daemon::RecordKind::coincidences;
     std::uint64_t records = 0;
+    std::uint64_t prompts = 0;
+};
+
+/// What the files of a run hold together.
+struct Totals {
+    std::uint64_t pairs = 0;
+    std::uint64_t prompts = 0;
+    std::optional<std::uint64_t> singles;
+
+    void add(const FileResult& file) {
+        if (file.kind == daemon::RecordKind::coincidences) {
+            pairs += file.records;
+            prompts += file.prompts;
+        } else {
+            singles = singles.value_or(0) + file.records;
+        }
+    }
 };
 
 FileResult verify_file(const std::filesystem::path& file) {
@@ -134,7 +153,7 @@ FileResult verify_file(const std::filesystem::path& file) {
     std::cout << fmt::format("\n{}: payload crc32c {:08x} sha256 {}\n", name, condition.payload_crc,
                              digest.text());
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
-    return {clean ? ok : has_problems, reader.kind(), condition.records};
+    return {clean ? ok : has_problems, reader.kind(), condition.records, check.prompts};
 }
 
 int verify_any(const std::filesystem::path& file, FileResult& result) {
@@ -151,7 +170,7 @@ int verify_any(const std::filesystem::path& file, FileResult& result) {
 }
 
 // What run.json says must be what the files hold.
-int verify_run(const std::filesystem::path& directory, std::uint64_t pairs) {
+int verify_run(const std::filesystem::path& directory, const Totals& totals) {
     std::string why;
     const auto run = run_json(directory, why);
     if (run.is_null()) {
@@ -167,13 +186,23 @@ int verify_run(const std::filesystem::path& directory, std::uint64_t pairs) {
         problem("the run's state is " + run.value("state", nlohmann::json("unknown")).dump() +
                 ", expected \"complete\"");
     }
-    const nlohmann::json::json_pointer written("/ledger/pairs/written");
-    if (!run.contains(written)) {
-        if (run.contains("ledger")) problem("no /ledger/pairs/written");
-    } else if (!run[written].is_number_unsigned() || run[written].get<std::uint64_t>() != pairs) {
-        problem("the ledger counts " + run[written].dump() + " pairs written, the files hold " +
-                std::to_string(pairs));
+    if (!run.contains("ledger")) return status;
+    const auto compare = [&](const char* counter, std::uint64_t found) {
+        const nlohmann::json::json_pointer at(std::string("/ledger") + counter);
+        if (!run.contains(at)) {
+            problem(std::string("the ledger has no ") + counter);
+        } else if (run[at] != found) {
+            problem(std::string("the ledger's ") + counter + " is " + run[at].dump() + ", the files hold " +
+                    std::to_string(found));
+        }
+    };
+    compare("/pairs/written", totals.pairs);
+    const auto write_failed = "/ledger/pairs/write_failed"_json_pointer;
+    if (run.contains(write_failed) && run[write_failed] == 0) {
+        compare("/pairs/prompts_found", totals.prompts);
+        compare("/pairs/delayeds_found", totals.pairs - totals.prompts);
     }
+    if (totals.singles) compare("/saved_singles/written", *totals.singles);
     return status;
 }
 
@@ -186,13 +215,13 @@ int verify_target(const std::filesystem::path& target) {
         return not_list_mode;
     }
     int status = ok;
-    std::uint64_t pairs = 0;
+    Totals totals;
     for (const auto& file : files) {
         FileResult result;
         status = std::max(status, verify_any(file, result));
-        if (result.kind == daemon::RecordKind::coincidences) pairs += result.records;
+        totals.add(result);
     }
-    if (std::filesystem::is_directory(target)) status = std::max(status, verify_run(target, pairs));
+    if (std::filesystem::is_directory(target)) status = std::max(status, verify_run(target, totals));
     return status;
 }
 

@@ -1,5 +1,7 @@
 #include "tools/petsim/command_line.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -172,8 +174,6 @@ void add_faults(CLI::App& app, Command& c) {
     option("--silent", c.silences, "SOURCE@FROM-TO, seconds; repeatable");
 }
 
-}  // namespace
-
 void add_options(CLI::App& app, Command& c) {
     Options& o = c.options;
     o.threads = std::max(1U, std::thread::hardware_concurrency());
@@ -216,6 +216,26 @@ void add_options(CLI::App& app, Command& c) {
     output("--truth", c.truth_file, "File for the truth of every frame");
     output("--summary", c.summary_file, "File for the summary (JSON)");
     app.add_flag("--quiet", c.quiet, "No summary on standard output")->group("Output");
+}
+
+}  // namespace
+
+std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand& comparison) {
+    constexpr int usage = 64;
+    CLI::App app{"petsim: a simulated PET scanner that streams detector frames over UDP"};
+    app.get_formatter()->column_width(38);
+    add_options(app, command);
+    CLI::App* const compare = app.add_subcommand("compare", "Hold a run's list-mode against the truth");
+    compare->add_option("--truth", comparison.truth_file, "Truth file")->required();
+    compare->add_option("--run", comparison.run_directory, "Directory of the run")->required();
+    compare->add_flag("--json", comparison.json, "Print JSON");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : usage;
+    }
+    comparison.given = compare->parsed();
+    return std::nullopt;
 }
 
 void interpret(Command& command) {

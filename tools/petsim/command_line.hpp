@@ -1,9 +1,8 @@
 // The command line of petsim: words to numbers. docs/petsim.md lists every option.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +41,16 @@ struct Command {
     Options options;
 };
 
-/// Registers every option on `app`, writing into `command`.
-void add_options(CLI::App& app, Command& command);
+/// What `petsim compare` was asked to do.
+struct CompareCommand {
+    bool given = false;
+    std::string truth_file;
+    std::string run_directory;
+    bool json = false;
+};
+
+/// Reads the words. A value: the process ends with this status (help was shown, or the words are wrong).
+std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand& comparison);
 /// Fills in command.options from the words. Throws std::invalid_argument with the option and what was expected.
 void interpret(Command& command);
 /// Throws std::invalid_argument.

@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
@@ -14,6 +16,7 @@
 
 #include "config/error.hpp"
 #include "tools/petsim/command_line.hpp"
+#include "tools/petsim/compare.hpp"
 #include "tools/petsim/simulation.hpp"
 #include "tools/petsim/transmit.hpp"
 #include "tools/petsim/truth.hpp"
@@ -169,7 +172,8 @@ int simulate(sim::Command& command) {
     if (!command.truth_file.empty()) {
         const nlohmann::json description{{"options", sim::to_json(simulation.options())},
                                          {"scanner", config::to_json(scanner)},
-                                         {"calibration_sha256", calibration.sha256}};
+                                         {"calibration_sha256", calibration.sha256},
+                                         {"decays", simulation.expected_decays()}};
         writer = std::make_unique<sim::TruthWriter>(command.truth_file, description);
         truth = [&](std::span<const sim::TruthRecord> records) { writer->add(records); };
     }
@@ -182,20 +186,17 @@ int simulate(sim::Command& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"petsim: a simulated PET scanner that streams detector frames over UDP"};
-    app.get_formatter()->column_width(38);
     sim::Command command;
-    sim::add_options(app, command);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? 0 : exit_usage;
-    }
+    sim::CompareCommand comparison;
     const auto fail = [](const std::exception& e, int status) {
         std::cerr << "petsim: " << e.what() << '\n';
         return status;
     };
     try {
+        if (const auto status = sim::parse(argc, argv, command, comparison)) return *status;
+        if (comparison.given) {
+            return sim::compare_files(comparison.truth_file, comparison.run_directory, comparison.json);
+        }
         return simulate(command);
     } catch (const std::invalid_argument& e) {
         return fail(e, exit_usage);

@@ -44,6 +44,8 @@ class Simulation {
     /// Share of the detector time that is done. Any thread.
     [[nodiscard]] double progress() const;
 
+    /// Mean number of positrons emitted over the whole duration.
+    [[nodiscard]] double expected_decays() const { return generator_.decays(generator_.chunk_count()); }
     /// Final when run() has returned.
     [[nodiscard]] const Statistics& statistics() const { return statistics_; }
     [[nodiscard]] const Options& options() const { return options_; }

@@ -1,0 +1,21 @@
+// CUDA statuses as exceptions.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace petacq::gpu::cuda {
+
+/// Throws std::runtime_error naming the call, the error and what was being done.
+inline void check(cudaError_t status, const char* call, const std::string& doing) {
+    if (status == cudaSuccess) return;
+    throw std::runtime_error("CUDA: " + std::string(call) + " failed while " + doing + ": " +
+                             cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+}
+inline void check(cudaError_t status, const char* call, const char* doing) {
+    if (status != cudaSuccess) check(status, call, std::string(doing));
+}
+
+}  // namespace petacq::gpu::cuda

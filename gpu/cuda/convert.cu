@@ -1,0 +1,368 @@
+#include <algorithm>
+
+#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/convert.hpp"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+constexpr std::uint32_t threads = 512;
+constexpr std::uint32_t per_thread = cell_tile / threads;
+constexpr unsigned all_lanes = 0xFFFFFFFF;
+constexpr auto no_frame = static_cast<std::uint32_t>(fate_count);
+// A frame adds at most 2^11 sixteenths of a degree to a sum of 31 bits.
+constexpr std::uint32_t tiles_between_flushes = (1U << 19) / cell_tile;
+
+enum Destination : std::uint32_t { nowhere, to_ready, to_pending };
+
+struct Placed {
+    std::uint64_t time;
+    std::uint64_t value;
+    Destination destination;
+};
+
+__device__ std::uint64_t value_of(std::uint32_t crystal, float energy) {
+    return std::uint64_t{crystal} << 32 | __float_as_uint(energy);
+}
+
+__device__ Destination destination_of(const ConvertArguments& a, std::uint64_t time) {
+    return a.all_ready || time < a.watermark ? to_ready : to_pending;
+}
+
+/// Room for what the block has placed; two barriers.
+template <std::uint32_t N>
+__device__ void write_placed(const ConvertArguments& a, const Placed (&placed)[N], std::uint32_t* block_count,
+                             std::uint32_t* block_base) {
+    const std::uint32_t lane = threadIdx.x % 32;
+    unsigned ready[N];
+    unsigned pending[N];
+    std::uint32_t ready_count = 0;
+    std::uint32_t pending_count = 0;
+    for (std::uint32_t k = 0; k < N; ++k) {
+        ready[k] = __ballot_sync(all_lanes, placed[k].destination == to_ready);
+        pending[k] = __ballot_sync(all_lanes, placed[k].destination == to_pending);
+        ready_count += __popc(ready[k]);
+        pending_count += __popc(pending[k]);
+    }
+    std::uint32_t ready_at = 0;
+    std::uint32_t pending_at = 0;
+    if (lane == 0) {
+        ready_at = atomicAdd(&block_count[0], ready_count);
+        pending_at = atomicAdd(&block_count[1], pending_count);
+    }
+    __syncthreads();
+    if (threadIdx.x < 2) {
+        std::uint32_t* total = threadIdx.x == 0 ? &a.totals->ready : &a.totals->pending;
+        const std::uint32_t count = block_count[threadIdx.x];
+        block_base[threadIdx.x] = count == 0 ? 0 : atomicAdd(total, count);
+    }
+    __syncthreads();
+    ready_at = block_base[0] + __shfl_sync(all_lanes, ready_at, 0);
+    pending_at = block_base[1] + __shfl_sync(all_lanes, pending_at, 0);
+    const unsigned below = (1U << lane) - 1;
+    for (std::uint32_t k = 0; k < N; ++k) {
+        if (placed[k].destination == to_ready) {
+            const std::uint32_t at = ready_at + __popc(ready[k] & below);
+            a.ready.time[at] = placed[k].time - a.base;
+            a.ready.value[at] = placed[k].value;
+        } else if (placed[k].destination == to_pending) {
+            const std::uint32_t at = pending_at + __popc(pending[k] & below);
+            a.pending.time[at] = placed[k].time;
+            a.pending.value[at] = placed[k].value;
+        }
+        ready_at += __popc(ready[k]);
+        pending_at += __popc(pending[k]);
+    }
+}
+
+__device__ void add_maxima(ConvertTotals* totals, std::uint64_t key, std::uint64_t pending_time) {
+    for (int step = 16; step > 0; step /= 2) {
+        key = max(key, static_cast<std::uint64_t>(__shfl_xor_sync(all_lanes, key, step)));
+        pending_time =
+            max(pending_time, static_cast<std::uint64_t>(__shfl_xor_sync(all_lanes, pending_time, step)));
+    }
+    if (threadIdx.x % 32 != 0) return;
+    if (key > 0) atomicMax(reinterpret_cast<unsigned long long*>(&totals->max_key), key);
+    if (pending_time > 0) {
+        atomicMax(reinterpret_cast<unsigned long long*>(&totals->max_pending_time), pending_time);
+    }
+}
+
+__device__ void track_maxima(const ConvertArguments& a, const Placed& p, std::uint64_t& key,
+                             std::uint64_t& pending_time) {
+    if (p.destination == to_ready) key = max(key, p.time - a.base);
+    if (p.destination == to_pending) pending_time = max(pending_time, p.time);
+}
+
+__global__ void split_kernel(const __grid_constant__ ConvertArguments a, SingleArrays waiting,
+                             std::uint32_t count) {
+    __shared__ std::uint32_t block_count[2];
+    __shared__ std::uint32_t block_base[2];
+    if (threadIdx.x < 2) block_count[threadIdx.x] = 0;
+    __syncthreads();
+    Placed placed[1] = {{0, 0, nowhere}};
+    const std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < count) {
+        const std::uint64_t time = waiting.time[i];
+        placed[0] = {time, waiting.value[i], destination_of(a, time)};
+    }
+    std::uint64_t key = 0;
+    std::uint64_t pending_time = 0;
+    track_maxima(a, placed[0], key, pending_time);
+    write_placed(a, placed, block_count, block_base);
+    add_maxima(a.totals, key, pending_time);
+}
+
+struct BlockHistograms {
+    std::uint32_t* temperature_count;
+    std::uint32_t* temperature_sum;  // two's complement
+    std::uint32_t* energy;           // in shared memory, or that of the slice
+};
+
+/// Adds a block's own counts to those of the slice, and clears them. Between barriers.
+__device__ void flush(std::uint32_t* from, std::uint32_t* to, std::uint32_t size) {
+    for (std::uint32_t i = threadIdx.x; i < size; i += threads) {
+        if (from[i] != 0) atomicAdd(&to[i], from[i]);
+        from[i] = 0;
+    }
+}
+__device__ void flush_temperatures(const BlockHistograms& h, const SliceHistograms& to, std::uint32_t units) {
+    flush(h.temperature_count, to.temperature_count, units);
+    for (std::uint32_t i = threadIdx.x; i < units; i += threads) {
+        const auto sum = static_cast<std::int64_t>(static_cast<std::int32_t>(h.temperature_sum[i]));
+        if (sum != 0) {
+            atomicAdd(reinterpret_cast<unsigned long long*>(&to.temperature_sum[i]),
+                      static_cast<unsigned long long>(sum));
+        }
+        h.temperature_sum[i] = 0;
+    }
+}
+
+__device__ CrystalEntry load_entry(const CrystalEntry* p) {
+    const int2 v = __ldg(reinterpret_cast<const int2*>(p));
+    return {static_cast<std::uint32_t>(v.x), v.y};
+}
+
+template <bool energy_shared>
+__global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_constant__ ConvertArguments a) {
+    extern __shared__ std::uint32_t shared[];
+    __shared__ std::uint32_t span_first[cell_tile + 1];
+    __shared__ std::uint32_t block_count[2];
+    __shared__ std::uint32_t block_base[2];
+    const ConversionTables& t = a.tables;
+    const std::uint32_t units = t.bdm_count * t.du_count;
+    const std::uint32_t energies = t.bdm_count * SinglesHistograms::energy_bins;
+    const BlockHistograms own{shared, shared + units,
+                              energy_shared ? shared + 2 * units : a.histograms.energy};
+    const std::uint32_t own_size = 2 * units + (energy_shared ? energies : 0);
+    for (std::uint32_t i = threadIdx.x; i < own_size; i += threads)
+        shared[i] = 0;
+
+    const std::uint32_t lane = threadIdx.x % 32;
+    std::uint32_t fate_total = 0;  // of the fate with the number of the lane
+    std::uint64_t max_key = 0;
+    std::uint64_t max_pending = 0;
+    std::uint32_t done = 0;
+    const std::uint32_t tiles = (a.cell_count + cell_tile - 1) / cell_tile;
+    for (std::uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const std::uint32_t span_base = a.tile_first[tile];
+        const std::uint32_t spans = a.tile_first[tile + 1] - span_base + 1;
+        for (std::uint32_t i = threadIdx.x; i < spans; i += threads)
+            span_first[i] = a.spans[span_base + i].first;
+        if (threadIdx.x < 2) block_count[threadIdx.x] = 0;
+        __syncthreads();
+
+        // In steps over all frames of the thread, so that their loads are under way together.
+        net::FrameWords words[per_thread];
+        bool present[per_thread];
+        bool jump[per_thread];
+        std::uint32_t cell[per_thread];
+#pragma unroll
+        for (std::uint32_t k = 0; k < per_thread; ++k) {
+            const std::uint32_t position = tile * cell_tile + k * threads + threadIdx.x;
+            present[k] = position < a.cell_count;
+            jump[k] = false;
+            cell[k] = no_cell;
+            words[k] = {0, 0};
+            if (!present[k]) continue;
+            const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
+            words[k] = {v.x, v.y};
+            std::uint32_t low = 0;
+            std::uint32_t high = spans;
+            while (high - low > 1) {
+                const std::uint32_t middle = (low + high) / 2;
+                if (span_first[middle] <= position) {
+                    low = middle;
+                } else {
+                    high = middle;
+                }
+            }
+            const SpanEntry& span = a.spans[span_base + low];
+            present[k] = position - span.first < span.count;
+            jump[k] = TimeGuard::of(span.time_low, span.time_high).refuses(frame_raw_time(words[k]));
+            if (present[k] && markers_match(words[k], t)) cell[k] = frame_cell(words[k], t);
+        }
+        std::uint32_t slot[per_thread];
+        bool inside[per_thread];
+#pragma unroll
+        for (std::uint32_t k = 0; k < per_thread; ++k) {
+            const std::uint32_t local = cell[k] != no_cell ? __ldg(t.position + cell[k]) : t.crystals_per_du;
+            const std::uint32_t unit = frame_bdm(words[k]) * t.du_count + frame_du(words[k]);
+            inside[k] = local < t.crystals_per_du;
+            slot[k] = unit * t.crystals_per_du + local;
+        }
+        CrystalEntry entry[per_thread];
+        float energy[per_thread];
+#pragma unroll
+        for (std::uint32_t k = 0; k < per_thread; ++k) {
+            entry[k] = {0, 0};
+            energy[k] = 0;
+            if (!inside[k]) continue;
+            entry[k] = load_entry(t.crystals + slot[k]);
+            energy[k] = frame_energy(frame_adc(words[k]), slot[k], t);
+        }
+        Placed placed[per_thread];
+#pragma unroll
+        for (std::uint32_t k = 0; k < per_thread; ++k) {
+            auto fate = static_cast<std::uint32_t>(Fate::outside_crystal);
+            placed[k] = {0, 0, nowhere};
+            if (inside[k]) {
+                const std::uint32_t unit = frame_bdm(words[k]) * t.du_count + frame_du(words[k]);
+                const bool is_below = energy[k] < t.lower;
+                const bool is_above = energy[k] > t.upper;
+                atomicAdd(&own.energy[frame_bdm(words[k]) * SinglesHistograms::energy_bins +
+                                      energy_bin(energy[k])],
+                          1U);
+                atomicAdd(&own.temperature_sum[unit],
+                          static_cast<std::uint32_t>(frame_temperature_16ths(words[k])));
+                atomicAdd(&own.temperature_count[unit], 1U);
+                if (!is_below && !is_above) atomicAdd(&a.histograms.per_crystal[entry[k].crystal], 1U);
+                bool bad = false;
+                const std::uint64_t time =
+                    corrected_time(frame_raw_time(words[k]), entry[k].time_offset, bad);
+                const Fate timed = is_below ? Fate::below_window
+                                            : (is_above ? Fate::above_window : Fate::accepted);
+                fate = static_cast<std::uint32_t>(
+                    jump[k] ? Fate::time_jump : (bad ? Fate::bad_time : (time < a.base ? Fate::late : timed)));
+                if (fate == static_cast<std::uint32_t>(Fate::accepted)) {
+                    placed[k] = {time, value_of(entry[k].crystal, energy[k]), destination_of(a, time)};
+                    track_maxima(a, placed[k], max_key, max_pending);
+                }
+            } else if (!present[k]) {
+                fate = no_frame;
+            } else if (cell[k] == no_cell) {
+                fate = static_cast<std::uint32_t>(markers_match(words[k], t) ? Fate::bad_address
+                                                                             : Fate::bad_marker);
+            }
+#pragma unroll
+            for (std::uint32_t f = 0; f < fate_count; ++f) {
+                const std::uint32_t count = __popc(__ballot_sync(all_lanes, fate == f));
+                fate_total += lane == f ? count : 0;
+            }
+        }
+        write_placed(a, placed, block_count, block_base);
+        if (++done == tiles_between_flushes) {
+            done = 0;
+            flush_temperatures(own, a.histograms, units);
+            __syncthreads();
+        }
+    }
+    __syncthreads();
+    flush_temperatures(own, a.histograms, units);
+    if (energy_shared) flush(own.energy, a.histograms.energy, energies);
+    if (lane < fate_count && fate_total > 0) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&a.totals->fates[lane]),
+                  static_cast<unsigned long long>(fate_total));
+    }
+    add_maxima(a.totals, max_key, max_pending);
+}
+
+__global__ void fold_kernel(SliceHistograms slice, HistogramSizes sizes, std::uint64_t* totals) {
+    const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    const std::uint32_t energies = sizes.crystals;
+    const std::uint32_t counts = energies + sizes.energies;
+    const std::uint32_t sums = counts + sizes.units;
+    if (i < energies) {
+        totals[i] += slice.per_crystal[i];
+    } else if (i < counts) {
+        totals[i] += slice.energy[i - energies];
+    } else if (i < sums) {
+        totals[i] += slice.temperature_count[i - counts];
+    } else if (i < sums + sizes.units) {
+        totals[i] += slice.temperature_sum[i - sums];
+    }
+}
+
+struct ConvertPlan {
+    std::uint32_t blocks = 0;
+    std::uint32_t shared_bytes = 0;
+    bool energy_shared = false;
+};
+
+/// As many blocks as run at once; the energy spectra in shared memory where two blocks then still fit.
+ConvertPlan plan_convert(const ConversionTables& tables) {
+    int device = 0;
+    int processors = 0;
+    int shared_per_processor = 0;
+    int shared_per_block = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice", "planning conversion");
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+          "cudaDeviceGetAttribute", "planning conversion");
+    check(cudaDeviceGetAttribute(&shared_per_processor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device),
+          "cudaDeviceGetAttribute", "planning conversion");
+    check(cudaDeviceGetAttribute(&shared_per_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+          "cudaDeviceGetAttribute", "planning conversion");
+    const std::uint32_t units = tables.bdm_count * tables.du_count;
+    const std::uint32_t small = 2 * units * 4;
+    const std::uint32_t large = small + tables.bdm_count * SinglesHistograms::energy_bins * 4;
+    constexpr std::uint32_t fixed = (cell_tile + 8) * 4 + 1024;
+    ConvertPlan plan;
+    plan.energy_shared = 2 * (large + fixed) <= static_cast<std::uint32_t>(shared_per_processor) &&
+                         large + fixed <= static_cast<std::uint32_t>(shared_per_block);
+    plan.shared_bytes = plan.energy_shared ? large : small;
+    plan.blocks = 2 * static_cast<std::uint32_t>(processors);
+    return plan;
+}
+
+template <bool energy_shared>
+void launch_convert_as(const ConvertPlan& plan, const ConvertArguments& a, cudaStream_t stream) {
+    const std::uint32_t tiles = (a.cell_count + cell_tile - 1) / cell_tile;
+    check(cudaFuncSetAttribute(convert_kernel<energy_shared>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(plan.shared_bytes)),
+          "cudaFuncSetAttribute", "launching conversion");
+    convert_kernel<energy_shared><<<std::min(plan.blocks, tiles), threads, plan.shared_bytes, stream>>>(a);
+    check(cudaGetLastError(), "kernel launch", "converting frames");
+}
+
+}  // namespace
+
+void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::uint32_t count,
+                  cudaStream_t stream) {
+    if (count == 0) return;
+    split_kernel<<<(count + threads - 1) / threads, threads, 0, stream>>>(arguments, waiting, count);
+    check(cudaGetLastError(), "kernel launch", "splitting pending singles");
+}
+
+void launch_convert(const ConvertArguments& arguments, cudaStream_t stream) {
+    if (arguments.cell_count == 0) return;
+    const ConvertPlan plan = plan_convert(arguments.tables);
+    if (plan.energy_shared) {
+        launch_convert_as<true>(plan, arguments, stream);
+    } else {
+        launch_convert_as<false>(plan, arguments, stream);
+    }
+}
+
+void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std::uint64_t* totals,
+                 cudaStream_t stream) {
+    fold_kernel<<<(sizes.total() + 255) / 256, 256, 0, stream>>>(slice, sizes, totals);
+    check(cudaGetLastError(), "kernel launch", "adding up histograms");
+}
+
+cudaError_t probe_kernels() {
+    cudaFuncAttributes attributes{};
+    return cudaFuncGetAttributes(&attributes, convert_kernel<true>);
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,45 @@
+// Conversion of an uploaded slice on the device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "gpu/cuda/layout.hpp"
+
+namespace petacq::gpu::cuda {
+
+/// Singles as two arrays: what they are sorted by, and crystal << 32 | energy bits. As energies are not
+/// negative, the values order as (crystal, energy) does.
+struct SingleArrays {
+    std::uint64_t* time = nullptr;
+    std::uint64_t* value = nullptr;
+};
+
+struct ConvertArguments {
+    ConversionTables tables;  ///< on the device
+    const net::FrameWords* cells = nullptr;
+    const SpanEntry* spans = nullptr;
+    const std::uint32_t* tile_first = nullptr;  ///< [tiles + 1] the span that a tile of cells begins in
+    std::uint32_t cell_count = 0;
+    std::uint64_t base = 0;       ///< singles below are late; ready singles are stored relative to it
+    std::uint64_t watermark = 0;  ///< singles below it are ready, others pending
+    bool all_ready = false;
+    SingleArrays ready;    ///< any order
+    SingleArrays pending;  ///< any order, absolute times
+    SliceHistograms histograms{};
+    ConvertTotals* totals = nullptr;
+};
+
+/// Singles that were pending before the slice: to ready or pending, as the new ones.
+void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::uint32_t count,
+                  cudaStream_t stream);
+/// Every frame of the slice to its fate. Adds to totals and histograms, which begin as zero.
+void launch_convert(const ConvertArguments& arguments, cudaStream_t stream);
+/// totals[i] += slice[i] for all the histograms of a slice.
+void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std::uint64_t* totals,
+                 cudaStream_t stream);
+/// Whether the device can run the kernels at all.
+cudaError_t probe_kernels();
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,212 @@
+#include "tools/petsim/compare.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <tuple>
+
+#include "tools/petsim/options.hpp"
+
+namespace petacq::sim {
+
+namespace {
+
+using gpu::Coincidence;
+
+auto order_of(const TruthRecord& t) {
+    return std::tuple(t.time, t.crystal, t.energy);
+}
+
+auto order_of(const Coincidence& c) {
+    return std::tuple(c.time, c.crystal_a, c.dt, c.crystal_b, c.energy_a, c.energy_b);
+}
+
+Coincidence pair_of(const TruthRecord& a, const TruthRecord& b) {
+    Coincidence c;
+    c.time = a.time;
+    c.dt = static_cast<std::uint32_t>(b.time - a.time);
+    c.crystal_a = a.crystal;
+    c.crystal_b = b.crystal;
+    c.energy_a = a.energy;
+    c.energy_b = b.energy;
+    return c;
+}
+
+class Judge {
+  public:
+    Judge(const config::Geometry& geometry, const PairingRules& rules) : geometry_(geometry), rules_(rules) {}
+
+    [[nodiscard]] bool accepted(const TruthRecord& t, Comparison& out) const {
+        if ((t.flags & (truth_clock_jump | truth_reset)) != 0) {
+            ++out.moved;
+            return false;
+        }
+        if ((t.flags & truth_lost) != 0 || t.crystal == no_crystal) return false;
+        if ((t.flags & truth_corrupted) != 0) {
+            const auto field = static_cast<Field>(((t.flags & truth_field_mask) >> truth_field_shift) - 1);
+            if (breaks_datagram(field) || field == Field::time) return false;
+        }
+        return !rules_.filter || (t.energy >= rules_.lower && t.energy <= rules_.upper);
+    }
+
+    [[nodiscard]] bool good(const TruthRecord& a, const TruthRecord& b) const {
+        if (a.crystal == b.crystal) return false;
+        const std::uint32_t in_ring = geometry_.crystals_in_ring();
+        const auto apart = [](std::uint32_t u, std::uint32_t v) { return u > v ? u - v : v - u; };
+        const auto module = [&](const TruthRecord& t) {
+            return t.crystal % in_ring / geometry_.crystals_per_module_y();
+        };
+        const std::uint32_t straight = apart(module(a), module(b));
+        return std::min(straight, geometry_.modules_in_ring() - straight) >= rules_.min_module_difference &&
+               apart(a.crystal / in_ring, b.crystal / in_ring) <= rules_.max_ring_difference;
+    }
+
+    [[nodiscard]] bool together(const TruthRecord& a, const TruthRecord& b) const {
+        return b.time - a.time <= rules_.window_ticks;
+    }
+
+    [[nodiscard]] const PairingRules& rules() const { return rules_; }
+
+  private:
+    const config::Geometry& geometry_;
+    const PairingRules& rules_;
+};
+
+// Where the group of each single begins, by the plain scan over all singles in order; and the group's size.
+struct Groups {
+    std::vector<std::uint64_t> begin;
+    std::vector<std::uint32_t> size;
+};
+
+Groups scan(const std::vector<TruthRecord>& singles, const Judge& judge) {
+    Groups g;
+    g.begin.resize(singles.size());
+    g.size.resize(singles.size());
+    std::size_t j = 0;
+    for (std::size_t i = 0; i < singles.size(); i = judge.rules().every ? i + 1 : j) {
+        j = std::max(j, i + 1);
+        while (j < singles.size() && judge.together(singles[i], singles[j])) ++j;
+        const std::size_t end = judge.rules().every ? i + 1 : j;
+        for (std::size_t k = i; k < end; ++k) {
+            g.begin[k] = i;
+            g.size[k] = static_cast<std::uint32_t>(j - i);
+        }
+    }
+    return g;
+}
+
+// Indices into the singles of annihilations that left two.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> both_photons(const std::vector<TruthRecord>& singles) {
+    std::vector<std::uint64_t> order;
+    for (std::uint64_t i = 0; i < singles.size(); ++i) {
+        if (singles[i].annihilation != 0) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(), [&](std::uint64_t a, std::uint64_t b) {
+        return std::tuple(singles[a].annihilation, a) < std::tuple(singles[b].annihilation, b);
+    });
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> out;
+    for (std::size_t i = 1; i < order.size(); ++i) {
+        if (singles[order[i - 1]].annihilation == singles[order[i]].annihilation) {
+            out.emplace_back(order[i - 1], order[i]);
+        }
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+void sort_in_order(std::vector<Coincidence>& list) {
+    std::sort(list.begin(), list.end(),
+              [](const Coincidence& a, const Coincidence& b) { return order_of(a) < order_of(b); });
+}
+
+void classify(const std::vector<TruthRecord>& singles, const std::vector<Coincidence>& prompts, Comparison& out) {
+    const auto find = [&](std::uint64_t time, std::uint32_t crystal, float energy) -> const TruthRecord* {
+        const auto wanted = std::tuple(time, crystal, energy);
+        const auto at = std::lower_bound(singles.begin(), singles.end(), wanted,
+                                         [](const TruthRecord& t, const auto& w) { return order_of(t) < w; });
+        return at != singles.end() && order_of(*at) == wanted ? &*at : nullptr;
+    };
+    for (const Coincidence& c : prompts) {
+        const TruthRecord* a = find(c.time, c.crystal_a, c.energy_a);
+        const TruthRecord* b = find(c.time + c.dt, c.crystal_b, c.energy_b);
+        if (a == nullptr || b == nullptr) {
+            ++out.foreign;
+        } else if (a->annihilation == 0 || a->annihilation != b->annihilation) {
+            ++out.randoms;
+        } else if (((a->flags | b->flags) & truth_scattered) != 0) {
+            ++out.scattered;
+        } else {
+            ++out.trues;
+        }
+    }
+}
+
+void compare_whole_list(const std::vector<TruthRecord>& singles, const Groups& groups, const Judge& judge,
+                        const std::vector<Coincidence>& prompts, Comparison& out) {
+    std::vector<Coincidence> expected;
+    for (std::size_t i = 0; i + 1 < singles.size(); ++i) {
+        if (groups.begin[i] == i && groups.size[i] == 2 && judge.good(singles[i], singles[i + 1])) {
+            expected.push_back(pair_of(singles[i], singles[i + 1]));
+        }
+    }
+    sort_in_order(expected);
+    out.prompts_expected = expected.size();
+    std::size_t e = 0;
+    std::size_t p = 0;
+    while (e < expected.size() || p < prompts.size()) {
+        if (p == prompts.size() || (e < expected.size() && order_of(expected[e]) < order_of(prompts[p]))) {
+            ++out.prompts_missing;
+            ++e;
+        } else if (e == expected.size() || order_of(prompts[p]) < order_of(expected[e])) {
+            ++out.prompts_surplus;
+            ++p;
+        } else {
+            ++e;
+            ++p;
+        }
+    }
+}
+
+}  // namespace
+
+Comparison compare(const config::Geometry& geometry, const PairingRules& rules, std::vector<TruthRecord> truth,
+                   std::vector<gpu::Coincidence> coincidences) {
+    Comparison out;
+    const Judge judge(geometry, rules);
+    out.frames = truth.size();
+    std::erase_if(truth, [&](const TruthRecord& t) { return !judge.accepted(t, out); });
+    std::sort(truth.begin(), truth.end(),
+              [](const TruthRecord& a, const TruthRecord& b) { return order_of(a) < order_of(b); });
+    const std::vector<TruthRecord>& singles = truth;
+    out.singles = singles.size();
+    out.delayeds = std::erase_if(coincidences, [](const Coincidence& c) { return c.kind != gpu::Kind::prompt; });
+    const std::vector<Coincidence>& prompts = coincidences;
+    out.prompts = prompts.size();
+    sort_in_order(coincidences);
+
+    const Groups groups = scan(singles, judge);
+    for (const auto& [i, j] : both_photons(singles)) {
+        ++out.pairs_sent;
+        if (!judge.together(singles[i], singles[j]) || !judge.good(singles[i], singles[j])) continue;
+        ++out.detectable;
+        const Coincidence wanted = pair_of(singles[i], singles[j]);
+        const auto at = std::lower_bound(
+            prompts.begin(), prompts.end(), wanted,
+            [](const Coincidence& a, const Coincidence& b) { return order_of(a) < order_of(b); });
+        if (at != prompts.end() && order_of(*at) == order_of(wanted)) {
+            ++out.found;
+        } else if (groups.size[i] > 2) {
+            ++out.in_multiples;
+        } else if (!rules.every && groups.begin[i] != groups.begin[j]) {
+            ++out.consumed;
+        } else {
+            ++out.unexplained;
+        }
+    }
+    classify(singles, prompts, out);
+    if (rules.remove_multiples && !rules.every) compare_whole_list(singles, groups, judge, prompts, out);
+    return out;
+}
+
+}  // namespace petacq::sim

@@ -1,0 +1,144 @@
+// `petsim compare`: the files around the comparison.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "daemon/listmode_reader.hpp"
+#include "tools/petsim/compare.hpp"
+
+namespace petacq::sim {
+
+namespace {
+
+nlohmann::json read_json(const std::filesystem::path& file) {
+    std::ifstream in(file);
+    if (!in) throw std::runtime_error(file.string() + ": cannot be opened");
+    nlohmann::json document = nlohmann::json::parse(in, nullptr, false);
+    if (document.is_discarded()) throw std::runtime_error(file.string() + ": not JSON");
+    return document;
+}
+
+double share(std::uint64_t part, std::uint64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+}  // namespace
+
+PairingRules rules_from_configuration(const nlohmann::json& configuration) {
+    PairingRules rules;
+    try {
+        const auto& c = configuration.at("coincidence");
+        rules.window_ticks = c.at("window_ticks").get<std::uint32_t>();
+        rules.every = c.at("window_mode") == "every";
+        rules.remove_multiples = c.at("multiples_policy") == "RemoveMultiples";
+        const auto limit = [&](const char* key, std::uint32_t otherwise) {
+            return c.contains(key) && c[key].is_number() ? c[key].get<std::uint32_t>() : otherwise;
+        };
+        rules.min_module_difference = limit("min_module_difference", 0);
+        rules.max_ring_difference = limit("max_ring_difference", UINT32_MAX);
+        const auto& e = configuration.at("energy");
+        rules.filter = e.at("filter").get<bool>();
+        rules.lower = static_cast<float>(e.at("lower_keV").get<double>());
+        rules.upper = static_cast<float>(e.at("upper_keV").get<double>());
+    } catch (const nlohmann::json::exception& e) {
+        throw std::runtime_error(std::string("the configuration in run.json lacks what is needed: ") + e.what());
+    }
+    return rules;
+}
+
+nlohmann::json to_json(const Comparison& c, double decays) {
+    nlohmann::json j{{"frames", c.frames},
+                     {"singles", c.singles},
+                     {"moved", c.moved},
+                     {"pairs_sent", c.pairs_sent},
+                     {"detectable", c.detectable},
+                     {"found", c.found},
+                     {"in_multiples", c.in_multiples},
+                     {"consumed", c.consumed},
+                     {"unexplained", c.unexplained},
+                     {"prompts", c.prompts},
+                     {"trues", c.trues},
+                     {"scattered", c.scattered},
+                     {"randoms", c.randoms},
+                     {"foreign", c.foreign},
+                     {"delayeds", c.delayeds},
+                     {"found_share", share(c.found, c.detectable)},
+                     {"randoms_fraction", share(c.randoms, c.prompts)},
+                     {"delayed_fraction", share(c.delayeds, c.prompts)},
+                     {"agrees", c.agrees()}};
+    if (c.prompts_expected) {
+        j["prompts_expected"] = *c.prompts_expected;
+        j["prompts_missing"] = c.prompts_missing;
+        j["prompts_surplus"] = c.prompts_surplus;
+    }
+    if (decays > 0) j["sensitivity"] = static_cast<double>(c.found) / decays;
+    return j;
+}
+
+std::string to_text(const Comparison& c, double decays) {
+    const auto n = [](std::uint64_t v) { return std::to_string(v); };
+    const auto percent = [](double v) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.4f %%", 100 * v);
+        return std::string(text);
+    };
+    std::string out;
+    out += "frames             " + n(c.frames) + ", accepted as singles " + n(c.singles) + "\n";
+    out += "detectable pairs   " + n(c.detectable) + " of " + n(c.pairs_sent) + " with both singles sent\n";
+    out += "found              " + n(c.found) + " (" + percent(share(c.found, c.detectable)) + ")\n";
+    out += "not found          " + n(c.in_multiples) + " in groups of more than two, " + n(c.consumed) +
+           " split by an earlier window, " + n(c.unexplained) + " unexplained\n";
+    out += "prompts            " + n(c.prompts) + ": " + n(c.trues) + " true, " + n(c.scattered) + " scattered, " +
+           n(c.randoms) + " random, " + n(c.foreign) + " foreign\n";
+    out += "randoms fraction   " + percent(share(c.randoms, c.prompts));
+    if (c.delayeds > 0) out += ", by delayeds " + percent(share(c.delayeds, c.prompts));
+    out += "\n";
+    if (c.prompts_expected) {
+        out += "whole list         " + n(*c.prompts_expected) + " prompts expected, " + n(c.prompts_missing) +
+               " missing, " + n(c.prompts_surplus) + " surplus\n";
+    }
+    if (decays > 0) {
+        out += "sensitivity        " + percent(static_cast<double>(c.found) / decays) + " of positrons emitted\n";
+    }
+    if (c.moved > 0) {
+        out += "note               " + n(c.moved) + " frames with a clock jump or after a reset were left out; " +
+               "the comparison is not exact\n";
+    }
+    out += c.agrees() ? "list-mode and truth agree\n" : "LIST-MODE AND TRUTH DO NOT AGREE\n";
+    return out;
+}
+
+int compare_files(const std::string& truth_file, const std::string& run_directory, bool json) {
+    const std::filesystem::path run(run_directory);
+    const nlohmann::json description = read_json(run / "run.json");
+    if (!description.contains("configuration")) {
+        throw std::runtime_error((run / "run.json").string() + ": has no \"configuration\"");
+    }
+    const PairingRules rules = rules_from_configuration(description["configuration"]);
+    Truth truth = read_truth(truth_file);
+    const config::Scanner scanner = config::scanner_from_json(truth.description.at("scanner"));
+    std::vector<gpu::Coincidence> coincidences;
+    daemon::ListModeReader reader(run / "coincidences.plm");
+    while (reader.next()) {
+        const auto block = reader.coincidences();
+        coincidences.insert(coincidences.end(), block.begin(), block.end());
+    }
+    const bool whole = reader.condition().state == daemon::FileState::complete;
+    if (!whole) std::cerr << "petsim: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
+    const double decays = truth.description.value("decays", 0.0);
+    const Comparison c =
+        compare(scanner.geometry, rules, std::move(truth.records), std::move(coincidences));
+    if (json) {
+        nlohmann::json out = to_json(c, decays);
+        out["list_mode"] = daemon::name_of(reader.condition().state);
+        std::cout << out.dump(2) << '\n';
+    } else {
+        std::cout << to_text(c, decays);
+    }
+    return c.agrees() && whole ? 0 : 1;
+}
+
+}  // namespace petacq::sim
