@@ -23,8 +23,9 @@ std::int64_t steady_ns() {
 }  // namespace
 
 Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions& tracker,
-                         std::unique_ptr<gpu::Pipeline> pipeline, net::BatchPool& pool, net::BatchQueue& filled,
-                         std::vector<const net::Receiver*> receivers, std::function<void(FinishedRun)> on_finished)
+                         std::unique_ptr<gpu::Pipeline> pipeline, net::BatchPool& pool,
+                         net::BatchQueue& filled, std::vector<const net::Receiver*> receivers,
+                         std::function<void(FinishedRun)> on_finished)
     : options_(options),
       tracker_(tracker),
       pipeline_(std::move(pipeline)),
@@ -73,8 +74,8 @@ AcquisitionSnapshot Acquisition::snapshot() const {
 }
 
 void Acquisition::loop() {
-    const auto poll = std::clamp<std::chrono::milliseconds>(options_.slice_interval / 2, std::chrono::milliseconds(1),
-                                                            std::chrono::milliseconds(5));
+    const auto poll = std::clamp<std::chrono::milliseconds>(
+        options_.slice_interval / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(5));
     Clock::time_point published = Clock::now();
     Clock::time_point histogrammed = published;
     last_slice_ = published;
@@ -117,7 +118,9 @@ void Acquisition::take_batch(net::Batch* batch) {
         if (!verdict.use || d.frames == 0) continue;
         spans_.push_back({batch->data + d.offset, d.frames, verdict.time_low, verdict.time_high});
         frames_ += d.frames;
-        const auto believed = [&](std::uint64_t t) { return t >= verdict.time_low && t <= verdict.time_high; };
+        const auto believed = [&](std::uint64_t t) {
+            return t >= verdict.time_low && t <= verdict.time_high;
+        };
         if (believed(d.first_time)) earliest_time_ = std::min(earliest_time_, d.first_time);
         if (believed(d.last_time)) newest_time_ = std::max(newest_time_, d.last_time);
         if (frames_ >= options_.slice_frames) process_slice();
@@ -163,7 +166,8 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
     if (!close_at && run_ && run_->stop && watermark >= *run_->stop) close_at = run_->stop;
     if (spans_.empty() && watermark == watermark_ && !close_at) return;
 
-    while (in_flight_count_ == in_flight_.size()) collect(true);
+    while (in_flight_count_ == in_flight_.size())
+        collect(true);
     const std::size_t place = (oldest_ + in_flight_count_) % in_flight_.size();
     std::swap(in_flight_spans_[place], spans_);
     std::swap(in_flight_[place].batches, held_);
@@ -209,7 +213,8 @@ void Acquisition::collect_all() {
 }
 
 void Acquisition::release(std::vector<net::Batch*>& batches) {
-    for (net::Batch* batch : batches) pool_.put(batch);
+    for (net::Batch* batch : batches)
+        pool_.put(batch);
     batches.clear();
 }
 
@@ -229,7 +234,8 @@ void Acquisition::fail(const std::string& reason) {
     if (!failure_.empty()) return;
     failure_ = "pipeline: " + reason;
     log_error("{}", failure_);
-    for (InFlight& slice : in_flight_) release(slice.batches);
+    for (InFlight& slice : in_flight_)
+        release(slice.batches);
     in_flight_count_ = 0;
     spans_.clear();
     frames_ = 0;
@@ -275,8 +281,12 @@ void Acquisition::publish(bool with_histograms) {
     s.total = totals(Reading::quick);
     if (run_) {
         s.run = s.total - run_->at_start;
+        run_->run->complete(*s.run);
         s.run_start_ticks = run_->start;
     }
+    // What is written is known run by run.
+    s.total.pairs = {};
+    s.total.saved_singles = {};
     s.sources = tracker_.status(now_ns_);
     s.pending = pending_;
     s.slices = slices_;

@@ -1,7 +1,7 @@
 // The acquisition thread: from filled batches to slices, through the pipeline, to the run.
 //
-// It owns the source tracker, the pipeline and the run in progress. Others talk to it by begin_run and end_run
-// and look at it through snapshot().
+// It owns the source tracker, the pipeline and the run in progress. Others talk to it by begin_run and
+// end_run and look at it through snapshot().
 #pragma once
 
 #include <atomic>
@@ -46,15 +46,16 @@ struct FinishedRun {
 
 /// A consistent view of the acquisition thread, as of its last slice.
 struct AcquisitionSnapshot {
-    Ledger total;                      ///< since the daemon started; pairs as found
-    std::optional<Ledger> run;         ///< since the run began
+    Ledger total;               ///< since the daemon started; without pairs and saved singles
+    std::optional<Ledger> run;  ///< since the run began
     std::uint64_t run_start_ticks = 0;
     TrackerStatus sources;
-    std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the daemon started; about once a second
-    std::uint64_t pending = 0;         ///< singles that wait for the watermark
+    std::shared_ptr<const gpu::SinglesHistograms>
+        histograms;             ///< since the daemon started; about once a second
+    std::uint64_t pending = 0;  ///< singles that wait for the watermark
     std::uint64_t slices = 0;
-    double busy_s = 0;                 ///< time spent on slices and their results
-    std::string failure;               ///< the pipeline's; empty while all is well
+    double busy_s = 0;    ///< time spent on slices and their results
+    std::string failure;  ///< the pipeline's; empty while all is well
 };
 
 class Acquisition {
@@ -137,7 +138,7 @@ class Acquisition {
     std::uint64_t frames_ = 0;
     std::vector<net::Batch*> held_;  ///< gone through since the last slice
     Clock::time_point last_slice_;
-    std::int64_t now_ns_ = 0;  ///< host time for the tracker: the arrival of what is looked at
+    std::int64_t now_ns_ = 0;          ///< host time for the tracker: the arrival of what is looked at
     std::vector<InFlight> in_flight_;  ///< ring of the pipeline's depth
     std::vector<std::vector<gpu::FrameSpan>> in_flight_spans_;
     std::size_t oldest_ = 0;

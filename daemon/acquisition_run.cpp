@@ -11,7 +11,8 @@ namespace petacq::daemon {
 namespace {
 
 std::int64_t steady_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
 
@@ -64,8 +65,9 @@ void Acquisition::watch_run() {
         if (!run_) return;
     }
     if (Clock::now() < *run_->stop_deadline) return;
-    log_warning("run {}: the watermark did not reach the end of the run in time; ended without waiting further",
-                run_->run->id());
+    log_warning(
+        "run {}: the watermark did not reach the end of the run in time; ended without waiting further",
+        run_->run->id());
     if (!run_->stop) run_->stop = add_or_max(newest_time_, options_.max_offset + 1);
     process_slice(std::max(*run_->stop, watermark_));
     if (run_) finish_run(false);

@@ -63,9 +63,11 @@ constexpr std::array fields{
     PETACQ_FIELD(pairs, delayeds_found),
     PETACQ_FIELD(pairs, written),
     PETACQ_FIELD(pairs, write_failed),
+    PETACQ_FIELD(pairs, in_queue),
     PETACQ_FIELD(saved_singles, found),
     PETACQ_FIELD(saved_singles, written),
     PETACQ_FIELD(saved_singles, write_failed),
+    PETACQ_FIELD(saved_singles, in_queue),
 };
 #undef PETACQ_FIELD
 static_assert(sizeof(Ledger) == fields.size() * sizeof(std::uint64_t) + sizeof(std::uint64_t),
@@ -164,9 +166,11 @@ std::vector<std::string> Ledger::open_identities() const {
            {"in_oversize_multiples", singles.in_oversize_multiples},
            {"unused_in_multiples", singles.unused_in_multiples}});
     check(open, "pairs", {{"prompts_found", pairs.prompts_found}, {"delayeds_found", pairs.delayeds_found}},
-          {{"written", pairs.written}, {"write_failed", pairs.write_failed}});
+          {{"written", pairs.written}, {"write_failed", pairs.write_failed}, {"in_queue", pairs.in_queue}});
     check(open, "saved singles", {{"found", saved_singles.found}},
-          {{"written", saved_singles.written}, {"write_failed", saved_singles.write_failed}});
+          {{"written", saved_singles.written},
+           {"write_failed", saved_singles.write_failed},
+           {"in_queue", saved_singles.in_queue}});
     return open;
 }
 

@@ -47,21 +47,23 @@ struct SingleLedger : gpu::SingleCounts {
     bool operator==(const SingleLedger&) const = default;
 };
 
-/// prompts_found + delayeds_found = written + write_failed
+/// prompts_found + delayeds_found = written + write_failed + in_queue
 struct PairLedger {
     std::uint64_t prompts_found = 0;
     std::uint64_t delayeds_found = 0;
     std::uint64_t written = 0;
     std::uint64_t write_failed = 0;
+    std::uint64_t in_queue = 0;  ///< on their way to the disk; 0 once a run is complete
 
     bool operator==(const PairLedger&) const = default;
 };
 
-/// found = written + write_failed; all zero unless singles are saved.
+/// found = written + write_failed + in_queue; all zero unless singles are saved.
 struct SavedSinglesLedger {
     std::uint64_t found = 0;
     std::uint64_t written = 0;
     std::uint64_t write_failed = 0;
+    std::uint64_t in_queue = 0;  ///< on their way to the disk; 0 once a run is complete
 
     bool operator==(const SavedSinglesLedger&) const = default;
 };

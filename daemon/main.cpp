@@ -56,8 +56,9 @@ Inputs load(const std::string& file) {
 
 std::unique_ptr<gpu::Pipeline> make_pipeline(const Inputs& in) {
     if (in.configuration.pipeline.backend == "cuda") {
-        throw config::Error("/pipeline/backend: 'cuda' was asked for, but this program is built without it; expected "
-                            "'auto' or 'cpu'");
+        throw config::Error(
+            "/pipeline/backend: 'cuda' was asked for, but this program is built without it; expected "
+            "'auto' or 'cpu'");
     }
     return gpu::make_host_pipeline(pipeline_options(in.configuration, in.scanner), in.calibration);
 }
@@ -88,8 +89,8 @@ int run(const Inputs& in) {
     log_info("pipeline: {}, at most {:.1f} MiB", setting.backend, mebibytes(pipeline_bytes));
     const auto writers = configuration.listmode.write_singles ? 2U : 1U;
     log_info("list-mode: {:.1f} MiB of block buffers",
-             mebibytes(std::uint64_t{configuration.listmode.queue_blocks} * configuration.listmode.block_bytes *
-                       writers));
+             mebibytes(std::uint64_t{configuration.listmode.queue_blocks} *
+                       configuration.listmode.block_bytes * writers));
 
     std::vector<std::unique_ptr<net::Receiver>> receivers;
     std::vector<const net::Receiver*> receivers_seen;
@@ -99,7 +100,8 @@ int run(const Inputs& in) {
         receivers_seen.push_back(&receiver);
         log_info("receiving on {}:{}, socket buffer {:.1f} MiB", o.address, receiver.port(),
                  mebibytes(receiver.receive_buffer_bytes()));
-        for (const std::string& warning : receiver.warnings()) log_warning("{}", warning);
+        for (const std::string& warning : receiver.warnings())
+            log_warning("{}", warning);
     }
 
     boost::asio::io_context io(1);
@@ -137,7 +139,8 @@ int run(const Inputs& in) {
         service.shut_down(name, leave);
     });
 
-    for (const auto& receiver : receivers) receiver->start();
+    for (const auto& receiver : receivers)
+        receiver->start();
     acquisition.start();
     log_info("petacqd {} ready: scanner {}, {} crystals, control socket {}", version, in.scanner.name,
              in.scanner.geometry.crystal_count(), configuration.control.socket);
@@ -146,7 +149,8 @@ int run(const Inputs& in) {
     control.close();
     io.restart();
     io.poll();  // answers on their way out
-    for (const auto& receiver : receivers) receiver->stop();
+    for (const auto& receiver : receivers)
+        receiver->stop();
     acquisition.stop();
     if (status == 0 && service.failed()) status = exit_io;
     log_info("petacqd stopped");
@@ -172,8 +176,9 @@ int main(int argc, char** argv) {
     try {
         const Inputs in = load(file);
         if (check) {
-            std::printf("%s: configuration, scanner %s (%u crystals) and calibration %.12s are good\n", file.c_str(),
-                        in.scanner.name.c_str(), in.scanner.geometry.crystal_count(), in.calibration.sha256.c_str());
+            std::printf("%s: configuration, scanner %s (%u crystals) and calibration %.12s are good\n",
+                        file.c_str(), in.scanner.name.c_str(), in.scanner.geometry.crystal_count(),
+                        in.calibration.sha256.c_str());
             return 0;
         }
         const Logging logging(log_level_from(in.configuration.log_level));

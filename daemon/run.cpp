@@ -20,7 +20,8 @@ Run::Run(const RunSetting& setting, const RunRequest& request)
       started_(std::chrono::system_clock::now()),
       directory_(make_directory(setting, request, started_)),
       coincidences_(make_writer(RecordKind::coincidences, coincidences_file)) {
-    if (setting.configuration->listmode.write_singles) singles_ = make_writer(RecordKind::singles, singles_file);
+    if (setting.configuration->listmode.write_singles)
+        singles_ = make_writer(RecordKind::singles, singles_file);
     nlohmann::json content = description();
     content["state"] = "running";
     directory_.write_run_json(content);
@@ -71,16 +72,27 @@ std::string Run::write_failure() const {
     return failure;
 }
 
+namespace {
+
+template <class Section>
+void fill(Section& section, const ListModeCounts& counts) {
+    section.written = counts.written;
+    section.write_failed = counts.write_failed;
+    section.in_queue = counts.appended - counts.written - counts.write_failed;
+}
+
+}  // namespace
+
+void Run::complete(Ledger& ledger) const {
+    fill(ledger.pairs, coincidences_->counts());
+    if (singles_) fill(ledger.saved_singles, singles_->counts());
+}
+
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
-    const ListModeCounts pairs = coincidences_->finish();
-    ledger.pairs.written = pairs.written;
-    ledger.pairs.write_failed = pairs.write_failed;
-    if (singles_) {
-        const ListModeCounts singles = singles_->finish();
-        ledger.saved_singles.written = singles.written;
-        ledger.saved_singles.write_failed = singles.write_failed;
-    }
+    coincidences_->finish();
+    if (singles_) singles_->finish();
+    complete(ledger);
     const std::vector<std::string> open = ledger.open_identities();
     failure = end.failed ? end.reason : write_failure();
 

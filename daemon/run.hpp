@@ -19,8 +19,8 @@ namespace petacq::daemon {
 
 /// What the operator asked for.
 struct RunRequest {
-    std::optional<std::string> id;      ///< absent: named after the time
-    std::optional<double> duration_s;   ///< detector time; absent: until stopped
+    std::optional<std::string> id;     ///< absent: named after the time
+    std::optional<double> duration_s;  ///< detector time; absent: until stopped
     std::string note;
 };
 
@@ -34,11 +34,11 @@ struct RunSetting {
 
 /// How a run ended, as the acquisition saw it.
 struct RunEnd {
-    std::string reason;          ///< "stopped by operator", "duration reached", a failure, ...
-    bool failed = false;         ///< the reason is a failure
+    std::string reason;             ///< "stopped by operator", "duration reached", a failure, ...
+    bool failed = false;            ///< the reason is a failure
     std::uint64_t start_ticks = 0;  ///< singles at or above it belong to the run
     std::uint64_t stop_ticks = 0;   ///< and below it
-    Ledger ledger;               ///< without what only the writer knows
+    Ledger ledger;                  ///< without what only the writer knows
 };
 
 /// append() by one thread; finish() after the last append, by any.
@@ -52,6 +52,8 @@ class Run {
     /// What went wrong with the files; empty while all is well.
     [[nodiscard]] std::string write_failure() const;
     [[nodiscard]] ListModeCounts written() const { return coincidences_->counts(); }
+    /// Fills in what the writers know, as of now: all that was appended is written, failed or in the queue.
+    void complete(Ledger& ledger) const;
 
     /// Closes the files and writes the final run.json. Returns the ledger, complete. May take as long as the
     /// disk does; never throws for I/O: what goes wrong is in the `failure` given out.

@@ -43,7 +43,8 @@ void Service::take_sample() {
     sample_.taken = std::chrono::steady_clock::now();
     sample_.acquisition = acquisition_->snapshot();
     sample_.bytes_received = 0;
-    for (const net::Receiver* receiver : receivers_) sample_.bytes_received += receiver->counters().bytes_received.value();
+    for (const net::Receiver* receiver : receivers_)
+        sample_.bytes_received += receiver->counters().bytes_received.value();
 }
 
 void Service::tick() {
@@ -65,7 +66,8 @@ void Service::tick() {
             if (health.at("state") == "ok") {
                 if (!last_health_.empty()) log_info("health: ok");
             } else {
-                log_warning("health: {}: {}", health.at("state").get<std::string>(), health.at("reasons").dump());
+                log_warning("health: {}: {}", health.at("state").get<std::string>(),
+                            health.at("reasons").dump());
             }
             last_health_ = text;
         }
@@ -76,13 +78,14 @@ void Service::tick() {
 void Service::start(StartRequest request, Reply reply) {
     if (shutting_down_) return reply.error(rpc_refused, "the daemon is shutting down");
     if (state_ == State::failed || failed_) {
-        return reply.error(rpc_refused, "the pipeline has failed (" + sample_.acquisition.failure +
-                                            "); restart the daemon");
+        return reply.error(
+            rpc_refused, "the pipeline has failed (" + sample_.acquisition.failure + "); restart the daemon");
     }
     if (state_ != State::idle) {
-        return reply.error(rpc_refused, std::string("run ") + current_->status.id +
-                                            (state_ == State::running ? " is in progress" : " is being finalised") +
-                                            "; stop it first");
+        return reply.error(rpc_refused,
+                           std::string("run ") + current_->status.id +
+                               (state_ == State::running ? " is in progress" : " is being finalised") +
+                               "; stop it first");
     }
     RunRequest wanted{request.run, request.duration_s, request.note.value_or("")};
     std::unique_ptr<Run> run;
@@ -133,8 +136,9 @@ void Service::run_finished(FinishedRun finished) {
         if (finisher_.joinable()) finisher_.join();
         finisher_ = std::thread([this, shared] {
             std::string failure;
-            const auto seconds = std::chrono::duration<double>(std::chrono::system_clock::now() -
-                                                               shared->run->started()).count();
+            const auto seconds =
+                std::chrono::duration<double>(std::chrono::system_clock::now() - shared->run->started())
+                    .count();
             const Ledger ledger = shared->run->finish(shared->end, failure);
             const std::string id = shared->run->id();
             shared->run.reset();
@@ -145,8 +149,8 @@ void Service::run_finished(FinishedRun finished) {
     });
 }
 
-void Service::finalised(const std::string& id, const Ledger& ledger, const RunEnd& end, const std::string& failure,
-                        double seconds) {
+void Service::finalised(const std::string& id, const Ledger& ledger, const RunEnd& end,
+                        const std::string& failure, double seconds) {
     last_run_ledger_ = ledger;
     last_run_failure_ = failure;
     const std::vector<std::string> open = ledger.open_identities();
@@ -164,14 +168,17 @@ void Service::finalised(const std::string& id, const Ledger& ledger, const RunEn
         log_info("run {} complete ({}): {} prompts, {} delayeds", id, end.reason, ledger.pairs.prompts_found,
                  ledger.pairs.delayeds_found);
     }
-    for (const std::string& identity : open) log_error("run {}: the ledger does not close: {}", id, identity);
+    for (const std::string& identity : open)
+        log_error("run {}: the ledger does not close: {}", id, identity);
     if (!open.empty() && last_run_failure_.empty()) last_run_failure_ = "the ledger does not close";
     current_.reset();
     take_sample();
     failed_ = failed_ || !sample_.acquisition.failure.empty();
     state_ = failed_ ? State::failed : State::idle;
-    for (const Reply& reply : std::exchange(waiting_, {})) reply.result(answer);
-    for (const auto& done : std::exchange(when_idle_, {})) done();
+    for (const Reply& reply : std::exchange(waiting_, {}))
+        reply.result(answer);
+    for (const auto& done : std::exchange(when_idle_, {}))
+        done();
     if (failed_) on_failure_();
 }
 

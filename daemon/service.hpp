@@ -25,8 +25,8 @@ namespace petacq::daemon {
 
 class Service : public ControlHandler {
   public:
-    /// All that is referred to outlives the service. `on_failure` is called once, when the pipeline has failed
-    /// and its run, if any, is finalised.
+    /// All that is referred to outlives the service. `on_failure` is called once, when the pipeline has
+    /// failed and its run, if any, is finalised.
     Service(boost::asio::io_context& io, const RunSetting& setting, const net::BatchPool& pool,
             std::uint64_t pipeline_bytes, std::vector<const net::Receiver*> receivers,
             std::function<void()> on_failure);
@@ -39,8 +39,8 @@ class Service : public ControlHandler {
     void stop(Reply reply) override;
     nlohmann::json status() override;
 
-    /// Ends a run in progress and calls `done` when it is finalised; at once when there is none. Further starts
-    /// are refused.
+    /// Ends a run in progress and calls `done` when it is finalised; at once when there is none. Further
+    /// starts are refused.
     void shut_down(const std::string& reason, std::function<void()> done);
     /// Acquisition's on_finished: called in its thread.
     void run_finished(FinishedRun finished);

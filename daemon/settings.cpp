@@ -54,7 +54,8 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
     return all;
 }
 
-gpu::PipelineOptions pipeline_options(const config::Configuration& configuration, const config::Scanner& scanner) {
+gpu::PipelineOptions pipeline_options(const config::Configuration& configuration,
+                                      const config::Scanner& scanner) {
     gpu::PipelineOptions o;
     o.geometry = scanner.geometry;
     o.head_marker = configuration.frame.head_marker;
@@ -89,9 +90,11 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
     o.jump_confirmations = w.jump_confirmations;
     o.source_timeout_ns = static_cast<std::int64_t>(w.source_timeout_ms) * 1'000'000;
     for (const std::int32_t offset : calibration.time_offset) {
-        o.max_offset = std::max<std::uint64_t>(o.max_offset, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
+        o.max_offset =
+            std::max<std::uint64_t>(o.max_offset, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
     }
-    o.flush_reach = configuration.coincidence.window_ticks + configuration.coincidence.delay_ticks.value_or(0);
+    o.flush_reach =
+        configuration.coincidence.window_ticks + configuration.coincidence.delay_ticks.value_or(0);
     return o;
 }
 

@@ -19,7 +19,8 @@ std::uint64_t ticks_of(double seconds, const config::Scanner& scanner);
 /// One per thread that receives, in the order of the configuration.
 std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration);
 
-gpu::PipelineOptions pipeline_options(const config::Configuration& configuration, const config::Scanner& scanner);
+gpu::PipelineOptions pipeline_options(const config::Configuration& configuration,
+                                      const config::Scanner& scanner);
 
 TrackerOptions tracker_options(const config::Configuration& configuration, const config::Scanner& scanner,
                                const config::Calibration& calibration);

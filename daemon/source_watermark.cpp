@@ -120,7 +120,7 @@ std::optional<std::uint64_t> SourceTracker::newest_frame() const {
     std::optional<std::uint64_t> newest;
     std::optional<std::uint64_t> doubtful;
     for (const Source& source : sources_) {
-        if (!source.newest || source.unresolved) continue;
+        if (!source.newest) continue;
         auto& best = source.time.settled() ? newest : doubtful;
         best = std::max(best.value_or(0), *source.newest);
     }

@@ -14,7 +14,8 @@ using nlohmann::json;
 
 std::string address_text(std::uint32_t address, std::uint16_t port) {
     if (address == 0) return "";
-    return fmt::format("{}.{}.{}.{}:{}", address >> 24, address >> 16 & 0xFF, address >> 8 & 0xFF, address & 0xFF, port);
+    return fmt::format("{}.{}.{}.{}:{}", address >> 24, address >> 16 & 0xFF, address >> 8 & 0xFF,
+                       address & 0xFF, port);
 }
 
 double rate(std::uint64_t now, std::uint64_t before, double seconds) {
@@ -25,14 +26,15 @@ json make_rates(const StatusSample& now, const StatusSample& before) {
     const double seconds = std::chrono::duration<double>(now.taken - before.taken).count();
     const Ledger& a = now.acquisition.total;
     const Ledger& b = before.acquisition.total;
-    return {{"interval_s", seconds},
-            {"bytes_per_s", rate(now.bytes_received, before.bytes_received, seconds)},
-            {"datagrams_per_s", rate(a.datagrams.received, b.datagrams.received, seconds)},
-            {"frames_per_s", rate(a.frames.received, b.frames.received, seconds)},
-            {"singles_per_s", rate(a.frames.accepted, b.frames.accepted, seconds)},
-            {"prompts_per_s", rate(a.singles.prompts, b.singles.prompts, seconds)},
-            {"delayeds_per_s", rate(a.singles.delayeds, b.singles.delayeds, seconds)},
-            {"busy_fraction", seconds > 0 ? (now.acquisition.busy_s - before.acquisition.busy_s) / seconds : 0}};
+    return {
+        {"interval_s", seconds},
+        {"bytes_per_s", rate(now.bytes_received, before.bytes_received, seconds)},
+        {"datagrams_per_s", rate(a.datagrams.received, b.datagrams.received, seconds)},
+        {"frames_per_s", rate(a.frames.received, b.frames.received, seconds)},
+        {"singles_per_s", rate(a.frames.accepted, b.frames.accepted, seconds)},
+        {"prompts_per_s", rate(a.singles.prompts, b.singles.prompts, seconds)},
+        {"delayeds_per_s", rate(a.singles.delayeds, b.singles.delayeds, seconds)},
+        {"busy_fraction", seconds > 0 ? (now.acquisition.busy_s - before.acquisition.busy_s) / seconds : 0}};
 }
 
 json make_sources(const StatusInput& in) {
@@ -89,12 +91,13 @@ json make_modules(const StatusInput& in) {
         }
         json one = {{"bdm", bdm}, {"singles", singles}, {"singles_per_s", rate(singles, earlier, seconds)}};
         one["mean_keV"] = singles > 0 ? json(sum / static_cast<double>(singles)) : json();
-        one["peak_keV"] = singles > 0
-                              ? json((static_cast<double>(peak) + 0.5) * gpu::SinglesHistograms::energy_bin_keV)
-                              : json();
-        one["temperature_C"] = temperature_count > 0 ? json(static_cast<double>(temperature_sum) / 16 /
-                                                            static_cast<double>(temperature_count))
-                                                     : json();
+        one["peak_keV"] =
+            singles > 0 ? json((static_cast<double>(peak) + 0.5) * gpu::SinglesHistograms::energy_bin_keV)
+                        : json();
+        one["temperature_C"] =
+            temperature_count > 0
+                ? json(static_cast<double>(temperature_sum) / 16 / static_cast<double>(temperature_count))
+                : json();
         modules.push_back(std::move(one));
     }
     return modules;
@@ -112,7 +115,8 @@ json make_health(const StatusInput& in) {
     };
     rising(now.datagrams.lost, before.datagrams.lost, "datagrams lost");
     rising(now.datagrams.dropped_kernel, before.datagrams.dropped_kernel, "datagrams dropped by the kernel");
-    rising(now.datagrams.dropped_no_buffer, before.datagrams.dropped_no_buffer, "datagrams dropped: no free batch");
+    rising(now.datagrams.dropped_no_buffer, before.datagrams.dropped_no_buffer,
+           "datagrams dropped: no free batch");
     rising(now.datagrams.malformed, before.datagrams.malformed, "malformed datagrams");
     rising(now.frames.late, before.frames.late, "late frames");
     rising(now.frames.time_jump, before.frames.time_jump, "frames with a time jump");
@@ -121,10 +125,10 @@ json make_health(const StatusInput& in) {
     }
     for (const SourceStatus& s : a.sources.sources) {
         if (s.state == SourceState::active || s.state == SourceState::ended) continue;
-        reasons.push_back(fmt::format("source {} is {}", s.address != 0 && s.id == 0
-                                                             ? address_text(s.address, s.port)
-                                                             : std::to_string(s.id),
-                                      name_of(s.state)));
+        reasons.push_back(
+            fmt::format("source {} is {}",
+                        s.address != 0 && s.id == 0 ? address_text(s.address, s.port) : std::to_string(s.id),
+                        name_of(s.state)));
     }
     const char* state = !a.failure.empty() ? "failed" : reasons.empty() ? "ok" : "degraded";
     return {{"state", state}, {"reasons", std::move(reasons)}};
@@ -144,26 +148,23 @@ nlohmann::json make_status(const StatusInput& in) {
                    {"sources", make_sources(in)},
                    {"modules", make_modules(in)},
                    {"watermark_s", static_cast<double>(a.sources.watermark) * in.scanner->tick_ps * 1e-12}};
-    Ledger ledger = a.run ? *a.run : in.last_run_ledger.value_or(a.total);
+    const Ledger ledger = a.run ? *a.run : in.last_run_ledger.value_or(a.total);
     if (in.run) {
         status["run"] = {{"id", in.run->id}, {"start_utc", in.run->start_utc}, {"note", in.run->note}};
         status["run"]["duration_s"] = in.run->duration_s ? json(*in.run->duration_s) : json();
-        if (in.run->written) {
-            ledger.pairs.written = in.run->written->written;
-            ledger.pairs.write_failed = in.run->written->write_failed;
-        }
     } else {
         status["run"] = nullptr;
     }
     status["ledger"] = to_json(ledger);
     status["total"] = to_json(a.total);
-    status["queues"] = {{"free_batches", in.free_batches},
-                        {"batches", in.batches},
-                        {"pending_singles", a.pending},
-                        {"writer_blocks", in.run && in.run->written ? in.run->written->queue_blocks : 0},
-                        {"writer_high_water", in.run && in.run->written ? in.run->written->queue_high_water : 0},
-                        {"writer_stalls", in.run && in.run->written ? in.run->written->stalls : 0},
-                        {"log_overrun", in.log_overrun}};
+    status["queues"] = {
+        {"free_batches", in.free_batches},
+        {"batches", in.batches},
+        {"pending_singles", a.pending},
+        {"writer_blocks", in.run && in.run->written ? in.run->written->queue_blocks : 0},
+        {"writer_high_water", in.run && in.run->written ? in.run->written->queue_high_water : 0},
+        {"writer_stalls", in.run && in.run->written ? in.run->written->stalls : 0},
+        {"log_overrun", in.log_overrun}};
     status["memory"] = {{"batch_pool_bytes", in.pool_bytes}, {"pipeline_bytes", in.pipeline_bytes}};
     return status;
 }

@@ -21,9 +21,9 @@ struct ReceiverTotals {
 /// Reads once. While the receiver counts, the numbers may be of different moments.
 ReceiverTotals read_totals(const ReceiverCounters& counters);
 
-/// Reads until all numbers are of one moment: the receiver adds to `received` last, so they are when it stands
-/// still over a reading and equals its parts. Waits for a receiver that is in the middle of counting, a second
-/// at most; a sum that is wrong all that time is given out as it is.
+/// Reads until all numbers are of one moment: the receiver adds to `received` last, so they are when it
+/// stands still over a reading and equals its parts. Waits for a receiver that is in the middle of counting,
+/// a second at most; a sum that is wrong all that time is given out as it is.
 ReceiverTotals read_totals_at_one_moment(const ReceiverCounters& counters);
 
 }  // namespace petacq::net

@@ -15,6 +15,7 @@
 #include "gpu/host/coincidence.hpp"
 #include "gpu/host/convert.hpp"
 #include "gpu/host/order.hpp"
+#include "gpu/host/single_buffer.hpp"
 #include "gpu/host/worker_pool.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -69,9 +70,8 @@ class HostPipeline final : public Pipeline {
         }
         const std::size_t undecided = carry_.size() - taken_;
         result_.pending = undecided + pending_.size();
-        result_.latest_pending_time = carry_.empty() ? 0 : carry_.back().time;
-        for (const Single& s : pending_)
-            result_.latest_pending_time = std::max(result_.latest_pending_time, s.time);
+        // Everything accepted that is newer than the watermark waits in pending_.
+        result_.latest_pending_time = !pending_.empty() ? newest_ : undecided > 0 ? carry_.back().time : 0;
         ready_ = true;
     }
 
@@ -92,8 +92,10 @@ class HostPipeline final : public Pipeline {
         carry_.clear();
         taken_ = 0;
         pending_.clear();
+        pending_range_ = {};
         held_.clear();
         watermark_ = 0;
+        newest_ = 0;
     }
 
     [[nodiscard]] std::uint64_t memory_bytes() const override {
@@ -114,8 +116,8 @@ class HostPipeline final : public Pipeline {
         explicit Worker(const config::Geometry& g) : histograms(g) {}
         LocalHistograms histograms;
         FrameCounts counts;
-        std::vector<Single> singles;  // room for a worker's share; the first `count` are of this slice
-        std::size_t count = 0;
+        SingleBuffer singles;  // of this slice
+        TimeRange range;
     };
 
     [[nodiscard]] std::uint32_t workers_for(std::size_t items) const {
@@ -138,8 +140,10 @@ class HostPipeline final : public Pipeline {
             while (w < workers && seen >= share * w)
                 run_starts_[w++] = i + 1;
         }
-        for (Worker& w : workers_)
-            w.count = 0;
+        for (Worker& w : workers_) {
+            w.singles.clear();
+            w.range = {};
+        }
         pool_.run(workers, [&](std::uint32_t index) {
             Worker& w = workers_[index];
             w.counts = {};
@@ -147,17 +151,19 @@ class HostPipeline final : public Pipeline {
             std::size_t most = 1;
             for (const FrameSpan& span : run)
                 most += span.count;
-            if (w.singles.size() < most) w.singles.resize(most);
-            for (const FrameSpan& span : run) {
-                convert_piecewise(span, w);
-            }
+            w.singles.resize(most);
+            std::size_t count = 0;
+            for (const FrameSpan& span : run)
+                count = convert_piecewise(span, w, count);
+            w.singles.resize(count);
+            w.range.include(w.singles.view());
         });
         for (std::uint32_t i = 0; i < workers; ++i)
             result_.frames += workers_[i].counts;
     }
 
-    void convert_piecewise(FrameSpan span, Worker& w) {
-        // A span of any length, in pieces that the local histograms can count.
+    /// A span of any length, in pieces that the local histograms can count.
+    std::size_t convert_piecewise(FrameSpan span, Worker& w, std::size_t count) {
         while (span.count > 0) {
             FrameSpan piece = span;
             piece.count =
@@ -166,25 +172,31 @@ class HostPipeline final : public Pipeline {
                 const std::lock_guard lock(totals_mutex_);
                 w.histograms.flush_into(totals_);
             }
-            w.count = convert_span(piece, watermark_, tables_.view(), w.counts, w.histograms,
-                                   w.singles.data(), w.count);
+            count = convert_span(piece, watermark_, tables_.view(), w.counts, w.histograms, w.singles.data(),
+                                 count);
             span.frames += std::size_t{piece.count} * net::frame_bytes;
             span.count -= piece.count;
         }
+        return count;
     }
 
     /// Moves what has come below `watermark` to the end of carry_, in order.
     void order(std::uint64_t watermark) {
         parts_.clear();
         std::size_t total = pending_.size();
-        if (!pending_.empty()) parts_.emplace_back(pending_);
+        TimeRange range = pending_range_;
+        if (!pending_.empty()) parts_.push_back(pending_.view());
         for (const Worker& w : workers_) {
-            if (w.count > 0) parts_.emplace_back(w.singles.data(), w.count);
-            total += w.count;
+            if (w.singles.empty()) continue;
+            parts_.push_back(w.singles.view());
+            total += w.singles.size();
+            range.include(w.range);
         }
-        later_.clear();
-        orderer_.order(parts_, watermark, workers_for(total), carry_, later_);
+        newest_ = std::max(newest_, range.high);
+        orderer_.order(parts_, range, watermark, workers_for(total), carry_, later_);
         std::swap(pending_, later_);
+        pending_range_ = {};
+        if (!pending_.empty()) pending_range_ = {watermark, newest_};
         watermark_ = watermark;
     }
 
@@ -192,35 +204,40 @@ class HostPipeline final : public Pipeline {
     void decide() {
         const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
         const std::uint64_t horizon = watermark_ > reach ? watermark_ - reach : 0;
-        const auto end = std::partition_point(carry_.begin(), carry_.end(),
-                                              [=](const Single& s) { return s.time < horizon; });
-        const auto decided = static_cast<std::size_t>(end - carry_.begin());
-        const std::size_t next = find(carry_, decided);
+        const std::size_t decided = count_below(horizon);
+        const std::size_t next = find(carry_.view(), decided);
         // Pairs inside a group may begin at or above the horizon, where delayeds are still to come.
         auto& out = result_.coincidences;
         const auto hold = std::partition_point(out.begin(), out.end(),
                                                [=](const Coincidence& c) { return c.time < horizon; });
         held_.assign(hold, out.end());
         out.erase(hold, out.end());
-        if (options_.emit_singles) result_.singles.assign(carry_.begin(), end);
-        carry_.erase(carry_.begin(), end);
+        let_go(decided);
         taken_ = next - decided;
     }
 
     /// Ends the segment below `at`.
     void close(std::uint64_t at) {
-        const auto end = at == UINT64_MAX
-                             ? carry_.end()
-                             : std::partition_point(carry_.begin(), carry_.end(),
-                                                    [=](const Single& s) { return s.time < at; });
-        const auto decided = static_cast<std::size_t>(end - carry_.begin());
-        const std::size_t already_taken = std::min(taken_, decided);
-        taken_ = already_taken;
-        find(std::span<const Single>(carry_).first(decided), decided);
-        if (options_.emit_singles) result_.singles.assign(carry_.begin(), end);
-        carry_.erase(carry_.begin(), end);
+        const std::size_t decided = at == UINT64_MAX ? carry_.size() : count_below(at);
+        taken_ = std::min(taken_, decided);
+        find(carry_.view().first(decided), decided);
+        let_go(decided);
         held_.clear();
         taken_ = 0;
+    }
+
+    [[nodiscard]] std::size_t count_below(std::uint64_t time) const {
+        const std::span<const Single> carry = carry_.view();
+        const auto end =
+            std::partition_point(carry.begin(), carry.end(), [=](const Single& s) { return s.time < time; });
+        return static_cast<std::size_t>(end - carry.begin());
+    }
+
+    /// The first `n` of carry_ are decided.
+    void let_go(std::size_t n) {
+        const std::span<const Single> done = carry_.view().first(n);
+        if (options_.emit_singles) result_.singles.assign(done.begin(), done.end());
+        carry_.drop_front(n);
     }
 
     std::size_t find(std::span<const Single> singles, std::size_t decided) {
@@ -241,10 +258,12 @@ class HostPipeline final : public Pipeline {
     SinglesHistograms totals_;
 
     std::uint64_t watermark_ = 0;
-    std::vector<Single> carry_;
+    std::uint64_t newest_ = 0;  // accepted so far
+    SingleBuffer carry_;
     std::size_t taken_ = 0;
-    std::vector<Single> pending_;
-    std::vector<Single> later_;
+    SingleBuffer pending_;
+    TimeRange pending_range_;  // covers them
+    SingleBuffer later_;
     std::vector<Coincidence> held_;
     std::vector<std::span<const Single>> parts_;
 

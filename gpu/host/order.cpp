@@ -94,36 +94,27 @@ void Orderer::cut_into_pieces(std::span<const std::span<const Single>> parts, st
     }
 }
 
-void Orderer::order(std::span<const std::span<const Single>> parts, std::uint64_t limit,
-                    std::uint32_t workers, std::vector<Single>& ready, std::vector<Single>& later) {
-    std::uint64_t low = UINT64_MAX;
-    std::uint64_t high = 0;
+void Orderer::order(std::span<const std::span<const Single>> parts, TimeRange range, std::uint64_t limit,
+                    std::uint32_t workers, SingleBuffer& ready, SingleBuffer& later) {
+    later.clear();
     std::size_t total = 0;
-    const std::uint64_t last = limit == UINT64_MAX ? limit : limit - 1;  // the newest time that is ready
-    for (const auto& part : parts) {
+    for (const auto& part : parts)
         total += part.size();
-        for (const Single& s : part) {
-            low = std::min(low, s.time);
-            high = std::max(high, s.time);
-        }
-    }
     if (total == 0) return;
-    if (limit == 0 || low > last) {
-        for (const auto& part : parts)
-            later.insert(later.end(), part.begin(), part.end());
-        return;
-    }
-    high = std::min(high, last);
+    const std::uint64_t last = limit == UINT64_MAX ? limit : limit - 1;  // the newest time that is ready
+    const bool none_ready = limit == 0 || range.low > last;
+    const std::uint64_t low = range.low;
+    const std::uint64_t high = std::min(range.high, last);
 
     cut_into_pieces(parts, workers);
     // Buckets of 2^width ticks.
-    const auto range_bits = static_cast<unsigned>(std::bit_width(high - low));
+    const auto range_bits = none_ready ? 0U : static_cast<unsigned>(std::bit_width(high - low));
     const unsigned wanted =
         std::min(static_cast<unsigned>(std::bit_width(total / bucket_singles)), max_bucket_bits);
     const unsigned width = range_bits > wanted ? range_bits - wanted : 0;
-    const auto buckets = static_cast<std::uint32_t>((high - low) >> width) + 1;
+    const std::uint32_t buckets = none_ready ? 0 : static_cast<std::uint32_t>((high - low) >> width) + 1;
     const auto bucket_of = [=](std::uint64_t time) {
-        return time <= high ? static_cast<std::uint32_t>((time - low) >> width) : buckets;
+        return time > high || none_ready ? buckets : static_cast<std::uint32_t>((time - low) >> width);
     };
 
     pool_.run(workers, [&](std::uint32_t w) {
@@ -134,7 +125,7 @@ void Orderer::order(std::span<const std::span<const Single>> parts, std::uint64_
                 ++count[bucket_of(piece.first[i].time)];
         }
     });
-    // Where each worker writes its share of each bucket.
+    // Where each worker writes its share of each bucket; what is later comes behind all buckets.
     starts_.resize(buckets + 1);
     std::uint32_t sum = 0;
     for (std::uint32_t b = 0; b <= buckets; ++b) {
@@ -146,18 +137,22 @@ void Orderer::order(std::span<const std::span<const Single>> parts, std::uint64_
         }
     }
     const std::size_t ready_count = starts_[buckets];
-    if (spread_.size() < total) spread_.resize(total);
+    spread_.resize(ready_count);
+    later.resize(total - ready_count);
     pool_.run(workers, [&](std::uint32_t w) {
         std::vector<std::uint32_t>& cursor = cursors_[w];
+        Single* const spread = spread_.data();
+        Single* const later_data = later.data();
         for (const Piece& piece : pieces_[w]) {
             for (std::size_t i = 0; i < piece.count; ++i) {
                 const Single s = piece.first[i];
-                spread_[cursor[bucket_of(s.time)]++] = s;
+                const std::uint32_t bucket = bucket_of(s.time);
+                const std::size_t place = cursor[bucket]++;
+                Single* const to = bucket == buckets ? later_data + (place - ready_count) : spread + place;
+                *to = s;
             }
         }
     });
-    later.insert(later.end(), spread_.begin() + static_cast<std::ptrdiff_t>(ready_count),
-                 spread_.begin() + static_cast<std::ptrdiff_t>(total));
     const std::size_t already = ready.size();
     ready.resize(already + ready_count);
     std::atomic<std::uint32_t> next{0};

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "gpu/host/single_buffer.hpp"
 #include "gpu/host/worker_pool.hpp"
 #include "gpu/types.hpp"
 
@@ -22,10 +23,11 @@ class Orderer {
   public:
     explicit Orderer(WorkerPool& pool);
 
-    /// Appends the singles of `parts` with time below `limit` (all of them when it is UINT64_MAX) to `ready`,
-    /// in order, and the others to `later`, in no particular order.
-    void order(std::span<const std::span<const Single>> parts, std::uint64_t limit, std::uint32_t workers,
-               std::vector<Single>& ready, std::vector<Single>& later);
+    /// Appends the singles of `parts`, all within `range`, with a time below `limit` (all of them when it is
+    /// UINT64_MAX) to `ready`, in order; the others become `later`, in no particular order. `later` is none
+    /// of the parts.
+    void order(std::span<const std::span<const Single>> parts, TimeRange range, std::uint64_t limit,
+               std::uint32_t workers, SingleBuffer& ready, SingleBuffer& later);
 
   private:
     struct Piece {
@@ -38,7 +40,7 @@ class Orderer {
     std::vector<std::vector<Piece>> pieces_;           // [worker]
     std::vector<std::vector<std::uint32_t>> cursors_;  // [worker][bucket], the last bucket being `later`
     std::vector<std::uint32_t> starts_;                // [bucket]
-    std::vector<Single> spread_;
+    SingleBuffer spread_;
 };
 
 /// Sorts source[0..n) into target, all times in [low, low + 2^width). The arrays do not overlap.

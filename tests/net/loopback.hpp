@@ -25,8 +25,7 @@ using Bytes = std::vector<std::byte>;
 
 inline Bytes random_bytes(std::size_t size, std::mt19937_64& random) {
     Bytes bytes(size);
-    for (std::byte& b : bytes)
-        b = static_cast<std::byte>(random());
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random());
     return bytes;
 }
 
@@ -42,8 +41,7 @@ inline Bytes sequenced_datagram(std::uint16_t source, std::uint64_t sequence, st
 class Burst {
   public:
     explicit Burst(const std::vector<Bytes>& payloads) {
-        for (const Bytes& p : payloads)
-            memory_.insert(memory_.end(), p.begin(), p.end());
+        for (const Bytes& p : payloads) memory_.insert(memory_.end(), p.begin(), p.end());
         std::size_t at = 0;
         for (const Bytes& p : payloads) {
             views_.emplace_back(memory_.data() + at, p.size());
@@ -64,9 +62,10 @@ struct Received {
 };
 
 /// Takes what lies in the queue, gives the batches back, and throws when a record points outside its batch.
+/// No more than a pool's worth, so that it ends whatever still arrives.
 inline void collect(net::BatchQueue& queue, net::BatchPool& pool, std::vector<Received>& received) {
     net::Batch* batch = nullptr;
-    while (queue.try_dequeue(batch)) {
+    for (std::size_t n = 0; n < pool.count() && queue.try_dequeue(batch); ++n) {
         if (batch->datagrams.empty()) throw std::logic_error("an empty batch was passed on");
         if (batch->used > batch->capacity) throw std::logic_error("a batch holds more than it can");
         if (batch->arrival_ns < batch->first_arrival_ns) throw std::logic_error("arrival times are reversed");

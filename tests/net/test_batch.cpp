@@ -104,13 +104,11 @@ TEST_CASE("no batch is ever in two hands") {
             }
         });
     }
-    for (std::thread& t : threads)
-        t.join();
+    for (std::thread& t : threads) t.join();
     CHECK(violations == 0);
     CHECK(taken > 0);
     CHECK(pool.free_count() == batches);
     std::set<Batch*> left;
-    while (Batch* batch = pool.take())
-        left.insert(batch);
+    while (Batch* batch = pool.take()) left.insert(batch);
     CHECK(left.size() == batches);
 }

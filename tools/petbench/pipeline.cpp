@@ -63,7 +63,7 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
     gpu::LocalHistograms histograms(options.geometry);
     gpu::SinglesHistograms totals = gpu::make_histograms(options.geometry);
     std::vector<gpu::Single> converted(options.max_slice_frames + 4096);
-    std::vector<gpu::Single> ready, pending, later;
+    gpu::SingleBuffer ready, pending, later;
     std::vector<gpu::Coincidence> pairs;
     double convert = 0, order = 0, coincidence = 0;
     for (const Cut& c : cuts) {
@@ -77,13 +77,17 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
             }
         });
         ready.clear();
-        later.clear();
-        const std::vector<std::span<const gpu::Single>> parts{pending, {converted.data(), n}};
-        order += seconds_of([&] { orderer.order(parts, stream.watermarks[c.to - 1], 1, ready, later); });
+        const std::vector<std::span<const gpu::Single>> parts{pending.view(), {converted.data(), n}};
+        order += seconds_of([&] {
+            gpu::TimeRange range;
+            for (const auto& part : parts)
+                range.include(part);
+            orderer.order(parts, range, stream.watermarks[c.to - 1], 1, ready, later);
+        });
         std::swap(pending, later);
         pairs.clear();
         gpu::SingleCounts singles;
-        coincidence += seconds_of([&] { finder.find(ready, 0, ready.size(), 1, pairs, singles); });
+        coincidence += seconds_of([&] { finder.find(ready.view(), 0, ready.size(), 1, pairs, singles); });
     }
     const auto frames = static_cast<double>(stream.bytes.size() / net::frame_bytes);
     stages.convert.push_back(frames / convert);

@@ -96,30 +96,23 @@ class RecordCheck {
     std::optional<gpu::Single> last_single_;
 };
 
-struct FileResult {
-    int status = ok;
-    daemon::RecordKind kind = daemon::RecordKind::coincidences;
-    std::uint64_t records = 0;
-    std::uint64_t prompts = 0;
-};
-
 /// What the files of a run hold together.
 struct Totals {
     std::uint64_t pairs = 0;
     std::uint64_t prompts = 0;
     std::optional<std::uint64_t> singles;
 
-    void add(const FileResult& file) {
-        if (file.kind == daemon::RecordKind::coincidences) {
-            pairs += file.records;
-            prompts += file.prompts;
+    void add(daemon::RecordKind kind, std::uint64_t records, std::uint64_t prompts_of_them) {
+        if (kind == daemon::RecordKind::coincidences) {
+            pairs += records;
+            prompts += prompts_of_them;
         } else {
-            singles = singles.value_or(0) + file.records;
+            singles = singles.value_or(0) + records;
         }
     }
 };
 
-FileResult verify_file(const std::filesystem::path& file) {
+int verify_file(const std::filesystem::path& file, Totals& totals) {
     daemon::ListModeReader reader(file);
     RecordCheck check(reader);
     Sha256 digest;
@@ -153,13 +146,13 @@ FileResult verify_file(const std::filesystem::path& file) {
     std::cout << fmt::format("\n{}: payload crc32c {:08x} sha256 {}\n", name, condition.payload_crc,
                              digest.text());
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
-    return {clean ? ok : has_problems, reader.kind(), condition.records, check.prompts};
+    totals.add(reader.kind(), condition.records, check.prompts);
+    return clean ? ok : has_problems;
 }
 
-int verify_any(const std::filesystem::path& file, FileResult& result) {
+int verify_any(const std::filesystem::path& file, Totals& totals) {
     try {
-        result = verify_file(file);
-        return result.status;
+        return verify_file(file, totals);
     } catch (const daemon::NotListMode& error) {
         std::cout << error.what() << '\n';
         return not_list_mode;
@@ -217,9 +210,7 @@ int verify_target(const std::filesystem::path& target) {
     int status = ok;
     Totals totals;
     for (const auto& file : files) {
-        FileResult result;
-        status = std::max(status, verify_any(file, result));
-        totals.add(result);
+        status = std::max(status, verify_any(file, totals));
     }
     if (std::filesystem::is_directory(target)) status = std::max(status, verify_run(target, totals));
     return status;

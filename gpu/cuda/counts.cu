@@ -1,0 +1,220 @@
+#include <cub/block/block_scan.cuh>
+
+#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/tally.cuh"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+constexpr std::uint32_t warps = find_threads / 32;
+constexpr std::uint32_t scan_threads = 1024;
+
+/// Lists a tile's emitters in order. pairs[i] are the records of the tile's i-th single; a warp handles
+/// singles that lie together, so that its ballots keep the order. Barriers inside.
+template <class Make>
+__device__ void list_emitters(const std::uint32_t* pairs, std::uint32_t size, const EmitterLists& lists,
+                              const Make& make) {
+    __shared__ std::uint32_t warp_emitters[warps];
+    __shared__ std::uint32_t warp_records[warps];
+    const std::uint32_t warp = threadIdx.x / 32;
+    const std::uint32_t lane = threadIdx.x % 32;
+    const std::uint32_t begin = warp * (single_tile / warps);
+    std::uint32_t records = 0;
+    std::uint32_t emitters = 0;
+    for (std::uint32_t k = 0; k < per_find_thread; ++k) {
+        const std::uint32_t i = begin + k * 32 + lane;
+        const std::uint32_t own = i < size ? pairs[i] : 0;
+        records += own;
+        emitters += __popc(__ballot_sync(all_lanes, own > 0));
+    }
+    records = __reduce_add_sync(all_lanes, records);
+    if (lane == 0) {
+        warp_emitters[warp] = emitters;
+        warp_records[warp] = records;
+    }
+    __syncthreads();
+    std::uint32_t at = 0;
+    for (std::uint32_t w = 0; w < warp; ++w)
+        at += warp_emitters[w];
+    if (threadIdx.x == find_threads - 1) {
+        std::uint64_t total = 0;
+        for (const std::uint32_t r : warp_records)
+            total += r;
+        lists.records[blockIdx.x] = total;
+        lists.emitter_counts[blockIdx.x] = at + emitters;
+    }
+    if (emitters == 0) return;
+    Emitter* const out = lists.emitters + std::uint64_t{blockIdx.x} * single_tile;
+    for (std::uint32_t k = 0; k < per_find_thread; ++k) {
+        const std::uint32_t i = begin + k * 32 + lane;
+        const std::uint32_t own = i < size ? pairs[i] : 0;
+        const unsigned with = __ballot_sync(all_lanes, own > 0);
+        if (own > 0) out[at + __popc(with & ((1U << lane) - 1))] = make(i, own);
+        at += __popc(with);
+    }
+}
+
+/// Marks the groups that begin in the tile. Every thread begins at gaps, and at the entry, and goes on to
+/// the next gap.
+__device__ void mark_groups(const Tile& tile, const Single* singles, const std::uint64_t* times,
+                            const std::uint32_t* ends, std::uint32_t entry, std::uint32_t width,
+                            std::uint32_t* marks) {
+    const auto opens = [&](std::uint32_t i) {
+        if (i > 0) return times[i] - times[i - 1] > width;
+        return tile.begin > 0 && times[0] - singles[tile.begin - 1].time > width;
+    };
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        if (tile.begin + i < entry || (tile.begin + i > entry && !opens(i))) continue;
+        std::uint32_t at = i;
+        do {
+            atomicOr(&marks[at / 32], 1U << (at % 32));
+            at = ends[at] - tile.begin;
+        } while (at < tile.size() && !opens(at));
+    }
+}
+
+template <bool greedy>
+__global__ void __launch_bounds__(find_threads) count_prompts_kernel(const __grid_constant__ FindArguments a) {
+    __shared__ std::uint64_t times[single_tile];
+    __shared__ std::uint32_t ends[single_tile];
+    __shared__ std::uint32_t marks[single_tile / 32];
+    __shared__ std::uint32_t counts[count_fields];
+    const std::uint32_t decided = a.totals->decided;
+    const std::uint64_t start = a.totals->first_anchor + std::uint64_t{blockIdx.x} * single_tile;
+    if (start >= decided) return;
+    const Tile tile = tile_at(static_cast<std::uint32_t>(start), a.totals->view);
+    load_times(tile, a.singles, times);
+    if (threadIdx.x < single_tile / 32) marks[threadIdx.x] = greedy ? 0 : all_lanes;
+    if (threadIdx.x < count_fields) counts[threadIdx.x] = 0;
+    __syncthreads();
+    if (greedy) {
+        window_ends(tile, a.singles, times, a.rules.window, ends);
+        __syncthreads();
+        mark_groups(tile, a.singles, times, ends, a.entries[blockIdx.x], a.rules.window, marks);
+    } else {
+        const TileTimes time{times, a.singles, tile.begin, tile.end};
+        for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+            // How large a window is that is too large does not matter.
+            const std::uint32_t at = tile.begin + i;
+            const std::uint32_t limit =
+                tile.view - at > a.rules.max_multiplicity ? at + a.rules.max_multiplicity + 1 : tile.view;
+            ends[i] = window_end(time, at, limit, times[i], a.rules.window);
+        }
+    }
+    __syncthreads();
+
+    // The times have served: their place takes the records of each single.
+    auto* const pairs = reinterpret_cast<std::uint32_t*>(times);
+    Tally tally;
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        const std::uint32_t at = tile.begin + i;
+        pairs[i] = 0;
+        if (at >= decided || (marks[i / 32] >> (i % 32) & 1) == 0) continue;
+        pairs[i] = tally_window<greedy>(a.singles, at, ends[i] - at, a.rules, tally);
+        if (greedy && ends[i] >= decided) a.totals->next = ends[i];  // only one group reaches over it
+    }
+    add_tally(tally, counts);
+    __syncthreads();
+    if (threadIdx.x < count_fields && counts[threadIdx.x] > 0) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&a.totals->counts[threadIdx.x]),
+                  static_cast<unsigned long long>(counts[threadIdx.x]));
+    }
+    list_emitters(pairs, tile.size(), a.prompts, [&](std::uint32_t i, std::uint32_t records) {
+        return Emitter{tile.begin + i, tile.begin + i + 1, ends[i] - tile.begin - i, records};
+    });
+}
+
+/// Every decided single opens the window [time + delay, time + delay + width] for partners.
+__global__ void __launch_bounds__(find_threads) count_delayeds_kernel(const __grid_constant__ FindArguments a) {
+    __shared__ std::uint32_t lows[single_tile];
+    __shared__ std::uint32_t highs[single_tile];
+    __shared__ std::uint32_t pairs[single_tile];
+    __shared__ std::uint32_t bracket[2];
+    const std::uint32_t decided = a.totals->decided;
+    const std::uint64_t start = std::uint64_t{blockIdx.x} * single_tile;
+    if (start >= decided) return;
+    const Tile tile = tile_at(static_cast<std::uint32_t>(start), decided);
+    const std::uint32_t view = a.totals->view;
+    const std::uint64_t delay = a.rules.delay;
+    if (threadIdx.x < 64) {
+        const std::uint32_t opener = threadIdx.x < 32 ? tile.begin : tile.end - 1;
+        const std::uint64_t time = a.singles[opener].time;
+        const std::uint32_t low = warp_partition_point(
+            opener + 1, view, [&](std::uint32_t i) { return a.singles[i].time - time < delay; });
+        if (threadIdx.x % 32 == 0) bracket[threadIdx.x / 32] = low;
+    }
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        const std::uint32_t opener = tile.begin + i;
+        const std::uint64_t time = a.singles[opener].time;
+        const std::uint32_t low =
+            partition_point(max(bracket[0], opener + 1), bracket[1],
+                            [&](std::uint32_t k) { return a.singles[k].time - time < delay; });
+        const std::uint32_t limit =
+            view - low > a.rules.max_multiplicity ? low + a.rules.max_multiplicity : view;
+        std::uint32_t high = low;
+        if (low < limit) {
+            high = window_end(GlobalTimes{a.singles}, low - 1, limit, time, delay + a.rules.window);
+        }
+        const std::uint32_t partners = high - low;
+        pairs[i] = 0;
+        lows[i] = low;
+        highs[i] = high;
+        if (partners == 1) {
+            pairs[i] = a.rules.pair.good(a.singles[opener].crystal, a.singles[low].crystal) ? 1 : 0;
+        } else if (partners > 1 && partners < a.rules.max_multiplicity) {
+            pairs[i] = pairs_of_multiple(Members{a.singles, opener, low}, partners + 1, true, a.rules);
+        }
+    }
+    __syncthreads();
+    list_emitters(pairs, tile.size(), a.delayeds, [&](std::uint32_t i, std::uint32_t records) {
+        return Emitter{tile.begin + i, lows[i], highs[i] - lows[i] + 1, records};
+    });
+}
+
+/// Block 0: prompts, block 1: delayeds. Records of each tile become the records before it.
+__global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constant__ FindArguments a) {
+    using Scan = cub::BlockScan<std::uint64_t, scan_threads>;
+    __shared__ typename Scan::TempStorage storage;
+    FindTotals& t = *a.totals;
+    const bool of_prompts = blockIdx.x == 0;
+    const std::uint32_t first = of_prompts ? t.first_anchor : 0;
+    const std::uint32_t singles = t.decided > first ? t.decided - first : 0;
+    const std::uint32_t tiles = (singles + single_tile - 1) / single_tile;
+    std::uint64_t* const records = of_prompts ? a.prompts.records : a.delayeds.records;
+    std::uint64_t before = 0;
+    for (std::uint32_t base = 0; base < tiles; base += scan_threads) {
+        const std::uint32_t tile = base + threadIdx.x;
+        std::uint64_t value = tile < tiles ? records[tile] : 0;
+        std::uint64_t sum = 0;
+        Scan(storage).ExclusiveSum(value, value, sum);
+        if (tile < tiles) records[tile] = before + value;
+        before += sum;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) (of_prompts ? t.prompts : t.delayeds) = before;
+}
+
+}  // namespace
+
+void launch_counts(const FindArguments& a, cudaStream_t stream) {
+    const std::uint32_t tiles = tiles_for(a.count - a.taken);
+    if (tiles > 0 && a.rules.greedy) count_prompts_kernel<true><<<tiles, find_threads, 0, stream>>>(a);
+    if (tiles > 0 && !a.rules.greedy) count_prompts_kernel<false><<<tiles, find_threads, 0, stream>>>(a);
+    check(cudaGetLastError(), "kernel launch", "counting prompts");
+    if (a.rules.delayeds && a.count > 0) {
+        count_delayeds_kernel<<<tiles_for(a.count), find_threads, 0, stream>>>(a);
+        check(cudaGetLastError(), "kernel launch", "counting delayeds");
+    }
+    scan_kernel<<<a.rules.delayeds ? 2 : 1, scan_threads, 0, stream>>>(a);
+    check(cudaGetLastError(), "kernel launch", "adding up records");
+}
+
+void launch_find(const FindArguments& a, cudaStream_t stream) {
+    launch_bounds(a, stream);
+    launch_groups(a, stream);
+    launch_counts(a, stream);
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cub/block/block_scan.cuh>
+
+#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/tally.cuh"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+/// Records [low, low + room) of a list, in the order of the list.
+struct OutputPart {
+    Coincidence* out;
+    std::uint64_t low;
+    std::uint32_t room;
+};
+
+struct EmitPair {
+    Members members;
+    OutputPart part;
+    std::uint64_t* at;
+    std::uint64_t delay;
+    Kind kind;
+    PETACQ_HD void operator()(std::uint32_t i, std::uint32_t j) const {
+        const std::uint64_t place = *at - part.low;
+        ++*at;
+        if (place < part.room) part.out[place] = make_coincidence(members(i), members(j), kind, delay);
+    }
+};
+
+__global__ void __launch_bounds__(find_threads)
+    emit_kernel(const __grid_constant__ FindArguments a, Kind kind, OutputPart part) {
+    using Scan = cub::BlockScan<std::uint32_t, find_threads>;
+    __shared__ typename Scan::TempStorage storage;
+    const bool prompts = kind == Kind::prompt;
+    const std::uint64_t first = prompts ? a.totals->first_anchor : 0;
+    if (first + std::uint64_t{blockIdx.x} * single_tile >= a.totals->decided) return;
+    const EmitterLists& lists = prompts ? a.prompts : a.delayeds;
+    const std::uint32_t count = lists.emitter_counts[blockIdx.x];
+    const bool opener_only = !prompts || !a.rules.greedy;
+    std::uint64_t base = lists.records[blockIdx.x];
+    for (std::uint32_t from = 0; from < count && base < part.low + part.room; from += find_threads) {
+        Emitter emitter{};
+        const std::uint32_t i = from + threadIdx.x;
+        if (i < count) emitter = lists.emitters[std::uint64_t{blockIdx.x} * single_tile + i];
+        std::uint32_t before = 0;
+        std::uint32_t records = 0;
+        Scan(storage).ExclusiveSum(emitter.pairs, before, records);
+        __syncthreads();
+        std::uint64_t at = base + before;
+        base += records;
+        if (emitter.pairs == 0 || at + emitter.pairs <= part.low || at >= part.low + part.room) continue;
+        const EmitPair emit{{a.singles, emitter.first, emitter.second},
+                            part,
+                            &at,
+                            prompts ? 0 : a.rules.delay,
+                            kind};
+        if (emitter.size == 2) {
+            emit(0, 1);
+        } else {
+            resolve_multiple(emitter.size, opener_only, a.rules.policy, a.rules.pair, emit.members, emit);
+        }
+    }
+}
+
+/// A record's place is its own number and that of the others' records before it.
+__global__ void merge_kernel(const FindTotals* totals, const Coincidence* prompts,
+                             const Coincidence* delayeds, std::uint32_t room, Coincidence* out) {
+    if (totals->prompts + totals->delayeds > room) return;
+    const auto prompt_count = static_cast<std::uint32_t>(totals->prompts);
+    const auto delayed_count = static_cast<std::uint32_t>(totals->delayeds);
+    const std::uint32_t stride = gridDim.x * blockDim.x;
+    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < prompt_count + delayed_count;
+         i += stride) {
+        if (i < prompt_count) {
+            const Coincidence c = prompts[i];
+            out[i + partition_point(0, delayed_count, [&](std::uint32_t k) {
+                    return delayeds[k].time < c.time;
+                })] = c;
+        } else {
+            const std::uint32_t k = i - prompt_count;
+            const Coincidence c = delayeds[k];
+            out[k + partition_point(0, prompt_count, [&](std::uint32_t p) {
+                    return prompts[p].time <= c.time;
+                })] = c;
+        }
+    }
+}
+
+__global__ void disorders_kernel(FindTotals* totals, const Coincidence* records, std::uint32_t room) {
+    const std::uint64_t count = totals->prompts + totals->delayeds;
+    if (count > room) return;
+    const std::uint32_t stride = gridDim.x * blockDim.x;
+    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x + 1; i < count; i += stride) {
+        if (records[i].time != records[i - 1].time || !before(records[i], records[i - 1])) continue;
+        if (*static_cast<volatile std::uint32_t*>(&totals->disorders) > disorder_room) continue;
+        const std::uint32_t at = atomicAdd(&totals->disorders, 1U);
+        if (at < disorder_room) totals->disorder_at[at] = i;
+    }
+}
+
+constexpr std::uint32_t record_threads = 256;
+
+std::uint32_t record_blocks(std::uint32_t room) {
+    return std::min((room + record_threads - 1) / record_threads, 1024U);
+}
+
+}  // namespace
+
+void launch_emit(const FindArguments& a, Kind kind, std::uint64_t low, std::uint32_t room, Coincidence* out,
+                 cudaStream_t stream) {
+    const std::uint32_t tiles = tiles_for(kind == Kind::prompt ? a.count - a.taken : a.count);
+    if (tiles == 0) return;
+    emit_kernel<<<tiles, find_threads, 0, stream>>>(a, kind, OutputPart{out, low, room});
+    check(cudaGetLastError(), "kernel launch", "writing records");
+}
+
+void launch_merge(const FindTotals* totals, const Coincidence* prompts, const Coincidence* delayeds,
+                  std::uint32_t room, Coincidence* out, cudaStream_t stream) {
+    merge_kernel<<<record_blocks(room), record_threads, 0, stream>>>(totals, prompts, delayeds, room, out);
+    check(cudaGetLastError(), "kernel launch", "merging prompts and delayeds");
+}
+
+void launch_disorders(FindTotals* totals, const Coincidence* records, std::uint32_t room,
+                      cudaStream_t stream) {
+    disorders_kernel<<<record_blocks(room), record_threads, 0, stream>>>(totals, records, room);
+    check(cudaGetLastError(), "kernel launch", "checking the order of records");
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,135 @@
+// Where windows end among ordered singles, for one thread, one warp or one tile.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/cuda/find.hpp"
+
+namespace petacq::gpu::cuda {
+
+inline constexpr std::uint32_t none = UINT32_MAX;
+inline constexpr unsigned all_lanes = 0xFFFFFFFF;
+inline constexpr std::uint32_t find_threads = 256;
+inline constexpr std::uint32_t per_find_thread = single_tile / find_threads;
+
+/// First index in (from, limit) whose time is more than `width` past `start`, or limit. By steps that double:
+/// short for near ends. `from` itself need not be looked at.
+template <class Time>
+__device__ std::uint32_t window_end(const Time& time, std::uint32_t from, std::uint32_t limit,
+                                    std::uint64_t start, std::uint64_t width) {
+    std::uint32_t inside = from;
+    std::uint32_t outside = from + 1;
+    std::uint32_t step = 1;
+    while (outside < limit && time(outside) - start <= width) {
+        inside = outside;
+        outside = limit - outside > step ? outside + step : limit;
+        step *= 2;
+    }
+    while (outside - inside > 1) {
+        const std::uint32_t middle = inside + (outside - inside) / 2;
+        if (time(middle) - start <= width) {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    return outside;
+}
+
+/// First index in [low, high) that `within` does not hold for, or high; it holds for a first part only.
+template <class Within>
+__device__ std::uint32_t partition_point(std::uint32_t low, std::uint32_t high, const Within& within) {
+    while (low < high) {
+        const std::uint32_t middle = low + (high - low) / 2;
+        if (within(middle)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/// The same by a whole warp, 32 probes at a time; every lane gets the answer.
+template <class Within>
+__device__ std::uint32_t warp_partition_point(std::uint32_t low, std::uint32_t high, const Within& within) {
+    while (low < high) {
+        const std::uint32_t step = (high - low + 31) / 32;
+        const std::uint64_t probe = low + std::uint64_t{threadIdx.x % 32} * step;
+        const bool holds = probe < high && within(static_cast<std::uint32_t>(probe));
+        const auto count = static_cast<std::uint32_t>(__popc(__ballot_sync(all_lanes, holds)));
+        if (count == 0) {
+            high = low;
+        } else {
+            const std::uint64_t beyond = low + std::uint64_t{count} * step;
+            low += (count - 1) * step + 1;
+            high = beyond < high ? static_cast<std::uint32_t>(beyond) : high;
+        }
+    }
+    return low;
+}
+
+struct GlobalTimes {
+    const Single* singles;
+    __device__ std::uint64_t operator()(std::uint32_t i) const { return singles[i].time; }
+};
+
+/// A tile's times in shared memory, and those behind it in global memory.
+struct TileTimes {
+    const std::uint64_t* shared;
+    const Single* singles;
+    std::uint32_t begin;
+    std::uint32_t end;
+    __device__ std::uint64_t operator()(std::uint32_t i) const {
+        return i - begin < end - begin ? shared[i - begin] : singles[i].time;
+    }
+};
+
+/// A tile of singles [begin, end) of those that there are, [0, view).
+struct Tile {
+    std::uint32_t begin;
+    std::uint32_t end;
+    std::uint32_t view;
+    __device__ std::uint32_t size() const { return end - begin; }
+};
+__device__ inline Tile tile_at(std::uint32_t begin, std::uint32_t view) {
+    return {begin, view - begin > single_tile ? begin + single_tile : view, view};
+}
+
+__device__ inline void load_times(const Tile& tile, const Single* singles, std::uint64_t* times) {
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads)
+        times[i] = singles[tile.begin + i].time;
+}
+
+/// ends[i]: where the window of the tile's i-th single ends (an absolute index). Times are loaded and seen by
+/// all; ends are not yet seen by others on return. Barriers inside: for the whole block.
+__device__ inline void window_ends(const Tile& tile, const Single* singles, const std::uint64_t* times,
+                                   std::uint32_t width, std::uint32_t* ends) {
+    __shared__ std::uint32_t bracket[2];
+    const TileTimes time{times, singles, tile.begin, tile.end};
+    // Where windows reach far behind the tile, all ends lie between those of the first and the last.
+    constexpr std::uint32_t nearby = 32;
+    const bool far = tile.view - tile.end > nearby &&
+                     singles[tile.end + nearby].time - times[tile.size() - 1] <= width;
+    if (far) {
+        if (threadIdx.x < 64) {
+            const std::uint64_t start = threadIdx.x < 32 ? times[0] : times[tile.size() - 1];
+            const std::uint32_t end = warp_partition_point(tile.end, tile.view, [&](std::uint32_t i) {
+                return singles[i].time - start <= width;
+            });
+            if (threadIdx.x % 32 == 0) bracket[threadIdx.x / 32] = end;
+        }
+        __syncthreads();
+    }
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        const std::uint64_t start = times[i];
+        if (far && singles[tile.end].time - start <= width) {
+            ends[i] = partition_point(bracket[0], bracket[1],
+                                      [&](std::uint32_t k) { return singles[k].time - start <= width; });
+        } else {
+            ends[i] = window_end(time, tile.begin + i, tile.view, start, width);
+        }
+    }
+}
+
+}  // namespace petacq::gpu::cuda

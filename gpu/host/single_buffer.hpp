@@ -1,0 +1,63 @@
+// A growing array of singles whose memory is neither cleared nor given back.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "gpu/types.hpp"
+
+namespace petacq::gpu {
+
+/// Like a vector, but changing the size within the memory already held touches nothing: singles beyond the
+/// old size are whatever stood there. Not thread-safe.
+class SingleBuffer {
+  public:
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    Single* data() { return storage_.data(); }
+    [[nodiscard]] const Single* data() const { return storage_.data(); }
+    [[nodiscard]] const Single& back() const { return storage_[size_ - 1]; }
+    [[nodiscard]] std::span<const Single> view() const { return {storage_.data(), size_}; }
+
+    void clear() { size_ = 0; }
+    /// Singles below the old size stay.
+    void resize(std::size_t n) {
+        if (n > storage_.size()) storage_.resize(std::max(n, storage_.size() + storage_.size() / 2));
+        size_ = n;
+    }
+    void assign(std::span<const Single> singles) {
+        resize(singles.size());
+        std::copy(singles.begin(), singles.end(), storage_.begin());
+    }
+    /// Drops the first n.
+    void drop_front(std::size_t n) {
+        std::copy(storage_.begin() + static_cast<std::ptrdiff_t>(n),
+                  storage_.begin() + static_cast<std::ptrdiff_t>(size_), storage_.begin());
+        size_ -= n;
+    }
+
+  private:
+    std::vector<Single> storage_;
+    std::size_t size_ = 0;
+};
+
+/// Oldest and newest time of some singles; low above high when there are none.
+struct TimeRange {
+    std::uint64_t low = UINT64_MAX;
+    std::uint64_t high = 0;
+
+    void include(std::span<const Single> singles) {
+        for (const Single& s : singles) {
+            low = std::min(low, s.time);
+            high = std::max(high, s.time);
+        }
+    }
+    void include(const TimeRange& o) {
+        low = std::min(low, o.low);
+        high = std::max(high, o.high);
+    }
+};
+
+}  // namespace petacq::gpu
