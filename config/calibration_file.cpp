@@ -50,8 +50,11 @@ std::string type_text(hid_t type) {
                 shape_text(expected.shape) + ", found " + found);
 }
 
-bool link_exists(hid_t file, const char* name) {
-    return H5Lexists(file, name, H5P_DEFAULT) > 0;
+bool link_exists(hid_t file, const Expected& expected) {
+    const htri_t found = H5Lexists(file, expected.name, H5P_DEFAULT);
+    // Damage must not pass for the absence of a data set that may be absent.
+    if (found < 0) refuse(expected, "a damaged file: " + hdf5_error());
+    return found > 0;
 }
 
 /// The data of a calibration lie in the file whose SHA-256 is recorded, nowhere else.
@@ -62,7 +65,7 @@ void check_inside(hid_t file, const Expected& expected) {
 }
 
 Hdf5DataSet open_checked(hid_t file, const Expected& expected) {
-    if (!link_exists(file, expected.name)) refuse(expected, "no such data set");
+    if (!link_exists(file, expected)) refuse(expected, "no such data set");
     check_inside(file, expected);
     Hdf5DataSet data(H5Dopen2(file, expected.name, H5P_DEFAULT));
     if (!data) refuse(expected, "something that is not a readable data set: " + hdf5_error());
@@ -128,7 +131,7 @@ Calibration load(const std::filesystem::path& file, const Geometry& geometry) {
     Calibration c;
     read(h5.id(), layout.position_table, c.position_table);
     c.bins = read(h5.id(), layout.energy_factor, c.energy_factor);
-    if (link_exists(h5.id(), layout.time_offset.name)) read(h5.id(), layout.time_offset, c.time_offset);
+    if (link_exists(h5.id(), layout.time_offset)) read(h5.id(), layout.time_offset, c.time_offset);
     check_calibration(geometry, c);
     return c;
 }

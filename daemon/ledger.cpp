@@ -78,7 +78,7 @@ struct Term {
     std::uint64_t value;
 };
 
-/// "name (value) = a (value) + b (value) ..." when the sides differ by `excess`; nothing when they do not.
+/// "name (value) = a (value) + b (value) ..." when the sides differ; nothing when they do not.
 /// Sums are taken modulo 2^64, which is enough to tell whether they agree.
 void check(std::vector<std::string>& open, const char* what, std::vector<Term> left,
            std::vector<Term> right) {
@@ -130,6 +130,8 @@ Ledger operator-(const Ledger& later, const Ledger& earlier) {
     difference.singles.pending_at_end = later.singles.pending_at_end;
     difference.datagrams.in_flight_at_start = earlier.datagrams.in_flight_at_end;
     difference.datagrams.in_flight_at_end = later.datagrams.in_flight_at_end;
+    difference.pairs.in_queue = later.pairs.in_queue;
+    difference.saved_singles.in_queue = later.saved_singles.in_queue;
     return difference;
 }
 

@@ -6,17 +6,16 @@
 
 namespace petacq::net {
 
-/// Counts events of one stage. Exactly one thread adds; any thread reads. A read is never torn and never
-/// ahead of what was counted; counters of one stage read one after the other may differ by what happened
-/// in between.
+/// Counts events of one stage. Exactly one thread adds; any thread reads. A read is never torn. Counters are
+/// seen in the order in which they were added to: whoever sees a count also sees every count made before it.
 class Counter {
   public:
     /// Only the owning thread. A plain load and store: cheaper than a locked add, and enough for one writer.
     void add(std::uint64_t n = 1) {
-        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_release);
     }
     /// Any thread.
-    [[nodiscard]] std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t value() const { return value_.load(std::memory_order_acquire); }
 
   private:
     std::atomic<std::uint64_t> value_{0};

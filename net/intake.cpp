@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is longer
 constexpr std::size_t first_stride = 2048;
-// One call takes no more than this, so that what it brought is still in the cache when it is looked at, and so
-// that long messages, whose sizes vary, come one by one and leave no holes.
+// One call takes no more than this, so that what it brought is still in the cache when it is looked at, and
+// so that long messages, whose sizes vary, come one by one and leave no holes.
 constexpr std::size_t call_bytes = std::size_t{64} << 10;
 
 constexpr std::size_t rounded_up(std::size_t bytes) {

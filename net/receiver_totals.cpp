@@ -1,6 +1,5 @@
 #include "net/receiver_totals.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -22,7 +21,6 @@ ReceiverTotals read_totals_at_one_moment(const ReceiverCounters& c) {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (true) {
         const ReceiverTotals t = read_totals(c);
-        std::atomic_thread_fence(std::memory_order_acquire);
         const std::uint64_t parts = t.datagrams_delivered + t.datagrams_malformed +
                                     t.datagrams_unknown_source + t.datagrams_dropped_no_buffer;
         const bool stood_still = c.datagrams_received.value() == t.datagrams_received;

@@ -34,9 +34,9 @@ struct Frame {
     std::uint64_t time;  ///< ticks
     std::uint8_t x;
     std::uint8_t y;
-    std::uint16_t energy;              ///< ADC value
-    std::int16_t temperature_16ths;    ///< sixteenths of a degree C: whole degrees * 16 + sixteenths
-    std::uint8_t tail_marker;          ///< 0..15
+    std::uint16_t energy;            ///< ADC value
+    std::int16_t temperature_16ths;  ///< sixteenths of a degree C: whole degrees * 16 + sixteenths
+    std::uint8_t tail_marker;        ///< 0..15
 };
 
 PETACQ_HD inline std::uint64_t swap_bytes(std::uint64_t v) {
@@ -106,10 +106,10 @@ void encode_header(const DatagramHeader& h, std::byte* out);
 /// Why a payload is not a datagram of ours.
 enum class Malformed : std::uint8_t {
     none,
-    too_short,      ///< sequenced: under 16 bytes; bare: under one frame
-    bad_magic,      ///< does not begin with "PETF"
-    bad_version,    ///< header version other than 1
-    ragged,         ///< what follows the header is not whole frames
+    too_short,    ///< sequenced: under 16 bytes; bare: under one frame
+    bad_magic,    ///< does not begin with "PETF"
+    bad_version,  ///< header version other than 1
+    ragged,       ///< what follows the header is not whole frames
 };
 
 /// Checks a payload of `size` bytes and reads its header. Bits of `flags` other than end of stream are

@@ -62,7 +62,7 @@ class HostPipeline final : public Pipeline {
         result_.frames = {};
         result_.counts = {};
         convert(slice.spans);
-        order(slice.watermark);
+        order(slice.watermark, slice.close_at == UINT64_MAX);
         if (slice.close_at) {
             close(*slice.close_at);
         } else {
@@ -180,8 +180,8 @@ class HostPipeline final : public Pipeline {
         return count;
     }
 
-    /// Moves what has come below `watermark` to the end of carry_, in order.
-    void order(std::uint64_t watermark) {
+    /// Moves what has come below `watermark`, or everything, to the end of carry_, in order.
+    void order(std::uint64_t watermark, bool everything) {
         parts_.clear();
         std::size_t total = pending_.size();
         TimeRange range = pending_range_;
@@ -193,7 +193,8 @@ class HostPipeline final : public Pipeline {
             range.include(w.range);
         }
         newest_ = std::max(newest_, range.high);
-        orderer_.order(parts_, range, watermark, workers_for(total), carry_, later_);
+        const auto limit = everything ? std::nullopt : std::optional(watermark);
+        orderer_.order(parts_, range, limit, workers_for(total), carry_, later_);
         std::swap(pending_, later_);
         pending_range_ = {};
         if (!pending_.empty()) pending_range_ = {watermark, newest_};

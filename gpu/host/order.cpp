@@ -94,24 +94,24 @@ void Orderer::cut_into_pieces(std::span<const std::span<const Single>> parts, st
     }
 }
 
-void Orderer::order(std::span<const std::span<const Single>> parts, TimeRange range, std::uint64_t limit,
-                    std::uint32_t workers, SingleBuffer& ready, SingleBuffer& later) {
+void Orderer::order(std::span<const std::span<const Single>> parts, TimeRange range,
+                    std::optional<std::uint64_t> limit, std::uint32_t workers, SingleBuffer& ready,
+                    SingleBuffer& later) {
     later.clear();
     std::size_t total = 0;
     for (const auto& part : parts)
         total += part.size();
     if (total == 0) return;
-    const std::uint64_t last = limit == UINT64_MAX ? limit : limit - 1;  // the newest time that is ready
-    const bool none_ready = limit == 0 || range.low > last;
+    const bool none_ready = limit && (*limit == 0 || range.low >= *limit);
     const std::uint64_t low = range.low;
-    const std::uint64_t high = std::min(range.high, last);
+    const std::uint64_t high = limit && *limit > 0 ? std::min(range.high, *limit - 1) : range.high;
 
     cut_into_pieces(parts, workers);
     // Buckets of 2^width ticks.
     const auto range_bits = none_ready ? 0U : static_cast<unsigned>(std::bit_width(high - low));
     const unsigned wanted =
         std::min(static_cast<unsigned>(std::bit_width(total / bucket_singles)), max_bucket_bits);
-    const unsigned width = range_bits > wanted ? range_bits - wanted : 0;
+    const unsigned width = range_bits > wanted ? std::min(range_bits - wanted, 63U) : 0;
     const std::uint32_t buckets = none_ready ? 0 : static_cast<std::uint32_t>((high - low) >> width) + 1;
     const auto bucket_of = [=](std::uint64_t time) {
         return time > high || none_ready ? buckets : static_cast<std::uint32_t>((time - low) >> width);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,8 +26,9 @@ class Orderer {
     /// Appends the singles of `parts`, all within `range`, with a time below `limit` (all of them when it is
     /// UINT64_MAX) to `ready`, in order; the others become `later`, in no particular order. `later` is none
     /// of the parts.
-    void order(std::span<const std::span<const Single>> parts, TimeRange range, std::uint64_t limit,
-               std::uint32_t workers, SingleBuffer& ready, SingleBuffer& later);
+    void order(std::span<const std::span<const Single>> parts, TimeRange range,
+               std::optional<std::uint64_t> limit, std::uint32_t workers, SingleBuffer& ready,
+               SingleBuffer& later);
 
   private:
     struct Piece {

@@ -109,7 +109,7 @@ TEST_CASE("one count more or less in any field of an identity is found", "[ledge
             }
         }
     }
-    CHECK(fields == 44);
+    CHECK(fields == 46);
 }
 
 TEST_CASE("an open identity is told with its numbers", "[ledger]") {

@@ -1,9 +1,44 @@
 #include "tests/gpu/backends.hpp"
 
+#include <cstdio>
+#include <cstdlib>
+
+#ifdef PETACQ_CUDA
+#include "gpu/cuda/cuda_pipeline.hpp"
+#endif
+
 namespace petacq::test {
 
+namespace {
+
+std::vector<Backend> find_backends() {
+    std::vector<Backend> all{{"host", gpu::make_host_pipeline}};
+#ifdef PETACQ_CUDA
+    if (const auto reason = gpu::cuda_unusable_reason()) {
+        std::fprintf(stderr, "skipped: the CUDA back-end is not tested here: %s\n", reason->c_str());
+    } else {
+        all.push_back({"cuda", gpu::make_cuda_pipeline});
+    }
+#endif
+    // PETACQ_BACKEND=name: only that one, for a run under a slow tool.
+    if (const char* only = std::getenv("PETACQ_BACKEND"); only != nullptr) {
+        std::vector<Backend> chosen;
+        for (Backend& backend : all) {
+            if (backend.name == only) chosen.push_back(std::move(backend));
+        }
+        if (chosen.empty()) {
+            std::fprintf(stderr, "PETACQ_BACKEND=%s: there is no such back-end here\n", only);
+            std::exit(1);
+        }
+        return chosen;
+    }
+    return all;
+}
+
+}  // namespace
+
 const std::vector<Backend>& backends() {
-    static const std::vector<Backend> all{{"host", gpu::make_host_pipeline}};
+    static const std::vector<Backend> all = find_backends();
     return all;
 }
 

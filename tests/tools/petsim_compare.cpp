@@ -26,7 +26,9 @@ sim::TruthRecord single(std::uint64_t annihilation, std::uint64_t time, std::uin
 }
 
 gpu::Coincidence prompt(const sim::TruthRecord& a, const sim::TruthRecord& b) {
-    return {a.time, static_cast<std::uint32_t>(b.time - a.time), a.crystal, b.crystal, a.energy, b.energy,
+    return {a.time,           static_cast<std::uint32_t>(b.time - a.time),
+            a.crystal,        b.crystal,
+            a.energy,         b.energy,
             gpu::Kind::prompt};
 }
 
@@ -47,12 +49,14 @@ sim::Comparison compare(std::vector<sim::TruthRecord> truth, std::vector<gpu::Co
 
 TEST_CASE("pairs that are there, and why others are not", "[petsim][compare]") {
     std::vector<sim::TruthRecord> truth{
-        single(1, 1000, here),  single(1, 1100, there),                          // found
-        single(2, 2000, here),  single(2, 2010, there), single(0, 2090, 7),      // a group of three
-        single(0, 2950, here),  single(3, 3000, here + 1), single(3, 3051, there),  // split by the window
-        single(4, 4000, here),  single(4, 4101, there),                          // too far apart
-        single(5, 5000, here),  single(5, 5001, here + 3),                       // one module
-        single(6, 6000, here),  single(7, 6050, there),                          // random
+        single(1, 1000, here),  single(1, 1100, there),  // found
+        single(2, 2000, here),  single(2, 2010, there),
+        single(0, 2090, 7),  // a group of three
+        single(0, 2950, here),  single(3, 3000, here + 1),
+        single(3, 3051, there),                             // split by the window
+        single(4, 4000, here),  single(4, 4101, there),     // too far apart
+        single(5, 5000, here),  single(5, 5001, here + 3),  // one module
+        single(6, 6000, here),  single(7, 6050, there),     // random
         single(8, 7000, here),  single(8, 7050, there, sim::truth_photon | sim::truth_scattered),
     };
     std::vector<gpu::Coincidence> list{prompt(truth[0], truth[1]), prompt(truth[12], truth[13]),
@@ -94,8 +98,8 @@ TEST_CASE("pairs that are there, and why others are not", "[petsim][compare]") {
     SECTION("lost, unreadable and wild frames are not expected") {
         const auto flag = GENERATE(0, 1, 2);
         const auto corrupted = [](sim::Field field) {
-            return static_cast<std::uint16_t>(sim::truth_corrupted |
-                                              (static_cast<unsigned>(field) + 1) << sim::truth_field_shift);
+            return static_cast<std::uint16_t>(sim::truth_corrupted | (static_cast<unsigned>(field) + 1)
+                                                                         << sim::truth_field_shift);
         };
         truth[0].flags |= flag == 0   ? static_cast<std::uint16_t>(sim::truth_lost)
                           : flag == 1 ? corrupted(sim::Field::version)
@@ -117,7 +121,8 @@ TEST_CASE("pairs that are there, and why others are not", "[petsim][compare]") {
     }
 }
 
-TEST_CASE("the comparison agrees with the scan of the contract over a simulated stream", "[petsim][compare]") {
+TEST_CASE("the comparison agrees with the scan of the contract over a simulated stream",
+          "[petsim][compare]") {
     auto options = test::point_options(20, 0.02);
     options.physics.dark_hz = 1000;
     options.faults.loss = 0.02;
@@ -128,7 +133,8 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
     std::vector<sim::TruthRecord> s;
     for (const auto& t : run.truth) {
         const int field = (t.flags & sim::truth_field_mask) >> sim::truth_field_shift;
-        if ((t.flags & sim::truth_lost) != 0 || t.crystal == sim::no_crystal || field == 5 || field > 6) continue;
+        if ((t.flags & sim::truth_lost) != 0 || t.crystal == sim::no_crystal || field == 5 || field > 6)
+            continue;
         if (t.energy < 350 || t.energy > 650) continue;
         s.push_back(t);
     }
@@ -138,10 +144,13 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
     std::vector<gpu::Coincidence> list;
     for (std::size_t i = 0; i < s.size();) {
         std::size_t j = i + 1;
-        while (j < s.size() && s[j].time - s[i].time <= 100) ++j;
-        const int m = static_cast<int>(s[i].crystal % 120 / 10) - static_cast<int>(s[j - 1].crystal % 120 / 10);
+        while (j < s.size() && s[j].time - s[i].time <= 100)
+            ++j;
+        const int m =
+            static_cast<int>(s[i].crystal % 120 / 10) - static_cast<int>(s[j - 1].crystal % 120 / 10);
         const int apart = std::min(std::abs(m), 12 - std::abs(m));
-        if (j - i == 2 && s[i].crystal != s[i + 1].crystal && apart >= 2) list.push_back(prompt(s[i], s[i + 1]));
+        if (j - i == 2 && s[i].crystal != s[i + 1].crystal && apart >= 2)
+            list.push_back(prompt(s[i], s[i + 1]));
         i = j;
     }
     const auto c = compare(run.truth, list);

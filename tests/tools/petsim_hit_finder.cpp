@@ -25,11 +25,13 @@ Found search(const config::Scanner& scanner, const sim::Vector3& from, const sim
         const double towards = n[0] * direction[0] + n[1] * direction[1] + n[2] * direction[2];
         if (towards <= 1e-9) continue;
         double reach = 0;
-        for (std::size_t i = 0; i < 3; ++i) reach += n[i] * (place.front_centre_mm[i] - from[i]);
+        for (std::size_t i = 0; i < 3; ++i)
+            reach += n[i] * (place.front_centre_mm[i] - from[i]);
         reach /= towards;
         if (reach < 0) continue;
         sim::Vector3 off{};
-        for (std::size_t i = 0; i < 3; ++i) off[i] = from[i] + reach * direction[i] - place.front_centre_mm[i];
+        for (std::size_t i = 0; i < 3; ++i)
+            off[i] = from[i] + reach * direction[i] - place.front_centre_mm[i];
         const double v = std::abs(-n[1] * off[0] + n[0] * off[1]) - scanner.dimensions.crystal_pitch_y_mm / 2;
         const double z = std::abs(off[2]) - scanner.dimensions.crystal_pitch_z_mm / 2;
         if (std::max(v, z) > 1e-6) continue;
@@ -65,7 +67,9 @@ void compare_with_search(const config::Scanner& scanner, int rays, double farthe
 }  // namespace
 
 TEST_CASE("the hit finder agrees with a search over all crystals", "[petsim][geometry]") {
-    SECTION("uneven scanner") { compare_with_search(test::small_scanner(), 3000, 30); }
+    SECTION("uneven scanner") {
+        compare_with_search(test::small_scanner(), 3000, 30);
+    }
     SECTION("one module around the ring per channel, three sides") {
         auto scanner = test::small_scanner();
         scanner.geometry = {3, {1, 1, 1}, {1, 1, 2}, {1, 7, 3}, 3, 2, 64};
@@ -99,7 +103,8 @@ TEST_CASE("a photon towards the front centre of any crystal is found in that cry
             length += d[i] * d[i];
         }
         length = std::sqrt(length);
-        for (double& v : d) v /= length;
+        for (double& v : d)
+            v /= length;
         const auto entry = finder.find(from, d);
         REQUIRE(entry.has_value());
         REQUIRE(entry->crystal == c);

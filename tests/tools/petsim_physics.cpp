@@ -130,7 +130,8 @@ TEST_CASE("a point at the centre makes pairs in opposite crystals", "[petsim][ph
     CHECK(whole > 5000);
 }
 
-TEST_CASE("the nearer crystal sees its photon earlier, by the way over the speed of light", "[petsim][physics]") {
+TEST_CASE("the nearer crystal sees its photon earlier, by the way over the speed of light",
+          "[petsim][physics]") {
     auto options = test::point_options(5, 0.05);
     options.activity[0].at = {12, 0, 0};
     options.physics.scatter = 0;
@@ -204,8 +205,8 @@ TEST_CASE("rates follow the activity, the geometry and the efficiency", "[petsim
 }
 
 TEST_CASE("thinning does not change the physics", "[petsim][physics]") {
-    // A far-reaching second source switches nothing off in the first: the singles of a cylinder are as many as
-    // the chance of each photon says, one photon at a time.
+    // A far-reaching second source switches nothing off in the first: the singles of a cylinder are as many
+    // as the chance of each photon says, one photon at a time.
     const auto scanner = test::small_scanner();
     const sim::HitFinder finder(scanner);
     auto options = test::point_options(0, 0.1);
@@ -249,7 +250,8 @@ TEST_CASE("annihilations are a Poisson process", "[petsim][physics]") {
     const double mean = n / bins;
     REQUIRE(mean > 50);
     double variance = 0;
-    for (const double c : counts) variance += (c - mean) * (c - mean);
+    for (const double c : counts)
+        variance += (c - mean) * (c - mean);
     variance /= bins - 1;
     // Variance over mean is 1 with a spread of sqrt(2 / bins).
     CHECK(variance / mean == Approx(1).margin(5 * std::sqrt(2.0 / bins)));
@@ -263,7 +265,8 @@ TEST_CASE("activity decays", "[petsim][physics]") {
     const auto run = test::record(options);
     const std::uint64_t half = sim::ticks_of(0.1, scanner);
     std::array<double, 4> counts{};
-    for (const auto& t : run.truth) counts.at(std::min<std::size_t>(t.time / half, 3)) += 1;
+    for (const auto& t : run.truth)
+        counts.at(std::min<std::size_t>(t.time / half, 3)) += 1;
     for (std::size_t i = 1; i < 4; ++i) {
         CHECK(counts[i] / counts[i - 1] == Approx(0.5).margin(4 * std::sqrt(1 / counts[i])));
     }
@@ -282,8 +285,8 @@ TEST_CASE("scattered photons lose energy and direction", "[petsim][physics]") {
     for (const auto& [id, photons] : pairs_of(run)) {
         for (const auto& t : photons) {
             const bool is_scattered = (t.flags & sim::truth_scattered) != 0;
-            REQUIRE(static_cast<double>(t.energy) < 511.3);
-            REQUIRE(static_cast<double>(t.energy) > (is_scattered ? 511.0 / 3 - 0.3 : 510.7));
+            REQUIRE(static_cast<double>(t.energy) < 511.4);  // whole ADC counts
+            REQUIRE(static_cast<double>(t.energy) > (is_scattered ? 511.0 / 3 - 0.4 : 510.6));
             scattered += is_scattered ? 1 : 0;
         }
         if (photons.size() < 2) continue;

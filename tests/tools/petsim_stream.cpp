@@ -1,5 +1,8 @@
 // Datagrams: reproducible, in order, whole.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -37,7 +40,8 @@ TEST_CASE("the same seed gives the same datagrams and truth on any number of thr
     options.threads = GENERATE(2U, 5U);
     const auto several = test::record(options);
     CHECK(one.datagrams == several.datagrams);
-    CHECK(std::equal(one.truth.begin(), one.truth.end(), several.truth.begin(), several.truth.end(), same_truth));
+    CHECK(std::equal(one.truth.begin(), one.truth.end(), several.truth.begin(), several.truth.end(),
+                     same_truth));
     CHECK(sim::to_json(one.statistics, true) == sim::to_json(several.statistics, true));
     options.seed += 1;
     CHECK(test::record(options).datagrams != one.datagrams);
@@ -164,7 +168,12 @@ TEST_CASE("options that cannot be are refused by name", "[petsim][options]") {
     CHECK(refused([](auto& o) { o.faults.resets = {{24, 1}}; }, "--reset"));
     CHECK(refused([](auto& o) { o.faults.silences = {{1, 2, 1}}; }, "--silent"));
     CHECK(refused([](auto& o) { o.duration_s = std::nan(""); }, "--duration-s"));
-    CHECK(refused([](auto& o) { o.duration_s = 1e9; o.start_s = 1e9; }, "2^62"));
+    CHECK(refused(
+        [](auto& o) {
+            o.duration_s = 1e9;
+            o.start_s = 1e9;
+        },
+        "2^62"));
     CHECK(refused(
         [](auto& o) {
             o.wire.framing = net::Framing::bare;
@@ -174,8 +183,11 @@ TEST_CASE("options that cannot be are refused by name", "[petsim][options]") {
 }
 
 TEST_CASE("a truth file reads back as written", "[petsim][truth]") {
-    const auto path = std::filesystem::temp_directory_path() /
-                      ("petsim-truth-" + std::to_string(std::hash<std::string>{}(std::tmpnam(nullptr))));
+    std::string name = (std::filesystem::temp_directory_path() / "petsim-truth-XXXXXX").string();
+    const int file = mkstemp(name.data());
+    REQUIRE(file >= 0);
+    close(file);
+    const std::filesystem::path path = name;
     std::vector<sim::TruthRecord> records(300'000);
     for (std::size_t i = 0; i < records.size(); ++i) {
         records[i].annihilation = i;
@@ -184,7 +196,8 @@ TEST_CASE("a truth file reads back as written", "[petsim][truth]") {
     }
     {
         sim::TruthWriter writer(path, {{"a", 1}});
-        for (std::size_t i = 0; i < records.size(); i += 1000) writer.add(std::span(records).subspan(i, 1000));
+        for (std::size_t i = 0; i < records.size(); i += 1000)
+            writer.add(std::span(records).subspan(i, 1000));
         writer.close();
     }
     const auto truth = sim::read_truth(path);

@@ -5,7 +5,8 @@ namespace petacq::sim {
 ChunkQueue::ChunkQueue(const EventGenerator& generator, std::uint32_t threads)
     : generator_(generator), slots_(threads > 1 ? 4UL * threads : 1) {
     if (threads <= 1) return;
-    for (std::uint32_t t = 0; t < threads; ++t) threads_.emplace_back([this] { make_loop(); });
+    for (std::uint32_t t = 0; t < threads; ++t)
+        threads_.emplace_back([this] { make_loop(); });
 }
 
 ChunkQueue::~ChunkQueue() {
@@ -14,7 +15,8 @@ ChunkQueue::~ChunkQueue() {
         stopping_ = true;
     }
     taken_.notify_all();
-    for (auto& thread : threads_) thread.join();
+    for (auto& thread : threads_)
+        thread.join();
 }
 
 const Chunk* ChunkQueue::next() {

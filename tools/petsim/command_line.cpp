@@ -24,7 +24,8 @@ bool read_whole(std::string_view text, Number& value) {
     throw std::invalid_argument(std::string(option) + ": \"" + text + "\" is not " + expected);
 }
 
-std::vector<double> numbers(const char* option, const std::string& text, std::size_t count, const char* expected) {
+std::vector<double> numbers(const char* option, const std::string& text, std::size_t count,
+                            const char* expected) {
     std::vector<double> out;
     std::string_view rest = text;
     for (;;) {
@@ -54,7 +55,8 @@ void read_activity(Command& command) {
         std::ifstream in(command.source_file);
         if (!in) throw std::invalid_argument("--source: cannot open " + command.source_file);
         const auto document = nlohmann::json::parse(in, nullptr, false, true);
-        if (document.is_discarded()) throw std::invalid_argument("--source: " + command.source_file + " is not JSON");
+        if (document.is_discarded())
+            throw std::invalid_argument("--source: " + command.source_file + " is not JSON");
         try {
             activity = activity_from_json(document);
         } catch (const std::invalid_argument& e) {
@@ -166,7 +168,8 @@ void add_faults(CLI::App& app, Command& c) {
     option("--loss", f.loss, "Chance that a datagram is not sent")->capture_default_str();
     option("--duplicate", f.duplicate, "Chance that it is sent twice")->capture_default_str();
     option("--reorder", f.reorder, "Chance that it is held back")->capture_default_str();
-    option("--reorder-span", f.reorder_span, "By at most this many datagrams of its source")->capture_default_str();
+    option("--reorder-span", f.reorder_span, "By at most this many datagrams of its source")
+        ->capture_default_str();
     option("--corrupt", c.corrupt,
            "FIELD:P; marker, bdm, du, x, time, energy, magic, version or length; repeatable");
     option("--clock-jump", c.jumps, "SOURCE@SECONDS:TICKS[:DATAGRAMS]; repeatable");
@@ -180,14 +183,16 @@ void add_options(CLI::App& app, Command& c) {
     app.add_option("--scanner", c.scanner_file, "Scanner description (JSON)")->group("Input");
     app.add_option("--calibration", c.calibration_file, "Calibration (HDF5)")->group("Input");
     const auto activity = [&](const char* name, auto& value, const char* help) {
-        return app.add_option(name, value, help)->group("Activity (mm, MBq; a 1 MBq point when none is given)");
+        return app.add_option(name, value, help)
+            ->group("Activity (mm, MBq; a 1 MBq point when none is given)");
     };
     activity("--source", c.source_file, "Source description (JSON)");
     activity("--point", c.points, "x,y,z,MBq; repeatable");
     activity("--line", c.lines, "x1,y1,z1,x2,y2,z2,MBq; repeatable");
     activity("--cylinder", c.cylinders, "x,y,z,radius,length,MBq; axis along z; repeatable");
     activity("--half-life-s", c.half_life_s, "Of these; 0: no decay")->capture_default_str();
-    activity("--rate", c.rate, "Scale all activity to this many frames/s on average")->check(CLI::Range(0.0, 1e12));
+    activity("--rate", c.rate, "Scale all activity to this many frames/s on average")
+        ->check(CLI::Range(0.0, 1e12));
     const auto run = [&](const char* name, auto& value, const char* help) {
         return app.add_option(name, value, help)->group("Simulation")->capture_default_str();
     };
@@ -202,7 +207,9 @@ void add_options(CLI::App& app, Command& c) {
         return app.add_option(name, value, help)->group("Output");
     };
     output("--to", c.destinations, "HOST:PORT (IPv4); repeatable: sources are spread over them");
-    output("--pace", c.pace, "Times real time; 0: as fast as possible")->check(CLI::Range(0.0, 1e9))->capture_default_str();
+    output("--pace", c.pace, "Times real time; 0: as fast as possible")
+        ->check(CLI::Range(0.0, 1e9))
+        ->capture_default_str();
     app.add_flag("--fast", c.fast, "As fast as possible")->group("Output");
     output("--burst-us", c.burst_us, "What is due within it goes out together")
         ->check(CLI::Range(1.0, 1e6))
@@ -248,8 +255,7 @@ void interpret(Command& command) {
     read_faults(command);
     if (command.fast) command.pace = 0;
     command.options.wire.end_of_stream = !command.no_end_of_stream;
-    command.options.wire.framing =
-        command.framing == "bare" ? net::Framing::bare : net::Framing::sequenced;
+    command.options.wire.framing = command.framing == "bare" ? net::Framing::bare : net::Framing::sequenced;
 }
 
 TransmitOptions transmit_options(const Command& command, double tick_ps) {
@@ -261,7 +267,8 @@ TransmitOptions transmit_options(const Command& command, double tick_ps) {
         std::string_view host;
         std::string_view port;
         net::SenderOptions sender;
-        if (!cut(text, ':', host, port) || host.empty() || !read_whole(port, sender.port) || sender.port == 0) {
+        if (!cut(text, ':', host, port) || host.empty() || !read_whole(port, sender.port) ||
+            sender.port == 0) {
             refuse("--to", text, "HOST:PORT");
         }
         sender.address = host == "localhost" ? "127.0.0.1" : std::string(host);

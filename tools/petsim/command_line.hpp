@@ -51,7 +51,8 @@ struct CompareCommand {
 
 /// Reads the words. A value: the process ends with this status (help was shown, or the words are wrong).
 std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand& comparison);
-/// Fills in command.options from the words. Throws std::invalid_argument with the option and what was expected.
+/// Fills in command.options from the words. Throws std::invalid_argument with the option and what was
+/// expected.
 void interpret(Command& command);
 /// Throws std::invalid_argument.
 TransmitOptions transmit_options(const Command& command, double tick_ps);

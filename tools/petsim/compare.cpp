@@ -86,7 +86,8 @@ Groups scan(const std::vector<TruthRecord>& singles, const Judge& judge) {
     std::size_t j = 0;
     for (std::size_t i = 0; i < singles.size(); i = judge.rules().every ? i + 1 : j) {
         j = std::max(j, i + 1);
-        while (j < singles.size() && judge.together(singles[i], singles[j])) ++j;
+        while (j < singles.size() && judge.together(singles[i], singles[j]))
+            ++j;
         const std::size_t end = judge.rules().every ? i + 1 : j;
         for (std::size_t k = i; k < end; ++k) {
             g.begin[k] = i;
@@ -120,7 +121,8 @@ void sort_in_order(std::vector<Coincidence>& list) {
               [](const Coincidence& a, const Coincidence& b) { return order_of(a) < order_of(b); });
 }
 
-void classify(const std::vector<TruthRecord>& singles, const std::vector<Coincidence>& prompts, Comparison& out) {
+void classify(const std::vector<TruthRecord>& singles, const std::vector<Coincidence>& prompts,
+              Comparison& out) {
     const auto find = [&](std::uint64_t time, std::uint32_t crystal, float energy) -> const TruthRecord* {
         const auto wanted = std::tuple(time, crystal, energy);
         const auto at = std::lower_bound(singles.begin(), singles.end(), wanted,
@@ -170,8 +172,8 @@ void compare_whole_list(const std::vector<TruthRecord>& singles, const Groups& g
 
 }  // namespace
 
-Comparison compare(const config::Geometry& geometry, const PairingRules& rules, std::vector<TruthRecord> truth,
-                   std::vector<gpu::Coincidence> coincidences) {
+Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
+                   std::vector<TruthRecord> truth, std::vector<gpu::Coincidence> coincidences) {
     Comparison out;
     const Judge judge(geometry, rules);
     out.frames = truth.size();
@@ -180,7 +182,8 @@ Comparison compare(const config::Geometry& geometry, const PairingRules& rules, 
               [](const TruthRecord& a, const TruthRecord& b) { return order_of(a) < order_of(b); });
     const std::vector<TruthRecord>& singles = truth;
     out.singles = singles.size();
-    out.delayeds = std::erase_if(coincidences, [](const Coincidence& c) { return c.kind != gpu::Kind::prompt; });
+    out.delayeds =
+        std::erase_if(coincidences, [](const Coincidence& c) { return c.kind != gpu::Kind::prompt; });
     const std::vector<Coincidence>& prompts = coincidences;
     out.prompts = prompts.size();
     sort_in_order(coincidences);

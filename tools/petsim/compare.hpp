@@ -16,8 +16,8 @@ namespace petacq::sim {
 /// What the run was configured to pair.
 struct PairingRules {
     std::uint32_t window_ticks = 0;
-    bool every = false;             ///< window mode "every"
-    bool remove_multiples = true;   ///< multiples policy RemoveMultiples
+    bool every = false;            ///< window mode "every"
+    bool remove_multiples = true;  ///< multiples policy RemoveMultiples
     bool filter = true;
     float lower = 0;  ///< keV, inclusive
     float upper = 0;
@@ -35,8 +35,8 @@ struct Comparison {
     std::uint64_t detectable = 0;    ///< of these, inside the window and with good geometry
     std::uint64_t found = 0;         ///< of these, in the list-mode, record for record
     std::uint64_t in_multiples = 0;  ///< not found: in a group of more than two
-    std::uint64_t consumed = 0;      ///< not found: an earlier single opened the window that closed between them
-    std::uint64_t unexplained = 0;   ///< not found for no reason: must be 0
+    std::uint64_t consumed = 0;  ///< not found: an earlier single opened the window that closed between them
+    std::uint64_t unexplained = 0;  ///< not found for no reason: must be 0
 
     std::uint64_t prompts = 0;    ///< in the list-mode
     std::uint64_t trues = 0;      ///< of one annihilation, neither photon scattered
@@ -56,8 +56,8 @@ struct Comparison {
 };
 
 /// `coincidences` in any order; both are used up.
-Comparison compare(const config::Geometry& geometry, const PairingRules& rules, std::vector<TruthRecord> truth,
-                   std::vector<gpu::Coincidence> coincidences);
+Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
+                   std::vector<TruthRecord> truth, std::vector<gpu::Coincidence> coincidences);
 
 /// `decays`: positrons emitted, for the sensitivity; 0: not known.
 nlohmann::json to_json(const Comparison& c, double decays);

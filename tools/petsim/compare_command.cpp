@@ -44,7 +44,8 @@ PairingRules rules_from_configuration(const nlohmann::json& configuration) {
         rules.lower = static_cast<float>(e.at("lower_keV").get<double>());
         rules.upper = static_cast<float>(e.at("upper_keV").get<double>());
     } catch (const nlohmann::json::exception& e) {
-        throw std::runtime_error(std::string("the configuration in run.json lacks what is needed: ") + e.what());
+        throw std::runtime_error(std::string("the configuration in run.json lacks what is needed: ") +
+                                 e.what());
     }
     return rules;
 }
@@ -91,8 +92,8 @@ std::string to_text(const Comparison& c, double decays) {
     out += "found              " + n(c.found) + " (" + percent(share(c.found, c.detectable)) + ")\n";
     out += "not found          " + n(c.in_multiples) + " in groups of more than two, " + n(c.consumed) +
            " split by an earlier window, " + n(c.unexplained) + " unexplained\n";
-    out += "prompts            " + n(c.prompts) + ": " + n(c.trues) + " true, " + n(c.scattered) + " scattered, " +
-           n(c.randoms) + " random, " + n(c.foreign) + " foreign\n";
+    out += "prompts            " + n(c.prompts) + ": " + n(c.trues) + " true, " + n(c.scattered) +
+           " scattered, " + n(c.randoms) + " random, " + n(c.foreign) + " foreign\n";
     out += "randoms fraction   " + percent(share(c.randoms, c.prompts));
     if (c.delayeds > 0) out += ", by delayeds " + percent(share(c.delayeds, c.prompts));
     out += "\n";
@@ -101,11 +102,12 @@ std::string to_text(const Comparison& c, double decays) {
                " missing, " + n(c.prompts_surplus) + " surplus\n";
     }
     if (decays > 0) {
-        out += "sensitivity        " + percent(static_cast<double>(c.found) / decays) + " of positrons emitted\n";
+        out += "sensitivity        " + percent(static_cast<double>(c.found) / decays) +
+               " of positrons emitted\n";
     }
     if (c.moved > 0) {
-        out += "note               " + n(c.moved) + " frames with a clock jump or after a reset were left out; " +
-               "the comparison is not exact\n";
+        out += "note               " + n(c.moved) +
+               " frames with a clock jump or after a reset were left out; " + "the comparison is not exact\n";
     }
     out += c.agrees() ? "list-mode and truth agree\n" : "LIST-MODE AND TRUTH DO NOT AGREE\n";
     return out;
@@ -127,10 +129,10 @@ int compare_files(const std::string& truth_file, const std::string& run_director
         coincidences.insert(coincidences.end(), block.begin(), block.end());
     }
     const bool whole = reader.condition().state == daemon::FileState::complete;
-    if (!whole) std::cerr << "petsim: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
+    if (!whole)
+        std::cerr << "petsim: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
     const double decays = truth.description.value("decays", 0.0);
-    const Comparison c =
-        compare(scanner.geometry, rules, std::move(truth.records), std::move(coincidences));
+    const Comparison c = compare(scanner.geometry, rules, std::move(truth.records), std::move(coincidences));
     if (json) {
         nlohmann::json out = to_json(c, decays);
         out["list_mode"] = daemon::name_of(reader.condition().state);

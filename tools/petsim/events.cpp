@@ -41,7 +41,8 @@ double bounded_normal(Random& random) {
 constexpr double dark_step = 12.0 / 1024;
 std::vector<double> dark_density() {
     std::vector<double> density;
-    for (int i = 0; i <= 1024; ++i) density.push_back(std::exp(-i * dark_step));
+    for (int i = 0; i <= 1024; ++i)
+        density.push_back(std::exp(-i * dark_step));
     return density;
 }
 
@@ -87,7 +88,8 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
     for (std::uint32_t unit = 0; unit < g.bdm_count * g.du_count; ++unit) {
         source_of_unit_.push_back(static_cast<std::uint16_t>(unit / g.du_count * sources_ / g.bdm_count));
     }
-    for (const auto& source : options.activity) add_emitter(source);
+    for (const auto& source : options.activity)
+        add_emitter(source);
 
     const auto earliest = static_cast<std::int64_t>(guard_ticks_) + 1;
     begin_ = ticks_of(options.start_s, scanner) +
@@ -100,12 +102,14 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
         rate += emitter.source.activity_mbq * 1e6 * options.activity_scale * either_ *
                 ((1 - s) * emitter.cosine_limit + s);
     }
-    const double chunk_s = std::clamp(hits_per_chunk / std::max(rate, 1.0), shortest_chunk_s, longest_chunk_s);
+    const double chunk_s =
+        std::clamp(hits_per_chunk / std::max(rate, 1.0), shortest_chunk_s, longest_chunk_s);
     chunk_ticks_ = std::max<std::uint64_t>(static_cast<std::uint64_t>(chunk_s / tick_s_), 1);
     chunk_count_ = (length_ + chunk_ticks_ - 1) / chunk_ticks_;
 }
 
-// The steepest way from anywhere in the source to the end of the scanner bounds the directions worth following.
+// The steepest way from anywhere in the source to the end of the scanner bounds the directions worth
+// following.
 void EventGenerator::add_emitter(const ActivitySource& source) {
     double reach = std::hypot(source.at[0], source.at[1]) + source.radius_mm;
     double low = source.at[2] - source.length_mm / 2;
@@ -118,8 +122,8 @@ void EventGenerator::add_emitter(const ActivitySource& source) {
     // Along each of two axes by up to far_out sigmas, so across by up to sqrt(2) times as much.
     const double strayed = far_out * range_sigma_;
     reach += strayed * std::numbers::sqrt2;
-    const double axial = std::max({finder_.axial_high_mm() - (low - strayed),
-                                   (high + strayed) - finder_.axial_low_mm(), 0.0});
+    const double axial =
+        std::max({finder_.axial_high_mm() - (low - strayed), (high + strayed) - finder_.axial_low_mm(), 0.0});
     const double room = finder_.radius_mm() - reach;
     double cosine = 1;
     if (room > 0) {
@@ -144,7 +148,8 @@ double EventGenerator::seconds(std::uint64_t chunks) const {
 double EventGenerator::decays(std::uint64_t chunks) const {
     const double time = seconds(chunks);
     double sum = 0;
-    for (const Emitter& e : emitters_) sum += mean_activity(e.source, 0, time) * time;
+    for (const Emitter& e : emitters_)
+        sum += mean_activity(e.source, 0, time) * time;
     return sum;
 }
 
@@ -168,42 +173,51 @@ std::uint64_t EventGenerator::raw_time_floor(std::uint64_t index) const {
 void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
     chunk.index = index;
     chunk.counts = {};
-    chunk.unsorted_.clear();
+    chunk.detections_.clear();
     const std::uint64_t offset = index * chunk_ticks_;
     Work work{Random(options_.seed, Purpose::events, index), chunk, begin_ + offset};
     const auto length = static_cast<double>(std::min(chunk_ticks_, length_ - offset));
     const double from_s = static_cast<double>(offset) * tick_s_;
     const double to_s = from_s + length * tick_s_;
 
-    // A Poisson process of `rate` events per second over the chunk.
-    const auto process = [&](double rate, auto&& event) {
-        if (rate <= 0) return;
-        const double gap = 1 / (rate * tick_s_);
-        for (double t = work.random.exponential() * gap; t < length; t += work.random.exponential() * gap) {
-            event(t);
-        }
-    };
-    const double s = options_.physics.scatter;
-    for (const Emitter& emitter : emitters_) {
-        const double rate = mean_activity(emitter.source, from_s, to_s) * either_;
-        process(rate * (1 - s) * emitter.cosine_limit, [&](double t) { annihilate(work, emitter, t, false); });
-        process(rate * s, [&](double t) { annihilate(work, emitter, t, true); });
-    }
+    // All processes as one of the sum of their rates, so that events come in the order of time; which of them
+    // an event belongs to is drawn. Two per emitter (straight, scattered), then the backgrounds.
     const config::Geometry& g = calibration_.geometry();
-    process(options_.physics.intrinsic_hz * g.crystal_count(), [&](double t) {
-        ++chunk.counts.intrinsic;
-        const std::uint32_t crystal = work.random.below(g.crystal_count());
-        const double energy = lutetium_.draw(work.random);
-        detect(work, {crystal, 0}, t, energy, 0, hit_intrinsic);
-    });
     const auto units = static_cast<std::uint32_t>(source_of_unit_.size());
-    process(options_.physics.dark_hz * units, [&](double t) {
-        ++chunk.counts.darks;
-        const std::uint32_t crystal =
-            calibration_.crystal_of(work.random.below(units), work.random.below(g.crystals_per_du()));
-        const double energy = dark_.draw(work.random);
-        record(work, crystal, t, energy, 0, hit_dark);
-    });
+    const double s = options_.physics.scatter;
+    std::vector<double> upto;
+    double rate = 0;
+    const auto add = [&](double r) { upto.push_back(rate += r); };
+    for (const Emitter& emitter : emitters_) {
+        const double followed_rate = mean_activity(emitter.source, from_s, to_s) * either_;
+        add(followed_rate * (1 - s) * emitter.cosine_limit);
+        add(followed_rate * s);
+    }
+    add(options_.physics.intrinsic_hz * g.crystal_count());
+    add(options_.physics.dark_hz * units);
+    const double gap = rate > 0 ? 1 / (rate * tick_s_) : 0;
+    for (double t = rate > 0 ? work.random.exponential() * gap : length; t < length;
+         t += work.random.exponential() * gap) {
+        const double which = work.random.uniform() * rate;
+        std::size_t process = 0;
+        while (process + 1 < upto.size() && which >= upto[process])
+            ++process;
+        if (process < 2 * emitters_.size()) {
+            annihilate(work, emitters_[process / 2], t, process % 2 != 0);
+        } else if (process == 2 * emitters_.size()) {
+            ++chunk.counts.intrinsic;
+            const std::uint32_t crystal = work.random.below(g.crystal_count());
+            const double energy = lutetium_.draw(work.random);
+            detect(work, {crystal, 0}, t, energy, 0, hit_intrinsic);
+        } else {
+            ++chunk.counts.darks;
+            const std::uint32_t unit = work.random.below(units);
+            const std::uint32_t crystal =
+                calibration_.crystal_of(unit, work.random.below(g.crystals_per_du()));
+            record(work, crystal, t, dark_.draw(work.random), 0, hit_dark);
+        }
+    }
+    read_out(work);
     sort_by_source(chunk);
 }
 
@@ -211,7 +225,8 @@ Vector3 EventGenerator::start_point(const ActivitySource& source, Random& random
     Vector3 p = source.at;
     if (source.shape == Shape::line) {
         const double along = random.uniform();
-        for (std::size_t i = 0; i < 3; ++i) p[i] += along * (source.to[i] - source.at[i]);
+        for (std::size_t i = 0; i < 3; ++i)
+            p[i] += along * (source.to[i] - source.at[i]);
     } else if (source.shape == Shape::cylinder) {
         double x = 0;
         double y = 0;
@@ -224,7 +239,8 @@ Vector3 EventGenerator::start_point(const ActivitySource& source, Random& random
         p[2] += source.length_mm * 0.5 * random.symmetric();
     }
     if (range_sigma_ > 0) {
-        for (double& v : p) v += range_sigma_ * bounded_normal(random);
+        for (double& v : p)
+            v += range_sigma_ * bounded_normal(random);
     }
     return p;
 }
@@ -278,7 +294,8 @@ void EventGenerator::annihilate(Work& work, const Emitter& emitter, double ticks
         }
         const double scale = 1 / std::sqrt(along * along + across1 * across1 + across2 * across2);
         Vector3 w{};
-        for (std::size_t i = 0; i < 3; ++i) w[i] = (along * d[i] + across1 * e1[i] + across2 * e2[i]) * scale;
+        for (std::size_t i = 0; i < 3; ++i)
+            w[i] = (along * d[i] + across1 * e1[i] + across2 * e2[i]) * scale;
         if (const auto entry = finder_.find(p, w)) {
             detect(work, *entry, ticks, energy, id, kind);
             ++detected;
@@ -290,43 +307,85 @@ void EventGenerator::annihilate(Work& work, const Emitter& emitter, double ticks
 
 void EventGenerator::detect(Work& work, const Entry& entry, double ticks, double energy, std::uint64_t id,
                             std::uint8_t kind) const {
-    const double arrival = ticks + entry.distance_mm * ticks_per_mm_ + time_sigma_ * bounded_normal(work.random);
+    const double arrival =
+        ticks + entry.distance_mm * ticks_per_mm_ + time_sigma_ * bounded_normal(work.random);
     const double measured = energy + energy_width_ * std::sqrt(energy) * work.random.normal();
     record(work, entry.crystal, arrival, measured, id, kind);
 }
 
 void EventGenerator::record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
                             std::uint8_t kind) const {
-    const InverseCalibration::Channel& channel = calibration_.channel(crystal);
-    if (channel.position_count == 0) {
-        ++work.chunk.counts.unreadable;
-        return;
+    const auto choice = static_cast<std::uint32_t>(work.random.bits() >> 32);
+    work.chunk.detections_.push_back(
+        {id, ticks, static_cast<float>(std::max(energy, 0.0)), crystal, choice, kind});
+}
+
+// Apart from the tracking, so that the large tables of the calibration can be fetched ahead.
+void EventGenerator::read_out(Work& work) const {
+    constexpr std::size_t ahead = 12;
+    const auto& detections = work.chunk.detections_;
+    const auto fetch = [&](std::size_t i) {
+        const Chunk::Detection& d = detections[i];
+        calibration_.prefetch(calibration_.channel(d.crystal), d.choice, d.energy);
+    };
+    auto& hits = work.chunk.unsorted_;
+    hits.clear();
+    for (std::size_t i = 0; i < std::min(ahead, detections.size()); ++i)
+        fetch(i);
+    for (std::size_t i = 0; i < detections.size(); ++i) {
+        if (i + ahead < detections.size()) fetch(i + ahead);
+        const Chunk::Detection& d = detections[i];
+        const InverseCalibration::Channel& channel = calibration_.channel(d.crystal);
+        if (channel.position_count == 0) {
+            ++work.chunk.counts.unreadable;
+            continue;
+        }
+        const Position position = calibration_.position(channel, d.choice);
+        const Reading reading = calibration_.reading(channel, d.energy);
+        const std::int64_t raw = static_cast<std::int64_t>(std::floor(d.ticks)) - channel.time_offset;
+        hits.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation, d.crystal,
+                        reading.energy, reading.adc, channel.unit, position.x, position.y, d.kind, 0});
     }
-    const Position position = calibration_.position(channel, work.random);
-    const Reading reading = calibration_.reading(channel, std::max(energy, 0.0));
-    const std::int64_t raw = static_cast<std::int64_t>(std::floor(ticks)) - channel.time_offset;
-    work.chunk.unsorted_.push_back({work.start + static_cast<std::uint64_t>(raw), id, crystal, reading.energy,
-                                    reading.adc, channel.unit, position.x, position.y, kind, 0});
+}
+
+// Hits come almost in order: by insertion, unless the time offsets are as large as the gaps between hits.
+void Chunk::sort_keys(std::span<Key> keys) {
+    const auto before = [](const Key& a, const Key& b) {
+        return a.time != b.time ? a.time < b.time : a.hit < b.hit;
+    };
+    std::size_t moves = 4 * keys.size();
+    for (std::size_t i = 1; i < keys.size(); ++i) {
+        const Key key = keys[i];
+        std::size_t j = i;
+        for (; j > 0 && before(key, keys[j - 1]); --j)
+            keys[j] = keys[j - 1];
+        keys[j] = key;
+        if (i - j > moves) {
+            std::sort(keys.begin(), keys.end(), before);
+            return;
+        }
+        moves -= i - j;
+    }
 }
 
 void EventGenerator::sort_by_source(Chunk& chunk) const {
     const auto& hits = chunk.unsorted_;
     chunk.first.assign(sources_ + 1, 0);
-    for (const Hit& hit : hits) ++chunk.first[source_of_unit_[hit.unit] + 1U];
-    for (std::uint32_t s = 0; s < sources_; ++s) chunk.first[s + 1] += chunk.first[s];
+    for (const Hit& hit : hits)
+        ++chunk.first[source_of_unit_[hit.unit] + 1U];
+    for (std::uint32_t s = 0; s < sources_; ++s)
+        chunk.first[s + 1] += chunk.first[s];
     chunk.fill_.assign(chunk.first.begin(), chunk.first.end());
     chunk.keys_.resize(hits.size());
     for (std::uint32_t i = 0; i < hits.size(); ++i) {
         chunk.keys_[chunk.fill_[source_of_unit_[hits[i].unit]]++] = {hits[i].raw_time, i};
     }
     for (std::uint32_t s = 0; s < sources_; ++s) {
-        std::sort(chunk.keys_.begin() + chunk.first[s], chunk.keys_.begin() + chunk.first[s + 1],
-                  [](const Chunk::Key& a, const Chunk::Key& b) {
-                      return a.time != b.time ? a.time < b.time : a.hit < b.hit;
-                  });
+        Chunk::sort_keys(std::span(chunk.keys_).subspan(chunk.first[s], chunk.first[s + 1] - chunk.first[s]));
     }
     chunk.hits.resize(hits.size());
-    for (std::size_t i = 0; i < hits.size(); ++i) chunk.hits[i] = hits[chunk.keys_[i].hit];
+    for (std::size_t i = 0; i < hits.size(); ++i)
+        chunk.hits[i] = hits[chunk.keys_[i].hit];
 }
 
 }  // namespace petacq::sim

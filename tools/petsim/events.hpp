@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "config/calibration.hpp"
@@ -52,10 +53,21 @@ struct Chunk {
 
   private:
     friend class EventGenerator;
+    /// A hit before it is read out.
+    struct Detection {
+        std::uint64_t annihilation;
+        double ticks;  ///< since the start of the chunk
+        float energy;  ///< keV
+        std::uint32_t crystal;
+        std::uint32_t choice;  ///< of the position
+        std::uint8_t kind;
+    };
     struct Key {
         std::uint64_t time;
         std::uint32_t hit;
     };
+    static void sort_keys(std::span<Key> keys);
+    std::vector<Detection> detections_;
     std::vector<Hit> unsorted_;
     std::vector<Key> keys_;
     std::vector<std::uint32_t> fill_;
@@ -65,7 +77,8 @@ struct Chunk {
 class EventGenerator {
   public:
     /// The options must have passed check().
-    EventGenerator(const config::Scanner& scanner, const InverseCalibration& calibration, const Options& options);
+    EventGenerator(const config::Scanner& scanner, const InverseCalibration& calibration,
+                   const Options& options);
 
     [[nodiscard]] std::uint64_t chunk_count() const { return chunk_count_; }
     void generate(std::uint64_t index, Chunk& chunk) const;
@@ -99,6 +112,7 @@ class EventGenerator {
                 std::uint8_t kind) const;
     void record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
                 std::uint8_t kind) const;
+    void read_out(Work& work) const;
     void sort_by_source(Chunk& chunk) const;
 
     const InverseCalibration& calibration_;

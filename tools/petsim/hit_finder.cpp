@@ -54,7 +54,8 @@ Intervals::Intervals(const std::vector<double>& centres, double width) : width_(
     std::uint32_t i = 0;
     for (std::size_t c = 0; c < cells; ++c) {
         const double start = low_ + static_cast<double>(c) / cells_per_mm_;
-        while (i + 1 < upper_.size() && upper_[i] <= start) ++i;
+        while (i + 1 < upper_.size() && upper_[i] <= start)
+            ++i;
         // One back: the cell a value falls into is computed with a rounding of its own.
         first_[c] = i > 0 ? i - 1 : 0;
     }
@@ -112,8 +113,7 @@ std::size_t HitFinder::panel_ahead(const Vector3& from, const Vector3& direction
         const double towards = p.nx * direction[0] + p.ny * direction[1];
         if (towards <= 0) return panels_.size();
         const double reach = (radius_ - p.nx * from[0] - p.ny * from[1]) / towards;
-        const double v =
-            p.nx * (from[1] + reach * direction[1]) - p.ny * (from[0] + reach * direction[0]);
+        const double v = p.nx * (from[1] + reach * direction[1]) - p.ny * (from[0] + reach * direction[0]);
         if (v > half_sector_) {
             k = k + 1 == panels_.size() ? 0 : k + 1;
         } else if (v < -half_sector_) {
@@ -125,7 +125,8 @@ std::size_t HitFinder::panel_ahead(const Vector3& from, const Vector3& direction
     return panels_.size();
 }
 
-std::optional<Entry> HitFinder::enter(std::size_t panel, const Vector3& from, const Vector3& direction) const {
+std::optional<Entry> HitFinder::enter(std::size_t panel, const Vector3& from,
+                                      const Vector3& direction) const {
     const Panel& p = panels_[panel];
     const double towards = p.nx * direction[0] + p.ny * direction[1];
     if (towards <= 0) return std::nullopt;

@@ -22,7 +22,8 @@ class Intervals {
         const double cell = (v - low_) * cells_per_mm_;
         if (!(cell >= 0) || cell >= static_cast<double>(first_.size())) return none;
         std::uint32_t i = first_[static_cast<std::size_t>(cell)];
-        while (i < upper_.size() && v >= upper_[i]) ++i;
+        while (i < upper_.size() && v >= upper_[i])
+            ++i;
         return i < upper_.size() && v >= upper_[i] - width_ ? index_[i] : none;
     }
     [[nodiscard]] double low() const { return low_; }

@@ -22,7 +22,8 @@ InverseCalibration::InverseCalibration(const config::Scanner& scanner, const con
     const std::uint32_t units = geometry_.bdm_count * geometry_.du_count;
     std::vector<std::vector<std::uint16_t>> by_local(locals);
     for (std::uint32_t unit = 0; unit < units; ++unit) {
-        for (auto& list : by_local) list.clear();
+        for (auto& list : by_local)
+            list.clear();
         const std::uint8_t* table = &position_table_[static_cast<std::size_t>(unit) * size * size];
         for (std::uint32_t y = 0; y < size; ++y) {
             for (std::uint32_t x = 0; x < size; ++x) {
@@ -43,8 +44,14 @@ InverseCalibration::InverseCalibration(const config::Scanner& scanner, const con
             positions_.insert(positions_.end(), by_local[local].begin(), by_local[local].end());
         }
     }
+    constexpr double usual_energy = 511;
+    for (Channel& channel : channels_) {
+        const Reading usual = reading(channel, usual_energy);
+        channel.adc_per_kev = usual.energy > 0 ? static_cast<float>(usual.adc) / usual.energy : 0;
+    }
     if (calibration.time_offset.empty()) return;
-    for (std::uint32_t c = 0; c < channels_.size(); ++c) channels_[c].time_offset = calibration.time_offset[c];
+    for (std::uint32_t c = 0; c < channels_.size(); ++c)
+        channels_[c].time_offset = calibration.time_offset[c];
     const auto [low, high] =
         std::minmax_element(calibration.time_offset.begin(), calibration.time_offset.end());
     lowest_offset_ = *low;
@@ -65,7 +72,7 @@ Reading InverseCalibration::reading(const Channel& channel, double energy) const
     const float* factor = factors(channel.unit, channel.local);
     // Step from bin to bin: the value that the factor of this bin asks for names the next bin to try. Tables
     // change slowly from bin to bin, so this ends in the right bin or between two neighbours.
-    std::uint32_t bin = bins_ / 2;
+    std::uint32_t bin = first_bin(channel, energy);
     for (int step = 0; step < 6; ++step) {
         const double f = factor[bin];
         const double wanted = f > 0 ? std::min(energy / f + 0.5, double{highest_adc}) : highest_adc;

@@ -8,7 +8,6 @@
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
 #include "net/wire.hpp"
-#include "tools/petsim/random.hpp"
 
 namespace petacq::sim {
 
@@ -42,6 +41,7 @@ class InverseCalibration {
         std::int32_t time_offset = 0;
         std::uint16_t unit = 0;   ///< bdm * du_count + du
         std::uint16_t local = 0;  ///< local crystal
+        float adc_per_kev = 0;    ///< near 511 keV: where to look first
     };
 
     /// The calibration must be right for the scanner (config::check_calibration).
@@ -51,10 +51,15 @@ class InverseCalibration {
     [[nodiscard]] std::uint32_t crystal_of(std::uint32_t unit, std::uint32_t local) const {
         return crystals_[unit * geometry_.crystals_per_du() + local];
     }
-    /// One of the channel's positions (there is at least one), evenly.
-    Position position(const Channel& channel, Random& random) const {
-        const std::uint16_t p = positions_[channel.first_position + random.below(channel.position_count)];
+    /// One of the channel's positions (there is at least one), evenly over the values of `choice`.
+    [[nodiscard]] Position position(const Channel& channel, std::uint32_t choice) const {
+        const std::uint16_t p = positions_[position_index(channel, choice)];
         return {static_cast<std::uint8_t>(p & 0xFF), static_cast<std::uint8_t>(p >> 8)};
+    }
+    /// Begins to load what position() and reading() will need.
+    void prefetch(const Channel& channel, std::uint32_t choice, double energy) const {
+        __builtin_prefetch(&positions_[position_index(channel, choice)]);
+        __builtin_prefetch(factors(channel.unit, channel.local) + first_bin(channel, energy));
     }
     /// The reading nearest to the energy (keV, not negative) that the channel's crystal can give.
     [[nodiscard]] Reading reading(const Channel& channel, double energy) const;
@@ -66,6 +71,13 @@ class InverseCalibration {
     [[nodiscard]] const config::Geometry& geometry() const { return geometry_; }
 
   private:
+    static std::size_t position_index(const Channel& channel, std::uint32_t choice) {
+        return channel.first_position + ((std::uint64_t{choice} * channel.position_count) >> 32);
+    }
+    [[nodiscard]] std::uint32_t first_bin(const Channel& channel, double energy) const {
+        const double adc = energy * channel.adc_per_kev;
+        return adc < 65535 ? bin_of(static_cast<std::uint32_t>(adc)) : bins_ - 1;
+    }
     [[nodiscard]] const float* factors(std::uint32_t unit, std::uint32_t local) const {
         return &factors_[(static_cast<std::size_t>(unit) * geometry_.crystals_per_du() + local) * bins_];
     }

@@ -9,7 +9,7 @@ namespace petacq::sim {
 
 namespace {
 
-constexpr std::array<const char*, field_count> field_names{"marker", "bdm",    "du",      "x",     "time",
+constexpr std::array<const char*, field_count> field_names{"marker", "bdm",   "du",      "x",     "time",
                                                            "energy", "magic", "version", "length"};
 constexpr std::array<const char*, 3> shape_names{"point", "line", "cylinder"};
 
@@ -37,7 +37,8 @@ void check_activity(const ActivitySource& a, const config::Scanner& scanner) {
         refuse("the distance of a source from the axis", text(reach) + " mm",
                "less than the ring radius, " + text(room) + " mm");
     }
-    for (const double z : {a.at[2], a.to[2]}) within("z of a source (mm)", z, -1e5, 1e5);
+    for (const double z : {a.at[2], a.to[2]})
+        within("z of a source (mm)", z, -1e5, 1e5);
 }
 
 void check_faults(const Options& options, const config::Scanner& scanner) {
@@ -89,7 +90,8 @@ Vector3 vector3(const nlohmann::json& j, const std::string& path, const char* ke
 
 double number(const nlohmann::json& j, const std::string& path, const char* key) {
     const auto found = j.find(key);
-    if (found == j.end() || !found->is_number()) throw std::invalid_argument(path + "/" + key + ": expected a number");
+    if (found == j.end() || !found->is_number())
+        throw std::invalid_argument(path + "/" + key + ": expected a number");
     return found->get<double>();
 }
 
@@ -103,7 +105,8 @@ void only_keys(const nlohmann::json& j, const std::string& path, std::initialize
 
 ActivitySource source_from_json(const nlohmann::json& j, const std::string& path) {
     if (!j.is_object()) throw std::invalid_argument(path + ": expected an object");
-    const std::string type = j.value("type", nlohmann::json()).is_string() ? j["type"].get<std::string>() : "";
+    const std::string type =
+        j.value("type", nlohmann::json()).is_string() ? j["type"].get<std::string>() : "";
     ActivitySource a;
     if (type == "point") {
         only_keys(j, path, {"type", "position_mm", "activity_MBq", "half_life_s"});
@@ -132,7 +135,9 @@ nlohmann::json to_json(const ActivitySource& a) {
                      {"activity_MBq", a.activity_mbq}};
     if (a.half_life_s > 0) j["half_life_s"] = a.half_life_s;
     switch (a.shape) {
-        case Shape::point: j["position_mm"] = a.at; break;
+        case Shape::point:
+            j["position_mm"] = a.at;
+            break;
         case Shape::line:
             j["from_mm"] = a.at;
             j["to_mm"] = a.to;
@@ -162,7 +167,8 @@ nlohmann::json to_json(const Faults& f) {
         j["clock_jumps"].push_back({{"source", e.source}, {"at_s", e.at_s}, {"ticks", e.ticks}});
         if (e.datagrams) j["clock_jumps"].back()["datagrams"] = *e.datagrams;
     }
-    for (const auto& e : f.resets) j["resets"].push_back({{"source", e.source}, {"at_s", e.at_s}});
+    for (const auto& e : f.resets)
+        j["resets"].push_back({{"source", e.source}, {"at_s", e.at_s}});
     for (const auto& e : f.silences) {
         j["silent"].push_back({{"source", e.source}, {"from_s", e.from_s}, {"to_s", e.to_s}});
     }
@@ -178,9 +184,10 @@ const char* name_of(Field field) {
 Field field_from_name(const std::string& name) {
     const auto* const found = std::find(field_names.begin(), field_names.end(), name);
     if (found == field_names.end()) {
-        throw std::invalid_argument("field \"" + name +
-                                    "\" cannot be corrupted; expected marker, bdm, du, x, time, energy, magic, "
-                                    "version or length");
+        throw std::invalid_argument(
+            "field \"" + name +
+            "\" cannot be corrupted; expected marker, bdm, du, x, time, energy, magic, "
+            "version or length");
     }
     return static_cast<Field>(found - field_names.begin());
 }
@@ -201,7 +208,8 @@ void check(const Options& options, const config::Scanner& scanner) {
         refuse("the end of the simulation", text(options.start_s + options.duration_s) + " s",
                "at most 2^62 ticks of " + text(scanner.tick_ps) + " ps");
     }
-    for (const auto& a : options.activity) check_activity(a, scanner);
+    for (const auto& a : options.activity)
+        check_activity(a, scanner);
     const Physics& p = options.physics;
     within("--efficiency", p.efficiency, 0, 1);
     within("--scatter", p.scatter, 0, 1);
@@ -235,7 +243,8 @@ nlohmann::json to_json(const Options& o) {
                      {"duration_s", o.duration_s},
                      {"activity_scale", o.activity_scale},
                      {"sources", nlohmann::json::array()}};
-    for (const auto& a : o.activity) j["sources"].push_back(to_json(a));
+    for (const auto& a : o.activity)
+        j["sources"].push_back(to_json(a));
     const Physics& p = o.physics;
     j["physics"] = {{"efficiency", p.efficiency},
                     {"scatter", p.scatter},

@@ -21,21 +21,21 @@ enum class Shape : std::uint8_t { point, line, cylinder };
 /// Positron emitter, evenly spread over its shape.
 struct ActivitySource {
     Shape shape = Shape::point;
-    Vector3 at{};           ///< mm: the point, one end of the line, the centre of the cylinder
-    Vector3 to{};           ///< mm: the other end of the line
-    double radius_mm = 0;   ///< cylinder, its axis along z
-    double length_mm = 0;   ///< cylinder
+    Vector3 at{};             ///< mm: the point, one end of the line, the centre of the cylinder
+    Vector3 to{};             ///< mm: the other end of the line
+    double radius_mm = 0;     ///< cylinder, its axis along z
+    double length_mm = 0;     ///< cylinder
     double activity_mbq = 0;  ///< positrons emitted, 10^6 per second, at the start
     double half_life_s = 0;   ///< 0: the activity stays
 };
 
 struct Physics {
-    double efficiency = 0.5;         ///< that a photon entering a crystal is detected
-    double scatter = 0.1;            ///< share of annihilations one photon of which scatters in the object
-    double positron_range_mm = 0;    ///< FWHM of the Gaussian distance along each axis
-    double noncollinearity_deg = 0;  ///< FWHM of the Gaussian angle along each of two directions
-    double energy_resolution = 0.12;  ///< FWHM / energy at 511 keV; grows as 1 / sqrt(energy)
-    double time_resolution_ps = 400;  ///< FWHM of a single photon
+    double efficiency = 0.5;            ///< that a photon entering a crystal is detected
+    double scatter = 0.1;               ///< share of annihilations one photon of which scatters in the object
+    double positron_range_mm = 0;       ///< FWHM of the Gaussian distance along each axis
+    double noncollinearity_deg = 0;     ///< FWHM of the Gaussian angle along each of two directions
+    double energy_resolution = 0.12;    ///< FWHM / energy at 511 keV; grows as 1 / sqrt(energy)
+    double time_resolution_ps = 400;    ///< FWHM of a single photon
     std::uint64_t dead_time_ticks = 0;  ///< of a detector unit after each hit, not paralysable
     double intrinsic_hz = 0;            ///< Lu-176 decays per crystal
     double dark_hz = 0;                 ///< per detector unit
@@ -86,9 +86,9 @@ struct Wire {
     net::Framing framing = net::Framing::sequenced;
     std::uint32_t sources = 0;  ///< modules are spread over them in blocks; 0: one per module
     std::uint32_t payload = 1472;
-    double flush_us = 1000;      ///< detector time after which a partly filled datagram is sent
-    double heartbeat_ms = 100;   ///< detector time without a datagram before a heartbeat; 0: none
-    double skew_us = 100;        ///< sources are late by up to this much, evenly, and by jitter of a quarter
+    double flush_us = 1000;     ///< detector time after which a partly filled datagram is sent
+    double heartbeat_ms = 100;  ///< detector time without a datagram before a heartbeat; 0: none
+    double skew_us = 100;       ///< sources are late by up to this much, evenly, and by jitter of a quarter
     bool end_of_stream = true;
     std::uint8_t head_marker = net::default_head_marker;
     std::uint8_t tail_marker = net::default_tail_marker;
@@ -96,7 +96,7 @@ struct Wire {
 
 struct Options {
     std::uint64_t seed = 1;
-    double start_s = 0;     ///< detector time at which the simulation begins
+    double start_s = 0;  ///< detector time at which the simulation begins
     double duration_s = 10;
     std::vector<ActivitySource> activity;
     double activity_scale = 1;  ///< multiplies every activity

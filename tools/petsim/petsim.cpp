@@ -77,7 +77,8 @@ Timing transmit(const sim::Command& command, sim::Simulation& simulation, double
     Progress progress;
     auto start = Clock::now();
     if (command.dry_run) {
-        simulation.run([&](const sim::Datagram&) { progress.show("simulating", simulation.progress()); }, truth);
+        simulation.run([&](const sim::Datagram&) { progress.show("simulating", simulation.progress()); },
+                       truth);
         progress.done();
         timing.simulated_s = seconds_since(start);
         return timing;
@@ -95,8 +96,8 @@ Timing transmit(const sim::Command& command, sim::Simulation& simulation, double
         progress.done();
         timing.simulated_s = seconds_since(start);
         if (!command.quiet) {
-            std::printf("prepared           %.1f MiB in %.2f s\n", static_cast<double>(stream.bytes()) / (1U << 20),
-                        timing.simulated_s);
+            std::printf("prepared           %.1f MiB in %.2f s\n",
+                        static_cast<double>(stream.bytes()) / (1U << 20), timing.simulated_s);
             std::fflush(stdout);
         }
         start = Clock::now();

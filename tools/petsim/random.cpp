@@ -6,7 +6,7 @@ namespace petacq::sim {
 
 namespace {
 
-constexpr double normal_r = 3.442619855899;  // start of the tail
+constexpr double normal_r = 3.442619855899;       // start of the tail
 constexpr double normal_v = 9.91256303526217e-3;  // area of a layer
 constexpr double exponential_r = 7.69711747013104972;
 constexpr double exponential_v = 3.9496598225815571993e-3;
@@ -31,7 +31,8 @@ ZigguratTables::ZigguratTables() {
         normal_x[i] = std::sqrt(-2 * std::log(normal_v / normal_x[i - 1] + bell(normal_x[i - 1])));
     }
     normal_x[normal_layers] = 0;
-    for (unsigned i = 0; i < normal_layers; ++i) normal_ratio[i] = normal_x[i + 1] / normal_x[i];
+    for (unsigned i = 0; i < normal_layers; ++i)
+        normal_ratio[i] = normal_x[i + 1] / normal_x[i];
 
     exponential_x[0] = exponential_v / std::exp(-exponential_r);
     exponential_x[1] = exponential_r;
@@ -39,14 +40,16 @@ ZigguratTables::ZigguratTables() {
         exponential_x[i] = -std::log(exponential_v / exponential_x[i - 1] + std::exp(-exponential_x[i - 1]));
     }
     exponential_x[exponential_layers] = 0;
-    for (unsigned i = 0; i <= exponential_layers; ++i) exponential_f[i] = std::exp(-exponential_x[i]);
+    for (unsigned i = 0; i <= exponential_layers; ++i)
+        exponential_f[i] = std::exp(-exponential_x[i]);
 }
 
 Random::Random(std::uint64_t seed, Purpose purpose, std::uint64_t index) : state_{} {
     std::uint64_t mix = seed;
     mix = split_mix(mix) ^ static_cast<std::uint64_t>(purpose);
     mix = split_mix(mix) ^ index;
-    for (auto& word : state_) word = split_mix(mix);
+    for (auto& word : state_)
+        word = split_mix(mix);
 }
 
 double Random::normal_edge(double u, unsigned layer) {

@@ -43,9 +43,7 @@ class Random {
     /// In [-1, 1).
     double symmetric() { return static_cast<double>(static_cast<std::int64_t>(bits()) >> 11) * 0x1p-52; }
     /// In [0, n), n > 0. The bias is below n / 2^32.
-    std::uint32_t below(std::uint32_t n) {
-        return static_cast<std::uint32_t>(((bits() >> 32) * n) >> 32);
-    }
+    std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(((bits() >> 32) * n) >> 32); }
     bool chance(double probability) { return uniform() < probability; }
 
     /// Mean 0, variance 1.

@@ -57,14 +57,16 @@ void Simulation::run(const DatagramSink& send, const TruthSink& truth) {
             const std::uint64_t limit = generator_.raw_time_floor(++chunks);
             for (std::size_t s = 0; s < streams_.size(); ++s) {
                 streams_[s].take(
-                    std::span(chunk->hits).subspan(chunk->first[s], chunk->first[s + 1] - chunk->first[s]), limit);
+                    std::span(chunk->hits).subspan(chunk->first[s], chunk->first[s + 1] - chunk->first[s]),
+                    limit);
             }
             statistics_.events += chunk->counts;
             pass_on(limit);
             chunks_done_.store(chunks, std::memory_order_relaxed);
         }
     }
-    for (auto& stream : streams_) stream.finish(generator_.raw_time_floor(chunks));
+    for (auto& stream : streams_)
+        stream.finish(generator_.raw_time_floor(chunks));
     pass_on(std::numeric_limits<std::uint64_t>::max());
     statistics_.decays = generator_.decays(chunks);
     statistics_.followed = generator_.followed(chunks);
@@ -79,10 +81,11 @@ void Simulation::run(const DatagramSink& send, const TruthSink& truth) {
 
 // Sends what is due before `limit`: nothing that is still to come will be due earlier.
 void Simulation::emit(std::uint64_t limit, const DatagramSink& send) {
-    for (Packet& packet : output_.packets) waiting_.push_back(std::move(packet));
+    for (Packet& packet : output_.packets)
+        waiting_.push_back(std::move(packet));
     output_.packets.clear();
-    const auto due = std::partition(waiting_.begin(), waiting_.end(),
-                                    [&](const Packet& p) { return p.key >= limit; });
+    const auto due =
+        std::partition(waiting_.begin(), waiting_.end(), [&](const Packet& p) { return p.key >= limit; });
     std::sort(due, waiting_.end(), [](const Packet& a, const Packet& b) {
         if (a.key != b.key) return a.key < b.key;
         return a.source != b.source ? a.source < b.source : a.order < b.order;
@@ -91,7 +94,8 @@ void Simulation::emit(std::uint64_t limit, const DatagramSink& send) {
         account(*p);
         const std::uint64_t begin = generator_.begin_ticks();
         const Datagram datagram{p->source, p->sequence, p->key > begin ? p->key - begin : 0, p->bytes};
-        for (std::uint32_t copy = 0; copy < p->copies; ++copy) send(datagram);
+        for (std::uint32_t copy = 0; copy < p->copies; ++copy)
+            send(datagram);
         output_.spare.push_back(std::move(p->bytes));
     }
     waiting_.erase(due, waiting_.end());
@@ -146,7 +150,8 @@ double scale_for_rate(const config::Scanner& scanner, const config::Calibration&
     Options trial = options;
     trial.faults = {};
     trial.duration_s = std::clamp(trial_frames / frames_per_s, 1e-3, 1000.0);
-    for (auto& a : trial.activity) a.half_life_s = 0;
+    for (auto& a : trial.activity)
+        a.half_life_s = 0;
     const auto rate_at = [&](double scale) {
         trial.activity_scale = scale;
         Simulation simulation(scanner, calibration, trial);

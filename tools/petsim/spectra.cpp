@@ -17,7 +17,10 @@ Quantiles::Quantiles(const std::vector<double>& density, double low, double step
     std::size_t i = 0;
     for (std::size_t q = 0; q <= count; ++q) {
         const double wanted = total * static_cast<double>(q) / static_cast<double>(count);
-        while (i + 2 < density.size() && cumulative[i + 1] < wanted) ++i;
+        // Stretches of no density at either end hold no value.
+        const auto below = [&](double c) { return q == 0 ? c <= 0 : c < wanted; };
+        while (i + 2 < density.size() && below(cumulative[i + 1]))
+            ++i;
         const double rise = cumulative[i + 1] - cumulative[i];
         const double part = rise > 0 ? (wanted - cumulative[i]) / rise : 0.0;
         values_.push_back(low + step * (static_cast<double>(i) + part));

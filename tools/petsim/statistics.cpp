@@ -32,7 +32,8 @@ SourceStatistics& SourceStatistics::operator+=(const SourceStatistics& o) {
     heartbeats += o.heartbeats;
     duplicated += o.duplicated;
     held_back += o.held_back;
-    for (std::size_t i = 0; i < field_count; ++i) corrupted[i] += o.corrupted[i];
+    for (std::size_t i = 0; i < field_count; ++i)
+        corrupted[i] += o.corrupted[i];
     clock_jumped += o.clock_jumped;
     resets += o.resets;
     bytes_sent += o.bytes_sent;
@@ -42,7 +43,8 @@ SourceStatistics& SourceStatistics::operator+=(const SourceStatistics& o) {
 
 SourceStatistics Statistics::total() const {
     SourceStatistics sum;
-    for (const auto& s : sources) sum += s;
+    for (const auto& s : sources)
+        sum += s;
     return sum;
 }
 
@@ -50,15 +52,14 @@ namespace {
 
 nlohmann::json to_json(const SourceStatistics& s, bool sequenced) {
     nlohmann::json corrupted;
-    for (std::size_t i = 0; i < field_count; ++i) corrupted[name_of(static_cast<Field>(i))] = s.corrupted[i];
+    for (std::size_t i = 0; i < field_count; ++i)
+        corrupted[name_of(static_cast<Field>(i))] = s.corrupted[i];
     const Expected& e = s.expected;
-    nlohmann::json expected{{"datagrams_received", e.received},
-                            {"datagrams_malformed", e.malformed},
-                            {"frames_received", e.frames},
-                            {"frames_bad_marker", e.bad_marker},
-                            {"frames_bad_address", e.bad_address},
-                            {"frames_outside_crystal", e.outside_crystal},
-                            {"frames_bad_time", e.bad_time}};
+    nlohmann::json expected{
+        {"datagrams_received", e.received},    {"datagrams_malformed", e.malformed},
+        {"frames_received", e.frames},         {"frames_bad_marker", e.bad_marker},
+        {"frames_bad_address", e.bad_address}, {"frames_outside_crystal", e.outside_crystal},
+        {"frames_bad_time", e.bad_time}};
     if (sequenced) {
         expected["datagrams_duplicate"] = e.duplicate;
         expected["datagrams_reordered"] = e.reordered;
@@ -116,19 +117,21 @@ std::string to_text(const Statistics& s, bool sequenced) {
     const auto n = [](std::uint64_t v) { return static_cast<unsigned long long>(v); };
     std::string out;
     line(out, "detector time      %.6g s, %.6g positrons emitted\n", s.seconds, s.decays);
-    line(out, "photons detected   %llu (%llu pairs)\n", n(s.events.photons_detected), n(s.events.pairs_detected));
+    line(out, "photons detected   %llu (%llu pairs)\n", n(s.events.photons_detected),
+         n(s.events.pairs_detected));
     line(out, "background         %llu intrinsic, %llu dark\n", n(s.events.intrinsic), n(s.events.darks));
     line(out, "hits               %llu, %llu in dead time, %llu silenced, %llu unreadable\n", n(t.hits),
          n(t.dead_time), n(t.silenced), n(s.events.unreadable));
-    line(out, "frames             %llu = %llu sent + %llu lost (%.4g per second)\n", n(t.frames), n(t.frames_sent),
-         n(t.frames_lost), s.seconds > 0 ? static_cast<double>(t.frames) / s.seconds : 0.0);
+    line(out, "frames             %llu = %llu sent + %llu lost (%.4g per second)\n", n(t.frames),
+         n(t.frames_sent), n(t.frames_lost), s.seconds > 0 ? static_cast<double>(t.frames) / s.seconds : 0.0);
     line(out, "datagrams          %llu = %llu sent + %llu lost (%llu heartbeats)\n", n(t.datagrams),
          n(t.datagrams_sent), n(t.datagrams_lost), n(t.heartbeats));
     line(out, "faults             %llu duplicated, %llu held back, %llu with a clock jump, %llu resets\n",
          n(t.duplicated), n(t.held_back), n(t.clock_jumped), n(t.resets));
     for (std::size_t i = 0; i < field_count; ++i) {
         if (t.corrupted[i] > 0) {
-            line(out, "corrupted          %llu datagrams in %s\n", n(t.corrupted[i]), name_of(static_cast<Field>(i)));
+            line(out, "corrupted          %llu datagrams in %s\n", n(t.corrupted[i]),
+                 name_of(static_cast<Field>(i)));
         }
     }
     const Expected& e = t.expected;
@@ -136,7 +139,8 @@ std::string to_text(const Statistics& s, bool sequenced) {
     if (sequenced) {
         line(out, ", %llu lost, %llu duplicate, %llu reordered", n(e.lost), n(e.duplicate), n(e.reordered));
     }
-    line(out, "\n                   %llu frames, %llu bad marker, %llu bad address, %llu outside any crystal\n",
+    line(out,
+         "\n                   %llu frames, %llu bad marker, %llu bad address, %llu outside any crystal\n",
          n(e.frames), n(e.bad_marker), n(e.bad_address), n(e.outside_crystal));
     return out;
 }

@@ -29,8 +29,9 @@ std::vector<std::byte> StreamOutput::take_buffer() {
     return buffer;
 }
 
-SourceStream::SourceStream(std::uint16_t id, const config::Scanner& scanner, const InverseCalibration& calibration,
-                           const Options& options, std::uint64_t begin_ticks, StreamOutput& output)
+SourceStream::SourceStream(std::uint16_t id, const config::Scanner& scanner,
+                           const InverseCalibration& calibration, const Options& options,
+                           std::uint64_t begin_ticks, StreamOutput& output)
     : calibration_(calibration),
       options_(options),
       output_(output),
@@ -61,7 +62,8 @@ SourceStream::SourceStream(std::uint16_t id, const config::Scanner& scanner, con
     std::sort(resets_.rbegin(), resets_.rend());
     std::sort(silences_.begin(), silences_.end(),
               [](const Interval& a, const Interval& b) { return a.from > b.from; });
-    const std::size_t units = static_cast<std::size_t>(scanner.geometry.bdm_count) * scanner.geometry.du_count;
+    const std::size_t units =
+        static_cast<std::size_t>(scanner.geometry.bdm_count) * scanner.geometry.du_count;
     ready_.assign(units, 0);
     temperature_.assign(units, 0);
     update_temperatures(begin_ticks);
@@ -77,7 +79,8 @@ void SourceStream::take(std::span<const Hit> hits, std::uint64_t limit) {
         rest = merged_;
     }
     std::size_t i = 0;
-    for (; i < rest.size() && rest[i].raw_time < limit; ++i) process(rest[i]);
+    for (; i < rest.size() && rest[i].raw_time < limit; ++i)
+        process(rest[i]);
     carry_.assign(rest.begin() + static_cast<std::ptrdiff_t>(i), rest.end());
     advance(limit);
 }
@@ -85,7 +88,8 @@ void SourceStream::take(std::span<const Hit> hits, std::uint64_t limit) {
 void SourceStream::finish(std::uint64_t end) {
     take({}, end);
     // What was detected in time, if read out a little later.
-    for (const Hit& hit : carry_) process(hit);
+    for (const Hit& hit : carry_)
+        process(hit);
     if (!carry_.empty()) end = carry_.back().raw_time;
     carry_.clear();
     if (count_ > 0) complete(end, false);
@@ -146,8 +150,8 @@ void SourceStream::append(const Hit& hit) {
     if (output_.want_truth) {
         TruthRecord record;
         record.annihilation = hit.annihilation;
-        record.time = frame.time + static_cast<std::uint64_t>(
-                                       static_cast<std::int64_t>(calibration_.channel(hit.crystal).time_offset));
+        record.time = frame.time + static_cast<std::uint64_t>(static_cast<std::int64_t>(
+                                       calibration_.channel(hit.crystal).time_offset));
         record.sequence = sequence_;
         record.crystal = convertible ? hit.crystal : no_crystal;
         record.energy = hit.energy;
@@ -235,10 +239,13 @@ void SourceStream::complete(std::uint64_t at, bool end_of_stream) {
     if ((shift_flags_ & truth_clock_jump) != 0) ++statistics_.clock_jumped;
     std::uint16_t flags = shift_flags_;
     const Faults& faults = options_.faults;
-    // The first and the last datagram always arrive whole, so that what is lost shows in the sequence numbers.
+    // The first and the last datagram always arrive whole, so that what is lost shows in the sequence
+    // numbers.
     const bool spared = epoch_begins_ || end_of_stream;
     epoch_begins_ = false;
-    const auto strikes = [&](double probability) { return !spared && probability > 0 && random_.chance(probability); };
+    const auto strikes = [&](double probability) {
+        return !spared && probability > 0 && random_.chance(probability);
+    };
     const bool lost = strikes(faults.loss);
     bool held = false;
     if (lost) {
@@ -316,7 +323,8 @@ void SourceStream::release_held() {
 
 void SourceStream::corrupt(Packet& packet, Field field, std::uint16_t& flags) {
     const std::uint16_t mark =
-        truth_corrupted | static_cast<std::uint16_t>((static_cast<std::uint16_t>(field) + 1) << truth_field_shift);
+        truth_corrupted |
+        static_cast<std::uint16_t>((static_cast<std::uint16_t>(field) + 1) << truth_field_shift);
     if (!breaks_datagram(field)) {
         if (packet.frames == 0) return;  // a heartbeat has no such field
         ++statistics_.corrupted[static_cast<std::size_t>(field)];
@@ -344,9 +352,11 @@ std::uint32_t SourceStream::other(std::uint32_t value, std::uint32_t valid, std:
 void SourceStream::corrupt_frame(Packet& packet, Field field) {
     const config::Geometry& g = calibration_.geometry();
     const std::uint32_t index = random_.below(packet.frames);
-    std::byte* const place = packet.bytes.data() + header_ + static_cast<std::size_t>(index) * net::frame_bytes;
+    std::byte* const place =
+        packet.bytes.data() + header_ + static_cast<std::size_t>(index) * net::frame_bytes;
     net::Frame frame = net::decode_frame(place);
-    const auto before = calibration_.convert(frame, options_.wire.head_marker, options_.wire.tail_marker).status;
+    const auto before =
+        calibration_.convert(frame, options_.wire.head_marker, options_.wire.tail_marker).status;
     switch (field) {
         case Field::marker: {
             const auto flip = static_cast<std::uint8_t>(1 + random_.below(15));
@@ -357,16 +367,25 @@ void SourceStream::corrupt_frame(Packet& packet, Field field) {
             }
             break;
         }
-        case Field::bdm: frame.bdm = static_cast<std::uint8_t>(other(frame.bdm, g.bdm_count, 256)); break;
-        case Field::du: frame.du = static_cast<std::uint8_t>(other(frame.du, g.du_count, 16)); break;
-        case Field::x: frame.x = static_cast<std::uint8_t>(other(frame.x, g.position_size, 256)); break;
+        case Field::bdm:
+            frame.bdm = static_cast<std::uint8_t>(other(frame.bdm, g.bdm_count, 256));
+            break;
+        case Field::du:
+            frame.du = static_cast<std::uint8_t>(other(frame.du, g.du_count, 16));
+            break;
+        case Field::x:
+            frame.x = static_cast<std::uint8_t>(other(frame.x, g.position_size, 256));
+            break;
         case Field::time: {
             std::uint32_t bit = 0;
-            while (bit < 61 && static_cast<double>(1ULL << bit) * tick_ps_ * 1e-12 < wild_s) ++bit;
+            while (bit < 61 && static_cast<double>(1ULL << bit) * tick_ps_ * 1e-12 < wild_s)
+                ++bit;
             frame.time ^= 1ULL << (bit + random_.below(62 - bit));
             break;
         }
-        default: frame.energy ^= static_cast<std::uint16_t>(1 + random_.below(65535)); break;
+        default:
+            frame.energy ^= static_cast<std::uint16_t>(1 + random_.below(65535));
+            break;
     }
     net::encode_frame(frame, place);
     const Conversion c = calibration_.convert(frame, options_.wire.head_marker, options_.wire.tail_marker);
@@ -374,8 +393,8 @@ void SourceStream::corrupt_frame(Packet& packet, Field field) {
     ++packet.by_status[static_cast<std::size_t>(c.status)];
     if (!output_.want_truth) return;
     TruthRecord& record = records_[index];
-    record.flags |= static_cast<std::uint16_t>(
-        truth_corrupted | (static_cast<std::uint16_t>(field) + 1) << truth_field_shift);
+    record.flags |= static_cast<std::uint16_t>(truth_corrupted | (static_cast<std::uint16_t>(field) + 1)
+                                                                     << truth_field_shift);
     record.crystal = no_crystal;
     if (c.status != Conversion::Status::good) return;
     record.crystal = c.crystal;

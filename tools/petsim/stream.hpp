@@ -122,9 +122,9 @@ class SourceStream {
     std::uint64_t temperature_at_ = 0;
     std::uint64_t silent_until_ = 0;
     std::vector<Jump> jumps_;
-    std::vector<std::uint64_t> resets_;   // to come, the next one last
-    std::vector<Interval> silences_;      // to come, the next one last
-    std::vector<std::uint64_t> ready_;    // [unit] end of its dead time
+    std::vector<std::uint64_t> resets_;      // to come, the next one last
+    std::vector<Interval> silences_;         // to come, the next one last
+    std::vector<std::uint64_t> ready_;       // [unit] end of its dead time
     std::vector<std::int16_t> temperature_;  // [unit]
 };
 

@@ -43,7 +43,8 @@ void StreamStore::add(const Datagram& datagram) {
 
 void StreamStore::clear() {
     for (Chain& chain : blocks_) {
-        for (Block& block : chain.blocks) block.used = 0;
+        for (Block& block : chain.blocks)
+            block.used = 0;
         chain.current = 0;
     }
     entries_.clear();
@@ -112,8 +113,10 @@ void Transmitter::wait_for(std::uint64_t due_ticks) {
 
 void Transmitter::send(std::span<const StreamStore::Entry> entries) {
     if (entries.empty()) return;
-    for (auto& list : lists_) list.clear();
-    for (const auto& e : entries) lists_[e.destination].emplace_back(e.data, e.size);
+    for (auto& list : lists_)
+        list.clear();
+    for (const auto& e : entries)
+        lists_[e.destination].emplace_back(e.data, e.size);
     for (std::size_t d = 0; d < lists_.size(); ++d) {
         if (!lists_[d].empty()) senders_[d]->send(lists_[d]);
     }
@@ -121,7 +124,8 @@ void Transmitter::send(std::span<const StreamStore::Entry> entries) {
 
 std::uint64_t Transmitter::datagrams_sent() const {
     std::uint64_t sum = 0;
-    for (const auto& sender : senders_) sum += sender->datagrams_sent();
+    for (const auto& sender : senders_)
+        sum += sender->datagrams_sent();
     return sum;
 }
 

@@ -17,7 +17,7 @@ namespace petacq::sim {
 
 struct TransmitOptions {
     std::vector<net::SenderOptions> destinations;  ///< source s goes to number s % size
-    double pace = 1;      ///< detector seconds per second; 0: as fast as possible
+    double pace = 1;                               ///< detector seconds per second; 0: as fast as possible
     double tick_ps = 1;
     double burst_us = 500;  ///< host time: what is due in it goes out together
 };

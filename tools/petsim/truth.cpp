@@ -38,7 +38,8 @@ TruthWriter::TruthWriter(const std::filesystem::path& file, const nlohmann::json
     if (file_ == nullptr) fail(errno, path_);
     const std::string text = description.dump();
     std::vector<char> header(
-        (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment, '\0');
+        (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment,
+        '\0');
     const FileHeader fields{magic, version, sizeof(TruthRecord), static_cast<std::uint32_t>(header.size()),
                             static_cast<std::uint32_t>(text.size())};
     std::memcpy(header.data(), &fields, sizeof fields);

@@ -1,0 +1,104 @@
+// The memory of the back-end: planned first, then allocated once.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/cuda/check.hpp"
+
+namespace petacq::gpu::cuda {
+
+/// Gives out device and pinned host memory and frees it at its end. A planning one only adds up.
+class Memory {
+  public:
+    enum class Purpose : std::uint8_t { plan, use };
+    explicit Memory(Purpose purpose) : planning_(purpose == Purpose::plan) {}
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    ~Memory() {
+        for (void* p : device_)
+            cudaFree(p);
+        for (void* p : pinned_)
+            cudaFreeHost(p);
+    }
+
+    /// Not initialised; nullptr when planning.
+    template <class T>
+    T* device(std::size_t count) {
+        const std::size_t bytes = std::max<std::size_t>(count, 1) * sizeof(T);
+        device_bytes_ += bytes;
+        if (planning_) return nullptr;
+        void* p = nullptr;
+        check(cudaMalloc(&p, bytes), "cudaMalloc", "allocating " + std::to_string(bytes) + " bytes");
+        device_.push_back(p);
+        return static_cast<T*>(p);
+    }
+    template <class T>
+    T* pinned(std::size_t count) {
+        const std::size_t bytes = std::max<std::size_t>(count, 1) * sizeof(T);
+        pinned_bytes_ += bytes;
+        if (planning_) return nullptr;
+        void* p = nullptr;
+        check(cudaHostAlloc(&p, bytes, cudaHostAllocPortable), "cudaHostAlloc",
+              "allocating " + std::to_string(bytes) + " bytes of pinned memory");
+        pinned_.push_back(p);
+        return static_cast<T*>(p);
+    }
+
+    [[nodiscard]] std::uint64_t device_bytes() const { return device_bytes_; }
+    [[nodiscard]] std::uint64_t pinned_bytes() const { return pinned_bytes_; }
+
+  private:
+    bool planning_;
+    std::vector<void*> device_;
+    std::vector<void*> pinned_;
+    std::uint64_t device_bytes_ = 0;
+    std::uint64_t pinned_bytes_ = 0;
+};
+
+/// A stream, or an event without timing; not copied.
+class Stream {
+  public:
+    Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate", "set-up"); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    ~Stream() { cudaStreamDestroy(stream_); }
+    operator cudaStream_t() const { return stream_; }  // NOLINT(google-explicit-constructor)
+    void wait_for(cudaEvent_t event) const {
+        check(cudaStreamWaitEvent(stream_, event, 0), "cudaStreamWaitEvent", "ordering the streams");
+    }
+
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+  public:
+    explicit Event(unsigned flags = cudaEventDisableTiming) {
+        check(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreate", "set-up");
+    }
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    ~Event() { cudaEventDestroy(event_); }
+    operator cudaEvent_t() const { return event_; }  // NOLINT(google-explicit-constructor)
+    void record(cudaStream_t stream) const {
+        check(cudaEventRecord(event_, stream), "cudaEventRecord", "ordering the streams");
+    }
+    void wait(const char* doing) const { check(cudaEventSynchronize(event_), "cudaEventSynchronize", doing); }
+    /// Whether all before it is done; false for not yet.
+    [[nodiscard]] bool done(const char* doing) const {
+        const cudaError_t status = cudaEventQuery(event_);
+        if (status == cudaErrorNotReady) return false;
+        check(status, "cudaEventQuery", doing);
+        return true;
+    }
+
+  private:
+    cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,75 @@
+#include "gpu/cuda/result.hpp"
+
+#include <algorithm>
+
+#include "gpu/host/coincidence.hpp"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+/// Sorts the records with the time of records[at].
+void order_time_of(std::span<Coincidence> records, std::size_t at) {
+    const std::uint64_t time = records[at].time;
+    std::size_t first = at;
+    while (first > 0 && records[first - 1].time == time)
+        --first;
+    std::size_t last = at + 1;
+    while (last < records.size() && records[last].time == time)
+        ++last;
+    std::sort(records.begin() + static_cast<std::ptrdiff_t>(first),
+              records.begin() + static_cast<std::ptrdiff_t>(last),
+              [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
+}
+
+}  // namespace
+
+void RecordOrder::take(Slot& slot, std::vector<Coincidence>& out) {
+    std::span<Coincidence> records(slot.host_records, slot.record_count);
+    if (!slot.many_records.empty()) {
+        records = slot.many_records;
+    } else if (slot.host_found->disorders > disorder_room) {
+        order_equal_times(records);
+    } else {
+        for (std::uint32_t i = 0; i < slot.host_found->disorders; ++i)
+            order_time_of(records, slot.host_found->disorder_at[i]);
+    }
+    std::size_t end = records.size();
+    if (!slot.close_at) {
+        const auto hold = std::partition_point(records.begin(), records.end(), [&](const Coincidence& c) {
+            return c.time < slot.horizon;
+        });
+        end = static_cast<std::size_t>(hold - records.begin());
+    }
+    // Held records are few, and only the first of the others can come between them.
+    std::size_t mixed = 0;
+    out.clear();
+    if (!held_.empty()) {
+        const std::uint64_t last = held_.back().time;
+        mixed = static_cast<std::size_t>(
+            std::partition_point(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(end),
+                                 [=](const Coincidence& c) { return c.time <= last; }) -
+            records.begin());
+        out.reserve(held_.size() + end);
+        std::merge(held_.begin(), held_.end(), records.begin(),
+                   records.begin() + static_cast<std::ptrdiff_t>(mixed), std::back_inserter(out),
+                   [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
+    }
+    out.insert(out.end(), records.begin() + static_cast<std::ptrdiff_t>(mixed),
+               records.begin() + static_cast<std::ptrdiff_t>(end));
+    if (!slot.close_at) {
+        // Held ones at or above the horizon (the watermark may have stood still) wait on.
+        const auto hold = std::partition_point(
+            out.begin(), out.end(), [&](const Coincidence& c) { return c.time < slot.horizon; });
+        std::vector<Coincidence> held(hold, out.end());
+        held.insert(held.end(), records.begin() + static_cast<std::ptrdiff_t>(end), records.end());
+        std::sort(held.begin(), held.end(),
+                  [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
+        out.erase(hold, out.end());
+        held_ = std::move(held);
+    } else {
+        held_.clear();
+    }
+}
+
+}  // namespace petacq::gpu::cuda

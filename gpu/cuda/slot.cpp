@@ -1,0 +1,133 @@
+#include "gpu/cuda/slot.hpp"
+
+#include <fmt/format.h>
+
+#include "gpu/cuda/check.hpp"
+
+namespace petacq::gpu::cuda {
+
+Slot::Slot(const PipelineOptions& o, Memory& memory) {
+    histogram_sizes = {o.geometry.crystal_count(), o.geometry.bdm_count * SinglesHistograms::energy_bins,
+                       o.geometry.bdm_count * o.geometry.du_count};
+    frame_room = o.max_slice_frames;
+    cell_room = frame_room + frame_room / 4 + 64;
+    const std::uint32_t tiles = cell_room / cell_tile + 2;
+    // Slices with more records than this are possible, and take longer.
+    record_room = frame_room / 4 + 256;
+    single_room = o.emit_singles ? frame_room : 0;
+    cells = memory.device<net::FrameWords>(cell_room);
+    spans = memory.device<SpanEntry>(frame_room);
+    tile_first = memory.device<std::uint32_t>(tiles);
+    host_spans = memory.pinned<SpanEntry>(frame_room);
+    host_tile_first = memory.pinned<std::uint32_t>(tiles);
+    // Temperature sums have 64 bits and come first, as they must be aligned.
+    histogram_bytes = std::size_t{histogram_sizes.total() + histogram_sizes.units} * sizeof(std::uint32_t);
+    histogram_memory = memory.device<std::uint32_t>(histogram_bytes / sizeof(std::uint32_t));
+    if (histogram_memory != nullptr) {
+        histograms.temperature_sum = reinterpret_cast<std::uint64_t*>(histogram_memory);
+        histograms.per_crystal = histogram_memory + std::size_t{2} * histogram_sizes.units;
+        histograms.energy = histograms.per_crystal + histogram_sizes.crystals;
+        histograms.temperature_count = histograms.energy + histogram_sizes.energies;
+    }
+    converted = memory.device<ConvertTotals>(1);
+    host_converted = memory.pinned<ConvertTotals>(1);
+    found = memory.device<FindTotals>(1);
+    host_found = memory.pinned<FindTotals>(1);
+    records = memory.device<Coincidence>(record_room);
+    host_records = memory.pinned<Coincidence>(record_room);
+    host_singles = memory.pinned<Single>(single_room);
+}
+
+namespace {
+
+/// Puts spans one behind the other on the device, with few copies.
+class Uploader {
+  public:
+    Uploader(Slot& slot, cudaStream_t stream) : slot_(slot), stream_(stream) {}
+
+    void add(const FrameSpan& span) {
+        const std::size_t gap = static_cast<std::size_t>(span.frames - run_end_);  // wraps when it lies before
+        const std::size_t gap_cells = gap / net::frame_bytes;
+        const bool joins = run_end_ != nullptr && span.frames >= run_end_ && gap <= copied_gap &&
+                           gap % net::frame_bytes == 0 && gaps_ + gap_cells <= gap_room();
+        if (joins) {
+            gaps_ += gap_cells;
+            next_cell_ += static_cast<std::uint32_t>(gap_cells);
+        } else {
+            copy_run();
+            run_begin_ = span.frames;
+            run_cell_ = next_cell_;
+        }
+        enter(span, joins && gap == 0);
+        run_end_ = span.frames + std::size_t{span.count} * net::frame_bytes;
+        next_cell_ += span.count;
+    }
+
+    void finish() {
+        copy_run();
+        slot_.cell_count = next_cell_;
+        slot_.span_count = entries_;
+        if (entries_ == 0) return;
+        const std::uint32_t tiles = (next_cell_ + cell_tile - 1) / cell_tile;
+        while (next_tile_ <= tiles)
+            slot_.host_tile_first[next_tile_++] = entries_ - 1;
+        copy(slot_.spans, slot_.host_spans, entries_ * sizeof(SpanEntry));
+        copy(slot_.tile_first, slot_.host_tile_first, (tiles + 1) * sizeof(std::uint32_t));
+    }
+
+  private:
+    [[nodiscard]] std::size_t gap_room() const { return slot_.cell_room - slot_.frame_room; }
+
+    void enter(const FrameSpan& span, bool touches) {
+        if (touches) {
+            SpanEntry& last = slot_.host_spans[entries_ - 1];
+            if (last.time_low == span.time_low && last.time_high == span.time_high) {
+                last.count += span.count;
+                return;
+            }
+        }
+        while (std::uint64_t{next_tile_} * cell_tile < next_cell_)
+            slot_.host_tile_first[next_tile_++] = entries_ - 1;
+        slot_.host_spans[entries_++] = {next_cell_, span.count, span.time_low, span.time_high};
+    }
+
+    void copy_run() {
+        if (run_end_ == run_begin_) return;
+        copy(slot_.cells + run_cell_, run_begin_, static_cast<std::size_t>(run_end_ - run_begin_));
+    }
+
+    void copy(void* to, const void* from, std::size_t bytes) {
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync",
+              "copying frames to the device");
+    }
+
+    Slot& slot_;
+    cudaStream_t stream_;
+    const std::byte* run_begin_ = nullptr;
+    const std::byte* run_end_ = nullptr;
+    std::uint32_t run_cell_ = 0;
+    std::uint32_t next_cell_ = 0;
+    std::size_t gaps_ = 0;
+    std::uint32_t entries_ = 0;
+    std::uint32_t next_tile_ = 0;
+};
+
+}  // namespace
+
+void upload(std::span<const FrameSpan> spans, Slot& slot, cudaStream_t stream) {
+    std::uint64_t frames = 0;
+    for (const FrameSpan& span : spans)
+        frames += span.count;
+    if (frames > slot.frame_room) {
+        throw std::invalid_argument(
+            fmt::format("a slice of {} frames: at most {} (max_slice_frames)", frames, slot.frame_room));
+    }
+    slot.frames = static_cast<std::uint32_t>(frames);
+    Uploader uploader(slot, stream);
+    for (const FrameSpan& span : spans) {
+        if (span.count > 0) uploader.add(span);
+    }
+    uploader.finish();
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,249 @@
+#include "gpu/cuda/stages.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <bit>
+#include <nvtx3/nvtx3.hpp>
+
+#include "gpu/cuda/order.hpp"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+void clear(void* memory, std::size_t bytes, cudaStream_t stream) {
+    check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemsetAsync", "clearing totals");
+}
+
+template <class T>
+void to_host(T* host, const T* device, std::size_t count, cudaStream_t stream) {
+    check(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync",
+          "copying totals to the host");
+}
+
+template <class T>
+const T* upload_table(const std::vector<T>& table, Memory& memory) {
+    T* const device = memory.device<T>(table.size());
+    if (device != nullptr) {
+        check(cudaMemcpy(device, table.data(), table.size() * sizeof(T), cudaMemcpyHostToDevice),
+              "cudaMemcpy", "copying the calibration to the device");
+    }
+    return device;
+}
+
+/// Hands out parts of one piece of memory.
+class Parts {
+  public:
+    explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
+    template <class T>
+    T* take(std::size_t count) {
+        T* const part = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + bytes_);
+        bytes_ += (count * sizeof(T) + 255) / 256 * 256;
+        return part;
+    }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+  private:
+    std::byte* memory_;
+    std::size_t bytes_ = 0;
+};
+
+/// The lists of the search for `singles`; returns their bytes.
+std::size_t place_lists(void* memory, std::uint32_t singles, bool delayeds, FindArguments& a) {
+    const std::size_t tiles = tiles_for(singles) + 1;
+    Parts parts(memory);
+    a.exits = parts.take<std::uint32_t>(singles);
+    a.super_exits = parts.take<std::uint32_t>(singles);
+    a.tile_exit = parts.take<std::uint32_t>(tiles);
+    a.tile_reach = parts.take<std::uint32_t>(tiles);
+    a.super_exit = parts.take<std::uint32_t>(tiles);
+    a.entries = parts.take<std::uint32_t>(tiles);
+    for (EmitterLists* lists : {&a.prompts, &a.delayeds}) {
+        if (lists == &a.delayeds && !delayeds) break;
+        lists->emitters = parts.take<Emitter>(tiles * single_tile);
+        lists->emitter_counts = parts.take<std::uint32_t>(tiles);
+        lists->records = parts.take<std::uint64_t>(tiles);
+    }
+    return parts.bytes();
+}
+
+}  // namespace
+
+Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memory)
+    : options_(o), tables_(tables.view()), room_(o.max_pending_singles + o.max_slice_frames) {
+    const auto room = static_cast<std::uint32_t>(room_);
+    tables_.position = upload_table(tables.position(), memory);
+    tables_.crystals = upload_table(tables.crystals(), memory);
+    tables_.factor = upload_table(tables.factor(), memory);
+    value_bits_ = 32 + std::max(1, static_cast<int>(std::bit_width(o.geometry.crystal_count() - 1)));
+
+    const auto arrays = [&] {
+        return SingleArrays{memory.device<std::uint64_t>(room_), memory.device<std::uint64_t>(room_)};
+    };
+    ready_ = arrays();
+    sorted_ = arrays();
+    pending_arrays_[0] = arrays();
+    pending_arrays_[1] = arrays();
+    ordered_[0] = memory.device<Single>(room_);
+    ordered_[1] = memory.device<Single>(room_);
+
+    const CoincidenceRules& r = o.rules;
+    find_base_.rules = {PairRule::of(o.geometry, r), r.policy,           r.mode == WindowMode::single,
+                        r.delay.has_value(),         r.window,           r.max_multiplicity,
+                        r.delay.value_or(0)};
+    scratch_bytes_ = sort_scratch_bytes(room);
+    const std::size_t list_bytes = place_lists(nullptr, room, r.delay.has_value(), find_base_);
+    scratch_ = memory.device<std::byte>(std::max(scratch_bytes_, list_bytes));
+    place_lists(scratch_, room, r.delay.has_value(), find_base_);
+    if (r.delay) {
+        const Slot sizes = [&] {
+            Memory plan(Memory::Purpose::plan);
+            return Slot(o, plan);
+        }();
+        prompts_ = memory.device<Coincidence>(sizes.record_room);
+        delayeds_ = memory.device<Coincidence>(sizes.record_room);
+    }
+}
+
+void Stages::reset() {
+    count_ = 0;
+    begin_ = 0;
+    taken_ = 0;
+    pending_ = 0;
+    watermark_ = 0;
+}
+
+void Stages::convert(Slot& slot, cudaStream_t stream) {
+    const nvtx3::scoped_range range{"convert"};
+    clear(slot.converted, sizeof(ConvertTotals), stream);
+    clear(slot.histogram_memory, slot.histogram_bytes, stream);
+    ConvertArguments a;
+    a.tables = tables_;
+    a.cells = slot.cells;
+    a.spans = slot.spans;
+    a.tile_first = slot.tile_first;
+    a.cell_count = slot.cell_count;
+    a.base = watermark_;
+    a.watermark = slot.watermark;
+    a.all_ready = slot.everything();
+    a.ready = ready_;
+    a.pending = pending_arrays_[1 - pending_which_];
+    a.histograms = slot.histograms;
+    a.totals = slot.converted;
+    launch_split(a, pending_arrays_[pending_which_], pending_, stream);
+    launch_convert(a, stream);
+    to_host(slot.host_converted, slot.converted, 1, stream);
+    slot.base = watermark_;
+    watermark_ = slot.watermark;
+}
+
+void Stages::converted(const Slot& slot) {
+    ready_count_ = slot.host_converted->ready;
+    pending_ = slot.host_converted->pending;
+    pending_which_ = 1 - pending_which_;
+    if (pending_ > options_.max_pending_singles) {
+        throw std::runtime_error(fmt::format("{} singles wait for the watermark: at most {} (max_pending_singles)",
+                                             pending_, options_.max_pending_singles));
+    }
+}
+
+void Stages::order(Slot& slot, cudaStream_t stream) {
+    const nvtx3::scoped_range range{"order"};
+    const std::uint32_t carried = count_ - begin_;
+    if (std::uint64_t{carried} + ready_count_ > room_) {
+        throw std::runtime_error(fmt::format("{} singles in one slice: room for {}",
+                                             std::uint64_t{carried} + ready_count_, room_));
+    }
+    Single* const from = ordered_[which_] + begin_;
+    which_ = 1 - which_;
+    if (options_.emit_singles) {
+        check(cudaStreamWaitEvent(stream, read_[which_], 0), "cudaStreamWaitEvent", "ordering the streams");
+    }
+    if (carried > 0) {
+        check(cudaMemcpyAsync(ordered_[which_], from, carried * sizeof(Single), cudaMemcpyDeviceToDevice,
+                              stream),
+              "cudaMemcpyAsync", "carrying singles over");
+    }
+    begin_ = carried;
+    count_ = carried + ready_count_;
+    clear(slot.found, sizeof(FindTotals), stream);
+    const int bits = std::max(1, static_cast<int>(std::bit_width(slot.host_converted->max_key)));
+    launch_sort(scratch_, scratch_bytes_, ready_, sorted_, ready_count_, bits, stream);
+    launch_pack(sorted_, ready_count_, slot.base, ordered_[which_] + carried, &slot.found->long_run, stream);
+}
+
+void Stages::order_long_runs(Slot& slot, cudaStream_t stream) {
+    const nvtx3::scoped_range range{"order long runs"};
+    // By value, to where the packed singles will be; then by time, back to where they were.
+    auto* const space = reinterpret_cast<std::uint64_t*>(ordered_[which_] + begin_);
+    const SingleArrays by_value{space, space + ready_count_};
+    const int bits = std::max(1, static_cast<int>(std::bit_width(slot.host_converted->max_key)));
+    clear(slot.found, sizeof(FindTotals), stream);
+    launch_sort_by_value(scratch_, scratch_bytes_, sorted_, by_value, ready_count_, value_bits_, stream);
+    launch_sort(scratch_, scratch_bytes_, by_value, sorted_, ready_count_, bits, stream);
+    launch_pack_ordered(sorted_, ready_count_, slot.base, ordered_[which_] + begin_, stream);
+}
+
+FindArguments Stages::find_arguments(const Slot& slot) const {
+    FindArguments a = find_base_;
+    a.singles = ordered_[which_];
+    a.count = count_;
+    a.taken = taken_;
+    a.totals = slot.found;
+    a.closing = slot.close_at.has_value();
+    a.everything = slot.everything();
+    a.horizon = slot.horizon;
+    return a;
+}
+
+void Stages::find(Slot& slot, cudaStream_t stream) {
+    const nvtx3::scoped_range range{"coincidence"};
+    const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
+    slot.horizon = slot.close_at ? *slot.close_at : (slot.watermark > reach ? slot.watermark - reach : 0);
+    const FindArguments a = find_arguments(slot);
+    launch_find(a, stream);
+    if (a.rules.delayeds) {
+        launch_emit(a, Kind::prompt, 0, slot.record_room, prompts_, stream);
+        launch_emit(a, Kind::delayed, 0, slot.record_room, delayeds_, stream);
+        launch_merge(slot.found, prompts_, delayeds_, slot.record_room, slot.records, stream);
+    } else {
+        launch_emit(a, Kind::prompt, 0, slot.record_room, slot.records, stream);
+    }
+    launch_disorders(slot.found, slot.records, slot.record_room, stream);
+    to_host(slot.host_found, slot.found, 1, stream);
+}
+
+void Stages::emit_part(const Slot& slot, Kind kind, std::uint64_t low, cudaStream_t stream) const {
+    launch_emit(find_arguments(slot), kind, low, slot.record_room, slot.records, stream);
+}
+
+void Stages::found(Slot& slot) {
+    const FindTotals& t = *slot.host_found;
+    begin_ = t.decided;
+    taken_ = slot.close_at ? 0 : t.next - t.decided;
+    SingleCounts& c = slot.counts;
+    c = {};
+    c.decided = t.next - t.first_anchor;
+    c.prompts = t.counts[count_prompts];
+    c.delayeds = t.delayeds;
+    c.unpaired = t.counts[count_unpaired];
+    c.same_crystal = t.counts[count_same_crystal];
+    c.geometry = t.counts[count_geometry];
+    c.in_dropped_multiples = t.counts[count_dropped];
+    c.in_oversize_multiples = t.counts[count_oversize];
+    c.unused_in_multiples = t.counts[count_unused];
+    c.reused = t.counts[count_reused];
+    slot.pending = std::uint64_t{count_} - begin_ - taken_ + pending_;
+    slot.latest_pending_time =
+        slot.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);
+    if (slot.pending > options_.max_pending_singles) {
+        throw std::runtime_error(fmt::format("{} singles wait to be decided: at most {} (max_pending_singles)",
+                                             slot.pending, options_.max_pending_singles));
+    }
+}
+
+void Stages::singles_read(cudaStream_t stream) {
+    read_[which_].record(stream);
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,79 @@
+// The stages of a slice on the device, and the singles that stay there between slices: convert, order, find.
+//
+// Between slices it keeps `carry`, ordered singles below the last watermark whose windows reach beyond it, and
+// pending singles above it in no order, as the CPU back-end does. The calls for one slice come in the order
+// in which they are declared; they launch work on one stream, and the host reads the totals between them.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/conversion_tables.hpp"
+#include "gpu/cuda/convert.hpp"
+#include "gpu/cuda/find.hpp"
+#include "gpu/cuda/memory.hpp"
+#include "gpu/cuda/slot.hpp"
+
+namespace petacq::gpu::cuda {
+
+class Stages {
+  public:
+    /// A planning memory makes stages that cannot be used.
+    Stages(const PipelineOptions& options, const OwnedTables& tables, Memory& memory);
+
+    /// Forgets all singles and the watermark.
+    void reset();
+
+    /// Frames of the slot and pending singles to ready and pending ones; ends with a copy of the totals to
+    /// slot.host_converted. The frames are there.
+    void convert(Slot& slot, cudaStream_t stream);
+    /// Takes note of the totals. Throws std::runtime_error when more singles wait than allowed.
+    void converted(const Slot& slot);
+    /// Ready singles behind the carry, in order.
+    void order(Slot& slot, cudaStream_t stream);
+    /// Coincidences to slot.records; ends with a copy of the totals to slot.host_found.
+    void find(Slot& slot, cudaStream_t stream);
+    /// Whether find() found nothing since too many singles had one time: then order_long_runs() and find().
+    [[nodiscard]] static bool has_long_runs(const Slot& slot) { return slot.host_found->long_run != 0; }
+    void order_long_runs(Slot& slot, cudaStream_t stream);
+    /// Records of one kind, [low, low + slot.record_room) of them, to slot.records.
+    void emit_part(const Slot& slot, Kind kind, std::uint64_t low, cudaStream_t stream) const;
+    /// Takes note of the totals: counts and pending of the slot, and the carry. Throws std::runtime_error
+    /// when more singles wait than allowed.
+    void found(Slot& slot);
+
+    /// The decided singles of the slice found last: the first host_found->decided of them.
+    [[nodiscard]] const Single* singles() const { return ordered_[which_]; }
+    /// On the stream that has read them, so that they are not overwritten before.
+    void singles_read(cudaStream_t stream);
+
+  private:
+    [[nodiscard]] FindArguments find_arguments(const Slot& slot) const;
+    void copy_tables(const OwnedTables& tables, Memory& memory);
+
+    PipelineOptions options_;
+    ConversionTables tables_;
+    int value_bits_ = 64;
+    std::uint64_t room_ = 0;  // singles
+    std::size_t scratch_bytes_ = 0;
+
+    SingleArrays ready_;
+    SingleArrays sorted_;
+    SingleArrays pending_arrays_[2];
+    Single* ordered_[2] = {nullptr, nullptr};
+    void* scratch_ = nullptr;  // of the sort; the lists lie in it afterwards
+    Coincidence* prompts_ = nullptr;
+    Coincidence* delayeds_ = nullptr;
+    FindArguments find_base_;
+    Event read_[2];
+
+    int which_ = 0;  // of ordered_: the singles of the slice ordered last
+    int pending_which_ = 0;
+    std::uint32_t count_ = 0;  // ordered singles
+    std::uint32_t begin_ = 0;  // the first of them that is carried over
+    std::uint32_t taken_ = 0;  // carried singles that already belong to a group
+    std::uint32_t ready_count_ = 0;
+    std::uint32_t pending_ = 0;
+    std::uint64_t watermark_ = 0;
+};
+
+}  // namespace petacq::gpu::cuda

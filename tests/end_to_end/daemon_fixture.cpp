@@ -1,0 +1,171 @@
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+#include <charconv>
+#include <csignal>
+#include <stdexcept>
+
+#include "config/make_calibration.hpp"
+#include "daemon/listmode_reader.hpp"
+
+namespace petacq::test {
+
+using nlohmann::json;
+
+Site::Site(const json& patch) {
+    const std::filesystem::path examples = std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples";
+    std::filesystem::copy_file(examples / "small.scanner.json", scanner());
+    const config::Scanner description = config::load_scanner(scanner());
+    config::CalibrationModel model;
+    model.time_offset_ticks = 200;
+    model.bins = 16;
+    config::save_calibration(calibration(), description.geometry,
+                             config::make_calibration(description, model));
+    std::filesystem::create_directory(directory_ / "data");
+    configure(patch);
+}
+
+void Site::configure(const json& patch) {
+    // Little memory, blocks that fill, and host times that a busy machine does not reach by accident.
+    json configuration = {
+        {"scanner", "small.scanner.json"},
+        {"calibration", "small.h5"},
+        {"data_dir", "data"},
+        {"receive",
+         {{"sockets", json::array({{{"address", "127.0.0.1"}, {"port", 0}}})},
+          {"batch_count", 32},
+          {"batch_bytes", 262144},
+          {"lock_memory", false}}},
+        {"watermark", {{"max_disorder_us", 100000}, {"source_timeout_ms", 3000}}},
+        {"coincidence", {{"window_ticks", 320}, {"delay_ticks", 6400}, {"min_module_difference", 2}}},
+        {"pipeline", {{"backend", "cpu"}, {"threads", 2}, {"slice_frames", 20000}}},
+        {"listmode", {{"block_bytes", 65536}, {"queue_blocks", 16}, {"sync_interval_ms", 200}}},
+        {"control", {{"socket", "control.sock"}}}};
+    configuration.merge_patch(patch);
+    write_file(this->configuration(), configuration.dump(2));
+}
+
+json Site::run_json(const std::string& id) const {
+    return json::parse(read_file(run(id) / "run.json"));
+}
+
+namespace {
+
+/// The ports that the log names.
+std::vector<std::uint16_t> ports_in(const std::string& log) {
+    std::vector<std::uint16_t> ports;
+    const std::string mark = "receiving on 127.0.0.1:";
+    for (std::size_t at = log.find(mark); at != std::string::npos; at = log.find(mark, at + 1)) {
+        std::uint16_t port = 0;
+        std::from_chars(log.data() + at + mark.size(), log.data() + log.size(), port);
+        ports.push_back(port);
+    }
+    return ports;
+}
+
+}  // namespace
+
+Daemon::Daemon(const Site& site, const std::string& name)
+    : socket_(site.socket()),
+      process_(PETACQD_PROGRAM, {"--config", site.configuration()}, site.directory() / name) {
+    const bool ready = eventually([&] {
+        if (!process_.running()) return true;
+        // Only then is the socket its own, and not that of a daemon before it.
+        if (!contains(log(), " ready: ")) return false;
+        client_ = std::make_unique<daemon::ControlClient>(socket_);
+        return client_->call("status").contains("state");
+    });
+    if (!ready || !process_.running()) throw std::runtime_error("petacqd does not come up: " + log());
+    ports_ = ports_in(log());
+}
+
+json Daemon::call(const std::string& method, const json& parameters) {
+    return client_->call(method, parameters);
+}
+
+json Daemon::start(const std::string& run) {
+    return call("start", {{"run", run}});
+}
+
+json Daemon::stop() {
+    return call("stop");
+}
+
+std::string Daemon::refusal(const std::string& method, const json& parameters) {
+    try {
+        call(method, parameters);
+    } catch (const daemon::RpcError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+bool Daemon::received(std::uint64_t datagrams) {
+    return until([&](const json& s) { return s["total"]["datagrams"]["received"] == datagrams; });
+}
+
+int Daemon::terminate() {
+    process_.signal(SIGTERM);
+    return process_.wait();
+}
+
+std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{"--scanner", site.scanner(), "--calibration", site.calibration(),
+                                 "--quiet",   "--threads",    "1"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return all;
+}
+
+json simulate(const Site& site, const std::vector<std::string>& arguments, const std::string& name) {
+    const std::string base = (site.directory() / name).string();
+    std::vector<std::string> all = petsim_arguments(site, arguments);
+    all.insert(all.end(), {"--truth", base + ".truth", "--summary", base + ".json"});
+    const Outcome outcome = run_program(PETSIM_PROGRAM, all);
+    if (outcome.status != 0) throw std::runtime_error("petsim: " + outcome.err);
+    return json::parse(read_file(base + ".json"));
+}
+
+std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--cylinder", "0,0,0,10,20,1.2", "--sources",  "4",
+                                 "--flush-us", "4000",            "--duration-s", "0.5"};
+    all.insert(all.end(), more.begin(), more.end());
+    for (const std::uint16_t port : daemon.ports())
+        all.insert(all.end(), {"--to", "127.0.0.1:" + std::to_string(port)});
+    return all;
+}
+
+namespace {
+
+template <class Take>
+void for_each_block(const std::filesystem::path& file, Take take) {
+    daemon::ListModeReader reader(file);
+    while (reader.next())
+        take(reader);
+}
+
+}  // namespace
+
+std::vector<gpu::Coincidence> coincidences_of(const std::filesystem::path& file) {
+    std::vector<gpu::Coincidence> all;
+    for_each_block(file, [&](const auto& reader) {
+        all.insert(all.end(), reader.coincidences().begin(), reader.coincidences().end());
+    });
+    return all;
+}
+
+std::vector<gpu::Single> singles_of(const std::filesystem::path& file) {
+    std::vector<gpu::Single> all;
+    for_each_block(file, [&](const auto& reader) {
+        all.insert(all.end(), reader.singles().begin(), reader.singles().end());
+    });
+    return all;
+}
+
+std::string payload_of(const std::filesystem::path& file) {
+    std::string all;
+    for_each_block(file, [&](const auto& reader) {
+        all.append(reinterpret_cast<const char*>(reader.payload().data()), reader.payload().size());
+    });
+    return all;
+}
+
+}  // namespace petacq::test

@@ -1,0 +1,72 @@
+// The same frames give the same list-mode, however they came and were worked on.
+#include "tests/catch.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+struct Payloads {
+    std::string coincidences;
+    std::string singles;
+    json counts;  // of singles and pairs
+};
+
+Payloads take(const std::string& what, json patch, const std::vector<std::string>& how_sent) {
+    INFO(what);
+    patch["listmode"]["write_singles"] = true;
+    const Site site(patch);
+    Daemon daemon(site);
+    daemon.start("r");
+    std::vector<std::string> arguments{"--seed", "11", "--duration-s", "0.3"};
+    arguments.insert(arguments.end(), how_sent.begin(), how_sent.end());
+    const json summary = simulate(site, short_stream(daemon, arguments));
+    REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+    const json ledger = daemon.stop()["ledger"];
+    INFO(ledger.dump(1));
+    CHECK(ledger["closed"] == true);
+    CHECK(ledger["frames"]["late"] == 0);
+    CHECK(ledger["frames"]["received"] == summary["total"]["frames"]);
+    CHECK(ledger["datagrams"]["lost"] == 0);
+    CHECK(daemon.terminate() == 0);
+    const Outcome verify = run_program(PETLM_PROGRAM, {"verify", site.run("r").string()});
+    INFO(verify.out);
+    CHECK(verify.status == 0);
+    return {payload_of(site.run("r") / "coincidences.plm"), payload_of(site.run("r") / "singles.plm"),
+            {{"singles", ledger["singles"]}, {"pairs", ledger["pairs"]}, {"saved", ledger["saved_singles"]}}};
+}
+
+}  // namespace
+
+TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the order of arrival",
+          "[e2e][determinism]") {
+    const Payloads reference = take("reference", json::object(), {});
+    REQUIRE(reference.coincidences.size() > 1000 * sizeof(petacq::gpu::Coincidence));
+    REQUIRE(reference.singles.size() > 10'000 * sizeof(petacq::gpu::Single));
+
+    const json two_sockets = json::array({{{"address", "127.0.0.1"}, {"port", 0}}, {{"address", "127.0.0.1"}, {"port", 0}}});
+    struct Way {
+        std::string name;
+        json patch;
+        std::vector<std::string> how_sent;
+    };
+    const std::vector<Way> ways{
+        {"a slice for each datagram, one thread", {{"pipeline", {{"slice_frames", 1}, {"threads", 1}}}}, {}},
+        {"slices of 1000, three threads", {{"pipeline", {{"slice_frames", 1000}, {"threads", 3}}}}, {}},
+        {"long slices", {{"pipeline", {{"slice_frames", 1'000'000}, {"slice_interval_ms", 10'000}}}}, {}},
+        {"small batches, no GRO", {{"receive", {{"batch_bytes", 131072}, {"flush_interval_ms", 1}, {"gro", false}}}}, {}},
+        {"large batches", {{"receive", {{"batch_bytes", 4 << 20}, {"flush_interval_ms", 500}}}}, {"--no-gso"}},
+        {"two sockets", {{"receive", {{"sockets", two_sockets}}}}, {}},
+        {"reordered and duplicated", json::object(), {"--reorder", "0.3", "--reorder-span", "6", "--duplicate", "0.2"}},
+        {"in long bursts", json::object(), {"--burst-us", "50000", "--prepare"}},
+        {"small blocks on disk", {{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 10}}}}, {}},
+    };
+    for (const Way& way : ways) {
+        INFO(way.name);
+        const Payloads other = take(way.name, way.patch, way.how_sent);
+        CHECK(other.coincidences == reference.coincidences);
+        CHECK(other.singles == reference.singles);
+        CHECK(other.counts == reference.counts);
+    }
+}

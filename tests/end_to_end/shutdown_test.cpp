@@ -1,0 +1,61 @@
+// SIGINT and SIGTERM are clean ends.
+#include <csignal>
+
+#include "tests/catch.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+TEST_CASE("a signal during a run finalises it", "[e2e][shutdown]") {
+    const int number = GENERATE(SIGINT, SIGTERM);
+    const std::string name = number == SIGINT ? "SIGINT" : "SIGTERM";
+    INFO(name);
+    const Site site;
+    Daemon daemon(site);
+    daemon.start("r");
+    Process petsim(PETSIM_PROGRAM, petsim_arguments(site, short_stream(daemon, {"--duration-s", "30"})),
+                   site.directory() / "petsim");
+    REQUIRE(daemon.until([](const json& s) { return s["ledger"]["singles"]["prompts"] > 100; }));
+    daemon.process().signal(number);
+    CHECK(daemon.process().wait() == 0);
+
+    const json run = site.run_json("r");
+    INFO(run["ledger"].dump(1));
+    CHECK(run["state"] == "complete");
+    CHECK(run["stop_reason"] == name);
+    CHECK(run["ledger"]["closed"] == true);
+    CHECK(run["ledger"]["pairs"]["written"] > 100);
+    CHECK(run["ledger"]["datagrams"]["lost"] == 0);
+    CHECK(run_program(PETLM_PROGRAM, {"verify", site.run("r").string()}).status == 0);
+    CHECK_FALSE(std::filesystem::exists(site.socket()));
+    CHECK(contains(daemon.log(), name + ": stopping"));
+}
+
+TEST_CASE("a signal while idle ends the daemon", "[e2e][shutdown]") {
+    const Site site;
+    for (const int number : {SIGINT, SIGTERM}) {
+        Daemon daemon(site);
+        daemon.process().signal(number);
+        CHECK(daemon.process().wait() == 0);
+        CHECK_FALSE(std::filesystem::exists(site.socket()));
+    }
+}
+
+TEST_CASE("a signal while a run is being stopped waits for it", "[e2e][shutdown]") {
+    // The stream stops abruptly: the end of the run has to wait for the source timeout.
+    const Site site({{"watermark", {{"source_timeout_ms", 1000}}}});
+    Daemon daemon(site);
+    daemon.start("r");
+    const json summary = simulate(site, short_stream(daemon, {"--no-end-of-stream", "--duration-s", "0.1"}));
+    REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+    const std::string socket = site.socket().string();
+    Process stop(PETCTL_PROGRAM, {"--socket", socket, "stop"}, site.directory() / "stop");
+    REQUIRE(daemon.until([](const json& s) { return s["state"] == "stopping"; }));
+    daemon.process().signal(SIGTERM);
+    CHECK(daemon.process().wait() == 0);
+    CHECK(stop.wait() == 0);
+    CHECK(contains(stop.output(), "run r stopped: "));
+    CHECK(site.run_json("r")["state"] == "complete");
+    CHECK(site.run_json("r")["stop_reason"] == "stopped by operator");
+}

@@ -1,0 +1,27 @@
+// What a daemon must have counted, from what the simulator says it sent.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace petacq::test {
+
+/// Frames that arrived in datagrams neither malformed nor duplicate, by what becomes of them. Counted from
+/// the truth file; the energy window is 350 to 650 keV.
+struct TruthCounts {
+    std::uint64_t received = 0;
+    std::uint64_t unreadable = 0;  ///< marker, address, position
+    std::uint64_t time_jump = 0;   ///< corrupted times, clock jumps
+    std::uint64_t after_reset = 0;
+    std::uint64_t below_window = 0;
+    std::uint64_t above_window = 0;
+    std::uint64_t accepted = 0;
+};
+TruthCounts count_truth(const std::filesystem::path& file);
+
+/// Checks every counter of a run's ledger that is known: nothing was lost on the way to the daemon, and no
+/// frame was late. For streams without resets.
+void check_ledger(const nlohmann::json& ledger, const nlohmann::json& summary, const TruthCounts& truth);
+
+}  // namespace petacq::test
