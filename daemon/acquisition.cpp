@@ -160,9 +160,9 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
         return;
     }
     const std::uint64_t watermark = close_at ? std::max(watermark_, *close_at) : next_watermark();
-    if (run_ && run_->duration && !run_->stop && earliest_time_ != UINT64_MAX) {
-        run_->stop = add_or_max(std::max(run_->start, earliest_time_), *run_->duration);
-    }
+    if (run_ &&
+        (run_->start >= earliest_time_ || watermark > add_or_max(earliest_time_, options_.max_offset)))
+        settle_duration();
     if (!close_at && run_ && run_->stop && watermark >= *run_->stop) close_at = run_->stop;
     if (spans_.empty() && watermark == watermark_ && !close_at) return;
 

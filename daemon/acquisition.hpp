@@ -122,6 +122,7 @@ class Acquisition {
     void begin(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks);
     void ask_to_stop(const std::string& reason);
     void watch_run();
+    void settle_duration();
     void finish_run(bool failed);
     void restart_after_common_reset();
 
@@ -155,7 +156,8 @@ class Acquisition {
     std::string failure_;
 
     std::uint64_t datagrams_seen_ = 0;
-    std::uint64_t earliest_time_ = UINT64_MAX;  ///< of any used datagram: where a run of fixed length begins
+    /// Of any used datagram since the detector was quiet: where a run of fixed length begins.
+    std::uint64_t earliest_time_ = UINT64_MAX;
     std::uint64_t newest_time_ = 0;
 
     std::optional<ActiveRun> run_;

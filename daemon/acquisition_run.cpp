@@ -24,6 +24,8 @@ void Acquisition::begin(std::unique_ptr<Run> run, std::optional<std::uint64_t> d
     const std::uint64_t start = next_watermark();
     process_slice(start);
     collect_all();
+    // Of a stream that is over, nothing belongs to the run.
+    if (!tracker_.status(now_ns_).holding) earliest_time_ = UINT64_MAX;
     ActiveRun active;
     active.run = std::move(run);
     active.duration = duration_ticks;
@@ -44,6 +46,13 @@ void Acquisition::ask_to_stop(const std::string& reason) {
     run_->stop_deadline = Clock::now() + options_.stop_timeout;
 }
 
+/// To be called when no frame earlier than the earliest can come any more: else the end would depend on which
+/// source was heard first.
+void Acquisition::settle_duration() {
+    if (!run_->duration || run_->stop || earliest_time_ == UINT64_MAX) return;
+    run_->stop = add_or_max(std::max(run_->start, earliest_time_), *run_->duration);
+}
+
 void Acquisition::watch_run() {
     if (!run_) return;
     const std::string write_failure = run_->run->write_failure();
@@ -58,6 +67,7 @@ void Acquisition::watch_run() {
     // What had arrived when the stop was asked for may still be on its way here from the receivers.
     const auto settle = std::chrono::duration_cast<std::chrono::nanoseconds>(options_.receive_delay).count();
     if (!run_->stop_fixed && now_ns_ >= *run_->stop_asked_ns + settle) {
+        settle_duration();
         const std::uint64_t beyond = std::max(add_or_max(newest_time_, options_.max_offset + 1), watermark_);
         run_->stop = std::min(run_->stop.value_or(UINT64_MAX), beyond);
         run_->stop_fixed = true;

@@ -10,18 +10,18 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <thread>
+#include <utility>
 
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
 #include "config/error.hpp"
 #include "daemon/acquisition.hpp"
+#include "daemon/backend.hpp"
 #include "daemon/control_server.hpp"
 #include "daemon/logging.hpp"
 #include "daemon/service.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/version.hpp"
-#include "gpu/pipeline.hpp"
 #include "net/batch.hpp"
 #include "net/receiver.hpp"
 
@@ -54,15 +54,6 @@ Inputs load(const std::string& file) {
     return in;
 }
 
-std::unique_ptr<gpu::Pipeline> make_pipeline(const Inputs& in) {
-    if (in.configuration.pipeline.backend == "cuda") {
-        throw config::Error(
-            "/pipeline/backend: 'cuda' was asked for, but this program is built without it; expected "
-            "'auto' or 'cpu'");
-    }
-    return gpu::make_host_pipeline(pipeline_options(in.configuration, in.scanner), in.calibration);
-}
-
 int run(const Inputs& in) {
     const config::Configuration& configuration = in.configuration;
     // A file size limit must come back as a failed write, which ends a run in order.
@@ -70,23 +61,22 @@ int run(const Inputs& in) {
     std::signal(SIGPIPE, SIG_IGN);
 
     const std::vector<net::ReceiverOptions> sockets = receiver_options(configuration);
-    net::HostMemoryOptions memory;
-    memory.huge_pages = configuration.receive.huge_pages;
-    memory.lock = configuration.receive.lock_memory;
+    Backend backend = make_backend(configuration, in.scanner, in.calibration);
+    std::unique_ptr<gpu::Pipeline> pipeline = std::move(backend.pipeline);
     net::BatchPool pool(configuration.receive.batch_count, configuration.receive.batch_bytes,
-                        net::make_host_memory(memory));
+                        std::move(backend.memory));
     net::BatchQueue filled(pool.count(), sockets.size(), 0);
     log_info("batch pool: {} batches, {:.1f} MiB ({})", pool.count(),
              mebibytes(pool.count() * pool.batch_bytes()), pool.memory_description());
 
-    std::unique_ptr<gpu::Pipeline> pipeline = make_pipeline(in);
     RunSetting setting;
     setting.configuration = &configuration;
     setting.scanner = &in.scanner;
     setting.calibration_sha256 = in.calibration.sha256;
     setting.backend = pipeline->description();
     const std::uint64_t pipeline_bytes = pipeline->memory_bytes();
-    log_info("pipeline: {}, at most {:.1f} MiB", setting.backend, mebibytes(pipeline_bytes));
+    log_info("pipeline: {} ({}), at most {:.1f} MiB", setting.backend, backend.choice,
+             mebibytes(pipeline_bytes));
     const auto writers = configuration.listmode.write_singles ? 2U : 1U;
     log_info("list-mode: {:.1f} MiB of block buffers",
              mebibytes(std::uint64_t{configuration.listmode.queue_blocks} *

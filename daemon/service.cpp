@@ -195,6 +195,8 @@ nlohmann::json Service::status() {
     in.uptime_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
     in.configuration = setting_.configuration;
     in.scanner = setting_.scanner;
+    for (const net::Receiver* receiver : receivers_)
+        in.ports.push_back(receiver->port());
     in.now = &sample_;
     in.before = &sample_before_;
     if (current_) {

@@ -37,6 +37,15 @@ json make_rates(const StatusSample& now, const StatusSample& before) {
         {"busy_fraction", seconds > 0 ? (now.acquisition.busy_s - before.acquisition.busy_s) / seconds : 0}};
 }
 
+json make_sockets(const StatusInput& in) {
+    json sockets = json::array();
+    for (const config::Socket& socket : in.configuration->receive.sockets) {
+        for (std::uint32_t i = 0; i < socket.count && sockets.size() < in.ports.size(); ++i)
+            sockets.push_back({{"address", socket.address}, {"port", in.ports[sockets.size()]}});
+    }
+    return sockets;
+}
+
 json make_sources(const StatusInput& in) {
     json sources = json::array();
     const double tick_s = in.scanner->tick_ps * 1e-12;
@@ -145,6 +154,7 @@ nlohmann::json make_status(const StatusInput& in) {
                    {"scanner", in.scanner->name},
                    {"health", make_health(in)},
                    {"rates", make_rates(*in.now, *in.before)},
+                   {"sockets", make_sockets(in)},
                    {"sources", make_sources(in)},
                    {"modules", make_modules(in)},
                    {"watermark_s", static_cast<double>(a.sources.watermark) * in.scanner->tick_ps * 1e-12}};

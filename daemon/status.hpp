@@ -38,6 +38,7 @@ struct StatusInput {
     const config::Scanner* scanner = nullptr;
     const StatusSample* now = nullptr;
     const StatusSample* before = nullptr;  ///< about a second earlier
+    std::vector<std::uint16_t> ports;  ///< of every socket, in the order of the configuration
     std::optional<RunStatus> run;
     std::optional<Ledger> last_run_ledger;
     std::string last_run_failure;  ///< of the last run; empty when it ended well

@@ -130,7 +130,7 @@ struct SingleCounts {
 /// The result of one slice. Vectors keep their capacity when the object is handed in again.
 struct SliceResult {
     std::uint64_t id = 0;
-    std::vector<Coincidence> coincidences;  ///< in the order of docs/listmode-format.md
+    std::vector<Coincidence> coincidences;  ///< in the order of docs/list-mode-format.md
     std::vector<Single> singles;            ///< when asked for: decided singles of the segment, in order
     FrameCounts frames;
     SingleCounts counts;

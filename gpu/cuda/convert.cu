@@ -231,9 +231,9 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
                 const std::uint32_t unit = frame_bdm(words[k]) * t.du_count + frame_du(words[k]);
                 const bool is_below = energy[k] < t.lower;
                 const bool is_above = energy[k] > t.upper;
-                atomicAdd(&own.energy[frame_bdm(words[k]) * SinglesHistograms::energy_bins +
-                                      energy_bin(energy[k])],
-                          1U);
+                atomicAdd(
+                    &own.energy[frame_bdm(words[k]) * SinglesHistograms::energy_bins + energy_bin(energy[k])],
+                    1U);
                 atomicAdd(&own.temperature_sum[unit],
                           static_cast<std::uint32_t>(frame_temperature_16ths(words[k])));
                 atomicAdd(&own.temperature_count[unit], 1U);
@@ -241,10 +241,11 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
                 bool bad = false;
                 const std::uint64_t time =
                     corrected_time(frame_raw_time(words[k]), entry[k].time_offset, bad);
-                const Fate timed = is_below ? Fate::below_window
-                                            : (is_above ? Fate::above_window : Fate::accepted);
+                const Fate timed =
+                    is_below ? Fate::below_window : (is_above ? Fate::above_window : Fate::accepted);
                 fate = static_cast<std::uint32_t>(
-                    jump[k] ? Fate::time_jump : (bad ? Fate::bad_time : (time < a.base ? Fate::late : timed)));
+                    jump[k] ? Fate::time_jump
+                            : (bad ? Fate::bad_time : (time < a.base ? Fate::late : timed)));
                 if (fate == static_cast<std::uint32_t>(Fate::accepted)) {
                     placed[k] = {time, value_of(entry[k].crystal, energy[k]), destination_of(a, time)};
                     track_maxima(a, placed[k], max_key, max_pending);

@@ -75,7 +75,8 @@ __device__ void mark_groups(const Tile& tile, const Single* singles, const std::
 }
 
 template <bool greedy>
-__global__ void __launch_bounds__(find_threads) count_prompts_kernel(const __grid_constant__ FindArguments a) {
+__global__ void __launch_bounds__(find_threads)
+    count_prompts_kernel(const __grid_constant__ FindArguments a) {
     __shared__ std::uint64_t times[single_tile];
     __shared__ std::uint32_t ends[single_tile];
     __shared__ std::uint32_t marks[single_tile / 32];
@@ -126,7 +127,8 @@ __global__ void __launch_bounds__(find_threads) count_prompts_kernel(const __gri
 }
 
 /// Every decided single opens the window [time + delay, time + delay + width] for partners.
-__global__ void __launch_bounds__(find_threads) count_delayeds_kernel(const __grid_constant__ FindArguments a) {
+__global__ void __launch_bounds__(find_threads)
+    count_delayeds_kernel(const __grid_constant__ FindArguments a) {
     __shared__ std::uint32_t lows[single_tile];
     __shared__ std::uint32_t highs[single_tile];
     __shared__ std::uint32_t pairs[single_tile];

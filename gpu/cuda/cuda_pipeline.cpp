@@ -97,8 +97,8 @@ class CudaPipeline final : public Pipeline {
         }
         changed_.notify_all();
         driver_.join();
-        for (cudaStream_t stream : {cudaStream_t{up_}, cudaStream_t{compute_}, cudaStream_t{down_},
-                                    cudaStream_t{books_}}) {
+        for (cudaStream_t stream :
+             {cudaStream_t{up_}, cudaStream_t{compute_}, cudaStream_t{down_}, cudaStream_t{books_}}) {
             cudaStreamSynchronize(stream);
         }
     }

@@ -50,11 +50,8 @@ __global__ void __launch_bounds__(find_threads)
         std::uint64_t at = base + before;
         base += records;
         if (emitter.pairs == 0 || at + emitter.pairs <= part.low || at >= part.low + part.room) continue;
-        const EmitPair emit{{a.singles, emitter.first, emitter.second},
-                            part,
-                            &at,
-                            prompts ? 0 : a.rules.delay,
-                            kind};
+        const EmitPair emit{
+            {a.singles, emitter.first, emitter.second}, part, &at, prompts ? 0 : a.rules.delay, kind};
         if (emitter.size == 2) {
             emit(0, 1);
         } else {
@@ -74,15 +71,13 @@ __global__ void merge_kernel(const FindTotals* totals, const Coincidence* prompt
          i += stride) {
         if (i < prompt_count) {
             const Coincidence c = prompts[i];
-            out[i + partition_point(0, delayed_count, [&](std::uint32_t k) {
-                    return delayeds[k].time < c.time;
-                })] = c;
+            out[i + partition_point(0, delayed_count,
+                                    [&](std::uint32_t k) { return delayeds[k].time < c.time; })] = c;
         } else {
             const std::uint32_t k = i - prompt_count;
             const Coincidence c = delayeds[k];
-            out[k + partition_point(0, prompt_count, [&](std::uint32_t p) {
-                    return prompts[p].time <= c.time;
-                })] = c;
+            out[k + partition_point(0, prompt_count,
+                                    [&](std::uint32_t p) { return prompts[p].time <= c.time; })] = c;
         }
     }
 }

@@ -2,9 +2,9 @@
 //
 // The greedy scan of window mode "single" is exact and parallel. Singles are cut into tiles. Where the scan
 // leaves a tile depends on where it enters it, but seldom: at a gap wider than the window a group begins
-// whatever came before. tile_exits finds for each tile the one exit, or, where there are several, the exit for
-// each place at which the scan may enter; compose and expand follow the exits from tile to tile; count_prompts
-// then knows where each tile is entered, and marks the groups of all tiles at once.
+// whatever came before. tile_exits finds for each tile the one exit, or, where there are several, the exit
+// for each place at which the scan may enter; compose and expand follow the exits from tile to tile;
+// count_prompts then knows where each tile is entered, and marks the groups of all tiles at once.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -24,9 +24,9 @@ struct Emitter {
 };
 
 struct EmitterLists {
-    Emitter* emitters = nullptr;         ///< [tile][single_tile]
+    Emitter* emitters = nullptr;              ///< [tile][single_tile]
     std::uint32_t* emitter_counts = nullptr;  ///< [tile]
-    std::uint64_t* records = nullptr;    ///< [tile] records; after the scan, the records before the tile
+    std::uint64_t* records = nullptr;         ///< [tile] records; after the scan, the records before the tile
 };
 
 struct FindRules {

@@ -12,8 +12,8 @@ __global__ void bounds_kernel(const __grid_constant__ FindArguments a) {
     const bool nothing = t.long_run != 0;
     std::uint32_t decided = a.count;
     if (!a.everything) {
-        decided = warp_partition_point(0, a.count,
-                                       [&](std::uint32_t i) { return a.singles[i].time < a.horizon; });
+        decided =
+            warp_partition_point(0, a.count, [&](std::uint32_t i) { return a.singles[i].time < a.horizon; });
     }
     if (threadIdx.x != 0) return;
     if (nothing) decided = 0;
@@ -164,7 +164,8 @@ __global__ void __launch_bounds__(find_threads) compose_kernel(const __grid_cons
     }
     __syncthreads();
     if (last_known > 0) {
-        if (threadIdx.x == 0) a.super_exit[blockIdx.x] = follow(a, super, tile_exit, tile_exit[last_known - 1]);
+        if (threadIdx.x == 0)
+            a.super_exit[blockIdx.x] = follow(a, super, tile_exit, tile_exit[last_known - 1]);
         return;
     }
     const std::uint32_t reach = a.tile_reach[super.first_tile];

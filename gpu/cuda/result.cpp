@@ -36,9 +36,8 @@ void RecordOrder::take(Slot& slot, std::vector<Coincidence>& out) {
     }
     std::size_t end = records.size();
     if (!slot.close_at) {
-        const auto hold = std::partition_point(records.begin(), records.end(), [&](const Coincidence& c) {
-            return c.time < slot.horizon;
-        });
+        const auto hold = std::partition_point(records.begin(), records.end(),
+                                               [&](const Coincidence& c) { return c.time < slot.horizon; });
         end = static_cast<std::size_t>(hold - records.begin());
     }
     // Held records are few, and only the first of the others can come between them.
@@ -59,8 +58,8 @@ void RecordOrder::take(Slot& slot, std::vector<Coincidence>& out) {
                records.begin() + static_cast<std::ptrdiff_t>(end));
     if (!slot.close_at) {
         // Held ones at or above the horizon (the watermark may have stood still) wait on.
-        const auto hold = std::partition_point(
-            out.begin(), out.end(), [&](const Coincidence& c) { return c.time < slot.horizon; });
+        const auto hold = std::partition_point(out.begin(), out.end(),
+                                               [&](const Coincidence& c) { return c.time < slot.horizon; });
         std::vector<Coincidence> held(hold, out.end());
         held.insert(held.end(), records.begin() + static_cast<std::ptrdiff_t>(end), records.end());
         std::sort(held.begin(), held.end(),

@@ -46,7 +46,8 @@ class Uploader {
     Uploader(Slot& slot, cudaStream_t stream) : slot_(slot), stream_(stream) {}
 
     void add(const FrameSpan& span) {
-        const std::size_t gap = static_cast<std::size_t>(span.frames - run_end_);  // wraps when it lies before
+        const std::size_t gap =
+            static_cast<std::size_t>(span.frames - run_end_);  // wraps when it lies before
         const std::size_t gap_cells = gap / net::frame_bytes;
         const bool joins = run_end_ != nullptr && span.frames >= run_end_ && gap <= copied_gap &&
                            gap % net::frame_bytes == 0 && gaps_ + gap_cells <= gap_room();

@@ -52,9 +52,9 @@ struct Slot {
     std::uint64_t horizon = 0;  // singles below it are decided
 
     // The result.
-    std::uint32_t record_count = 0;          // in host_records
-    std::uint32_t single_count = 0;          // in host_singles
-    std::vector<Coincidence> many_records;   // instead, when they are more than there is room for
+    std::uint32_t record_count = 0;         // in host_records
+    std::uint32_t single_count = 0;         // in host_singles
+    std::vector<Coincidence> many_records;  // instead, when they are more than there is room for
     std::vector<Single> many_singles;
     SingleCounts counts;
     std::uint64_t pending = 0;

@@ -88,8 +88,8 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     ordered_[1] = memory.device<Single>(room_);
 
     const CoincidenceRules& r = o.rules;
-    find_base_.rules = {PairRule::of(o.geometry, r), r.policy,           r.mode == WindowMode::single,
-                        r.delay.has_value(),         r.window,           r.max_multiplicity,
+    find_base_.rules = {PairRule::of(o.geometry, r), r.policy, r.mode == WindowMode::single,
+                        r.delay.has_value(),         r.window, r.max_multiplicity,
                         r.delay.value_or(0)};
     scratch_bytes_ = sort_scratch_bytes(room);
     const std::size_t list_bytes = place_lists(nullptr, room, r.delay.has_value(), find_base_);
@@ -142,8 +142,9 @@ void Stages::converted(const Slot& slot) {
     pending_ = slot.host_converted->pending;
     pending_which_ = 1 - pending_which_;
     if (pending_ > options_.max_pending_singles) {
-        throw std::runtime_error(fmt::format("{} singles wait for the watermark: at most {} (max_pending_singles)",
-                                             pending_, options_.max_pending_singles));
+        throw std::runtime_error(
+            fmt::format("{} singles wait for the watermark: at most {} (max_pending_singles)", pending_,
+                        options_.max_pending_singles));
     }
 }
 
@@ -237,8 +238,9 @@ void Stages::found(Slot& slot) {
     slot.latest_pending_time =
         slot.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);
     if (slot.pending > options_.max_pending_singles) {
-        throw std::runtime_error(fmt::format("{} singles wait to be decided: at most {} (max_pending_singles)",
-                                             slot.pending, options_.max_pending_singles));
+        throw std::runtime_error(
+            fmt::format("{} singles wait to be decided: at most {} (max_pending_singles)", slot.pending,
+                        options_.max_pending_singles));
     }
 }
 

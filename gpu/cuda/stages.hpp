@@ -1,8 +1,9 @@
 // The stages of a slice on the device, and the singles that stay there between slices: convert, order, find.
 //
-// Between slices it keeps `carry`, ordered singles below the last watermark whose windows reach beyond it, and
-// pending singles above it in no order, as the CPU back-end does. The calls for one slice come in the order
-// in which they are declared; they launch work on one stream, and the host reads the totals between them.
+// Between slices it keeps `carry`, ordered singles below the last watermark whose windows reach beyond it,
+// and pending singles above it in no order, as the CPU back-end does. The calls for one slice come in the
+// order in which they are declared; they launch work on one stream, and the host reads the totals between
+// them.
 #pragma once
 
 #include <cstdint>

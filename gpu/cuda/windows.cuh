@@ -109,14 +109,13 @@ __device__ inline void window_ends(const Tile& tile, const Single* singles, cons
     const TileTimes time{times, singles, tile.begin, tile.end};
     // Where windows reach far behind the tile, all ends lie between those of the first and the last.
     constexpr std::uint32_t nearby = 32;
-    const bool far = tile.view - tile.end > nearby &&
-                     singles[tile.end + nearby].time - times[tile.size() - 1] <= width;
+    const bool far =
+        tile.view - tile.end > nearby && singles[tile.end + nearby].time - times[tile.size() - 1] <= width;
     if (far) {
         if (threadIdx.x < 64) {
             const std::uint64_t start = threadIdx.x < 32 ? times[0] : times[tile.size() - 1];
-            const std::uint32_t end = warp_partition_point(tile.end, tile.view, [&](std::uint32_t i) {
-                return singles[i].time - start <= width;
-            });
+            const std::uint32_t end = warp_partition_point(
+                tile.end, tile.view, [&](std::uint32_t i) { return singles[i].time - start <= width; });
             if (threadIdx.x % 32 == 0) bracket[threadIdx.x / 32] = end;
         }
         __syncthreads();

@@ -1,6 +1,5 @@
 #include "tests/end_to_end/daemon_fixture.hpp"
 
-#include <charconv>
 #include <csignal>
 #include <stdexcept>
 
@@ -48,22 +47,6 @@ json Site::run_json(const std::string& id) const {
     return json::parse(read_file(run(id) / "run.json"));
 }
 
-namespace {
-
-/// The ports that the log names.
-std::vector<std::uint16_t> ports_in(const std::string& log) {
-    std::vector<std::uint16_t> ports;
-    const std::string mark = "receiving on 127.0.0.1:";
-    for (std::size_t at = log.find(mark); at != std::string::npos; at = log.find(mark, at + 1)) {
-        std::uint16_t port = 0;
-        std::from_chars(log.data() + at + mark.size(), log.data() + log.size(), port);
-        ports.push_back(port);
-    }
-    return ports;
-}
-
-}  // namespace
-
 Daemon::Daemon(const Site& site, const std::string& name)
     : socket_(site.socket()),
       process_(PETACQD_PROGRAM, {"--config", site.configuration()}, site.directory() / name) {
@@ -75,7 +58,9 @@ Daemon::Daemon(const Site& site, const std::string& name)
         return client_->call("status").contains("state");
     });
     if (!ready || !process_.running()) throw std::runtime_error("petacqd does not come up: " + log());
-    ports_ = ports_in(log());
+    const json now = status();
+    for (const json& socket : now["sockets"])
+        ports_.push_back(socket["port"]);
 }
 
 json Daemon::call(const std::string& method, const json& parameters) {
@@ -109,8 +94,8 @@ int Daemon::terminate() {
 }
 
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments) {
-    std::vector<std::string> all{"--scanner", site.scanner(), "--calibration", site.calibration(),
-                                 "--quiet",   "--threads",    "1"};
+    std::vector<std::string> all{
+        "--scanner", site.scanner(), "--calibration", site.calibration(), "--quiet", "--threads", "1"};
     all.insert(all.end(), arguments.begin(), arguments.end());
     return all;
 }
@@ -125,8 +110,8 @@ json simulate(const Site& site, const std::vector<std::string>& arguments, const
 }
 
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more) {
-    std::vector<std::string> all{"--cylinder", "0,0,0,10,20,1.2", "--sources",  "4",
-                                 "--flush-us", "4000",            "--duration-s", "0.5"};
+    std::vector<std::string> all{"--cylinder", "0,0,0,10,20,1.2", "--sources", "4", "--flush-us",
+                                 "4000",       "--duration-s",    "0.5"};
     all.insert(all.end(), more.begin(), more.end());
     for (const std::uint16_t port : daemon.ports())
         all.insert(all.end(), {"--to", "127.0.0.1:" + std::to_string(port)});

@@ -33,7 +33,8 @@ Payloads take(const std::string& what, json patch, const std::vector<std::string
     const Outcome verify = run_program(PETLM_PROGRAM, {"verify", site.run("r").string()});
     INFO(verify.out);
     CHECK(verify.status == 0);
-    return {payload_of(site.run("r") / "coincidences.plm"), payload_of(site.run("r") / "singles.plm"),
+    return {payload_of(site.run("r") / "coincidences.plm"),
+            payload_of(site.run("r") / "singles.plm"),
             {{"singles", ledger["singles"]}, {"pairs", ledger["pairs"]}, {"saved", ledger["saved_singles"]}}};
 }
 
@@ -45,7 +46,8 @@ TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the
     REQUIRE(reference.coincidences.size() > 1000 * sizeof(petacq::gpu::Coincidence));
     REQUIRE(reference.singles.size() > 10'000 * sizeof(petacq::gpu::Single));
 
-    const json two_sockets = json::array({{{"address", "127.0.0.1"}, {"port", 0}}, {{"address", "127.0.0.1"}, {"port", 0}}});
+    const json two_sockets =
+        json::array({{{"address", "127.0.0.1"}, {"port", 0}}, {{"address", "127.0.0.1"}, {"port", 0}}});
     struct Way {
         std::string name;
         json patch;
@@ -55,10 +57,16 @@ TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the
         {"a slice for each datagram, one thread", {{"pipeline", {{"slice_frames", 1}, {"threads", 1}}}}, {}},
         {"slices of 1000, three threads", {{"pipeline", {{"slice_frames", 1000}, {"threads", 3}}}}, {}},
         {"long slices", {{"pipeline", {{"slice_frames", 1'000'000}, {"slice_interval_ms", 10'000}}}}, {}},
-        {"small batches, no GRO", {{"receive", {{"batch_bytes", 131072}, {"flush_interval_ms", 1}, {"gro", false}}}}, {}},
-        {"large batches", {{"receive", {{"batch_bytes", 4 << 20}, {"flush_interval_ms", 500}}}}, {"--no-gso"}},
+        {"small batches, no GRO",
+         {{"receive", {{"batch_bytes", 131072}, {"flush_interval_ms", 1}, {"gro", false}}}},
+         {}},
+        {"large batches",
+         {{"receive", {{"batch_bytes", 4 << 20}, {"flush_interval_ms", 500}}}},
+         {"--no-gso"}},
         {"two sockets", {{"receive", {{"sockets", two_sockets}}}}, {}},
-        {"reordered and duplicated", json::object(), {"--reorder", "0.3", "--reorder-span", "6", "--duplicate", "0.2"}},
+        {"reordered and duplicated",
+         json::object(),
+         {"--reorder", "0.3", "--reorder-span", "6", "--duplicate", "0.2"}},
         {"in long bursts", json::object(), {"--burst-us", "50000", "--prepare"}},
         {"small blocks on disk", {{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 10}}}}, {}},
     };

@@ -15,7 +15,8 @@ struct Job {
 };
 
 /// One run of the daemon over one stream.
-Job do_job(const Site& site, Daemon& daemon, const std::vector<std::string>& arguments, const std::string& name) {
+Job do_job(const Site& site, Daemon& daemon, const std::vector<std::string>& arguments,
+           const std::string& name) {
     const auto before = daemon.status()["total"]["datagrams"]["received"].get<std::uint64_t>();
     daemon.start(name);
     Job job;
@@ -46,10 +47,14 @@ const std::string jump_ticks = "384000000000";
 TEST_CASE("all faults in one stream: every counter is as expected, every identity closes", "[e2e][faults]") {
     const Site site;
     Daemon daemon(site);
-    std::vector<std::string> arguments{
-        "--loss",         "0.02",           "--duplicate", "0.02", "--reorder",    "0.03",
-        "--reorder-span", "5",              "--silent",    "2@0.1-0.35", "--clock-jump", "1@0.25:" + jump_ticks + ":2",
-        "--clock-jump",   "3@0.3:-" + jump_ticks + ":1", "--start-time-s", "60"};
+    std::vector<std::string> arguments{"--loss",         "0.02",
+                                       "--duplicate",    "0.02",
+                                       "--reorder",      "0.03",
+                                       "--reorder-span", "5",
+                                       "--silent",       "2@0.1-0.35",
+                                       "--clock-jump",   "1@0.25:" + jump_ticks + ":2",
+                                       "--clock-jump",   "3@0.3:-" + jump_ticks + ":1",
+                                       "--start-time-s", "60"};
     for (const char* field : {"marker", "bdm", "du", "x", "time", "energy", "magic", "version", "length"})
         arguments.insert(arguments.end(), {"--corrupt", std::string(field) + ":0.01"});
     const Job job = do_job(site, daemon, arguments, "all");
@@ -113,7 +118,8 @@ TEST_CASE("a clock that jumps for good is believed after some datagrams, and let
           "[e2e][faults]") {
     const Site site;
     Daemon daemon(site);
-    const Job job = do_job(site, daemon, {"--clock-jump", "1@0.2:" + jump_ticks, "--duration-s", "0.4"}, "jump");
+    const Job job =
+        do_job(site, daemon, {"--clock-jump", "1@0.2:" + jump_ticks, "--duration-s", "0.4"}, "jump");
     INFO(job.ledger.dump(1));
     CHECK(job.ledger["closed"] == true);
     // A source ahead of all others is not believed: not one of its frames is taken.
@@ -124,8 +130,9 @@ TEST_CASE("a clock that jumps for good is believed after some datagrams, and let
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("a board that is reset: its sequence starts again, its frames are counted, the others are untouched",
-          "[e2e][faults]") {
+TEST_CASE(
+    "a board that is reset: its sequence starts again, its frames are counted, the others are untouched",
+    "[e2e][faults]") {
     const Site site({{"watermark", {{"source_timeout_ms", 1000}}}});
     Daemon daemon(site);
     const Job job = do_job(site, daemon, {"--reset", "2@0.2", "--start-time-s", "100"}, "reset");

@@ -59,7 +59,8 @@ TEST_CASE("a stream becomes list-mode that agrees with the truth", "[e2e]") {
     CHECK(agreement["agrees"] == true);
     CHECK(agreement["prompts_expected"] == run["ledger"]["pairs"]["prompts_found"]);
 
-    const Outcome dump = run_program(PETLM_PROGRAM, {"dump", (site.run("main") / "coincidences.plm").string()});
+    const Outcome dump =
+        run_program(PETLM_PROGRAM, {"dump", (site.run("main") / "coincidences.plm").string()});
     CHECK(dump.status == 0);
     CHECK(static_cast<std::uint64_t>(std::count(dump.out.begin(), dump.out.end(), '\n')) ==
           run["ledger"]["pairs"]["written"].get<std::uint64_t>() + 1);
@@ -76,7 +77,8 @@ TEST_CASE("two runs of one daemon, each with its own stream", "[e2e]") {
     // The detector's clock goes on between the runs.
     for (const auto& [name, begin] : {std::pair("one", "0"), std::pair("two", "20")}) {
         daemon.start(name);
-        const json summary = simulate(site, short_stream(daemon, {"--start-time-s", begin, "--seed", "4"}), name);
+        const json summary =
+            simulate(site, short_stream(daemon, {"--start-time-s", begin, "--seed", "4"}), name);
         received += summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>();
         REQUIRE(daemon.received(received));
         CHECK(daemon.stop()["ledger_closed"] == true);
@@ -86,9 +88,10 @@ TEST_CASE("two runs of one daemon, each with its own stream", "[e2e]") {
         CHECK(ledger["datagrams"]["restarted"] == (std::string(name) == "two" ? 4 : 0));
         ledger["datagrams"]["restarted"] = 0;
         check_ledger(ledger, summary, count_truth(site.directory() / (std::string(name) + ".truth")));
-        const Outcome compare = run_program(
-            PETSIM_PROGRAM, {"compare", "--truth", (site.directory() / (std::string(name) + ".truth")).string(),
-                             "--run", site.run(name).string()});
+        const Outcome compare =
+            run_program(PETSIM_PROGRAM,
+                        {"compare", "--truth", (site.directory() / (std::string(name) + ".truth")).string(),
+                         "--run", site.run(name).string()});
         INFO(compare.out);
         CHECK(compare.status == 0);
     }

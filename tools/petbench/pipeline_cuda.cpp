@@ -106,13 +106,16 @@ double copy_rate(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
             check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync", "timing copies");
         end.record(stream);
         end.wait("timing copies");
-        if (r > 0) rates.push_back(static_cast<double>(bytes) * copies / milliseconds_between(start, end) * 1e3);
+        if (r > 0)
+            rates.push_back(static_cast<double>(bytes) * copies / milliseconds_between(start, end) * 1e3);
     }
     return median(rates);
 }
 
 struct Whole {
     double rate = 0;
+    double submit = 0;   // seconds per pass inside submit()
+    double collect = 0;  // and inside collect()
     gpu::FrameCounts frames;
     gpu::SingleCounts singles;
 };
@@ -126,8 +129,10 @@ Whole run_whole(const Input& input, gpu::Pipeline& pipeline, std::size_t slice_f
         whole.frames = {};
         whole.singles = {};
         std::size_t waiting = 0;
+        whole.submit = 0;
+        whole.collect = 0;
         const auto collect = [&] {
-            pipeline.collect(result, true);
+            whole.collect += seconds_of([&] { pipeline.collect(result, true); });
             whole.frames += result.frames;
             whole.singles += result.counts;
             --waiting;
@@ -144,7 +149,7 @@ Whole run_whole(const Input& input, gpu::Pipeline& pipeline, std::size_t slice_f
                 slice.watermark = last ? UINT64_MAX : input.watermarks[i];
                 if (last) slice.close_at = UINT64_MAX;
                 if (waiting == pipeline.depth()) collect();
-                pipeline.submit(slice);
+                whole.submit += seconds_of([&] { pipeline.submit(slice); });
                 ++waiting;
                 from = i + 1;
                 count = 0;
@@ -226,8 +231,8 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
     constexpr std::size_t mi = 1U << 20;
     constexpr std::size_t largest = 16 * mi;
     const Input input = make_input(scanner, bench.singles_per_s, bench.frames);
-    std::printf("%zu Mi frames at %.3g/s in %zu spans, median of %d\n", input.frames / mi, bench.singles_per_s,
-                input.spans.size(), bench.repeat);
+    std::printf("%zu Mi frames at %.3g/s in %zu spans, median of %d\n", input.frames / mi,
+                bench.singles_per_s, input.spans.size(), bench.repeat);
 
     double h2d_16 = 0;
     double h2d_1 = 0;
@@ -238,9 +243,10 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         h2d_16 = copy_rate(a, input.data, largest * 16, cudaMemcpyHostToDevice, bench.repeat);
         h2d_1 = copy_rate(a, input.data, mi * 16, cudaMemcpyHostToDevice, bench.repeat);
         const double device = copy_rate(b, a, largest * 16, cudaMemcpyDeviceToDevice, bench.repeat);
-        std::printf("host to device %.1f GB/s (16 Mi frames at a time), %.1f GB/s (1 Mi); "
-                    "device copy %.2f TB/s read and written\n",
-                    h2d_16 / 1e9, h2d_1 / 1e9, 2 * device / 1e12);
+        std::printf(
+            "host to device %.1f GB/s (16 Mi frames at a time), %.1f GB/s (1 Mi); "
+            "device copy %.2f TB/s read and written\n",
+            h2d_16 / 1e9, h2d_1 / 1e9, 2 * device / 1e12);
     }
 
     std::printf("\nwhole pipeline, pinned frames to records\n%-12s %10s %14s\n", "slice", "G frames/s",
@@ -250,17 +256,19 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         options.max_pending_singles = slice + 4 * mi;
         const auto pipeline = gpu::make_cuda_pipeline(options, calibration);
         const Whole whole = run_whole(input, *pipeline, slice, bench.repeat);
-        std::printf("%3zu Mi        %10.3f   %6.1f %%  (%s; accepted %.1f %%, %llu prompts, %llu delayeds)\n",
-                    slice / mi, whole.rate / 1e9, 100 * whole.rate * 16 / h2d_16,
-                    pipeline->description().c_str(),
-                    100.0 * static_cast<double>(whole.frames.accepted) /
-                        static_cast<double>(whole.frames.received),
-                    static_cast<unsigned long long>(whole.singles.prompts),
-                    static_cast<unsigned long long>(whole.singles.delayeds));
+        const double slices = static_cast<double>(input.frames) / static_cast<double>(slice);
+        std::printf(
+            "%3zu Mi        %10.3f   %6.1f %%  (%s; accepted %.1f %%, %llu prompts, %llu delayeds; "
+            "caller per slice: submit %.2f ms, collect %.2f ms)\n",
+            slice / mi, whole.rate / 1e9, 100 * whole.rate * 16 / h2d_16, pipeline->description().c_str(),
+            100.0 * static_cast<double>(whole.frames.accepted) / static_cast<double>(whole.frames.received),
+            static_cast<unsigned long long>(whole.singles.prompts),
+            static_cast<unsigned long long>(whole.singles.delayeds), whole.submit / slices * 1e3,
+            whole.collect / slices * 1e3);
     }
 
-    std::printf("\ndevice only, one slice of 16 Mi frames\n%-26s %7s %7s %7s %7s   %27s\n", "", "convert", "order",
-                "find", "whole", "G frames/s of each");
+    std::printf("\ndevice only, one slice of 16 Mi frames\n%-26s %7s %7s %7s %7s   %27s\n", "", "convert",
+                "order", "find", "whole", "G frames/s of each");
     options.max_slice_frames = static_cast<std::uint32_t>(largest);
     options.max_pending_singles = 4 * mi;
     std::size_t used = 0;
@@ -273,6 +281,10 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
     print_stages("Poisson", poisson, used, counts, poisson.whole);
     if (!bench.adversarial) return;
 
+    // Nothing is filtered out of what follows, so that the times stay as they are made.
+    options.energy.filter = false;
+    const StageTimes unfiltered = run_stages(calibration, options, spans, bench.repeat, counts);
+    print_stages("Poisson, not filtered", unfiltered, used, counts, unfiltered.whole);
     const std::uint64_t tau = options.rules.window;
     const auto rewrite = [&](const char* name, const std::function<std::uint64_t(std::uint64_t)>& time_of) {
         std::uint64_t index = 0;
@@ -282,7 +294,7 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
                 set_time(frame, time_of(index++));
         }
         const StageTimes t = run_stages(calibration, options, spans, bench.repeat, counts);
-        print_stages(name, t, used, counts, poisson.whole);
+        print_stages(name, t, used, counts, unfiltered.whole);
     };
     constexpr std::uint64_t start = 1'000'000;
     rewrite("all times equal", [](std::uint64_t) { return start; });

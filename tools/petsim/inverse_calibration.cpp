@@ -13,13 +13,14 @@ constexpr std::uint32_t highest_adc = 65535;
 InverseCalibration::InverseCalibration(const config::Scanner& scanner, const config::Calibration& calibration)
     : geometry_(scanner.geometry),
       bins_(calibration.bins),
-      factors_(calibration.energy_factor),
+      factors_(calibration.energy_factor.begin(), calibration.energy_factor.end()),
       position_table_(calibration.position_table),
       channels_(geometry_.crystal_count()),
       crystals_(geometry_.crystal_count()) {
     const std::uint32_t locals = geometry_.crystals_per_du();
     const std::uint32_t size = geometry_.position_size;
     const std::uint32_t units = geometry_.bdm_count * geometry_.du_count;
+    positions_.reserve(position_table_.size());
     std::vector<std::vector<std::uint16_t>> by_local(locals);
     for (std::uint32_t unit = 0; unit < units; ++unit) {
         for (auto& list : by_local)
@@ -72,19 +73,25 @@ Reading InverseCalibration::reading(const Channel& channel, double energy) const
     const float* factor = factors(channel.unit, channel.local);
     // Step from bin to bin: the value that the factor of this bin asks for names the next bin to try. Tables
     // change slowly from bin to bin, so this ends in the right bin or between two neighbours.
+    const auto nearer = [&](const Reading& a, const Reading& b) {
+        return std::abs(b.energy - energy) < std::abs(a.energy - energy) ? b : a;
+    };
     std::uint32_t bin = first_bin(channel, energy);
+    std::uint32_t before = bins_;
     for (int step = 0; step < 6; ++step) {
         const double f = factor[bin];
         const double wanted = f > 0 ? std::min(energy / f + 0.5, double{highest_adc}) : highest_adc;
         const std::uint32_t next = bin_of(static_cast<std::uint32_t>(wanted));
-        if (next == bin) return reading_in_bin(factor, bin, energy);
+        const Reading here = reading_in_bin(factor, bin, energy);
+        if (next == bin) return here;
+        if (next == before) return nearer(here, reading_in_bin(factor, next, energy));
+        before = bin;
         bin = next;
     }
     Reading best = reading_in_bin(factor, 0, energy);
     const std::uint32_t used = std::min(bins_, highest_adc / config::adc_per_bin + 1);
     for (bin = 1; bin < used; ++bin) {
-        const Reading other = reading_in_bin(factor, bin, energy);
-        if (std::abs(other.energy - energy) < std::abs(best.energy - energy)) best = other;
+        best = nearer(best, reading_in_bin(factor, bin, energy));
     }
     return best;
 }

@@ -8,6 +8,7 @@
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
 #include "net/wire.hpp"
+#include "tools/petsim/huge_pages.hpp"
 
 namespace petacq::sim {
 
@@ -88,10 +89,10 @@ class InverseCalibration {
 
     config::Geometry geometry_;
     std::uint32_t bins_;
-    std::vector<float> factors_;
+    HugeVector<float> factors_;
     std::vector<std::uint8_t> position_table_;
-    std::vector<std::uint16_t> positions_;  // x + y * 256, by crystal
-    std::vector<Channel> channels_;
+    HugeVector<std::uint16_t> positions_;  // x + y * 256, by crystal
+    HugeVector<Channel> channels_;
     std::vector<std::uint32_t> crystals_;  // [unit][local]
     std::int64_t lowest_offset_ = 0;
     std::int64_t highest_offset_ = 0;

@@ -1,0 +1,59 @@
+#include "daemon/backend.hpp"
+
+#include <optional>
+
+#include "config/error.hpp"
+#include "daemon/settings.hpp"
+#ifdef PETACQ_HAVE_CUDA
+#include "gpu/cuda/cuda_pipeline.hpp"
+#include "gpu/cuda/pinned_memory.hpp"
+#endif
+
+namespace petacq::daemon {
+
+namespace {
+
+#ifdef PETACQ_HAVE_CUDA
+std::optional<std::string> why_not_cuda() {
+    return gpu::cuda_unusable_reason();
+}
+#else
+std::optional<std::string> why_not_cuda() {
+    return "this program is built without it";
+}
+#endif
+
+}  // namespace
+
+Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
+                     const config::Calibration& calibration) {
+    const std::string& wanted = configuration.pipeline.backend;
+    const gpu::PipelineOptions options = pipeline_options(configuration, scanner);
+    Backend backend;
+    std::string reason = "asked for";
+    if (wanted != "cpu") {
+        const std::optional<std::string> unusable = why_not_cuda();
+        if (unusable && wanted == "cuda") {
+            throw config::Error("/pipeline/backend: 'cuda' cannot be used: " + *unusable +
+                                "; expected a usable GPU, or 'auto' or 'cpu'");
+        }
+#ifdef PETACQ_HAVE_CUDA
+        if (!unusable) {
+            backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
+            backend.memory = gpu::make_pinned_memory();
+            backend.choice = wanted == "cuda" ? reason : "auto: a usable GPU was found";
+            return backend;
+        }
+#endif
+        reason = "auto: CUDA cannot be used: " + unusable.value_or("");
+    }
+    net::HostMemoryOptions memory;
+    memory.huge_pages = configuration.receive.huge_pages;
+    memory.lock = configuration.receive.lock_memory;
+    backend.pipeline = gpu::make_host_pipeline(options, calibration);
+    backend.memory = net::make_host_memory(memory);
+    backend.choice = reason;
+    return backend;
+}
+
+}  // namespace petacq::daemon

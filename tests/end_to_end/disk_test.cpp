@@ -1,0 +1,74 @@
+// A disk that takes no more: the run ends in order, what was written is readable, the daemon lives on.
+#include "tests/catch.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+TEST_CASE("a write that fails ends the run, not the daemon", "[e2e][disk]") {
+    const Site site({{"listmode", {{"block_bytes", 8192}, {"sync_interval_ms", 50}}},
+                     {"watermark", {{"max_disorder_us", 20000}}}});
+    Daemon daemon(site);
+    daemon.process().limit_file_size(150'000);
+    daemon.start("full");
+    const json summary = simulate(site, short_stream(daemon, {"--seed", "3"}));
+    REQUIRE(daemon.until([](const json& s) { return s["state"] == "idle"; }));
+
+    const json status = daemon.status();
+    INFO(status["ledger"].dump(1) << status["health"].dump());
+    CHECK(status["run"].is_null());
+    CHECK(status["health"]["state"] == "degraded");
+    CHECK(contains(status["health"]["reasons"].dump(), "last run failed"));
+    CHECK(contains(status["health"]["reasons"].dump(), "File too large"));
+    CHECK(contains(daemon.log(), "run full failed: "));
+    CHECK(contains(daemon.log(), "File too large"));
+
+    const json run = site.run_json("full");
+    CHECK(run["state"] == "failed");
+    CHECK(contains(run["stop_reason"], "coincidences.plm"));
+    CHECK(contains(run["stop_reason"], "File too large"));
+    const json& ledger = run["ledger"];
+    CHECK(ledger["closed"] == true);
+    CHECK(ledger["pairs"]["write_failed"] > 0);
+    CHECK(ledger["pairs"]["written"] > 1000);
+    CHECK(ledger["pairs"]["in_queue"] == 0);
+    CHECK(status["ledger"] == ledger);
+
+    // What the ledger says was written is there, whole, and readable.
+    const auto file = site.run("full") / "coincidences.plm";
+    CHECK(std::filesystem::file_size(file) <= 150'000);
+    const auto saved = payload_of(file);
+    CHECK(saved.size() == ledger["pairs"]["written"].get<std::size_t>() * sizeof(petacq::gpu::Coincidence));
+    CHECK(run_program(PETLM_PROGRAM, {"recover", file.string()}).status == 0);
+    const auto recovered = site.run("full") / "coincidences.recovered.plm";
+    CHECK(run_program(PETLM_PROGRAM, {"verify", recovered.string()}).status == 0);
+    CHECK(payload_of(recovered) == saved);
+
+    CHECK(contains(daemon.refusal("stop"), "no run is in progress"));
+
+    // With room on the disk the next run is whole.
+    daemon.process().lift_file_size_limit();
+    const auto before = summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>();
+    REQUIRE(daemon.received(before));
+    daemon.start("next");
+    const json second = simulate(site, short_stream(daemon, {"--start-time-s", "10"}), "second");
+    REQUIRE(daemon.received(before + second["total"]["expected"]["datagrams_received"].get<std::uint64_t>()));
+    CHECK(daemon.stop()["failure"].is_null());
+    CHECK(site.run_json("next")["state"] == "complete");
+    CHECK(run_program(PETLM_PROGRAM, {"verify", site.run("next").string()}).status == 0);
+    CHECK(daemon.status()["health"]["state"] == "ok");
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("a start that finds no room is refused, and the next one is not", "[e2e][disk]") {
+    const Site site;
+    Daemon daemon(site);
+    daemon.process().limit_file_size(2000);  // not even the header
+    const std::string why = daemon.refusal("start", {{"run", "none"}});
+    CHECK(contains(why, "File too large"));
+    CHECK(daemon.status()["state"] == "idle");
+    daemon.process().lift_file_size_limit();
+    daemon.start("some");
+    CHECK(daemon.stop()["ledger_closed"] == true);
+    CHECK(daemon.terminate() == 0);
+}

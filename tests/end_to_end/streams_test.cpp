@@ -1,0 +1,142 @@
+// Streams of other kinds: bare framing, no end of stream, hardly any frames, a source that falls silent.
+#include <csignal>
+
+#include "tests/catch.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/end_to_end/truth_counts.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+TEST_CASE("bare framing: frames are counted, loss is not known", "[e2e][streams]") {
+    const Site site({{"receive", {{"framing", "bare"}}}, {"watermark", {{"source_timeout_ms", 1000}}}});
+    Daemon daemon(site);
+    daemon.start("bare");
+    const json summary = simulate(site, short_stream(daemon, {"--framing", "bare", "--loss", "0.1"}));
+    REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+    const json live = daemon.status();
+    CHECK(live["ledger"]["datagrams"]["lost"].is_null());
+    REQUIRE(live["sources"].size() == 1);  // all come from one sender
+    CHECK(live["sources"][0]["lost"].is_null());
+    CHECK(daemon.stop()["ledger_closed"] == true);
+
+    const json ledger = site.run_json("bare")["ledger"];
+    INFO(ledger.dump(1));
+    CHECK(ledger["closed"] == true);
+    CHECK(ledger["loss_known"] == false);
+    CHECK(ledger["datagrams"]["lost"].is_null());
+    CHECK(ledger["datagrams"]["accepted"] == summary["total"]["datagrams_sent"]);
+    CHECK(ledger["frames"]["received"] == summary["total"]["frames_sent"]);
+    CHECK(ledger["frames"]["late"] == 0);
+    CHECK(ledger["frames"]["accepted"] == count_truth(site.directory() / "petsim.truth").accepted);
+    const Outcome text = run_program(PETCTL_PROGRAM, {"--socket", site.socket().string(), "status"});
+    CHECK(text.status == 0);
+    CHECK(contains(text.out, "lost -"));
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("a stream that stops without an end is decided after the source timeout", "[e2e][streams]") {
+    const Site site({{"watermark", {{"source_timeout_ms", 800}}}});
+    Daemon daemon(site);
+    daemon.start("r");
+    const json summary = simulate(site, short_stream(daemon, {"--no-end-of-stream"}));
+    REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+    CHECK(daemon.stop()["ledger_closed"] == true);
+    const json ledger = site.run_json("r")["ledger"];
+    check_ledger(ledger, summary, count_truth(site.directory() / "petsim.truth"));
+    CHECK(ledger["datagrams"]["end_of_stream"] == 0);
+    CHECK_FALSE(contains(daemon.log(), "did not reach the end of the run"));
+    const Outcome compare =
+        run_program(PETSIM_PROGRAM, {"compare", "--truth", (site.directory() / "petsim.truth").string(),
+                                     "--run", site.run("r").string()});
+    INFO(compare.out);
+    CHECK(compare.status == 0);
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("the last singles of a quiet detector are on the disk without a stop", "[e2e][streams]") {
+    const Site site({{"watermark", {{"source_timeout_ms", 500}}},
+                     {"energy", {{"filter", false}}},
+                     {"listmode", {{"write_singles", true}, {"sync_interval_ms", 100}}}});
+    Daemon daemon(site);
+    daemon.start("quiet");
+    const json summary =
+        simulate(site, {"--point", "0,0,0,0", "--dark-hz", "0.3", "--sources", "3", "--duration-s", "1",
+                        "--no-end-of-stream", "--to", daemon.address()});
+    const auto frames = summary["total"]["frames"].get<std::uint64_t>();
+    REQUIRE(frames > 10);
+    REQUIRE(frames < 200);
+    const std::filesystem::path file = site.run("quiet") / "singles.plm";
+    const bool written = eventually([&] { return singles_of(file).size() == frames; });
+    INFO(daemon.status().dump(1));
+    CHECK(written);
+    const Outcome dump = run_program(PETLM_PROGRAM, {"dump", file.string()});
+    CHECK(static_cast<std::uint64_t>(std::count(dump.out.begin(), dump.out.end(), '\n')) == frames + 1);
+    CHECK(daemon.status()["state"] == "running");
+    CHECK(daemon.stop()["ledger_closed"] == true);
+    check_ledger(site.run_json("quiet")["ledger"], summary, [&] {
+        TruthCounts truth = count_truth(site.directory() / "petsim.truth");
+        truth.accepted += std::exchange(truth.below_window, 0) + std::exchange(truth.above_window, 0);
+        return truth;
+    }());
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("a source that falls silent does not hold the others back for long", "[e2e][streams]") {
+    const Site site({{"watermark", {{"source_timeout_ms", 400}}}});
+    Daemon daemon(site);
+    daemon.start("r");
+    Process petsim(
+        PETSIM_PROGRAM,
+        petsim_arguments(site, short_stream(daemon, {"--duration-s", "60", "--silent", "1@0.2-100"})),
+        site.directory() / "petsim");
+    REQUIRE(daemon.until([](const json& s) { return s["watermark_s"] > 1.0; }));
+    CHECK(petsim.running());
+    const json status = daemon.status();
+    INFO(status["sources"].dump(1) << status["health"].dump());
+    for (const json& source : status["sources"]) {
+        CHECK(source["state"] == (source["id"] == 1 ? "silent" : "active"));
+        if (source["id"] == 1) CHECK(source["progress_s"] < 0.25);
+    }
+    CHECK(status["health"]["state"] == "degraded");
+    CHECK(contains(status["health"]["reasons"].dump(), "source 1 is silent"));
+    CHECK(daemon.stop()["ledger_closed"] == true);
+    CHECK(site.run_json("r")["ledger"]["frames"]["late"] == 0);
+    petsim.signal(SIGTERM);
+    CHECK(petsim.wait() == 0);
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("sources that are expected are waited for", "[e2e][streams]") {
+    // Source 3 comes last by far; without the list its first frames would be late.
+    const Site site({{"sources", {{"ids", {0, 1, 2, 3}}}}, {"watermark", {{"max_disorder_us", 1000}}}});
+    Daemon daemon(site);
+    daemon.start("r");
+    const json summary = simulate(site, short_stream(daemon, {"--skew-us", "500"}));
+    REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+    CHECK(daemon.stop()["ledger_closed"] == true);
+    CHECK(site.run_json("r")["ledger"]["datagrams"]["unknown_source"] == 0);
+    CHECK(site.run_json("r")["ledger"]["frames"]["late"] == 0);
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("several sockets on one port take part of the stream each", "[e2e][streams]") {
+    // Found by a first daemon that lets the kernel choose.
+    Site site;
+    const std::uint16_t port = [&] {
+        Daemon chooser(site, "chooser");
+        return chooser.ports().front();
+    }();
+    site.configure(
+        {{"receive",
+          {{"sockets", json::array({{{"address", "127.0.0.1"}, {"port", port}, {"count", 2}}})}}}});
+    Daemon daemon(site);
+    REQUIRE(daemon.ports() == std::vector<std::uint16_t>{port, port});
+    daemon.start("r");
+    // Each destination is a sender of its own, so that the kernel has something to spread.
+    const json summary = simulate(site, short_stream(daemon));
+    REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+    CHECK(daemon.stop()["ledger_closed"] == true);
+    check_ledger(site.run_json("r")["ledger"], summary, count_truth(site.directory() / "petsim.truth"));
+    CHECK(daemon.terminate() == 0);
+}

@@ -1,0 +1,280 @@
+// What only the CUDA back-end can get wrong: many tiles without a gap, spans with bytes between them, bounds.
+// Compared with the CPU back-end, which the property suite compares with the reference.
+#ifdef PETACQ_CUDA
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include "gpu/cuda/cuda_pipeline.hpp"
+#include "gpu/cuda/pinned_memory.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu/harness.hpp"
+
+namespace {
+
+using namespace petacq::test;
+using petacq::gpu::make_cuda_pipeline;
+using petacq::gpu::MultiplesPolicy;
+using petacq::gpu::Pipeline;
+using petacq::gpu::PipelineOptions;
+using petacq::gpu::SliceResult;
+using petacq::gpu::WindowMode;
+
+bool usable() {
+    if (const auto reason = petacq::gpu::cuda_unusable_reason()) {
+        WARN("skipped: " << *reason);
+        return false;
+    }
+    return true;
+}
+
+// PETACQ_CUDA_SINGLES: fewer for slow tools. The default makes several super tiles.
+std::size_t singles_wanted() {
+    const char* text = std::getenv("PETACQ_CUDA_SINGLES");
+    return text == nullptr ? 500'000 : std::strtoull(text, nullptr, 10);
+}
+
+constexpr std::uint64_t tau = 400;
+
+Case open_case(Rng& rng) {
+    Case c;
+    c.setup = random_setup(rng);
+    c.options.geometry = c.setup.geometry;
+    c.options.head_marker = c.setup.head_marker;
+    c.options.tail_marker = c.setup.tail_marker;
+    c.options.energy.filter = false;
+    c.options.rules.window = tau;
+    c.options.rules.policy = MultiplesPolicy::take_winner_of_goods;
+    c.options.emit_singles = true;
+    c.options.threads = 2;
+    return c;
+}
+
+struct Frames {
+    std::vector<RawFrame> raw;
+    std::vector<std::uint64_t> times;
+};
+
+Frames frames_at(const Case& c, std::size_t count, const std::function<std::uint64_t(std::size_t)>& time_of,
+                 Rng& rng) {
+    Frames frames;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t time = 1'000'000 + time_of(i);
+        const auto crystal = rng.between(0U, c.options.geometry.crystal_count() - 1);
+        frames.raw.push_back(
+            frame_for(c.setup, {time, crystal, rng.between<std::uint16_t>(900, 1100)}, rng).value());
+        frames.times.push_back(time);
+    }
+    return frames;
+}
+
+struct Output {
+    std::vector<petacq::gpu::Coincidence> coincidences;
+    std::vector<petacq::gpu::Single> singles;
+    petacq::gpu::SingleCounts counts;
+    petacq::gpu::FrameCounts frames;
+};
+
+void take(Output& out, const SliceResult& r) {
+    out.coincidences.insert(out.coincidences.end(), r.coincidences.begin(), r.coincidences.end());
+    out.singles.insert(out.singles.end(), r.singles.begin(), r.singles.end());
+    out.counts += r.counts;
+    out.frames += r.frames;
+}
+
+// Times are in order: slices of `slice_frames` frames, the watermark at the first time to come.
+Output run(Pipeline& pipeline, const Frames& frames, std::size_t slice_frames) {
+    Output out;
+    SliceResult result;
+    std::size_t waiting = 0;
+    for (std::size_t from = 0; from < frames.raw.size(); from += slice_frames) {
+        const std::size_t end = std::min(frames.raw.size(), from + slice_frames);
+        const petacq::gpu::FrameSpan span{reinterpret_cast<const std::byte*>(frames.raw.data() + from),
+                                          static_cast<std::uint32_t>(end - from), 0, UINT64_MAX};
+        petacq::gpu::Slice slice;
+        slice.spans = {&span, 1};
+        const bool last = end == frames.raw.size();
+        slice.watermark = last ? UINT64_MAX : frames.times[end];
+        if (last) slice.close_at = UINT64_MAX;
+        if (waiting == pipeline.depth()) {
+            REQUIRE(pipeline.collect(result, true));
+            take(out, result);
+            --waiting;
+        }
+        pipeline.submit(slice);
+        ++waiting;
+    }
+    for (; waiting > 0; --waiting) {
+        REQUIRE(pipeline.collect(result, true));
+        take(out, result);
+    }
+    return out;
+}
+
+template <class Record>
+bool same_bytes(const std::vector<Record>& a, const std::vector<Record>& b) {
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Record)) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("cuda: long stretches without a gap") {
+    if (!usable()) return;
+    const std::size_t count = singles_wanted();
+    Rng rng(11);
+    std::uint64_t walk = 0;
+    struct Family {
+        const char* name;
+        std::function<std::uint64_t(std::size_t)> time_of;
+    };
+    const std::vector<Family> families{
+        {"gap tau/2 + 1", [](std::size_t i) { return i * (tau / 2 + 1); }},
+        {"gap tau/2", [](std::size_t i) { return i * (tau / 2); }},
+        {"gap tau", [](std::size_t i) { return i * tau; }},
+        {"gap tau + 1", [](std::size_t i) { return i * (tau + 1); }},
+        {"gap 1: windows of 401", [](std::size_t i) { return i; }},
+        {"20 of each time: windows longer than a tile", [](std::size_t i) { return i / 20; }},
+        {"all equal", [](std::size_t) { return 0; }},
+        {"half equal, then sparse", [=](std::size_t i) { return i < count / 2 ? 0 : (i - count / 2) * 100; }},
+        {"gaps up to tau at random",
+         [&](std::size_t i) { return i == 0 ? walk = 0 : walk += rng.between<std::uint64_t>(0, tau); }},
+        {"gaps about tau/2 with a rare break", [&](std::size_t i) {
+             const bool breaks = rng.chance(0.00002);
+             return i == 0 ? walk = 0
+                           : walk += breaks ? 2 * tau : rng.between<std::uint64_t>(tau / 2, tau / 2 + 2);
+         }}};
+    for (const Family& family : families) {
+        Case c = open_case(rng);
+        const Frames frames = frames_at(c, count, family.time_of, rng);
+        for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
+            for (const bool delayed : {false, true}) {
+                c.options.rules.mode = mode;
+                c.options.rules.delay.reset();
+                if (delayed) c.options.rules.delay = 3 * tau + 1;
+                const std::size_t slice_frames = delayed ? count / 3 + 1 : count;
+                c.options.max_slice_frames = static_cast<std::uint32_t>(slice_frames);
+                c.options.max_pending_singles = count;
+                const Output want = run(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration),
+                                        frames, slice_frames);
+                const Output got =
+                    run(*make_cuda_pipeline(c.options, c.setup.calibration), frames, slice_frames);
+                INFO(family.name << ", mode " << name_of(mode) << (delayed ? ", delayeds" : "") << ", "
+                                 << want.coincidences.size() << " records");
+                CHECK(want.counts.decided == count);
+                CHECK(got.counts == want.counts);
+                CHECK(got.frames == want.frames);
+                CHECK(same_bytes(got.singles, want.singles));
+                CHECK(same_bytes(got.coincidences, want.coincidences));
+            }
+        }
+    }
+}
+
+TEST_CASE("cuda: more records than there is room for") {
+    if (!usable()) return;
+    Rng rng(5);
+    Case c = open_case(rng);
+    const Frames frames = frames_at(
+        c, 40'000, [](std::size_t i) { return i * 10; }, rng);
+    c.options.rules.policy = MultiplesPolicy::take_all_goods;
+    c.options.max_slice_frames = 20'000;
+    c.options.max_pending_singles = 40'000;
+    for (const bool delayed : {false, true}) {
+        if (delayed) c.options.rules.delay = 5000;
+        const Output want =
+            run(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, 20'000);
+        const Output got = run(*make_cuda_pipeline(c.options, c.setup.calibration), frames, 20'000);
+        CHECK(want.coincidences.size() > 100'000);
+        CHECK(got.counts == want.counts);
+        CHECK(same_bytes(got.coincidences, want.coincidences));
+    }
+}
+
+TEST_CASE("cuda: spans as they lie in batches, in pinned memory") {
+    if (!usable()) return;
+    Rng rng(6);
+    Case c = open_case(rng);
+    const std::size_t count = 30'000;
+    const Frames frames = frames_at(
+        c, count, [](std::size_t i) { return i * 150; }, rng);
+    c.options.max_slice_frames = count;
+    c.options.max_pending_singles = count;
+    const Output want = run(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, count);
+
+    const auto memory = petacq::gpu::make_pinned_memory();
+    std::byte* const data = memory->allocate(count * 160);
+    CHECK(std::string(memory->description()).find("pinned") != std::string::npos);
+    std::memset(data, 0xA5, count * 160);
+    std::vector<petacq::gpu::FrameSpan> spans;
+    std::byte* to = data;
+    for (std::size_t i = 0; i < count;) {
+        // Mostly a header between spans; at times nothing, or far more than is copied along.
+        const std::vector<std::size_t> gaps{16, 16, 16, 0, 64, 80, 4096};
+        to += rng.pick(gaps);
+        const std::size_t n = std::min(count - i, rng.between<std::size_t>(1, rng.chance(0.2) ? 3000 : 90));
+        std::memcpy(to, frames.raw.data() + i, n * 16);
+        spans.push_back({to, static_cast<std::uint32_t>(n), 0, UINT64_MAX});
+        to += n * 16;
+        i += n;
+    }
+    for (const bool shuffled : {false, true}) {
+        for (std::size_t i = spans.size(); shuffled && i > 1; --i)
+            std::swap(spans[i - 1], spans[rng.index(i)]);
+        const auto pipeline = make_cuda_pipeline(c.options, c.setup.calibration);
+        petacq::gpu::Slice slice;
+        slice.spans = spans;
+        slice.watermark = UINT64_MAX;
+        slice.close_at = UINT64_MAX;
+        pipeline->submit(slice);
+        SliceResult result;
+        REQUIRE(pipeline->collect(result, true));
+        CHECK(result.frames == want.frames);
+        CHECK(same_bytes(result.coincidences, want.coincidences));
+    }
+}
+
+TEST_CASE("cuda: bounds are kept, with a message") {
+    if (!usable()) return;
+    Rng rng(7);
+    Case c = open_case(rng);
+    const Frames frames = frames_at(
+        c, 1000, [](std::size_t i) { return i * 150; }, rng);
+    c.options.max_slice_frames = 500;
+    c.options.max_pending_singles = 700;
+    const petacq::gpu::FrameSpan all{reinterpret_cast<const std::byte*>(frames.raw.data()), 1000, 0,
+                                     UINT64_MAX};
+    const petacq::gpu::FrameSpan half{all.frames, 500, 0, UINT64_MAX};
+    SliceResult result;
+    {
+        const auto pipeline = make_cuda_pipeline(c.options, c.setup.calibration);
+        CHECK_THROWS_AS(pipeline->submit({1, {&all, 1}, 0, {}}), std::invalid_argument);
+        // Nothing was taken: the pipeline goes on.
+        pipeline->submit({2, {&half, 1}, 0, {}});
+        REQUIRE(pipeline->collect(result, true));
+        CHECK(result.pending == 500);
+        pipeline->submit({3, {&half, 1}, 0, {}});
+        try {
+            pipeline->collect(result, true);
+            FAIL("1000 pending singles were accepted");
+        } catch (const std::runtime_error& e) {
+            CHECK(std::string(e.what()).find("max_pending_singles") != std::string::npos);
+        }
+        CHECK_THROWS_AS(pipeline->submit({4, {}, 0, {}}), std::runtime_error);
+    }
+    {
+        PipelineOptions huge = c.options;
+        huge.max_pending_singles = (std::uint64_t{1} << 31) - (1U << 27);
+        try {
+            make_cuda_pipeline(huge, c.setup.calibration);
+            WARN("a GPU with more than 200 GiB: the refusal was not tested");
+        } catch (const std::runtime_error& e) {
+            CHECK(std::string(e.what()).find("MiB are free") != std::string::npos);
+        }
+        huge.max_pending_singles *= 4;
+        CHECK_THROWS_AS(make_cuda_pipeline(huge, c.setup.calibration), std::invalid_argument);
+    }
+}
+
+#endif
