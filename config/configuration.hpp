@@ -73,11 +73,11 @@ struct Pipeline {
     std::uint32_t threads = 0;     ///< CPU back-end; 0: one per core
     std::uint32_t slice_frames = 262'144;
     std::uint32_t slice_interval_ms = 20;  ///< a slice that is not full is processed after this long
-    std::uint64_t max_pending_singles = 64U << 20;
+    std::uint64_t max_pending_singles = 16U << 20;
 };
 
 struct ListMode {
-    std::uint32_t block_bytes = 1U << 20;
+    std::uint32_t block_bytes = 1U << 20;    ///< a multiple of 64
     std::uint32_t sync_interval_ms = 1'000;  ///< a block that is not full is written, and the file synced
     std::uint32_t queue_blocks = 64;         ///< blocks that may wait for the disk
     bool write_singles = false;

@@ -87,7 +87,10 @@ std::string expectation(const json& schema) {
     }
     for (const std::string& type : types_of(schema)) {
         if (type == "integer") {
-            words.push_back("an integer" + range_text(schema));
+            std::string text = "an integer" + range_text(schema);
+            if (schema.contains("multipleOf"))
+                text += " that is a multiple of " + text_of(schema.at("multipleOf"));
+            words.push_back(text);
         } else if (type == "number") {
             words.push_back("a number" + range_text(schema));
         } else if (type == "boolean") {
@@ -221,6 +224,7 @@ class Application {
             if (schema.contains("minimum") && v < bound("minimum")) return false;
             if (schema.contains("maximum") && v > bound("maximum")) return false;
             if (schema.contains("exclusiveMinimum") && v <= bound("exclusiveMinimum")) return false;
+            if (schema.contains("multipleOf") && std::fmod(v, bound("multipleOf")) != 0) return false;
         }
         if (value.is_string()) {
             const auto& text = value.get_ref<const std::string&>();

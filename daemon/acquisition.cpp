@@ -61,53 +61,64 @@ void Acquisition::begin_run(std::unique_ptr<Run> run, std::optional<std::uint64_
         begin(std::move(*shared), duration_ticks);
         begun();
     });
+    command_waits_.store(true, std::memory_order_release);
 }
 
 void Acquisition::end_run(std::string reason) {
     const std::lock_guard lock(mutex_);
     commands_.emplace_back([this, reason = std::move(reason)] { ask_to_stop(reason); });
+    command_waits_.store(true, std::memory_order_release);
 }
 
-AcquisitionSnapshot Acquisition::snapshot() const {
+std::shared_ptr<const AcquisitionSnapshot> Acquisition::snapshot() const {
     const std::lock_guard lock(mutex_);
     return published_;
 }
 
 void Acquisition::loop() {
-    const auto poll = std::clamp<std::chrono::milliseconds>(
-        options_.slice_interval / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(5));
-    Clock::time_point published = Clock::now();
-    Clock::time_point histogrammed = published;
-    last_slice_ = published;
+    published_at_ = histograms_at_ = last_slice_ = Clock::now();
     while (!stopping_.load(std::memory_order_acquire)) {
-        net::Batch* batch = nullptr;
-        if (filled_.wait_dequeue_timed(batch, poll)) {
-            take_batch(batch);
-        } else {
-            // Nothing waits in the queue: what has not come by now has not come.
-            now_ns_ = std::max(now_ns_, steady_ns());
-        }
-        carry_out_commands();
-        const Clock::time_point now = Clock::now();
-        if (now - last_slice_ >= options_.slice_interval) process_slice();
-        while (collect(false)) {
-        }
-        watch_run();
-        if (now - published >= publish_interval) {
-            if (!run_) restart_after_common_reset();
-            const bool with_histograms = now - histogrammed >= histogram_interval;
-            publish(with_histograms);
-            published = now;
-            if (with_histograms) histogrammed = now;
+        try {
+            work();
+        } catch (const std::exception& e) {
+            fail(e.what());
         }
     }
     if (run_) {
         run_->reason = "daemon stopped";
-        finish_run(false);
+        finish_run();
     }
     collect_all();
     release(held_);
-    publish(true);
+    publish(false);
+}
+
+/// One turn of the loop: a batch if there is one, then whatever is due.
+void Acquisition::work() {
+    const auto poll = std::clamp<std::chrono::milliseconds>(
+        options_.slice_interval / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(5));
+    net::Batch* batch = nullptr;
+    if (filled_.wait_dequeue_timed(batch, poll)) {
+        take_batch(batch);
+    } else {
+        // Nothing waits in the queue: what has not come by now has not come.
+        now_ns_ = std::max(now_ns_, steady_ns());
+    }
+    if (command_waits_.load(std::memory_order_acquire)) carry_out_commands();
+    const Clock::time_point now = Clock::now();
+    // Batches that are nearly empty must not run the pool dry while a slice fills.
+    const bool holds_much = held_.size() * 4 >= pool_.count();
+    if (now - last_slice_ >= options_.slice_interval || holds_much) process_slice();
+    while (collect(false)) {
+    }
+    watch_run();
+    if (now - published_at_ >= publish_interval) {
+        restart_after_common_reset();
+        const bool with_histograms = now - histograms_at_ >= histogram_interval;
+        publish(with_histograms);
+        published_at_ = now;
+        if (with_histograms) histograms_at_ = now;
+    }
 }
 
 void Acquisition::take_batch(net::Batch* batch) {
@@ -118,6 +129,7 @@ void Acquisition::take_batch(net::Batch* batch) {
         if (!verdict.use || d.frames == 0) continue;
         spans_.push_back({batch->data + d.offset, d.frames, verdict.time_low, verdict.time_high});
         frames_ += d.frames;
+        frames_seen_ += d.frames;
         const auto believed = [&](std::uint64_t t) {
             return t >= verdict.time_low && t <= verdict.time_high;
         };
@@ -132,6 +144,7 @@ void Acquisition::take_batch(net::Batch* batch) {
 
 void Acquisition::carry_out_commands() {
     std::unique_lock lock(mutex_);
+    command_waits_.store(false, std::memory_order_relaxed);
     while (!commands_.empty()) {
         const auto command = std::move(commands_.front());
         commands_.pop_front();
@@ -146,7 +159,10 @@ std::uint64_t Acquisition::next_watermark() {
     if (pending_ > options_.max_pending_singles) {
         // Rather than memory, the sources that hold the watermark back are given up.
         const TrackerStatus status = tracker_.status(now_ns_);
-        if (status.reference) watermark = std::max(watermark, *status.reference);
+        if (status.reference && *status.reference > watermark) {
+            watermark = *status.reference;
+            ++given_up_;
+        }
     }
     return watermark;
 }
@@ -171,7 +187,7 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
     const std::size_t place = (oldest_ + in_flight_count_) % in_flight_.size();
     std::swap(in_flight_spans_[place], spans_);
     std::swap(in_flight_[place].batches, held_);
-    frames_ = 0;
+    in_flight_[place].frames = std::exchange(frames_, 0);
     ++in_flight_count_;
     gpu::Slice slice;
     slice.id = slices_++;
@@ -187,7 +203,7 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
     }
     collect(false);
     busy_s_ += std::chrono::duration<double>(Clock::now() - last_slice_).count();
-    if (close_at && run_ && run_->stop == close_at) finish_run(false);
+    if (close_at && run_ && run_->stop == close_at) finish_run();
 }
 
 bool Acquisition::collect(bool wait) {
@@ -200,6 +216,7 @@ bool Acquisition::collect(bool wait) {
     }
     InFlight& done = in_flight_[oldest_];
     release(done.batches);
+    done.frames = 0;
     in_flight_spans_[oldest_].clear();
     oldest_ = (oldest_ + 1) % in_flight_.size();
     --in_flight_count_;
@@ -242,7 +259,8 @@ void Acquisition::fail(const std::string& reason) {
     release(held_);
     if (run_) {
         run_->reason = failure_;
-        finish_run(true);
+        run_->failed = true;
+        finish_run();
     }
 }
 
@@ -271,34 +289,42 @@ Ledger Acquisition::totals(Reading reading) const {
         delivered += r.datagrams_delivered;
     }
     d.in_flight_at_end = delivered - datagrams_seen_;
+    d.frames = frames_seen_;
+    d.frames_in_flight_at_end = frames_;
+    for (const InFlight& slice : in_flight_)
+        d.frames_in_flight_at_end += slice.frames;
     ledger.singles.pending_at_end = pending_;
     ledger.loss_known = options_.framing == net::Framing::sequenced;
     return ledger;
 }
 
 void Acquisition::publish(bool with_histograms) {
-    AcquisitionSnapshot s;
-    s.total = totals(Reading::quick);
+    auto s = std::make_shared<AcquisitionSnapshot>();
+    s->total = totals(Reading::quick);
     if (run_) {
-        s.run = s.total - run_->at_start;
-        run_->run->complete(*s.run);
-        s.run_start_ticks = run_->start;
+        s->run = s->total - run_->at_start;
+        run_->run->complete(*s->run);
     }
     // What is written is known run by run.
-    s.total.pairs = {};
-    s.total.saved_singles = {};
-    s.sources = tracker_.status(now_ns_);
-    s.pending = pending_;
-    s.slices = slices_;
-    s.busy_s = busy_s_;
-    s.failure = failure_;
+    s->total.pairs = {};
+    s->total.saved_singles = {};
+    s->sources = tracker_.status(now_ns_);
+    s->watermark = watermark_;
+    s->pending = pending_;
+    s->busy_s = busy_s_;
+    s->given_up = given_up_;
+    s->failure = failure_;
     if (with_histograms && failure_.empty()) {
         auto histograms = std::make_shared<gpu::SinglesHistograms>();
         pipeline_->histograms(*histograms);
-        s.histograms = std::move(histograms);
+        s->histograms = std::move(histograms);
+        s->histograms_taken = Clock::now();
     }
     const std::lock_guard lock(mutex_);
-    if (!s.histograms) s.histograms = published_.histograms;
+    if (!s->histograms && published_) {
+        s->histograms = published_->histograms;
+        s->histograms_taken = published_->histograms_taken;
+    }
     published_ = std::move(s);
 }
 

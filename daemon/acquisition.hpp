@@ -35,7 +35,9 @@ struct AcquisitionOptions {
     /// How long a datagram may be under way from its socket to this thread.
     std::chrono::milliseconds receive_delay{20};
     net::Framing framing = net::Framing::sequenced;
-    std::uint64_t max_offset = 0;  ///< ticks: largest magnitude of a time offset
+    std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset
+    std::uint64_t max_disorder = 0;  ///< ticks
+    std::uint64_t max_lag = 0;       ///< ticks
 };
 
 /// What a run that ended hands back.
@@ -48,14 +50,14 @@ struct FinishedRun {
 struct AcquisitionSnapshot {
     Ledger total;               ///< since the daemon started; without pairs and saved singles
     std::optional<Ledger> run;  ///< since the run began
-    std::uint64_t run_start_ticks = 0;
     TrackerStatus sources;
-    std::shared_ptr<const gpu::SinglesHistograms>
-        histograms;             ///< since the daemon started; about once a second
-    std::uint64_t pending = 0;  ///< singles that wait for the watermark
-    std::uint64_t slices = 0;
-    double busy_s = 0;    ///< time spent on slices and their results
-    std::string failure;  ///< the pipeline's; empty while all is well
+    std::uint64_t watermark = 0;                               ///< ticks, of the latest slice
+    std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; about once a second
+    std::chrono::steady_clock::time_point histograms_taken;
+    std::uint64_t pending = 0;   ///< singles that wait for the watermark
+    std::uint64_t given_up = 0;  ///< slices whose watermark went past waiting sources to save memory
+    double busy_s = 0;           ///< time spent on slices and their results
+    std::string failure;         ///< the pipeline's; empty while all is well
 };
 
 class Acquisition {
@@ -82,7 +84,7 @@ class Acquisition {
     void end_run(std::string reason);
 
     /// Any thread.
-    [[nodiscard]] AcquisitionSnapshot snapshot() const;
+    [[nodiscard]] std::shared_ptr<const AcquisitionSnapshot> snapshot() const;
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -96,15 +98,19 @@ class Acquisition {
         std::optional<std::int64_t> stop_asked_ns;
         bool stop_fixed = false;  ///< `stop` takes the asked stop into account
         std::optional<Clock::time_point> stop_deadline;
+        bool failed = false;
         Ledger at_start;
+        gpu::SinglesHistograms histograms_at_start;
     };
     /// A slice that the pipeline has, and the batches that may go back when it is done with it.
     struct InFlight {
         std::vector<net::Batch*> batches;
+        std::uint64_t frames = 0;
     };
 
     // acquisition.cpp
     void loop();
+    void work();
     void take_batch(net::Batch* batch);
     void carry_out_commands();
     std::uint64_t next_watermark();
@@ -123,8 +129,10 @@ class Acquisition {
     void ask_to_stop(const std::string& reason);
     void watch_run();
     void settle_duration();
-    void finish_run(bool failed);
+    void finish_run();
+    [[nodiscard]] std::uint64_t end_of_what_came(const TrackerStatus& sources) const;
     void restart_after_common_reset();
+    void restart_time();
 
     const AcquisitionOptions options_;
     SourceTracker tracker_;
@@ -156,6 +164,10 @@ class Acquisition {
     std::string failure_;
 
     std::uint64_t datagrams_seen_ = 0;
+    std::uint64_t frames_seen_ = 0;  ///< in datagrams that are used
+    std::uint64_t given_up_ = 0;
+    Clock::time_point published_at_;
+    Clock::time_point histograms_at_;
     /// Of any used datagram since the detector was quiet: where a run of fixed length begins.
     std::uint64_t earliest_time_ = UINT64_MAX;
     std::uint64_t newest_time_ = 0;
@@ -164,7 +176,8 @@ class Acquisition {
 
     mutable std::mutex mutex_;  ///< guards what follows
     std::deque<std::function<void()>> commands_;
-    AcquisitionSnapshot published_;
+    std::atomic<bool> command_waits_{false};  ///< spares the lock when there is none
+    std::shared_ptr<const AcquisitionSnapshot> published_;
 
     std::atomic<bool> stopping_{false};
     std::thread thread_;

@@ -19,23 +19,30 @@ std::int64_t steady_ns() {
 }  // namespace
 
 void Acquisition::begin(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks) {
+    // When nobody sends, the next stream may begin at any time, an earlier one included.
+    const TrackerStatus sources = tracker_.status(now_ns_);
+    const bool quiet =
+        std::none_of(sources.sources.begin(), sources.sources.end(), [](const SourceStatus& s) {
+            return s.state != SourceState::silent && s.state != SourceState::ended;
+        });
+    if (quiet) restart_time();
     restart_after_common_reset();
     // What is below the watermark belongs to the time before the run.
     const std::uint64_t start = next_watermark();
     process_slice(start);
     collect_all();
-    // Of a stream that is over, nothing belongs to the run.
-    if (!tracker_.status(now_ns_).holding) earliest_time_ = UINT64_MAX;
     ActiveRun active;
     active.run = std::move(run);
     active.duration = duration_ticks;
     active.start = start;
     active.at_start = totals(Reading::one_moment);
+    if (failure_.empty()) pipeline_->histograms(active.histograms_at_start);
     run_ = std::move(active);
     publish(false);
     if (!failure_.empty()) {
         run_->reason = failure_;
-        finish_run(true);
+        run_->failed = true;
+        finish_run();
     }
 }
 
@@ -53,54 +60,82 @@ void Acquisition::settle_duration() {
     run_->stop = add_or_max(std::max(run_->start, earliest_time_), *run_->duration);
 }
 
+/// Past every frame that has come and is believed: one wild frame must not prolong a run.
+std::uint64_t Acquisition::end_of_what_came(const TrackerStatus& sources) const {
+    std::uint64_t progress = 0;
+    for (const SourceStatus& s : sources.sources)
+        progress = std::max(progress, s.progress);
+    const std::uint64_t newest = std::min(newest_time_, add_or_max(progress, options_.max_disorder));
+    const std::uint64_t end = newest_time_ == 0 ? 0 : add_or_max(newest, options_.max_offset + 1);
+    return std::max(end, watermark_);
+}
+
 void Acquisition::watch_run() {
     if (!run_) return;
     const std::string write_failure = run_->run->write_failure();
     if (!write_failure.empty()) {
         run_->reason = write_failure;
+        run_->failed = true;
         run_->stop = watermark_;
         process_slice(watermark_);
-        if (run_) finish_run(true);
         return;
     }
     if (!run_->stop_asked_ns) return;
     // What had arrived when the stop was asked for may still be on its way here from the receivers.
     const auto settle = std::chrono::duration_cast<std::chrono::nanoseconds>(options_.receive_delay).count();
-    if (!run_->stop_fixed && now_ns_ >= *run_->stop_asked_ns + settle) {
-        settle_duration();
-        const std::uint64_t beyond = std::max(add_or_max(newest_time_, options_.max_offset + 1), watermark_);
-        run_->stop = std::min(run_->stop.value_or(UINT64_MAX), beyond);
+    const bool overdue = Clock::now() >= *run_->stop_deadline;
+    if (!run_->stop_fixed && (overdue || now_ns_ >= *run_->stop_asked_ns + settle)) {
+        const std::uint64_t end = end_of_what_came(tracker_.status(now_ns_));
+        run_->stop = std::max(std::min(run_->stop.value_or(UINT64_MAX), end), run_->start);
         run_->stop_fixed = true;
         process_slice();
         if (!run_) return;
     }
-    if (Clock::now() < *run_->stop_deadline) return;
+    if (!overdue) return;
     log_warning(
         "run {}: the watermark did not reach the end of the run in time; ended without waiting further",
         run_->run->id());
-    if (!run_->stop) run_->stop = add_or_max(newest_time_, options_.max_offset + 1);
     process_slice(std::max(*run_->stop, watermark_));
-    if (run_) finish_run(false);
+    if (run_) finish_run();
 }
 
-void Acquisition::finish_run(bool failed) {
-    if (!failed) collect_all();
+void Acquisition::finish_run() {
+    if (failure_.empty()) collect_all();
     if (!run_) return;  // the pipeline failed while its last results were collected
     FinishedRun finished;
     finished.end.reason = run_->reason;
-    finished.end.failed = failed;
+    finished.end.failed = run_->failed;
     finished.end.start_ticks = run_->start;
     finished.end.stop_ticks = run_->stop.value_or(watermark_);
     finished.end.ledger = totals(Reading::one_moment) - run_->at_start;
+    if (failure_.empty()) {
+        pipeline_->histograms(finished.end.histograms);
+        finished.end.histograms -= run_->histograms_at_start;
+    }
     finished.run = std::move(run_->run);
     run_.reset();
-    publish(true);
+    publish(false);
     on_finished_(std::move(finished));
 }
 
 void Acquisition::restart_after_common_reset() {
-    if (!failure_.empty() || !tracker_.status(now_ns_).behind_watermark) return;
+    if (!failure_.empty()) return;
+    // A step back by less than max_lag is left to time: its frames are late for as long.
+    const TrackerStatus sources = tracker_.status(now_ns_);
+    if (!sources.behind_watermark || add_or_max(*sources.reference, options_.max_lag) >= watermark_) return;
+    if (run_) {
+        // List-mode is in the order of time: what comes now cannot be part of this run.
+        run_->reason = "the boards were reset: detector time went back";
+        run_->stop = watermark_;
+        process_slice(watermark_);
+    }
     log_warning("the sources agree on a time before the present watermark: detector time starts again");
+    restart_time();
+}
+
+/// Decides everything that waits and forgets where detector time stood.
+void Acquisition::restart_time() {
+    if (!failure_.empty()) return;
     process_slice(UINT64_MAX);
     collect_all();
     if (!failure_.empty()) return;

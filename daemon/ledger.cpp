@@ -31,6 +31,9 @@ constexpr std::array fields{
     PETACQ_FIELD(datagrams, dropped_no_buffer),
     PETACQ_FIELD(datagrams, in_flight_at_start),
     PETACQ_FIELD(datagrams, in_flight_at_end),
+    PETACQ_FIELD(datagrams, frames),
+    PETACQ_FIELD(datagrams, frames_in_flight_at_start),
+    PETACQ_FIELD(datagrams, frames_in_flight_at_end),
     PETACQ_FIELD(datagrams, lost),
     PETACQ_FIELD(datagrams, dropped_kernel),
     PETACQ_FIELD(datagrams, reordered),
@@ -110,12 +113,15 @@ Ledger& Ledger::operator+=(const Ledger& later) {
     Ledger next = later;
     const std::uint64_t pending_at_start = singles.pending_at_start;
     const std::uint64_t in_flight_at_start = datagrams.in_flight_at_start;
+    const std::uint64_t frames_in_flight_at_start = datagrams.frames_in_flight_at_start;
     for (const Field& f : fields)
         f.of(*this) += f.of(next);
     singles.pending_at_start = pending_at_start;
     singles.pending_at_end = later.singles.pending_at_end;
     datagrams.in_flight_at_start = in_flight_at_start;
     datagrams.in_flight_at_end = later.datagrams.in_flight_at_end;
+    datagrams.frames_in_flight_at_start = frames_in_flight_at_start;
+    datagrams.frames_in_flight_at_end = later.datagrams.frames_in_flight_at_end;
     loss_known = loss_known && later.loss_known;
     return *this;
 }
@@ -130,6 +136,8 @@ Ledger operator-(const Ledger& later, const Ledger& earlier) {
     difference.singles.pending_at_end = later.singles.pending_at_end;
     difference.datagrams.in_flight_at_start = earlier.datagrams.in_flight_at_end;
     difference.datagrams.in_flight_at_end = later.datagrams.in_flight_at_end;
+    difference.datagrams.frames_in_flight_at_start = earlier.datagrams.frames_in_flight_at_end;
+    difference.datagrams.frames_in_flight_at_end = later.datagrams.frames_in_flight_at_end;
     difference.pairs.in_queue = later.pairs.in_queue;
     difference.saved_singles.in_queue = later.saved_singles.in_queue;
     return difference;
@@ -146,6 +154,11 @@ std::vector<std::string> Ledger::open_identities() const {
            {"unknown_source", datagrams.unknown_source},
            {"too_many_sources", datagrams.too_many_sources},
            {"dropped_no_buffer", datagrams.dropped_no_buffer}});
+    check(open, "frames handed over",
+          {{"datagrams.frames", datagrams.frames},
+           {"frames_in_flight_at_start", datagrams.frames_in_flight_at_start}},
+          {{"frames.received", frames.received},
+           {"frames_in_flight_at_end", datagrams.frames_in_flight_at_end}});
     check(open, "frames", {{"received", frames.received}},
           {{"bad_marker", frames.bad_marker},
            {"bad_address", frames.bad_address},

@@ -18,6 +18,7 @@ namespace petacq::daemon {
 
 /// received + in_flight_at_start - in_flight_at_end = accepted + duplicate + malformed + unknown_source +
 /// too_many_sources + dropped_no_buffer
+/// frames + frames_in_flight_at_start - frames_in_flight_at_end = frames.received
 struct DatagramLedger {
     std::uint64_t received = 0;  ///< from the sockets
     std::uint64_t accepted = 0;  ///< their frames went to the pipeline
@@ -28,7 +29,10 @@ struct DatagramLedger {
     std::uint64_t dropped_no_buffer = 0;   ///< by us
     std::uint64_t in_flight_at_start = 0;  ///< received before, between receiver and acquisition at the start
     std::uint64_t in_flight_at_end = 0;    ///< received, on their way to the acquisition at the end
-    // Beside the identity.
+    std::uint64_t frames = 0;              ///< in the accepted ones
+    std::uint64_t frames_in_flight_at_start = 0;  ///< accepted before, not through the pipeline at the start
+    std::uint64_t frames_in_flight_at_end = 0;    ///< accepted, not through the pipeline at the end
+    // Beside the identities.
     std::uint64_t lost = 0;            ///< sequence gaps, what the kernel and we dropped included
     std::uint64_t dropped_kernel = 0;  ///< socket queue full; never received
     std::uint64_t reordered = 0;       ///< of the accepted

@@ -8,6 +8,8 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -90,8 +92,6 @@ int run(const Inputs& in) {
         receivers_seen.push_back(&receiver);
         log_info("receiving on {}:{}, socket buffer {:.1f} MiB", o.address, receiver.port(),
                  mebibytes(receiver.receive_buffer_bytes()));
-        for (const std::string& warning : receiver.warnings())
-            log_warning("{}", warning);
     }
 
     boost::asio::io_context io(1);
@@ -109,6 +109,8 @@ int run(const Inputs& in) {
     const TrackerOptions tracker = tracker_options(configuration, in.scanner, in.calibration);
     options.framing = tracker.framing;
     options.max_offset = tracker.max_offset;
+    options.max_disorder = tracker.max_disorder;
+    options.max_lag = tracker.max_lag;
     options.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     Acquisition acquisition(options, tracker, std::move(pipeline), pool, filled, receivers_seen,
                             [&](FinishedRun finished) { service.run_finished(std::move(finished)); });
@@ -121,16 +123,29 @@ int run(const Inputs& in) {
     control_options.send_buffer_bytes = configuration.control.send_buffer_bytes;
     ControlServer control(io, service, control_options);
 
-    boost::asio::signal_set signals(io, SIGINT, SIGTERM);
-    signals.async_wait([&](boost::system::error_code error, int signal) {
-        if (error) return;
-        const char* name = signal == SIGINT ? "SIGINT" : "SIGTERM";
-        log_info("{}: stopping", name);
-        service.shut_down(name, leave);
-    });
+    // The second signal does not wait for the disk any more.
+    boost::asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
+    bool told = false;
+    std::function<void()> wait_for_signal = [&] {
+        signals.async_wait([&](boost::system::error_code error, int signal) {
+            if (error) return;
+            log_info("{}: {}", strsignal(signal), told ? "leaving at once" : "stopping");
+            if (told) {
+                status = exit_io;
+                return leave();
+            }
+            told = true;
+            wait_for_signal();
+            service.shut_down(signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP", leave);
+        });
+    };
+    wait_for_signal();
 
-    for (const auto& receiver : receivers)
+    for (const auto& receiver : receivers) {
         receiver->start();
+        for (const std::string& warning : receiver->warnings())
+            log_warning("{}", warning);
+    }
     acquisition.start();
     log_info("petacqd {} ready: scanner {}, {} crystals, control socket {}", version, in.scanner.name,
              in.scanner.geometry.crystal_count(), configuration.control.socket);

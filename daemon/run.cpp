@@ -1,5 +1,12 @@
 #include "daemon/run.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
 #include "daemon/version.hpp"
 
 namespace petacq::daemon {
@@ -12,19 +19,74 @@ RunDirectory make_directory(const RunSetting& setting, const RunRequest& request
     return request.id ? RunDirectory::create(data, *request.id) : RunDirectory::create(data, now);
 }
 
+// Room for the last run.json when the disk is full.
+constexpr const char* reserve_file = ".reserve";
+constexpr off_t reserve_bytes = 4 << 20;
+
+void reserve_space(const std::filesystem::path& file) {
+    const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+    if (fd < 0) throw std::system_error(errno, std::generic_category(), file.string());
+    const int error = ::posix_fallocate(fd, 0, reserve_bytes);
+    ::close(fd);
+    // A file system that cannot reserve is no reason not to run; one that is full is.
+    if (error == ENOSPC || error == EDQUOT)
+        throw std::system_error(error, std::generic_category(), file.string());
+}
+
+nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& g) {
+    nlohmann::json json = {{"crystals", h.per_crystal},
+                           {"energy_bin_keV", gpu::SinglesHistograms::energy_bin_keV},
+                           {"energy", nlohmann::json::array()},
+                           {"temperature_C", nlohmann::json::array()}};
+    constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        const auto first = h.energy.begin() + bdm * std::ptrdiff_t{bins};
+        json["energy"].push_back(std::vector<std::uint64_t>(first, first + bins));
+        nlohmann::json units = nlohmann::json::array();
+        for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
+             ++unit) {
+            const std::uint64_t count = h.temperature_count[unit];
+            const auto sum = static_cast<double>(h.temperature_sum_16ths[unit]);
+            units.push_back(count > 0 ? nlohmann::json(sum / 16 / static_cast<double>(count))
+                                      : nlohmann::json());
+        }
+        json["temperature_C"].push_back(std::move(units));
+    }
+    return json;
+}
+
 }  // namespace
 
 Run::Run(const RunSetting& setting, const RunRequest& request)
     : setting_(setting),
       request_(request),
       started_(std::chrono::system_clock::now()),
-      directory_(make_directory(setting, request, started_)),
-      coincidences_(make_writer(RecordKind::coincidences, coincidences_file)) {
-    if (setting.configuration->listmode.write_singles)
+      directory_(make_directory(setting, request, started_)) {
+    try {
+        open_files();
+    } catch (...) {
+        discard();
+        throw;
+    }
+}
+
+void Run::open_files() {
+    reserve_space(directory_.file(reserve_file));
+    coincidences_ = make_writer(RecordKind::coincidences, coincidences_file);
+    if (setting_.configuration->listmode.write_singles) {
         singles_ = make_writer(RecordKind::singles, singles_file);
+    }
     nlohmann::json content = description();
     content["state"] = "running";
     directory_.write_run_json(content);
+}
+
+/// A run that could not begin leaves nothing: its id can be used again.
+void Run::discard() {
+    coincidences_.reset();
+    singles_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_.path(), ignored);
 }
 
 std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* file) const {
@@ -83,6 +145,17 @@ void fill(Section& section, const ListModeCounts& counts) {
 
 }  // namespace
 
+ListModeCounts Run::written() const {
+    ListModeCounts counts = coincidences_->counts();
+    if (!singles_) return counts;
+    const ListModeCounts more = singles_->counts();
+    counts.bytes += more.bytes;
+    counts.stalls += more.stalls;
+    counts.queue_blocks = std::max(counts.queue_blocks, more.queue_blocks);
+    counts.queue_high_water = std::max(counts.queue_high_water, more.queue_high_water);
+    return counts;
+}
+
 void Run::complete(Ledger& ledger) const {
     fill(ledger.pairs, coincidences_->counts());
     if (singles_) fill(ledger.saved_singles, singles_->counts());
@@ -96,6 +169,8 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     const std::vector<std::string> open = ledger.open_identities();
     failure = end.failed ? end.reason : write_failure();
 
+    std::error_code ignored;
+    std::filesystem::remove(directory_.file(reserve_file), ignored);
     nlohmann::json content = description();
     content["stop_utc"] = utc_text(std::chrono::system_clock::now());
     content["stop_reason"] = failure.empty() ? end.reason : failure;
@@ -105,8 +180,12 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     content["state"] = !failure.empty() ? "failed" : !open.empty() ? "bad-ledger" : "complete";
     try {
         directory_.write_run_json(content);
+        if (!end.histograms.per_crystal.empty()) {
+            write_json_atomically(directory_.file("histograms.json"),
+                                  to_json(end.histograms, setting_.scanner->geometry));
+        }
     } catch (const std::exception& e) {
-        if (failure.empty()) failure = std::string("run.json: ") + e.what();
+        if (failure.empty()) failure = e.what();
     }
     return ledger;
 }

@@ -34,11 +34,12 @@ struct RunSetting {
 
 /// How a run ended, as the acquisition saw it.
 struct RunEnd {
-    std::string reason;             ///< "stopped by operator", "duration reached", a failure, ...
-    bool failed = false;            ///< the reason is a failure
-    std::uint64_t start_ticks = 0;  ///< singles at or above it belong to the run
-    std::uint64_t stop_ticks = 0;   ///< and below it
-    Ledger ledger;                  ///< without what only the writer knows
+    std::string reason;                 ///< "stopped by operator", "duration reached", a failure, ...
+    bool failed = false;                ///< the reason is a failure
+    std::uint64_t start_ticks = 0;      ///< singles at or above it belong to the run
+    std::uint64_t stop_ticks = 0;       ///< and below it
+    Ledger ledger;                      ///< without what only the writer knows
+    gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
 };
 
 /// append() by one thread; finish() after the last append, by any.
@@ -51,7 +52,8 @@ class Run {
     void append(const gpu::SliceResult& result);
     /// What went wrong with the files; empty while all is well.
     [[nodiscard]] std::string write_failure() const;
-    [[nodiscard]] ListModeCounts written() const { return coincidences_->counts(); }
+    /// Of the files together; the largest queue of them.
+    [[nodiscard]] ListModeCounts written() const;
     /// Fills in what the writers know, as of now: all that was appended is written, failed or in the queue.
     void complete(Ledger& ledger) const;
 
@@ -60,13 +62,14 @@ class Run {
     Ledger finish(const RunEnd& end, std::string& failure);
 
     [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
-    [[nodiscard]] const RunRequest& request() const { return request_; }
     [[nodiscard]] std::chrono::system_clock::time_point started() const { return started_; }
     [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
 
   private:
     [[nodiscard]] std::unique_ptr<ListModeWriter> make_writer(RecordKind kind, const char* file) const;
     [[nodiscard]] nlohmann::json description() const;
+    void open_files();
+    void discard();
 
     RunSetting setting_;
     RunRequest request_;

@@ -53,7 +53,8 @@ void Service::tick() {
         if (error) return;
         sample_before_ = std::move(sample_);
         take_sample();
-        if (!failed_ && !sample_.acquisition.failure.empty()) {
+        const std::uint64_t stalls = current_ && current_->run ? current_->run->written().stalls : 0;
+        if (!failed_ && !sample_.acquisition->failure.empty()) {
             failed_ = true;
             if (state_ == State::idle) {
                 state_ = State::failed;
@@ -71,6 +72,7 @@ void Service::tick() {
             }
             last_health_ = text;
         }
+        stalls_before_ = stalls;
         tick();
     });
 }
@@ -78,8 +80,8 @@ void Service::tick() {
 void Service::start(StartRequest request, Reply reply) {
     if (shutting_down_) return reply.error(rpc_refused, "the daemon is shutting down");
     if (state_ == State::failed || failed_) {
-        return reply.error(
-            rpc_refused, "the pipeline has failed (" + sample_.acquisition.failure + "); restart the daemon");
+        return reply.error(rpc_refused, "the pipeline has failed (" + sample_.acquisition->failure +
+                                            "); restart the daemon");
     }
     if (state_ != State::idle) {
         return reply.error(rpc_refused,
@@ -173,7 +175,7 @@ void Service::finalised(const std::string& id, const Ledger& ledger, const RunEn
     if (!open.empty() && last_run_failure_.empty()) last_run_failure_ = "the ledger does not close";
     current_.reset();
     take_sample();
-    failed_ = failed_ || !sample_.acquisition.failure.empty();
+    failed_ = failed_ || !sample_.acquisition->failure.empty();
     state_ = failed_ ? State::failed : State::idle;
     for (const Reply& reply : std::exchange(waiting_, {}))
         reply.result(answer);
@@ -202,6 +204,7 @@ nlohmann::json Service::status() {
     if (current_) {
         in.run = current_->status;
         if (current_->run) in.run->written = current_->run->written();
+        in.stalls_before = stalls_before_;
     }
     in.last_run_ledger = last_run_ledger_;
     in.last_run_failure = last_run_failure_;
@@ -209,7 +212,12 @@ nlohmann::json Service::status() {
     in.batches = pool_.count();
     in.pool_bytes = pool_.count() * pool_.batch_bytes();
     in.pipeline_bytes = pipeline_bytes_;
-    in.log_overrun = log_statistics().overrun;
+    const LogStatistics log = log_statistics();
+    in.log_overrun = log.overrun;
+    in.log_unwritten = log.unwritten;
+    const config::ListMode& listmode = setting_.configuration->listmode;
+    in.block_buffer_bytes =
+        std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * (listmode.write_singles ? 2 : 1);
     return make_status(in);
 }
 

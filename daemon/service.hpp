@@ -78,6 +78,7 @@ class Service : public ControlHandler {
     std::optional<Ledger> last_run_ledger_;
     std::string last_run_failure_;
     std::string last_health_;
+    std::uint64_t stalls_before_ = 0;
 
     StatusSample sample_;
     StatusSample sample_before_;

@@ -17,7 +17,7 @@ namespace petacq::daemon {
 /// Counters read at one moment; rates come from two of them.
 struct StatusSample {
     std::chrono::steady_clock::time_point taken;
-    AcquisitionSnapshot acquisition;
+    std::shared_ptr<const AcquisitionSnapshot> acquisition;
     std::uint64_t bytes_received = 0;
 };
 
@@ -38,7 +38,7 @@ struct StatusInput {
     const config::Scanner* scanner = nullptr;
     const StatusSample* now = nullptr;
     const StatusSample* before = nullptr;  ///< about a second earlier
-    std::vector<std::uint16_t> ports;  ///< of every socket, in the order of the configuration
+    std::vector<std::uint16_t> ports;      ///< of every socket, in the order of the configuration
     std::optional<RunStatus> run;
     std::optional<Ledger> last_run_ledger;
     std::string last_run_failure;  ///< of the last run; empty when it ended well
@@ -46,7 +46,10 @@ struct StatusInput {
     std::size_t batches = 0;
     std::uint64_t pool_bytes = 0;
     std::uint64_t pipeline_bytes = 0;
+    std::uint64_t stalls_before = 0;  ///< of the run's writers, at the sample before
     std::uint64_t log_overrun = 0;
+    std::uint64_t log_unwritten = 0;
+    std::uint64_t block_buffer_bytes = 0;
 };
 
 nlohmann::json make_status(const StatusInput& input);

@@ -40,6 +40,18 @@ const char* name_of(MultiplesPolicy policy) {
     return policy_names.at(static_cast<std::size_t>(policy));
 }
 
+SinglesHistograms& SinglesHistograms::operator-=(const SinglesHistograms& earlier) {
+    const auto subtract = [](auto& from, const auto& what) {
+        for (std::size_t i = 0; i < what.size(); ++i)
+            from[i] -= what[i];
+    };
+    subtract(per_crystal, earlier.per_crystal);
+    subtract(energy, earlier.energy);
+    subtract(temperature_sum_16ths, earlier.temperature_sum_16ths);
+    subtract(temperature_count, earlier.temperature_count);
+    return *this;
+}
+
 FrameCounts& FrameCounts::operator+=(const FrameCounts& o) {
     received += o.received;
     bad_marker += o.bad_marker;

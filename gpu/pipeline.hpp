@@ -147,6 +147,9 @@ struct SinglesHistograms {
     std::vector<std::uint64_t> energy;          ///< [bdm][energy_bins]; the last bin takes what lies above
     std::vector<std::int64_t> temperature_sum_16ths;  ///< [bdm][du] sum of sixteenths of a degree C
     std::vector<std::uint64_t> temperature_count;     ///< [bdm][du] frames in that sum
+
+    /// Takes off what an earlier state of the same histograms had counted. Shapes agree.
+    SinglesHistograms& operator-=(const SinglesHistograms& earlier);
 };
 
 /// Slices go in by submit and come out by collect, in the same order. One thread at a time.

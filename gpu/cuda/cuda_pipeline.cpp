@@ -1,10 +1,10 @@
 // The CUDA back-end: a ring of slots, each with the frames, tables and results of one slice.
 //
 // The calling thread copies frames up (submit) and takes results (collect). A thread of the back-end's own
-// launches the stages and reads the few totals that the next launch depends on. Three streams: `up` copies
-// frames, `compute` runs the stages of one slice after the other, `down` copies results; events tie them
-// together, so that the copies of slices overlap the computation of others. The fourth, `books`, adds the
-// histograms of collected slices to the totals.
+// launches the stages, reads the few totals that the next launch depends on, and makes the results. Three
+// streams: `up` copies frames, `compute` runs the stages of one slice after the other, `down` copies results;
+// events tie them together, so that the copies of slices overlap the computation of others. The fourth,
+// `books`, adds the histograms of collected slices to the totals.
 #include "gpu/cuda/cuda_pipeline.hpp"
 
 #include <fmt/format.h>
@@ -133,13 +133,7 @@ class CudaPipeline final : public Pipeline {
             if (finished_ == collected_) return false;
         }
         RingSlot& r = *ring_[collected_ % slots_in_ring];
-        if (wait) {
-            r.downloaded.wait("waiting for results");
-        } else if (!r.downloaded.done("waiting for results")) {
-            return false;
-        }
-        const nvtx3::scoped_range range{"collect"};
-        take(r, result);
+        std::swap(result, r.slot.result);
         cuda::launch_fold(r.slot.histograms, sizes_, totals_, books_);
         r.folded.record(books_);
         ++collected_;
@@ -184,33 +178,6 @@ class CudaPipeline final : public Pipeline {
         if (!failure_.empty()) throw std::runtime_error(failure_);
     }
 
-    void take(RingSlot& r, SliceResult& result) {
-        const Slot& s = r.slot;
-        result.id = s.id;
-        const std::uint64_t* fates = s.host_converted->fates;
-        const auto fate = [&](Fate f) { return fates[static_cast<std::size_t>(f)]; };
-        FrameCounts& c = result.frames;
-        c.received = s.frames;
-        c.bad_marker = fate(Fate::bad_marker);
-        c.bad_address = fate(Fate::bad_address);
-        c.outside_crystal = fate(Fate::outside_crystal);
-        c.below_window = fate(Fate::below_window);
-        c.above_window = fate(Fate::above_window);
-        c.bad_time = fate(Fate::bad_time);
-        c.time_jump = fate(Fate::time_jump);
-        c.late = fate(Fate::late);
-        c.accepted = fate(Fate::accepted);
-        result.counts = s.counts;
-        result.pending = s.pending;
-        result.latest_pending_time = s.latest_pending_time;
-        order_.take(r.slot, result.coincidences);
-        if (s.many_singles.empty()) {
-            result.singles.assign(s.host_singles, s.host_singles + s.single_count);
-        } else {
-            result.singles.assign(s.many_singles.begin(), s.many_singles.end());
-        }
-    }
-
     // What follows runs on the driver's thread.
 
     void drive() {
@@ -229,10 +196,13 @@ class CudaPipeline final : public Pipeline {
                 stages_.order(r->slot, compute_);
                 stages_.find(r->slot, compute_);
                 r->found.record(compute_);
+                // While the device is busy with this slice.
+                if (before != nullptr) deliver(*before);
                 ++launched;
                 before = r;
                 if (next(launched, false) == nullptr) {
                     finish(*before);
+                    deliver(*before);
                     before = nullptr;
                 }
             }
@@ -284,6 +254,34 @@ class CudaPipeline final : public Pipeline {
         }
         r.downloaded.record(down_);
         stages_.found(s);
+    }
+
+    /// Waits for what finish() has sent down, and makes the result of it.
+    void deliver(RingSlot& r) {
+        const nvtx3::scoped_range range{"deliver"};
+        Slot& s = r.slot;
+        r.downloaded.wait("copying results to the host");
+        SliceResult& result = s.result;
+        result.id = s.id;
+        const std::uint64_t* fates = s.host_converted->fates;
+        const auto fate = [&](Fate f) { return fates[static_cast<std::size_t>(f)]; };
+        FrameCounts& c = result.frames;
+        c.received = s.frames;
+        c.bad_marker = fate(Fate::bad_marker);
+        c.bad_address = fate(Fate::bad_address);
+        c.outside_crystal = fate(Fate::outside_crystal);
+        c.below_window = fate(Fate::below_window);
+        c.above_window = fate(Fate::above_window);
+        c.bad_time = fate(Fate::bad_time);
+        c.time_jump = fate(Fate::time_jump);
+        c.late = fate(Fate::late);
+        c.accepted = fate(Fate::accepted);
+        order_.take(s, result.coincidences);
+        if (s.many_singles.empty()) {
+            result.singles.assign(s.host_singles, s.host_singles + s.single_count);
+        } else {
+            result.singles.assign(s.many_singles.begin(), s.many_singles.end());
+        }
         {
             const std::lock_guard lock(mutex_);
             ++finished_;

@@ -10,13 +10,12 @@ constexpr std::uint32_t super_singles = single_tile * super_tiles;
 __global__ void bounds_kernel(const __grid_constant__ FindArguments a) {
     FindTotals& t = *a.totals;
     const bool nothing = t.long_run != 0;
-    std::uint32_t decided = a.count;
-    if (!a.everything) {
+    std::uint32_t decided = nothing ? 0 : a.count;
+    if (!a.everything && !nothing) {
         decided =
             warp_partition_point(0, a.count, [&](std::uint32_t i) { return a.singles[i].time < a.horizon; });
     }
     if (threadIdx.x != 0) return;
-    if (nothing) decided = 0;
     t.decided = decided;
     t.view = nothing ? 0 : (a.closing ? decided : a.count);
     t.first_anchor = a.closing ? min(a.taken, decided) : a.taken;

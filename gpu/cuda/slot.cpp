@@ -62,6 +62,11 @@ class Uploader {
         enter(span, joins && gap == 0);
         run_end_ = span.frames + std::size_t{span.count} * net::frame_bytes;
         next_cell_ += span.count;
+        if (static_cast<std::size_t>(run_end_ - run_begin_) >= copied_piece) {
+            copy_run();
+            run_begin_ = run_end_;
+            run_cell_ = next_cell_;
+        }
     }
 
     void finish() {

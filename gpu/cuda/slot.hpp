@@ -14,6 +14,8 @@ namespace petacq::gpu::cuda {
 
 /// Spans whose frames are at most this many bytes apart are copied in one piece, with what lies between them.
 inline constexpr std::size_t copied_gap = 64;
+/// Pieces larger than this are copied in parts, so that the first is under way while the table is still made.
+inline constexpr std::size_t copied_piece = std::size_t{8} << 20;
 
 struct Slot {
     /// Takes its memory from `memory`; a planning one makes a slot that cannot be used.
@@ -56,9 +58,7 @@ struct Slot {
     std::uint32_t single_count = 0;         // in host_singles
     std::vector<Coincidence> many_records;  // instead, when they are more than there is room for
     std::vector<Single> many_singles;
-    SingleCounts counts;
-    std::uint64_t pending = 0;
-    std::uint64_t latest_pending_time = 0;
+    SliceResult result;
 
     [[nodiscard]] bool everything() const { return close_at && *close_at == UINT64_MAX; }
 };

@@ -222,7 +222,8 @@ void Stages::found(Slot& slot) {
     const FindTotals& t = *slot.host_found;
     begin_ = t.decided;
     taken_ = slot.close_at ? 0 : t.next - t.decided;
-    SingleCounts& c = slot.counts;
+    SliceResult& result = slot.result;
+    SingleCounts& c = result.counts;
     c = {};
     c.decided = t.next - t.first_anchor;
     c.prompts = t.counts[count_prompts];
@@ -234,12 +235,12 @@ void Stages::found(Slot& slot) {
     c.in_oversize_multiples = t.counts[count_oversize];
     c.unused_in_multiples = t.counts[count_unused];
     c.reused = t.counts[count_reused];
-    slot.pending = std::uint64_t{count_} - begin_ - taken_ + pending_;
-    slot.latest_pending_time =
-        slot.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);
-    if (slot.pending > options_.max_pending_singles) {
+    result.pending = std::uint64_t{count_} - begin_ - taken_ + pending_;
+    result.latest_pending_time =
+        result.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);
+    if (result.pending > options_.max_pending_singles) {
         throw std::runtime_error(
-            fmt::format("{} singles wait to be decided: at most {} (max_pending_singles)", slot.pending,
+            fmt::format("{} singles wait to be decided: at most {} (max_pending_singles)", result.pending,
                         options_.max_pending_singles));
     }
 }

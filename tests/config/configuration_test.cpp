@@ -106,7 +106,7 @@ TEST_CASE("every key reaches its member") {
                         "delay_ticks": 12},
         "pipeline": {"backend": "cpu", "threads": 13, "slice_frames": 14, "slice_interval_ms": 15,
                      "max_pending_singles": 1600},
-        "listmode": {"block_bytes": 4097, "sync_interval_ms": 17, "queue_blocks": 18, "write_singles": true},
+        "listmode": {"block_bytes": 4160, "sync_interval_ms": 17, "queue_blocks": 18, "write_singles": true},
         "control": {"socket": "c.sock", "max_clients": 19, "max_request_bytes": 2000, "send_buffer_bytes": 70000},
         "log_level": "debug"
     })");
@@ -153,7 +153,7 @@ TEST_CASE("every key reaches its member") {
     CHECK(c.pipeline.slice_frames == 14);
     CHECK(c.pipeline.slice_interval_ms == 15);
     CHECK(c.pipeline.max_pending_singles == 1600);
-    CHECK(c.listmode.block_bytes == 4097);
+    CHECK(c.listmode.block_bytes == 4160);
     CHECK(c.listmode.sync_interval_ms == 17);
     CHECK(c.listmode.queue_blocks == 18);
     CHECK(c.listmode.write_singles);
@@ -195,6 +195,13 @@ TEST_CASE("impossible values are refused with the path of the key") {
     CHECK(about("/receive/sockets", "[]").starts_with("/receive/sockets: expected an array of at least 1"));
     CHECK(about("/receive/batch_bytes", "131071").starts_with("/receive/batch_bytes: expected"));
     CHECK(about("/receive/batch_count", "1").starts_with("/receive/batch_count: expected"));
+    CHECK(about("/listmode/block_bytes", "4096").empty());
+    CHECK(about("/listmode/block_bytes", "4097") ==
+          "/listmode/block_bytes: expected an integer from 4096 to 268435456 that is a multiple of 64, found "
+          "4097");
+    CHECK(about("/pipeline/max_pending_singles", "1073741824").empty());
+    CHECK(about("/pipeline/max_pending_singles", "1073741825") ==
+          "/pipeline/max_pending_singles: expected an integer from 1024 to 1073741824, found 1073741825");
     CHECK(about("/receive/sockets/0/port", "65536").starts_with("/receive/sockets/0/port: expected"));
     CHECK(about("/receive/sockets/0/address", "\"localhost\"") ==
           "/receive/sockets/0/address: expected an IPv4 address in quotes, found the string \"localhost\"");

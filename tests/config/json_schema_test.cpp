@@ -27,6 +27,8 @@ TEST_CASE("values in range pass") {
     CHECK(about(marker, "15").empty());
     CHECK(about(R"({"type": "number", "exclusiveMinimum": 0})", "1e-300").empty());
     CHECK(about(R"({"type": ["integer", "null"], "minimum": 1})", "null").empty());
+    CHECK(about(R"({"type": "integer", "multipleOf": 64})", "-128").empty());
+    CHECK(about(R"({"type": "integer", "multipleOf": 64})", "18446744073709551552").empty());
     CHECK(about(R"({"enum": ["a", 3, null]})", "3").empty());
     CHECK(about(R"({"type": "array", "uniqueItems": true})", "[1, 2, \"1\"]").empty());
     CHECK(about(R"({"type": "string", "format": "ipv4"})", "\"10.0.0.255\"").empty());
@@ -45,6 +47,10 @@ TEST_CASE("values out of range say what was expected and what was found") {
           "/v: expected an integer of at least 1 or null, found 0");
     CHECK(about(R"({"type": "number", "exclusiveMinimum": 0, "maximum": 9})", "0") ==
           "/v: expected a number above 0 and at most 9, found 0");
+    CHECK(about(R"({"type": "integer", "minimum": 64, "maximum": 256, "multipleOf": 64})", "129") ==
+          "/v: expected an integer from 64 to 256 that is a multiple of 64, found 129");
+    CHECK(about(R"({"type": "integer", "multipleOf": 64})", "18446744073709551615") ==
+          "/v: expected an integer that is a multiple of 64, found 18446744073709551615");
     CHECK(about(R"({"type": "boolean"})", "1") == "/v: expected true or false, found 1");
     CHECK(about(R"({"type": "string", "enum": ["a", "b", "c"]})", "\"d\"") ==
           R"(/v: expected "a", "b" or "c", found the string "d")");

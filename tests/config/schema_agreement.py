@@ -35,6 +35,7 @@ refused = {
     "out of range": {**small, "coincidence": {"window_ticks": -1}},
     "missing key": {key: value for key, value in small.items() if key != "scanner"},
     "no sockets": {**small, "receive": {"sockets": []}},
+    "not a multiple": {**small, "listmode": {"block_bytes": 4097}},
     "id twice": {**small, "sources": {"ids": [1, 1]}},
 }
 for why, document in refused.items():

@@ -44,7 +44,8 @@ void check_words(const json& schema) {
                                                 "enum",       "const",       "additionalProperties",
                                                 "minimum",    "maximum",     "exclusiveMinimum",
                                                 "minLength",  "format",      "items",
-                                                "minItems",   "maxItems",    "uniqueItems"};
+                                                "minItems",   "maxItems",    "uniqueItems",
+                                                "multipleOf"};
     for (const auto& [word, value] : schema.items()) {
         INFO(word);
         CHECK(known.count(word) == 1);

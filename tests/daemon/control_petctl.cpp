@@ -88,6 +88,14 @@ class Petctl {
     pid_t process_ = -1;
 };
 
+/// The answer to `stop` of a run that went well.
+json stop_result() {
+    return {{"run", "r1"},        {"reason", "stopped by operator"},
+            {"seconds", 12.5},    {"prompts", 1234567},
+            {"delayeds", 12},     {"ledger_closed", true},
+            {"failure", nullptr}, {"ledger", {{"closed", true}, {"open", json::array()}}}};
+}
+
 json full_status() {
     return json::parse(R"({
         "version": "0.1.0", "state": "running", "uptime_s": 3725.4, "backend": "cpu", "unheard_of": {"x": 1},
@@ -95,9 +103,13 @@ json full_status() {
         "run": {"id": "mouse-7", "start_utc": "2026-01-31T12:00:00Z", "duration_s": 12.5, "note": "evil \u001b[31m"},
         "rates": {"datagrams_per_s": 55000, "frames_per_s": 5234567, "singles_per_s": 4100000,
                   "prompts_per_s": 312000.5, "delayeds_per_s": 900, "bytes_per_s": 83753072},
-        "ledger": {"datagrams": {"received": 1234567, "lost": 12, "duplicate": 0},
-                   "frames": {"received": 100, "late": 3}, "singles": {"accepted": 97},
-                   "pairs": {"prompts": 40, "delayeds": 2}, "closed": true},
+        "ledger": {"datagrams": {"received": 1234567, "accepted": 1234567, "lost": 12, "duplicate": 0},
+                   "frames": {"received": 100, "late": 3, "bad_time": 0, "accepted": 97},
+                   "singles": {"decided": 97, "prompts": 80, "delayeds": 4, "unpaired": 13, "pending_at_end": 0},
+                   "pairs": {"prompts_found": 40, "delayeds_found": 0, "written": 40, "write_failed": 0,
+                             "in_queue": 0},
+                   "saved_singles": {"found": 0, "written": 0, "write_failed": 0, "in_queue": 0},
+                   "loss_known": true, "closed": true, "open": []},
         "sources": [{"id": 3, "address": "127.0.0.1:4000", "state": "silent", "frames": 1000000, "datagrams": 10,
                      "lost": 12, "skew_us": -1.25, "last_seen_s": 4.2},
                     {"id": 11, "state": "active"}],
@@ -128,16 +140,38 @@ TEST_CASE("petctl: start and stop", "[control]") {
         Petctl petctl({"stop"}, {"PETACQ_SOCKET=" + socket});
         const Reply reply = server.handler.take_stop();
         CHECK(petctl.output().empty());  // it waits
-        reply.result({{"run", "r1"}, {"prompts", 1234567}, {"delayeds", 12}, {"ledger_closed", true}});
+        reply.result(stop_result());
         CHECK(petctl.wait() == 0);
         CHECK(petctl.output() == "run r1 stopped: 1,234,567 prompts, 12 delayeds, ledger closed\n");
+        CHECK(petctl.errors().empty());
     }
-    {
-        Petctl petctl({"--socket", socket, "stop"});
-        server.handler.take_stop().result({{"run", "r2"}, {"ledger_closed", false}});
-        CHECK(petctl.wait() == 0);
-        CHECK(petctl.output() == "run r2 stopped: - prompts, - delayeds, ledger NOT CLOSED\n");
+}
+
+TEST_CASE("petctl: stop says when the run is not whole", "[control]") {
+    TestServer server;
+    json result = stop_result();
+    std::string line = "run r1 stopped: 1,234,567 prompts, 12 delayeds, ledger closed\n";
+    std::string errors;
+    SECTION("it failed") {
+        result["failure"] = "coincidences.plm: No space left on device\x1b[31m";
+        errors = "petctl: the run failed: coincidences.plm: No space left on device?[31m\n";
     }
+    SECTION("its ledger does not close") {
+        result["ledger_closed"] = false;
+        result["ledger"] = {{"closed", false}, {"open", {"frames: received 9 is not accepted 8"}}};
+        line = "run r1 stopped: 1,234,567 prompts, 12 delayeds, ledger NOT CLOSED\n";
+        errors = "petctl: the ledger does not close; frames: received 9 is not accepted 8\n";
+    }
+    SECTION("both, and little is said") {
+        result = {{"run", "r1"}, {"failure", ""}, {"ledger_closed", false}};
+        line = "run r1 stopped: - prompts, - delayeds, ledger NOT CLOSED\n";
+        errors = "petctl: the run failed: -\npetctl: the ledger does not close\n";
+    }
+    Petctl petctl({"--socket", server.socket().string(), "stop"});
+    server.handler.take_stop().result(result);
+    CHECK(petctl.wait() == 1);
+    CHECK(petctl.output() == line);
+    CHECK(petctl.errors() == errors);
 }
 
 TEST_CASE("petctl: a daemon that is not there, or goes away", "[control]") {
@@ -189,7 +223,11 @@ TEST_CASE("petctl: status for people", "[control]") {
     CHECK(contains(text, "  frames            5.235 M/s\n"));
     CHECK(contains(text, "  bytes             83.75 MB/s\n"));
     CHECK(contains(text, "ledger: closed\n"));
-    CHECK(contains(text, "  datagrams   lost 12  received 1,234,567\n"));
+    CHECK(contains(text, "  datagrams   accepted 1,234,567  lost 12  received 1,234,567\n"));
+    CHECK(contains(text, "  frames      accepted 97  late 3  received 100\n"));
+    CHECK(contains(text, "  singles     decided 97  delayeds 4  prompts 80  unpaired 13\n"));
+    CHECK(contains(text, "  pairs       delayeds_found 0  prompts_found 40  written 40\n"));
+    CHECK_FALSE(contains(text, "saved_singles"));
     CHECK(contains(text,
                    "  source         address   state     frames  datagrams  lost  skew us  seen s ago\n"));
     CHECK(contains(text,
@@ -198,6 +236,13 @@ TEST_CASE("petctl: status for people", "[control]") {
                    "  11                   -  active          -          -     -        -           -\n"));
     CHECK(contains(text, "  0    1.5 k/s     498.2     511.0    23.5\n"));
     CHECK_FALSE(contains(text, "unheard_of"));
+
+    json with_singles = full_status();
+    with_singles["ledger"]["saved_singles"] = {{"found", 97}, {"written", 90}, {"in_queue", 7}};
+    server.handler.set_status(with_singles);
+    Petctl saving({"--socket", server.socket().string(), "status"});
+    CHECK(saving.wait() == 0);
+    CHECK(contains(saving.output(), "  saved_singles  found 97  in_queue 7  written 90\n"));
 
     for (const json& odd :
          {json(), json::array(), json{{"run", "r"}, {"sources", 5}, {"rates", nullptr}},

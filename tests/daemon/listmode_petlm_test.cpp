@@ -225,6 +225,18 @@ TEST_CASE("petlm verify holds a run against its run.json", "[listmode][petlm]") 
                contains("the ledger has no /pairs/written"));
     CHECK(verify_with({{"state", "complete"}, {"ledger", 5}}).status == 1);
     CHECK(verify_with({{"state", "complete"}}).status == 0);
+
+    // A recovered file beside its original is not part of the run, be it good or bad; named, it is looked at.
+    REQUIRE(petlm("recover" + quoted(directory / "coincidences.plm")).status == 0);
+    const auto recovered = directory / "coincidences.recovered.plm";
+    REQUIRE(std::filesystem::exists(recovered));
+    const Outcome beside = verify_with({{"state", "complete"}, {"ledger", ledger(100)}});
+    CHECK(beside.status == 0);
+    CHECK(beside.out.find("recovered") == std::string::npos);
+    put(recovered, "hello");
+    CHECK(petlm("verify" + quoted(directory.path())).status == 0);
+    CHECK(petlm("verify" + quoted(recovered)).status == 65);
+
     put(directory / run_file, "{ not json");
     CHECK(petlm("verify" + quoted(directory.path())).status == 1);
     CHECK_THAT(petlm("info" + quoted(directory.path())).out, contains("records      100"));

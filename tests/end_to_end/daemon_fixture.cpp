@@ -110,7 +110,7 @@ json simulate(const Site& site, const std::vector<std::string>& arguments, const
 }
 
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more) {
-    std::vector<std::string> all{"--cylinder", "0,0,0,10,20,1.2", "--sources", "4", "--flush-us",
+    std::vector<std::string> all{"--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--flush-us",
                                  "4000",       "--duration-s",    "0.5"};
     all.insert(all.end(), more.begin(), more.end());
     for (const std::uint16_t port : daemon.ports())

@@ -80,7 +80,7 @@ std::vector<std::string> petsim_arguments(const Site& site, const std::vector<st
 /// summary, in the directory of the site.
 nlohmann::json simulate(const Site& site, const std::vector<std::string>& arguments,
                         const std::string& name = "petsim");
-/// About 200,000 frames in half a second, from four sources, to the daemon.
+/// About 110,000 frames in half a second, from four sources, to the daemon.
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more = {});
 
 /// The records of a list-mode file, every whole block of it.

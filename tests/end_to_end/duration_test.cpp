@@ -46,7 +46,7 @@ TEST_CASE("a run of fixed length ends by itself, at the same time whatever the s
     for (const json& pipeline : {json{{"slice_frames", 1}}, json{{"slice_frames", 5000}},
                                  json{{"slice_frames", 1'000'000}, {"slice_interval_ms", 300}}}) {
         INFO(pipeline.dump());
-        const Site site({{"pipeline", pipeline}, {"listmode", {{"write_singles", true}}}});
+        const Site site(json{{"pipeline", pipeline}, {"listmode", {{"write_singles", true}}}});
         Daemon daemon(site);
         daemon.call("start", {{"run", "r"}, {"duration_s", 0.2}});
         simulate(site, short_stream(daemon, {"--seed", "9", "--start-time-s", "3", "--skew-us", "3000"}));
@@ -109,7 +109,7 @@ TEST_CASE("runs one after the other while the stream goes on", "[e2e][duration]"
 
 TEST_CASE("a run of fixed length counts from its first frame, however long the detector was quiet before",
           "[e2e][duration]") {
-    const Site site({{"watermark", {{"source_timeout_ms", 500}}}});
+    const Site site(json{{"watermark", {{"source_timeout_ms", 500}}}});
     Daemon daemon(site);
     const json before = simulate(site, short_stream(daemon, {"--duration-s", "0.1"}), "before");
     REQUIRE(daemon.received(before["total"]["expected"]["datagrams_received"]));

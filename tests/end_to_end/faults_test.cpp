@@ -79,7 +79,7 @@ TEST_CASE("all faults in one stream: every counter is as expected, every identit
 }
 
 TEST_CASE("faults one by one", "[e2e][faults]") {
-    const Site site({{"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site(json{{"watermark", {{"source_timeout_ms", 1000}}}});
     struct Fault {
         std::string name;
         std::vector<std::string> arguments;
@@ -133,7 +133,7 @@ TEST_CASE("a clock that jumps for good is believed after some datagrams, and let
 TEST_CASE(
     "a board that is reset: its sequence starts again, its frames are counted, the others are untouched",
     "[e2e][faults]") {
-    const Site site({{"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site(json{{"watermark", {{"source_timeout_ms", 1000}}}});
     Daemon daemon(site);
     const Job job = do_job(site, daemon, {"--reset", "2@0.2", "--start-time-s", "100"}, "reset");
     INFO(job.ledger.dump(1));

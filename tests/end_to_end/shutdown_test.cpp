@@ -44,7 +44,7 @@ TEST_CASE("a signal while idle ends the daemon", "[e2e][shutdown]") {
 
 TEST_CASE("a signal while a run is being stopped waits for it", "[e2e][shutdown]") {
     // The stream stops abruptly: the end of the run has to wait for the source timeout.
-    const Site site({{"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site(json{{"watermark", {{"source_timeout_ms", 1000}}}});
     Daemon daemon(site);
     daemon.start("r");
     const json summary = simulate(site, short_stream(daemon, {"--no-end-of-stream", "--duration-s", "0.1"}));

@@ -9,7 +9,7 @@ using namespace petacq::test;
 using nlohmann::json;
 
 TEST_CASE("bare framing: frames are counted, loss is not known", "[e2e][streams]") {
-    const Site site({{"receive", {{"framing", "bare"}}}, {"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site(json{{"receive", {{"framing", "bare"}}}, {"watermark", {{"source_timeout_ms", 1000}}}});
     Daemon daemon(site);
     daemon.start("bare");
     const json summary = simulate(site, short_stream(daemon, {"--framing", "bare", "--loss", "0.1"}));
@@ -36,7 +36,7 @@ TEST_CASE("bare framing: frames are counted, loss is not known", "[e2e][streams]
 }
 
 TEST_CASE("a stream that stops without an end is decided after the source timeout", "[e2e][streams]") {
-    const Site site({{"watermark", {{"source_timeout_ms", 800}}}});
+    const Site site(json{{"watermark", {{"source_timeout_ms", 800}}}});
     Daemon daemon(site);
     daemon.start("r");
     const json summary = simulate(site, short_stream(daemon, {"--no-end-of-stream"}));
@@ -55,7 +55,7 @@ TEST_CASE("a stream that stops without an end is decided after the source timeou
 }
 
 TEST_CASE("the last singles of a quiet detector are on the disk without a stop", "[e2e][streams]") {
-    const Site site({{"watermark", {{"source_timeout_ms", 500}}},
+    const Site site(json{{"watermark", {{"source_timeout_ms", 500}}},
                      {"energy", {{"filter", false}}},
                      {"listmode", {{"write_singles", true}, {"sync_interval_ms", 100}}}});
     Daemon daemon(site);
@@ -83,7 +83,7 @@ TEST_CASE("the last singles of a quiet detector are on the disk without a stop",
 }
 
 TEST_CASE("a source that falls silent does not hold the others back for long", "[e2e][streams]") {
-    const Site site({{"watermark", {{"source_timeout_ms", 400}}}});
+    const Site site(json{{"watermark", {{"source_timeout_ms", 400}}}});
     Daemon daemon(site);
     daemon.start("r");
     Process petsim(
@@ -109,7 +109,7 @@ TEST_CASE("a source that falls silent does not hold the others back for long", "
 
 TEST_CASE("sources that are expected are waited for", "[e2e][streams]") {
     // Source 3 comes last by far; without the list its first frames would be late.
-    const Site site({{"sources", {{"ids", {0, 1, 2, 3}}}}, {"watermark", {{"max_disorder_us", 1000}}}});
+    const Site site(json{{"sources", {{"ids", {0, 1, 2, 3}}}}, {"watermark", {{"max_disorder_us", 1000}}}});
     Daemon daemon(site);
     daemon.start("r");
     const json summary = simulate(site, short_stream(daemon, {"--skew-us", "500"}));

@@ -60,7 +60,7 @@ Frames frames_at(const Case& c, std::size_t count, const std::function<std::uint
                  Rng& rng) {
     Frames frames;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t time = 1'000'000 + time_of(i);
+        const std::uint64_t time = (std::uint64_t{1} << 40) + time_of(i);
         const auto crystal = rng.between(0U, c.options.geometry.crystal_count() - 1);
         frames.raw.push_back(
             frame_for(c.setup, {time, crystal, rng.between<std::uint16_t>(900, 1100)}, rng).value());

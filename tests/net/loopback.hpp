@@ -25,7 +25,8 @@ using Bytes = std::vector<std::byte>;
 
 inline Bytes random_bytes(std::size_t size, std::mt19937_64& random) {
     Bytes bytes(size);
-    for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+    for (std::byte& b : bytes)
+        b = static_cast<std::byte>(random());
     return bytes;
 }
 
@@ -41,7 +42,8 @@ inline Bytes sequenced_datagram(std::uint16_t source, std::uint64_t sequence, st
 class Burst {
   public:
     explicit Burst(const std::vector<Bytes>& payloads) {
-        for (const Bytes& p : payloads) memory_.insert(memory_.end(), p.begin(), p.end());
+        for (const Bytes& p : payloads)
+            memory_.insert(memory_.end(), p.begin(), p.end());
         std::size_t at = 0;
         for (const Bytes& p : payloads) {
             views_.emplace_back(memory_.data() + at, p.size());

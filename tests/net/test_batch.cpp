@@ -91,6 +91,7 @@ TEST_CASE("no batch is ever in two hands") {
     std::atomic<int> violations{0};
     std::atomic<std::uint64_t> taken{0};
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
         threads.emplace_back([&] {
             for (int i = 0; i < 20000; ++i) {
@@ -104,11 +105,13 @@ TEST_CASE("no batch is ever in two hands") {
             }
         });
     }
-    for (std::thread& t : threads) t.join();
+    for (std::thread& t : threads)
+        t.join();
     CHECK(violations == 0);
     CHECK(taken > 0);
     CHECK(pool.free_count() == batches);
     std::set<Batch*> left;
-    while (Batch* batch = pool.take()) left.insert(batch);
+    while (Batch* batch = pool.take())
+        left.insert(batch);
     CHECK(left.size() == batches);
 }

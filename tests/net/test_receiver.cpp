@@ -49,7 +49,8 @@ TEST_CASE("datagrams of any size arrive whole or are counted as malformed") {
     CHECK(loop.counters().datagrams_delivered.value() == good.size());
     CHECK(loop.counters().bytes_received.value() == bytes);
     std::uint64_t frames = 0;
-    for (const Bytes& g : good) frames += g.size() / 16 - 1;
+    for (const Bytes& g : good)
+        frames += g.size() / 16 - 1;
     CHECK(loop.counters().frames_delivered.value() == frames);
     CHECK(loop.counters().batches.value() > 0);
     CHECK(loop.identity_closes());
@@ -170,7 +171,8 @@ TEST_CASE("stop delivers what the socket holds") {
     auto sender = loop.sender(false);
     std::mt19937_64 random(6);
     std::vector<Bytes> sent;
-    for (std::size_t i = 0; i < 500; ++i) sent.push_back(sequenced_datagram(1, i, i % 90, random));
+    for (std::size_t i = 0; i < 500; ++i)
+        sent.push_back(sequenced_datagram(1, i, i % 90, random));
     sender.send(Burst(sent).views());
     loop.receiver.stop();
     loop.receiver.stop();
@@ -188,7 +190,8 @@ TEST_CASE("stop ends under a sender that never does") {
         auto sender = loop.sender();
         std::mt19937_64 random(7);
         const Burst burst(std::vector<Bytes>(64, sequenced_datagram(1, 0, 91, random)));
-        while (!enough) sender.send(burst.views());
+        while (!enough)
+            sender.send(burst.views());
     });
     // Nothing is kept of it: the pool runs dry, and reading goes on.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);

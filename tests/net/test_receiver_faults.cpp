@@ -73,7 +73,8 @@ TEST_CASE("ragged segments of a coalesced burst leave the good one on the grid")
     for (const std::size_t segment : {33, 40, 47, 1001}) {
         // The last of a GSO send may be shorter: here it is the only one of whole frames.
         std::vector<Bytes> payloads(3, random_bytes(segment, random));
-        for (Bytes& p : payloads) net::encode_header({0, 1, 0}, p.data());
+        for (Bytes& p : payloads)
+            net::encode_header({0, 1, 0}, p.data());
         good.push_back(sequenced_datagram(1, sent, 1, random));
         payloads.push_back(good.back());
         sender.send(Burst(payloads).views());
@@ -90,12 +91,14 @@ TEST_CASE("without a free batch datagrams are counted, and reception recovers") 
     options.gro = GENERATE(true, false);
     Loopback loop(options, 4);
     std::vector<net::Batch*> held;
-    while (net::Batch* batch = loop.pool.take()) held.push_back(batch);
+    while (net::Batch* batch = loop.pool.take())
+        held.push_back(batch);
     loop.receiver.start();
     auto sender = loop.sender();
     std::mt19937_64 random(13);
     std::vector<Bytes> lost;
-    for (std::size_t i = 0; i < 100; ++i) lost.push_back(sequenced_datagram(1, i, 3, random));
+    for (std::size_t i = 0; i < 100; ++i)
+        lost.push_back(sequenced_datagram(1, i, 3, random));
     sender.send(Burst(lost).views());
     sender.send(Burst({Bytes(100, std::byte{1}), sequenced_datagram(1, 100, 4000, random)}).views());
     REQUIRE(loop.wait_received(102));
@@ -105,9 +108,11 @@ TEST_CASE("without a free batch datagrams are counted, and reception recovers") 
     CHECK(loop.counters().datagrams_delivered.value() == 0);
     CHECK(loop.identity_closes());
 
-    for (net::Batch* batch : held) loop.pool.put(batch);
+    for (net::Batch* batch : held)
+        loop.pool.put(batch);
     std::vector<Bytes> sent;
-    for (std::size_t i = 0; i < 50; ++i) sent.push_back(sequenced_datagram(1, 200 + i, 30, random));
+    for (std::size_t i = 0; i < 50; ++i)
+        sent.push_back(sequenced_datagram(1, 200 + i, 30, random));
     sender.send(Burst(sent).views());
     REQUIRE(loop.collect_datagrams(50));
     CHECK(same(sent, loop.received));
@@ -173,7 +178,8 @@ TEST_CASE("senders and ids that are not on the list are counted as unknown") {
     REQUIRE(loop.wait_received(sent));
     REQUIRE(loop.collect_datagrams(expected.size()));
     std::set<std::pair<std::uint32_t, std::uint16_t>> got;
-    for (const Received& r : loop.received) got.insert({r.record.address, r.record.source});
+    for (const Received& r : loop.received)
+        got.insert({r.record.address, r.record.source});
     CHECK(got == expected);
     CHECK(loop.counters().datagrams_unknown_source.value() == 12);
     CHECK(loop.counters().datagrams_malformed.value() == 3);

@@ -73,7 +73,8 @@ TEST_CASE("every datagram once and in order") {
         const std::vector<Bytes> burst = random_burst(id, stream.sequence, stream.good, random);
         stream.sender.send(Burst(burst).views());
         sent += burst.size();
-        for (const Bytes& b : burst) since += b.size() + 1000;
+        for (const Bytes& b : burst)
+            since += b.size() + 1000;
         // Never more than a small socket buffer holds.
         if (since > 500'000) {
             REQUIRE(loop.wait_received(sent));
@@ -88,7 +89,8 @@ TEST_CASE("every datagram once and in order") {
     CHECK(loop.counters().datagrams_dropped_no_buffer.value() == 0);
     CHECK(loop.identity_closes());
     std::map<std::uint16_t, std::vector<Received>> by_source;
-    for (Received& r : loop.received) by_source[r.record.source].push_back(std::move(r));
+    for (Received& r : loop.received)
+        by_source[r.record.source].push_back(std::move(r));
     for (std::uint16_t id = 0; id < streams.size(); ++id) {
         CAPTURE(id);
         CHECK(same(streams[id]->good, by_source[id]));

@@ -114,7 +114,8 @@ TEST_CASE("several receivers share a port") {
     std::vector<std::unique_ptr<net::Sender>> sockets;  // open at the same time: ports of their own
     for (std::uint16_t id = 0; id < senders; ++id) {
         sockets.push_back(std::make_unique<net::Sender>(net::SenderOptions{"127.0.0.1", options.port}));
-        for (std::uint64_t i = 0; i < each; ++i) sent[id].push_back(sequenced_datagram(id, i, i, random));
+        for (std::uint64_t i = 0; i < each; ++i)
+            sent[id].push_back(sequenced_datagram(id, i, i, random));
         sockets.back()->send(Burst(sent[id]).views());
     }
     REQUIRE(first.collect_until([&] {
@@ -156,7 +157,8 @@ TEST_CASE("multicast") {
     loop->receiver.start();
     std::mt19937_64 random(21);
     std::vector<Bytes> sent;
-    for (std::uint64_t i = 0; i < 100; ++i) sent.push_back(sequenced_datagram(3, i, 20, random));
+    for (std::uint64_t i = 0; i < 100; ++i)
+        sent.push_back(sequenced_datagram(3, i, 20, random));
     sender->send(Burst(sent).views());
     REQUIRE(loop->collect_datagrams(sent.size()));
     CHECK(same(sent, loop->received));

@@ -58,8 +58,10 @@ TEST_CASE("payloads apart in memory keep their order") {
     std::mt19937_64 random(31);
     std::vector<Bytes> sent;
     std::vector<std::span<const std::byte>> views;
-    for (std::uint64_t i = 0; i < 200; ++i) sent.push_back(sequenced_datagram(1, i, i % 7, random));
-    for (const Bytes& b : sent) views.emplace_back(b);
+    for (std::uint64_t i = 0; i < 200; ++i)
+        sent.push_back(sequenced_datagram(1, i, i % 7, random));
+    for (const Bytes& b : sent)
+        views.emplace_back(b);
     sender.send(views);
     REQUIRE(loop.collect_datagrams(sent.size()));
     CHECK(same(sent, loop.received));
@@ -68,12 +70,14 @@ TEST_CASE("payloads apart in memory keep their order") {
 TEST_CASE("nobody listening is no error, and nothing is lost once somebody does") {
     std::mt19937_64 random(32);
     std::vector<Bytes> sent;
-    for (std::uint64_t i = 0; i < 30; ++i) sent.push_back(sequenced_datagram(1, i, 5, random));
+    for (std::uint64_t i = 0; i < 30; ++i)
+        sent.push_back(sequenced_datagram(1, i, 5, random));
     // A port that was free a moment ago; another program may take it, so more than one attempt.
     for (int attempt = 0; attempt < 10; ++attempt) {
         const std::uint16_t port = Loopback().receiver.port();
         net::Sender sender({"127.0.0.1", port});
-        for (const Bytes& b : sent) sender.send(Burst({b}).views());
+        for (const Bytes& b : sent)
+            sender.send(Burst({b}).views());
         sender.send(Burst(sent).views());
         REQUIRE(sender.datagrams_sent() == 2 * sent.size());
         net::ReceiverOptions options;

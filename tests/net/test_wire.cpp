@@ -66,7 +66,8 @@ TEST_CASE("every byte of a frame belongs to one field") {
         std::array<std::array<bool, 9>, frame_bytes> e{};
         e[0] = {true, true};
         e[1][2] = true;
-        for (std::size_t i = 2; i < 10; ++i) e[i][3] = true;
+        for (std::size_t i = 2; i < 10; ++i)
+            e[i][3] = true;
         e[10][4] = true;
         e[11][5] = true;
         e[12][6] = e[13][6] = true;
@@ -114,7 +115,8 @@ TEST_CASE("frames survive encoding and decoding") {
     std::mt19937_64 random(1);
     for (int i = 0; i < 10000; ++i) {
         FrameBytes bytes{};
-        for (auto& b : bytes) b = static_cast<std::uint8_t>(random());
+        for (auto& b : bytes)
+            b = static_cast<std::uint8_t>(random());
         const Frame f = decoded(bytes);
         REQUIRE(encoded(f) == bytes);
         REQUIRE(frame_time(reinterpret_cast<const std::byte*>(bytes.data())) == f.time);

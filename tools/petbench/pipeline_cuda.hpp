@@ -10,7 +10,7 @@ namespace petacq::bench {
 struct CudaPipelineBench {
     double singles_per_s = 50e6;  ///< of detector time
     int repeat = 5;               ///< passes of which the median is taken
-    std::size_t frames = 192U << 20;
+    std::size_t frames = 384U << 20;
     bool adversarial = true;
 };
 

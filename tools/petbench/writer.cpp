@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "config/error.hpp"
 #include "daemon/crc32c.hpp"
 #include "daemon/listmode_writer.hpp"
 #include "tools/petbench/suites.hpp"
@@ -63,7 +63,7 @@ void write_records(const std::filesystem::path& path, const WriterOptions& optio
     for (std::uint64_t done = 0; done < bytes; done += slice_bytes)
         writer.append(slice);
     writer.finish();
-    if (!writer.failure().empty()) throw std::runtime_error(writer.failure());
+    if (!writer.failure().empty()) throw config::IoError(writer.failure());
 }
 
 void run_dd(const std::filesystem::path& path, const WriterOptions& options, std::uint64_t bytes) {
@@ -80,10 +80,10 @@ void run_dd(const std::filesystem::path& path, const WriterOptions& options, std
     arguments.push_back(nullptr);
     pid_t child = -1;
     if (posix_spawnp(&child, "dd", nullptr, nullptr, arguments.data(), environ) != 0) {
-        throw std::runtime_error("dd cannot be started");
+        throw config::IoError("dd cannot be started");
     }
     int status = 0;
-    if (waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error("dd failed");
+    if (waitpid(child, &status, 0) != child || status != 0) throw config::IoError("dd failed");
 }
 
 void measure_crc(std::uint32_t block_bytes) {
@@ -141,19 +141,21 @@ void add_writer_suite(CLI::App& app) {
     suite->add_option("--gigabytes", options->gigabytes, "Size of each file")
         ->check(CLI::Range(0.01, 10'000.0))
         ->capture_default_str();
-    suite->add_option("--block-bytes", options->block_bytes, "Block size")->capture_default_str();
-    suite->add_option("--queue-blocks", options->queue_blocks, "Blocks that may wait")->capture_default_str();
+    suite->add_option("--block-bytes", options->block_bytes, "Block size")
+        ->check(CLI::Range(4096, 1 << 28))
+        ->check([](const std::string& text) {
+            std::uint32_t value = 0;
+            const bool good = CLI::detail::lexical_cast(text, value) && value % 64 == 0;
+            return good ? std::string() : "expected a multiple of 64, found " + text;
+        })
+        ->capture_default_str();
+    suite->add_option("--queue-blocks", options->queue_blocks, "Blocks that may wait")
+        ->check(CLI::Range(2, 65536))
+        ->capture_default_str();
     suite->add_option("--rounds", options->rounds, "Rounds")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    suite->callback([options] {
-        try {
-            measure(*options);
-        } catch (const std::exception& error) {
-            std::fprintf(stderr, "petbench writer: %s\n", error.what());
-            throw CLI::RuntimeError(1);
-        }
-    });
+    suite->callback([options] { measure(*options); });
 }
 
 }  // namespace petacq::bench

@@ -22,7 +22,7 @@ using petacq::daemon::ControlUnavailable;
 using petacq::daemon::RpcError;
 namespace petctl = petacq::petctl;
 
-constexpr int exit_refused = 1;
+constexpr int exit_refused = 1;  // or the run that was stopped is not whole
 
 std::string dumped(const json& document, int indent) {
     return document.dump(indent, ' ', false, json::error_handler_t::replace);
@@ -48,6 +48,16 @@ int watch(ControlClient& client, bool as_json) {
         show(notification->value("params", json::object()), as_json, redraw);
     }
     return 0;
+}
+
+int stop_run(ControlClient& client) {
+    const json result = client.call("stop", json::object(), ControlClient::for_ever);
+    fmt::print("{}\n", petctl::stop_line(result));
+    if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to the standard output");
+    const auto problems = petctl::stop_problems(result);
+    for (const std::string& problem : problems)
+        fmt::print(stderr, "petctl: {}\n", problem);
+    return problems.empty() ? 0 : exit_refused;
 }
 
 }  // namespace
@@ -99,8 +109,7 @@ int main(int argc, char** argv) {
             const json name = result.is_object() ? result.value("run", json()) : json();
             fmt::print("run {} started\n", name.is_string() ? petctl::printable(name) : "-");
         } else if (*stop) {
-            fmt::print("{}\n",
-                       petctl::stop_line(client.call("stop", json::object(), ControlClient::for_ever)));
+            return stop_run(client);
         } else if (watching) {
             return watch(client, as_json);
         } else {

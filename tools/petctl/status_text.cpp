@@ -85,13 +85,19 @@ std::string ledger_section(const char* name, const json& counters) {
     std::string line = fmt::format("  {:<10}", name);
     if (!counters.is_object() || counters.empty()) return line + "  -\n";
     // Zeros are left out but for the first few words an operator looks for.
-    constexpr std::array always{"received", "lost", "accepted", "prompts", "delayeds", "written"};
+    constexpr std::array always{"received",      "lost",           "accepted", "decided",
+                                "prompts_found", "delayeds_found", "written"};
     for (const auto& [key, value] : counters.items()) {
         const bool asked = std::find(always.begin(), always.end(), key) != always.end();
         if (!value.is_number() || (!asked && value == 0)) continue;
         line += fmt::format("  {} {}", printable(key), text_of(value));
     }
     return line + "\n";
+}
+
+bool all_zero(const json& counters) {
+    if (!counters.is_object()) return true;
+    return std::all_of(counters.begin(), counters.end(), [](const json& value) { return value == 0; });
 }
 
 using Row = std::vector<std::string>;
@@ -192,6 +198,10 @@ std::string status_text(const json& status) {
     for (const char* section : {"datagrams", "frames", "singles", "pairs"}) {
         text += ledger_section(section, at(ledger, {section}));
     }
+    // Only where singles are saved.
+    if (const json& saved = at(ledger, {"saved_singles"}); !all_zero(saved)) {
+        text += ledger_section("saved_singles", saved);
+    }
     text += sources_section(at(status, {"sources"}));
     text += modules_section(at(status, {"modules"}));
     return text;
@@ -209,12 +219,25 @@ std::string status_line(const json& status) {
 }
 
 std::string stop_line(const json& result) {
-    const json& run = at(result, {"run"});
-    const json& ledger = at(result, {"ledger_closed"});
-    return fmt::format("run {} stopped: {} prompts, {} delayeds, ledger {}",
-                       text_of(run.is_object() ? at(run, {"id"}) : run), text_of(at(result, {"prompts"})),
-                       text_of(at(result, {"delayeds"})),
-                       closed(ledger.is_null() ? at(result, {"ledger", "closed"}) : ledger));
+    return fmt::format("run {} stopped: {} prompts, {} delayeds, ledger {}", text_of(at(result, {"run"})),
+                       text_of(at(result, {"prompts"})), text_of(at(result, {"delayeds"})),
+                       closed(at(result, {"ledger_closed"})));
+}
+
+std::vector<std::string> stop_problems(const json& result) {
+    std::vector<std::string> problems;
+    if (const json& failure = at(result, {"failure"}); !failure.is_null()) {
+        problems.push_back("the run failed: " + text_of(failure));
+    }
+    if (at(result, {"ledger_closed"}) == false) {
+        std::string problem = "the ledger does not close";
+        if (const json& open = at(result, {"ledger", "open"}); open.is_array()) {
+            for (const json& identity : open)
+                problem += "; " + text_of(identity);
+        }
+        problems.push_back(problem);
+    }
+    return problems;
 }
 
 }  // namespace petacq::petctl

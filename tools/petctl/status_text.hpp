@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace petacq::petctl {
 
@@ -12,6 +13,8 @@ std::string status_text(const nlohmann::json& status);
 std::string status_line(const nlohmann::json& status);
 /// One line about a run that was stopped, from the answer to `stop`.
 std::string stop_line(const nlohmann::json& result);
+/// What went wrong with that run, a line each: its failure, a ledger that does not close. Empty: nothing.
+std::vector<std::string> stop_problems(const nlohmann::json& result);
 /// Text from outside, with control characters (terminal escapes) replaced.
 std::string printable(std::string text);
 

@@ -12,7 +12,9 @@ std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& t
     if (!std::filesystem::is_directory(target)) return {target};
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(target)) {
-        if (entry.path().extension() == ".plm") files.push_back(entry.path());
+        // What `recover` has written beside a file of the run would count its records twice.
+        const bool recovered = entry.path().stem().extension() == ".recovered";
+        if (entry.path().extension() == ".plm" && !recovered) files.push_back(entry.path());
     }
     if (files.empty()) throw daemon::NotListMode(target.string() + ": a directory without list-mode files");
     std::sort(files.begin(), files.end());

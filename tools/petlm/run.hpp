@@ -7,7 +7,8 @@
 
 namespace petacq::petlm {
 
-/// The list-mode files of a run directory, by name; of a file, itself. Throws std::system_error when the
+/// The list-mode files of a run directory, by name, less those that `recover` made (*.recovered.plm); of a
+/// file, itself. Throws std::system_error when the
 /// target is not there, daemon::NotListMode for a directory without list-mode files.
 std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& target);
 

@@ -322,9 +322,10 @@ void EventGenerator::record(Work& work, std::uint32_t crystal, double ticks, dou
 
 // Apart from the tracking, so that the large tables of the calibration can be fetched ahead.
 void EventGenerator::read_out(Work& work) const {
-    constexpr std::size_t ahead = 12;
+    constexpr std::size_t ahead = 16;
     const auto& detections = work.chunk.detections_;
     const auto fetch = [&](std::size_t i) {
+        if (i + ahead < detections.size()) calibration_.prefetch(detections[i + ahead].crystal);
         const Chunk::Detection& d = detections[i];
         calibration_.prefetch(calibration_.channel(d.crystal), d.choice, d.energy);
     };

@@ -57,6 +57,8 @@ class InverseCalibration {
         const std::uint16_t p = positions_[position_index(channel, choice)];
         return {static_cast<std::uint8_t>(p & 0xFF), static_cast<std::uint8_t>(p >> 8)};
     }
+    /// Begins to load what channel() will give.
+    void prefetch(std::uint32_t crystal) const { __builtin_prefetch(&channels_[crystal]); }
     /// Begins to load what position() and reading() will need.
     void prefetch(const Channel& channel, std::uint32_t choice, double energy) const {
         __builtin_prefetch(&positions_[position_index(channel, choice)]);

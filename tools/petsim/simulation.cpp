@@ -166,12 +166,17 @@ double scale_for_rate(const config::Scanner& scanner, const config::Calibration&
     // A first guess that is low rather than high: one frame for each positron.
     double scale = frames_per_s / (initial * 1e6);
     double found = 0;
-    for (int step = 0; step < 12; ++step) {
+    double found_before = 0;
+    for (int step = 0; step < 20; ++step) {
         found = rate_at(scale);
-        const double made = std::max(found - background, 1e-9 * frames_per_s);
+        const double made = found - background;
+        if (made <= 0) break;
         const double factor = (frames_per_s - background) / made;
         if (std::abs(found - frames_per_s) < 0.003 * frames_per_s) return scale * factor * initial / mean;
-        scale *= std::min(factor, 8.0);
+        // Twice the activity, and hardly more frames.
+        if (factor > 1.5 && found < 1.1 * found_before) break;
+        found_before = found;
+        scale *= std::clamp(factor, 0.25, 4.0);
     }
     throw std::invalid_argument("the rate cannot be reached: at best about " +
                                 std::to_string(std::llround(found)) + " frames/s (dead time, efficiency)");

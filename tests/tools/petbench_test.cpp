@@ -1,0 +1,112 @@
+// petbench as its users see it: each suite runs, in the smallest sizes, and says what it found.
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/catch.hpp"
+
+namespace {
+
+struct Outcome {
+    int status = -1;
+    std::string output;  ///< standard output and error
+};
+
+Outcome petbench(const std::string& arguments) {
+    const std::string command = "{ '" PETBENCH_PROGRAM "' " + arguments + "; } 2>&1";
+    std::FILE* pipe = ::popen(command.c_str(), "r");  // NOLINT(cert-env33-c)
+    REQUIRE(pipe != nullptr);
+    Outcome outcome;
+    std::array<char, 4096> buffer{};
+    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+        outcome.output.append(buffer.data(), n);
+    const int status = ::pclose(pipe);
+    if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
+    return outcome;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+class ScratchDirectory {
+  public:
+    ScratchDirectory() {
+        std::string name = (std::filesystem::temp_directory_path() / "petbench-test-XXXXXX").string();
+        REQUIRE(::mkdtemp(name.data()) != nullptr);
+        path_ = name;
+    }
+    ScratchDirectory(const ScratchDirectory&) = delete;
+    ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+    ~ScratchDirectory() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+const std::string small_scanner = " --scanner '" PETACQ_SOURCE_DIR "/config/examples/small.scanner.json' ";
+const std::string few_frames = " --frames 2000 --slice-frames 500 --threads 1 2 --repeat 1 ";
+
+}  // namespace
+
+TEST_CASE("petbench receive measures both and gives their ratio", "[petbench]") {
+    const Outcome outcome = petbench("receive --payload 1472 --seconds 0.05 --repetitions 1");
+    INFO(outcome.output);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.output, "payload 1472 bytes\n"));
+    CHECK(contains(outcome.output, "  bare "));
+    CHECK(contains(outcome.output, "  ours "));
+    CHECK(contains(outcome.output, "  ours/bare: rate "));
+}
+
+TEST_CASE("petbench pipeline measures the stages and the whole", "[petbench]") {
+    const Outcome outcome = petbench("pipeline" + small_scanner + few_frames + "--delay-ns 200");
+    INFO(outcome.output);
+    CHECK(outcome.status == 0);
+    for (const char* row :
+         {"\nconvert ", "\norder ", "\ncoincidence ", "\nwhole,  1 thread ", "\nwhole,  2 threads "})
+        CHECK(contains(outcome.output, row));
+    CHECK(contains(outcome.output, "\naccepted "));
+}
+
+TEST_CASE("petbench writer measures writer and dd, and leaves nothing behind", "[petbench]") {
+    const ScratchDirectory directory;
+    const Outcome outcome = petbench("writer --gigabytes 0.01 --block-bytes 4096 --rounds 1 --dir '" +
+                                     directory.path().string() + "'");
+    INFO(outcome.output);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.output, "CRC-32C "));
+    CHECK(contains(outcome.output, "\nround 1 "));
+    CHECK(contains(outcome.output, " writer/dd "));
+    CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("petbench tells by its exit status what was wrong", "[petbench]") {
+    CHECK(petbench("--help").status == 0);
+    CHECK(petbench("").status == 64);
+    CHECK(petbench("everything").status == 64);
+    CHECK(petbench("pipeline --scanner /nowhere.json").status == 64);
+    CHECK(petbench("writer --block-bytes 4097").status == 64);
+    CHECK(petbench("writer --queue-blocks 1").status == 64);
+
+    const ScratchDirectory directory;
+    const std::string file = (directory.path() / "s.json").string();
+    std::ofstream(file) << "{}";
+    const Outcome wrong = petbench("pipeline --scanner '" + file + "'");
+    CHECK(wrong.status == 78);
+    CHECK(contains(wrong.output, "petbench: " + file + ": "));
+
+    const Outcome unwritable = petbench("writer --gigabytes 0.01 --block-bytes 4096 --rounds 1 --dir /proc");
+    CHECK(unwritable.status == 74);
+    CHECK(contains(unwritable.output, "petbench: /proc/"));
+    CHECK(petbench("pipeline" + small_scanner + few_frames + ">/dev/full").status == 74);
+}
