@@ -86,6 +86,7 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
     const config::Watermark& w = configuration.watermark;
     o.max_disorder = ticks_of(static_cast<double>(w.max_disorder_us) * 1e-6, scanner);
     o.max_lag = ticks_of(static_cast<double>(w.max_lag_ms) * 1e-3, scanner);
+    o.ticks_per_ns = 1e3 / scanner.tick_ps;
     o.max_jump = ticks_of(static_cast<double>(w.max_jump_ms) * 1e-3, scanner);
     o.jump_confirmations = w.jump_confirmations;
     o.source_timeout_ns = static_cast<std::int64_t>(w.source_timeout_ms) * 1'000'000;

@@ -133,7 +133,13 @@ Verdict SourceTracker::guard(std::size_t index, const net::Datagram& datagram, s
     if (!source.time.follow(times, reference)) {
         // The reference is kept for a moment: a source that only jumps must not cost a vote per datagram.
         if (!updated_ns_ || now_ns - *updated_ns_ >= reference_life_ns) update_reference(now_ns);
-        const auto outcome = source.time.place(times, reference_, reference);
+        std::optional<std::uint64_t> expected = reference_;
+        if (!expected && was_settled && source.frame_ns) {
+            // Nobody to ask: a source that was quiet comes back later by as long as it was quiet.
+            const double quiet = static_cast<double>(now_ns - *source.frame_ns) * options_.ticks_per_ns;
+            expected = add_or_max(before, static_cast<std::uint64_t>(std::clamp(quiet, 0.0, 0x1p62)));
+        }
+        const auto outcome = source.time.place(times, expected, reference);
         if (outcome == TimeGuard::Outcome::rejected) {
             ++source.jumped_datagrams;
             return nothing;

@@ -43,13 +43,15 @@ void RecordOrder::take(Slot& slot, std::vector<Coincidence>& out) {
     // Held records are few, and only the first of the others can come between them.
     std::size_t mixed = 0;
     out.clear();
+    // With room to spare: slices differ a little, and memory touched for the first time is slow.
+    const std::size_t most = held_.size() + end;
+    if (out.capacity() < most) out.reserve(most + most / 8);
     if (!held_.empty()) {
         const std::uint64_t last = held_.back().time;
         mixed = static_cast<std::size_t>(
             std::partition_point(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(end),
                                  [=](const Coincidence& c) { return c.time <= last; }) -
             records.begin());
-        out.reserve(held_.size() + end);
         std::merge(held_.begin(), held_.end(), records.begin(),
                    records.begin() + static_cast<std::ptrdiff_t>(mixed), std::back_inserter(out),
                    [](const Coincidence& a, const Coincidence& b) { return before(a, b); });

@@ -4,6 +4,9 @@
 // Between slices it keeps, in this order of time: `carry_`, ordered singles below the last watermark whose
 // windows reach beyond it, and `pending_`, singles above it in no order. `carry_` begins with the first
 // single that has not opened its windows; the first `taken_` of them already belong to a prompt group.
+// `pending_` is in chunks of about one slice, so that a watermark that is held back for long does not cost a
+// copy of everything that waits with every slice: only chunks that hold something below the watermark are
+// touched.
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
@@ -25,6 +28,7 @@ namespace {
 
 // Below this much work for each, more threads cost more than they bring.
 constexpr std::size_t singles_per_worker = 8192;
+constexpr std::size_t chunk_singles = 65'536;
 
 void check(const PipelineOptions& o) {
     if (o.threads == 0) throw std::invalid_argument("pipeline threads: expected at least 1");
@@ -69,9 +73,9 @@ class HostPipeline final : public Pipeline {
             decide();
         }
         const std::size_t undecided = carry_.size() - taken_;
-        result_.pending = undecided + pending_.size();
+        result_.pending = undecided + pending_count_;
         // Everything accepted that is newer than the watermark waits in pending_.
-        result_.latest_pending_time = !pending_.empty() ? newest_ : undecided > 0 ? carry_.back().time : 0;
+        result_.latest_pending_time = pending_count_ > 0 ? newest_ : undecided > 0 ? carry_.back().time : 0;
         ready_ = true;
     }
 
@@ -91,20 +95,30 @@ class HostPipeline final : public Pipeline {
     void reset() override {
         carry_.clear();
         taken_ = 0;
+        for (Chunk& chunk : pending_)
+            spare_.push_back(std::move(chunk));
         pending_.clear();
-        pending_range_ = {};
+        pending_count_ = 0;
         held_.clear();
         watermark_ = 0;
         newest_ = 0;
     }
 
     [[nodiscard]] std::uint64_t memory_bytes() const override {
-        // A slice converted, spread and ordered; and what waits, with its copy while it is sorted through.
-        const std::uint64_t singles =
-            std::uint64_t{options_.max_slice_frames} * 3 + options_.max_pending_singles * 2;
+        // A slice as it is converted; what waits, and its copies while it is spread and put in order. Buffers
+        // grow by half, so a third may stand empty. A single gives half a pair under the winner policies,
+        // kept three times on its way out (shares, result, the caller's); with TakeAllGoods as many as it has
+        // partners.
+        const CoincidenceRules& rules = options_.rules;
+        const bool many = rules.policy == MultiplesPolicy::take_all_goods || rules.mode == WindowMode::every;
+        const std::uint64_t records = many ? rules.max_multiplicity / 2 : 1;
+        const std::uint64_t slice = options_.max_slice_frames;
+        const std::uint64_t singles = (slice + (slice + options_.max_pending_singles) * 3) * 3 / 2;
+        const std::uint64_t pairs = slice * records * 3 * sizeof(Coincidence);
         const std::uint64_t one_histogram = std::uint64_t{options_.geometry.crystal_count()} +
                                             std::uint64_t{options_.geometry.bdm_count} * 256;
-        return singles * sizeof(Single) + tables_.bytes() + one_histogram * (4 * options_.threads + 8);
+        return singles * sizeof(Single) + pairs + tables_.bytes() +
+               one_histogram * (4 * options_.threads + 8);
     }
 
     [[nodiscard]] std::string description() const override {
@@ -119,6 +133,18 @@ class HostPipeline final : public Pipeline {
         SingleBuffer singles;  // of this slice
         TimeRange range;
     };
+
+    /// Singles above the watermark, in no order.
+    struct Chunk {
+        SingleBuffer singles;
+        TimeRange range;
+    };
+    static std::size_t pending_in(const std::vector<Chunk>& chunks) {
+        std::size_t n = 0;
+        for (const Chunk& chunk : chunks)
+            n += chunk.singles.size();
+        return n;
+    }
 
     [[nodiscard]] std::uint32_t workers_for(std::size_t items) const {
         return static_cast<std::uint32_t>(
@@ -183,22 +209,55 @@ class HostPipeline final : public Pipeline {
     /// Moves what has come below `watermark`, or everything, to the end of carry_, in order.
     void order(std::uint64_t watermark, bool everything) {
         parts_.clear();
-        std::size_t total = pending_.size();
-        TimeRange range = pending_range_;
-        if (!pending_.empty()) parts_.push_back(pending_.view());
-        for (const Worker& w : workers_) {
-            if (w.singles.empty()) continue;
-            parts_.push_back(w.singles.view());
-            total += w.singles.size();
-            range.include(w.range);
-        }
-        newest_ = std::max(newest_, range.high);
         const auto limit = everything ? std::nullopt : std::optional(watermark);
-        orderer_.order(parts_, range, limit, workers_for(total), carry_, later_);
-        std::swap(pending_, later_);
-        pending_range_ = {};
-        if (!pending_.empty()) pending_range_ = {watermark, newest_};
+        std::size_t total = 0;
+        TimeRange range;
+        const auto take = [&](const SingleBuffer& singles, const TimeRange& times) {
+            parts_.push_back(singles.view());
+            total += singles.size();
+            range.include(times);
+        };
+        std::size_t kept = 0;
+        used_.clear();
+        for (Chunk& chunk : pending_) {
+            if (!limit || chunk.range.low < *limit) {
+                used_.push_back(std::move(chunk));
+                take(used_.back().singles, used_.back().range);
+            } else {
+                if (&chunk != &pending_[kept]) pending_[kept] = std::move(chunk);
+                ++kept;
+            }
+        }
+        pending_.resize(kept);
+        for (const Worker& w : workers_) {
+            if (!w.singles.empty()) take(w.singles, w.range);
+        }
+        pending_count_ = pending_count_ + total - pending_in(used_);
+        newest_ = std::max(newest_, range.high);
+        Chunk later = spare_.empty() ? Chunk{} : std::move(spare_.back());
+        if (!spare_.empty()) spare_.pop_back();
+        const std::size_t before = carry_.size();
+        orderer_.order(parts_, range, limit, workers_for(total), carry_, later.singles);
+        pending_count_ -= carry_.size() - before;
+        for (Chunk& chunk : used_)
+            spare_.push_back(std::move(chunk));
+        keep(std::move(later));
         watermark_ = watermark;
+    }
+
+    void keep(Chunk later) {
+        later.range = {};
+        later.range.include(later.singles.view());
+        // Small slices share a chunk.
+        if (!pending_.empty() && pending_.back().singles.size() + later.singles.size() <= chunk_singles) {
+            pending_.back().singles.append(later.singles.view());
+            pending_.back().range.include(later.range);
+            spare_.push_back(std::move(later));
+        } else if (later.singles.empty()) {
+            spare_.push_back(std::move(later));
+        } else {
+            pending_.push_back(std::move(later));
+        }
     }
 
     /// Decides what the watermark allows: windows that end below it.
@@ -262,9 +321,10 @@ class HostPipeline final : public Pipeline {
     std::uint64_t newest_ = 0;  // accepted so far
     SingleBuffer carry_;
     std::size_t taken_ = 0;
-    SingleBuffer pending_;
-    TimeRange pending_range_;  // covers them
-    SingleBuffer later_;
+    std::vector<Chunk> pending_;
+    std::size_t pending_count_ = 0;  // singles in them
+    std::vector<Chunk> used_;        // chunks that the present slice takes apart
+    std::vector<Chunk> spare_;       // memory for others
     std::vector<Coincidence> held_;
     std::vector<std::span<const Single>> parts_;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -27,9 +28,10 @@ class SingleBuffer {
         if (n > storage_.size()) storage_.resize(std::max(n, storage_.size() + storage_.size() / 2));
         size_ = n;
     }
-    void assign(std::span<const Single> singles) {
-        resize(singles.size());
-        std::copy(singles.begin(), singles.end(), storage_.begin());
+    void append(std::span<const Single> singles) {
+        const std::size_t before = size_;
+        resize(before + singles.size());
+        std::copy(singles.begin(), singles.end(), storage_.begin() + static_cast<std::ptrdiff_t>(before));
     }
     /// Drops the first n.
     void drop_front(std::size_t n) {

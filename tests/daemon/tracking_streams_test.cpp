@@ -253,3 +253,18 @@ TEST_CASE("single wild frames change nothing for the others and never advance th
     CHECK(most_ahead <= longest);
     CHECK(most_behind <= 20 * longest);
 }
+
+TEST_CASE("a detector with a datagram every few seconds loses none of them", "[tracking]") {
+    TrackerOptions options = usual_options();
+    options.ticks_per_ns = 1;
+    Detector detector(options);
+    for (std::uint64_t n = 1; n <= 50; ++n) {
+        const std::uint64_t t = 3000 * ms * n;
+        const auto verdict = detector.send(0, t, t + ms, 2, static_cast<std::int64_t>(t));
+        CHECK(verdict.use);
+        CHECK(verdict.time_low <= t);
+        CHECK(t + ms <= verdict.time_high);
+    }
+    CHECK(detector.tracker.totals().jumped_datagrams == 0);
+    CHECK(detector.tracker.totals().clock_jumps == 0);
+}

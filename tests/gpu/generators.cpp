@@ -161,6 +161,7 @@ std::vector<std::uint32_t> crystal_pool(const config::Geometry& geometry, Family
     std::vector<std::uint32_t> pool;
     const bool few = family == Family::refused_pairs || family == Family::ties || rng.chance(0.3);
     if (!few) {
+        pool.reserve(geometry.crystal_count());
         for (std::uint32_t c = 0; c < geometry.crystal_count(); ++c)
             pool.push_back(c);
         return pool;
