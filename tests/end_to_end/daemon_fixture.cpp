@@ -1,5 +1,6 @@
 #include "tests/end_to_end/daemon_fixture.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <stdexcept>
 
@@ -110,8 +111,10 @@ json simulate(const Site& site, const std::vector<std::string>& arguments, const
 }
 
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more) {
-    std::vector<std::string> all{"--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--flush-us",
-                                 "4000",       "--duration-s",    "0.5"};
+    std::vector<std::string> all{"--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--flush-us", "4000"};
+    if (std::find(more.begin(), more.end(), "--duration-s") == more.end()) {
+        all.insert(all.end(), {"--duration-s", "0.5"});
+    }
     all.insert(all.end(), more.begin(), more.end());
     for (const std::uint16_t port : daemon.ports())
         all.insert(all.end(), {"--to", "127.0.0.1:" + std::to_string(port)});

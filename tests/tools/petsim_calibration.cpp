@@ -98,9 +98,9 @@ TEST_CASE("a wanted energy gives the nearest ADC value", "[petsim][calibration]"
         for (std::uint32_t adc = 0; adc < 65536; ++adc) {
             best = std::min(best, std::abs(static_cast<double>(energy_of(adc)) - wanted));
         }
-        // Where factors jump, another bin may by chance hold a closer value; half a step is still kept.
+        // Where factors jump, another bin may by chance hold a closer value; one step is still kept.
         REQUIRE(std::abs(static_cast<double>(reading.energy) - wanted) <=
-                (smooth ? best * 1.0001 + 1e-4 : best + 0.21));
+                (smooth ? best * 1.0001 + 1e-4 : best + 0.41));
     }
     CHECK(inverse.reading(inverse.channel(0), 1e9).adc == 65535);
     CHECK(inverse.reading(inverse.channel(0), 0).energy == 0.0F);

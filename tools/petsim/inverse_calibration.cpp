@@ -84,7 +84,13 @@ Reading InverseCalibration::reading(const Channel& channel, double energy) const
         const std::uint32_t next = bin_of(static_cast<std::uint32_t>(wanted));
         const Reading here = reading_in_bin(factor, bin, energy);
         if (next == bin) return here;
-        if (next == before) return nearer(here, reading_in_bin(factor, next, energy));
+        if (next == before) {
+            // To and fro: the energy lies where one bin ends and the other begins, or the table is no such
+            // table.
+            const Reading best = nearer(here, reading_in_bin(factor, next, energy));
+            if (std::abs(best.energy - energy) <= f) return best;
+            break;
+        }
         before = bin;
         bin = next;
     }
