@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -129,14 +128,15 @@ int run(const Inputs& in) {
     std::function<void()> wait_for_signal = [&] {
         signals.async_wait([&](boost::system::error_code error, int signal) {
             if (error) return;
-            log_info("{}: {}", strsignal(signal), told ? "leaving at once" : "stopping");
+            const char* name = signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
+            log_info("{}: {}", name, told ? "leaving at once" : "stopping");
             if (told) {
                 status = exit_io;
                 return leave();
             }
             told = true;
             wait_for_signal();
-            service.shut_down(signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP", leave);
+            service.shut_down(name, leave);
         });
     };
     wait_for_signal();
@@ -151,9 +151,12 @@ int run(const Inputs& in) {
              in.scanner.geometry.crystal_count(), configuration.control.socket);
     io.run();
 
+    // The last answers leave: a client that waits for the end of a run hears of it.
+    io.restart();
+    io.run_for(std::chrono::milliseconds(100));
     control.close();
     io.restart();
-    io.poll();  // answers on their way out
+    io.poll();
     for (const auto& receiver : receivers)
         receiver->stop();
     acquisition.stop();

@@ -161,7 +161,6 @@ std::vector<std::uint32_t> crystal_pool(const config::Geometry& geometry, Family
     std::vector<std::uint32_t> pool;
     const bool few = family == Family::refused_pairs || family == Family::ties || rng.chance(0.3);
     if (!few) {
-        pool.reserve(geometry.crystal_count());
         for (std::uint32_t c = 0; c < geometry.crystal_count(); ++c)
             pool.push_back(c);
         return pool;
@@ -179,6 +178,7 @@ std::vector<std::uint16_t> adc_pool(Family family, Rng& rng) {
     if (family == Family::winner_ties || family == Family::ties || rng.chance(0.2))
         return {600, 800, 1000, 1200};
     std::vector<std::uint16_t> pool;
+    pool.reserve(202);
     const std::uint16_t top = rng.chance(0.3) ? 65535 : 2500;
     for (int i = 0; i < 200; ++i)
         pool.push_back(rng.between<std::uint16_t>(0, top));

@@ -10,6 +10,7 @@
 #include "gpu/host/convert.hpp"
 #include "gpu/host/order.hpp"
 #include "tools/petbench/frames.hpp"
+#include "tools/petbench/pipeline_cuda.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
@@ -17,8 +18,9 @@ namespace petacq::bench {
 namespace {
 
 struct Options {
+    std::string backend = "cpu";
     std::string scanner;
-    std::size_t frames = 8U << 20;
+    std::size_t frames = 0;  ///< 0: 8 Mi on the CPU, 384 Mi on the GPU
     std::size_t slice_frames = 262'144;
     double rate = 50e6;
     double window_ns = 4;
@@ -123,12 +125,6 @@ void run(const Options& o) {
     model.bins = o.bins;
     model.nonlinearity = o.nonlinearity;
     const config::Calibration calibration = config::make_calibration(scanner, model);
-    StreamOptions stream_options;
-    stream_options.frames = o.frames;
-    stream_options.singles_per_s = o.rate;
-    const Stream stream = make_stream(scanner, stream_options);
-    const std::vector<Cut> cuts = cut(stream, o.slice_frames);
-
     gpu::PipelineOptions options;
     options.geometry = scanner.geometry;
     options.energy = {true, 350, 650};
@@ -137,11 +133,29 @@ void run(const Options& o) {
     if (o.delay_ns > 0) options.rules.delay = static_cast<std::uint64_t>(o.delay_ns * 1e3 / scanner.tick_ps);
     options.max_slice_frames = static_cast<std::uint32_t>(o.slice_frames);
 
+    if (o.backend == "cuda") {
+#ifdef PETACQ_HAVE_CUDA
+        CudaPipelineBench bench;
+        bench.singles_per_s = o.rate;
+        bench.repeat = o.repeat;
+        if (o.frames > 0) bench.frames = o.frames;
+        return run_cuda_pipeline(scanner, calibration, options, bench);
+#else
+        throw std::runtime_error("this petbench is built without CUDA");
+#endif
+    }
+    const std::size_t frames_wanted = o.frames > 0 ? o.frames : std::size_t{8} << 20;
+    StreamOptions stream_options;
+    stream_options.frames = frames_wanted;
+    stream_options.singles_per_s = o.rate;
+    const Stream stream = make_stream(scanner, stream_options);
+    const std::vector<Cut> cuts = cut(stream, o.slice_frames);
+
     const gpu::OwnedTables tables(options, calibration);
     std::printf("scanner %s, %u crystals, tables %.1f MiB (%u energy bins kept of %u)\n",
                 scanner.name.c_str(), scanner.geometry.crystal_count(),
                 static_cast<double>(tables.bytes()) / 0x1p20, tables.view().bins, calibration.bins);
-    std::printf("%zu frames at %.3g/s, slices of %zu, window %u ticks, median of %d\n", o.frames, o.rate,
+    std::printf("%zu frames at %.3g/s, slices of %zu, window %u ticks, median of %d\n", frames_wanted, o.rate,
                 o.slice_frames, options.rules.window, o.repeat);
 
     Stages stages;
@@ -181,13 +195,14 @@ void run(const Options& o) {
 
 void add_pipeline_suite(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    CLI::App* suite =
-        app.add_subcommand("pipeline", "Conversion, order, coincidences and the whole (CPU back-end)");
+    CLI::App* suite = app.add_subcommand("pipeline", "Conversion, order, coincidences and the whole");
     suite->add_option("--scanner", options->scanner, "Scanner description (JSON)")
         ->required()
         ->check(CLI::ExistingFile);
-    suite->add_option("--frames", options->frames, "Frames in the stream")
+    suite->add_option("--backend", options->backend, "cpu or cuda")
         ->capture_default_str()
+        ->check(CLI::IsMember({"cpu", "cuda"}));
+    suite->add_option("--frames", options->frames, "Frames in the stream; default 8 Mi (cpu), 384 Mi (cuda)")
         ->check(CLI::Range(1000, 1 << 30));
     suite->add_option("--slice-frames", options->slice_frames, "Frames in a slice")
         ->capture_default_str()

@@ -89,7 +89,8 @@ std::string ledger_section(const char* name, const json& counters) {
                                 "prompts_found", "delayeds_found", "written"};
     for (const auto& [key, value] : counters.items()) {
         const bool asked = std::find(always.begin(), always.end(), key) != always.end();
-        if (!value.is_number() || (!asked && value == 0)) continue;
+        const bool unknown = value.is_null() && asked;
+        if (!unknown && (!value.is_number() || (!asked && value == 0))) continue;
         line += fmt::format("  {} {}", printable(key), text_of(value));
     }
     return line + "\n";
