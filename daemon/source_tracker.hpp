@@ -62,7 +62,7 @@ struct TrackerOptions {
     std::uint64_t max_jump = 0;           ///< ticks
     std::uint32_t jump_confirmations = 3;
     std::int64_t source_timeout_ns = 0;
-    double ticks_per_ns = 0;  ///< of the detector's clock; 0: not known
+    double ticks_per_ns = 0;        ///< of the detector's clock; 0: not known
     std::uint64_t max_offset = 0;   ///< ticks: largest magnitude of a time offset of the calibration
     std::uint64_t flush_reach = 0;  ///< ticks: how far past the newest single decides all (window + delay)
 };

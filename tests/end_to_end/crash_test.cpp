@@ -11,7 +11,7 @@ using nlohmann::json;
 TEST_CASE("a daemon that is killed: its list-mode is a whole prefix, and another takes its place",
           "[e2e][crash]") {
     const Site site(json{{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 20}}},
-                     {"watermark", {{"max_disorder_us", 20000}}}});
+                         {"watermark", {{"max_disorder_us", 20000}}}});
     const std::vector<std::string> stream{"--seed", "5", "--duration-s", "1"};
     {
         Daemon daemon(site, "killed");

@@ -7,7 +7,7 @@ using nlohmann::json;
 
 TEST_CASE("a write that fails ends the run, not the daemon", "[e2e][disk]") {
     const Site site(json{{"listmode", {{"block_bytes", 8192}, {"sync_interval_ms", 50}}},
-                     {"watermark", {{"max_disorder_us", 20000}}}});
+                         {"watermark", {{"max_disorder_us", 20000}}}});
     Daemon daemon(site);
     daemon.process().limit_file_size(150'000);
     daemon.start("full");

@@ -56,8 +56,8 @@ TEST_CASE("a stream that stops without an end is decided after the source timeou
 
 TEST_CASE("the last singles of a quiet detector are on the disk without a stop", "[e2e][streams]") {
     const Site site(json{{"watermark", {{"source_timeout_ms", 500}}},
-                     {"energy", {{"filter", false}}},
-                     {"listmode", {{"write_singles", true}, {"sync_interval_ms", 100}}}});
+                         {"energy", {{"filter", false}}},
+                         {"listmode", {{"write_singles", true}, {"sync_interval_ms", 100}}}});
     Daemon daemon(site);
     daemon.start("quiet");
     const json summary =
