@@ -278,7 +278,10 @@ TEST_CASE("petctl: watching ends with Ctrl-C, and with the daemon", "[control]")
     CHECK_FALSE(contains(watching.output(), "\x1b"));
 
     const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    REQUIRE(terminal >= 0);
+    if (terminal < 0) {
+        WARN("no pseudo-terminals here (is /dev/pts mounted?): petctl on a terminal is not tried");
+        return;
+    }
     REQUIRE(::grantpt(terminal) == 0);
     REQUIRE(::unlockpt(terminal) == 0);
     std::array<char, 64> name{};
