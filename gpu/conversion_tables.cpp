@@ -1,7 +1,7 @@
 #include "gpu/conversion_tables.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <limits>
 
 namespace petacq::gpu {
@@ -9,11 +9,9 @@ namespace petacq::gpu {
 std::uint32_t effective_bins(const std::vector<float>& factor, std::uint32_t bins) {
     std::uint32_t needed = 1;
     for (std::size_t row = 0; row < factor.size(); row += bins) {
-        const float last = factor[row + bins - 1];
         // Bits, not values: +0 and -0 would be equal values that multiply to different zeros.
-        const auto differs = [&](std::uint32_t bin) {
-            return std::memcmp(&factor[row + bin], &last, sizeof last) != 0;
-        };
+        const auto bits = [&](std::uint32_t bin) { return std::bit_cast<std::uint32_t>(factor[row + bin]); };
+        const auto differs = [&](std::uint32_t bin) { return bits(bin) != bits(bins - 1); };
         for (std::uint32_t bin = bins - 1; bin >= needed; --bin) {
             if (differs(bin - 1)) {
                 needed = std::max(needed, bin + 1);
