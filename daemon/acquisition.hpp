@@ -28,7 +28,7 @@ namespace petacq::daemon {
 struct AcquisitionOptions {
     std::uint32_t slice_frames = 262'144;
     std::chrono::milliseconds slice_interval{20};
-    std::uint64_t max_pending_singles = 64U << 20;
+    std::uint64_t max_pending_singles = 16U << 20;
     /// A run that is being stopped ends without its last singles when the watermark has not passed them by
     /// then (host time).
     std::chrono::milliseconds stop_timeout{10'000};
