@@ -1,5 +1,6 @@
 #include "config/configuration.hpp"
 
+#include <arpa/inet.h>
 #include <sys/un.h>
 
 #include <set>
@@ -81,6 +82,7 @@ Coincidence coincidence_from(const json& j) {
 Pipeline pipeline_from(const json& j) {
     Pipeline p;
     read(j, "backend", p.backend);
+    read(j, "sort", p.sort);
     read(j, "threads", p.threads);
     read(j, "slice_frames", p.slice_frames);
     read(j, "slice_interval_ms", p.slice_interval_ms);
@@ -94,16 +96,42 @@ ListMode listmode_from(const json& j) {
     read(j, "sync_interval_ms", l.sync_interval_ms);
     read(j, "queue_blocks", l.queue_blocks);
     read(j, "write_singles", l.write_singles);
+    read(j, "write_raw", l.write_raw);
     return l;
 }
 
 Control control_from(const json& j) {
     Control c;
     read(j, "socket", c.socket);
+    read(j, "socket_mode", c.socket_mode);
+    read(j, "group", c.group);
     read(j, "max_clients", c.max_clients);
     read(j, "max_request_bytes", c.max_request_bytes);
     read(j, "send_buffer_bytes", c.send_buffer_bytes);
     return c;
+}
+
+Http http_from(const json& j) {
+    Http h;
+    read(j, "listen", h.listen);
+    read(j, "allow_control", h.allow_control);
+    read(j, "host_names", h.host_names);
+    read(j, "max_connections", h.max_connections);
+    read(j, "request_timeout_ms", h.request_timeout_ms);
+    read(j, "idle_timeout_ms", h.idle_timeout_ms);
+    read(j, "max_request_bytes", h.max_request_bytes);
+    read(j, "chart_library", h.chart_library);
+    return h;
+}
+
+Health health_from(const json& j) {
+    Health h;
+    read(j, "max_loss_fraction", h.max_loss_fraction);
+    read(j, "max_temperature_C", h.max_temperature_C);
+    read(j, "min_disk_free_bytes", h.min_disk_free_bytes);
+    read(j, "min_disk_time_s", h.min_disk_time_s);
+    read(j, "max_latency_ms", h.max_latency_ms);
+    return h;
 }
 
 [[noreturn]] void fail(const std::string& path, const std::string& message) {
@@ -160,8 +188,34 @@ void check_receive(const Receive& r) {
     }
 }
 
+/// ADDRESS:PORT with a numeric address; a name could mean several, or change.
+void check_listen(const std::string& listen) {
+    if (listen.empty()) return;
+    const std::size_t colon = listen.rfind(':');
+    bool good = colon != std::string::npos && colon > 0;
+    if (good) {
+        const std::string port = listen.substr(colon + 1);
+        good = !port.empty() && port.size() <= 5 &&
+               port.find_first_not_of("0123456789") == std::string::npos && std::stoi(port) <= 65'535;
+        const std::string address = listen.substr(0, colon);
+        if (address.front() == '[' && address.back() == ']') {
+            in6_addr ipv6{};
+            good = good && inet_pton(AF_INET6, address.substr(1, address.size() - 2).c_str(), &ipv6) == 1;
+        } else {
+            good = good && parse_ipv4(address).has_value();
+        }
+    }
+    if (!good) {
+        fail("/http/listen",
+             "expected ADDRESS:PORT with a numeric address, such as 127.0.0.1:9680 or [::1]:9680, or \"\" "
+             "for none; found \"" +
+                 listen + '"');
+    }
+}
+
 void check(const Configuration& c) {
     check_receive(c.receive);
+    check_listen(c.http.listen);
     if (c.receive.framing == "bare" && !c.sources.ids.empty()) {
         fail("/sources/ids",
              "expected none with bare framing, which has no source ids (sources.addresses does it); found " +
@@ -229,6 +283,11 @@ Configuration configuration_from_json(const json& document, const std::filesyste
     c.pipeline = pipeline_from(j.at("pipeline"));
     c.listmode = listmode_from(j.at("listmode"));
     c.control = control_from(j.at("control"));
+    if (j.at("http").at("chart_library") != "") resolve(j["http"], "chart_library", directory);
+    c.http = http_from(j.at("http"));
+    c.health = health_from(j.at("health"));
+    read(j.at("estimates"), "scatter_fraction", c.estimates.scatter_fraction);
+    read(j.at("estimates"), "dead_time_ns", c.estimates.dead_time_ns);
     read(j, "log_level", c.log_level);
     check(c);
     return c;

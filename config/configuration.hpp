@@ -70,6 +70,7 @@ struct Coincidence {
 
 struct Pipeline {
     std::string backend = "auto";  ///< auto | cuda | cpu
+    std::string sort = "auto";     ///< CUDA back-end: a word of gpu/sort/engine.hpp
     std::uint32_t threads = 0;     ///< CPU back-end; 0: one per core
     std::uint32_t slice_frames = 262'144;
     std::uint32_t slice_interval_ms = 20;  ///< a slice that is not full is processed after this long
@@ -81,13 +82,42 @@ struct ListMode {
     std::uint32_t sync_interval_ms = 1'000;  ///< a block that is not full is written, and the file synced
     std::uint32_t queue_blocks = 64;         ///< blocks that may wait for the disk
     bool write_singles = false;
+    bool write_raw = false;  ///< every datagram as received, to raw.pcap
 };
 
 struct Control {
     std::string socket = "/run/petacqd/control.sock";
+    std::string socket_mode = "0660";  ///< octal; who may connect, and so look
+    std::string group = "petacq";      ///< who may start and stop; the socket's group
     std::uint32_t max_clients = 128;
     std::uint64_t max_request_bytes = 1U << 20;
     std::uint64_t send_buffer_bytes = 4U << 20;  ///< a client that lets more pile up is disconnected
+};
+
+struct Http {
+    std::string listen = "127.0.0.1:9680";  ///< ADDRESS:PORT, IPv6 in brackets; empty: no HTTP
+    bool allow_control = false;             ///< POST /control/start and /control/stop
+    std::vector<std::string> host_names;    ///< names in a Host header beside localhost
+    std::uint32_t max_connections = 64;
+    std::uint32_t request_timeout_ms = 10'000;  ///< to send a request, and to take its answer
+    std::uint32_t idle_timeout_ms = 30'000;     ///< between requests
+    std::uint32_t max_request_bytes = 65'536;   ///< of a body
+    std::string chart_library = "/usr/share/javascript/chart.js/chart.min.js";
+};
+
+/// From where on the daemon calls itself degraded.
+struct Health {
+    double max_loss_fraction = 1e-4;  ///< of the datagrams of about a second
+    double max_temperature_C = 50;    // NOLINT(readability-identifier-naming): the unit's spelling
+    std::uint64_t min_disk_free_bytes = 1U << 30;
+    std::uint32_t min_disk_time_s = 600;   ///< until the disk is full, while a run is written
+    std::uint32_t max_latency_ms = 5'000;  ///< p99, from arrival to write
+};
+
+/// What the figures called estimates assume.
+struct Estimates {
+    double scatter_fraction = 0.15;      ///< of trues and scatters together
+    std::optional<double> dead_time_ns;  ///< of a detector unit; absent: no estimate of dead time
 };
 
 struct Configuration {
@@ -103,6 +133,9 @@ struct Configuration {
     Pipeline pipeline;
     ListMode listmode;
     Control control;
+    Http http;
+    Health health;
+    Estimates estimates;
     std::string log_level = "info";  ///< trace | debug | info | warning | error
 
     /// The whole configuration with defaults filled in and paths absolute, as it is recorded in run.json.

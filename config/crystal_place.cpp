@@ -39,4 +39,11 @@ CrystalPlace crystal_place(const Scanner& scanner, std::uint32_t crystal) {
     return place;
 }
 
+Vector3 point_at_depth(const CrystalPlace& place, double depth_mm) {
+    Vector3 point = place.front_centre_mm;
+    for (std::size_t i = 0; i < point.size(); ++i)
+        point[i] += depth_mm * place.outward[i];
+    return point;
+}
+
 }  // namespace petacq::config

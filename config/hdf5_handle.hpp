@@ -1,5 +1,4 @@
-// What the HDF5 C API lacks for C++: handles that close themselves, and errors as text. Private to this
-// folder.
+// What the HDF5 C API lacks for C++: handles that close themselves, and errors as text.
 #pragma once
 
 #include <hdf5.h>

@@ -75,12 +75,15 @@ nlohmann::json to_json(const Scanner& scanner);
 
 using Vector3 = std::array<double, 3>;
 
-/// Where a crystal is. The axis of the scanner is z, its centre the origin; crystal 0's module (module 0 of
-/// the ring) has its centre on +x, and module numbers rise counter-clockwise seen from +z.
+/// Where a crystal is (docs/geometry.md has the drawing). The axis of the scanner is z, its centre the
+/// origin; crystal 0's module (module 0 of the ring) has its centre on +x, and module numbers rise
+/// counter-clockwise seen from +z. Simulator, exports and images take every position from here.
 struct CrystalPlace {
     Vector3 front_centre_mm;  ///< centre of the front face
     Vector3 outward;          ///< unit vector along the crystal, away from the axis
 };
 CrystalPlace crystal_place(const Scanner& scanner, std::uint32_t crystal);
+/// The point inside the crystal, `depth_mm` behind the middle of its front face.
+Vector3 point_at_depth(const CrystalPlace& place, double depth_mm);
 
 }  // namespace petacq::config

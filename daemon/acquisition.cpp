@@ -1,5 +1,7 @@
 #include "daemon/acquisition.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,15 +18,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds publish_interval{100};
 constexpr std::chrono::milliseconds histogram_interval{1'000};
 
-std::int64_t steady_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
 Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions& tracker,
                          std::unique_ptr<gpu::Pipeline> pipeline, net::BatchPool& pool,
-                         net::BatchQueue& filled, std::vector<const net::Receiver*> receivers,
+                         net::BatchQueue& filled, std::vector<const net::ReceiverCounters*> receivers,
                          std::function<void(FinishedRun)> on_finished)
     : options_(options),
       tracker_(tracker),
@@ -32,7 +30,8 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
       pool_(pool),
       filled_(filled),
       receivers_(std::move(receivers)),
-      on_finished_(std::move(on_finished)) {
+      on_finished_(std::move(on_finished)),
+      decided_after_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
     held_.reserve(pool.count());
     in_flight_.resize(pipeline_->depth());
     in_flight_spans_.resize(pipeline_->depth());
@@ -45,6 +44,7 @@ Acquisition::~Acquisition() {
 
 void Acquisition::start() {
     thread_ = std::thread([this] { loop(); });
+    pthread_setname_np(thread_.native_handle(), "acquisition");
 }
 
 void Acquisition::stop() {
@@ -52,15 +52,13 @@ void Acquisition::stop() {
     if (thread_.joinable()) thread_.join();
 }
 
-void Acquisition::begin_run(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks,
+void Acquisition::begin_run(std::unique_ptr<Run> run, const RunInterval& interval,
                             std::function<void()> begun) {
     // std::function wants what can be copied.
     auto shared = std::make_shared<std::unique_ptr<Run>>(std::move(run));
     const std::lock_guard lock(mutex_);
-    commands_.emplace_back([this, shared, duration_ticks, begun = std::move(begun)] {
-        begin(std::move(*shared), duration_ticks);
-        begun();
-    });
+    commands_.emplace_back(
+        [this, shared, interval, begun = std::move(begun)] { begin(std::move(*shared), interval, begun); });
     command_waits_.store(true, std::memory_order_release);
 }
 
@@ -75,6 +73,12 @@ std::shared_ptr<const AcquisitionSnapshot> Acquisition::snapshot() const {
     return published_;
 }
 
+/// What has not come by then is not on its way.
+std::int64_t Acquisition::host_ns() const {
+    if (options_.replay_clock != nullptr) return options_.replay_clock->load(std::memory_order_acquire);
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
 void Acquisition::loop() {
     published_at_ = histograms_at_ = last_slice_ = Clock::now();
     while (!stopping_.load(std::memory_order_acquire)) {
@@ -84,6 +88,7 @@ void Acquisition::loop() {
             fail(e.what());
         }
     }
+    if (waiting_) enter_run();
     if (run_) {
         run_->reason = "daemon stopped";
         finish_run();
@@ -98,11 +103,15 @@ void Acquisition::work() {
     const auto poll = std::clamp<std::chrono::milliseconds>(
         options_.slice_interval / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(5));
     net::Batch* batch = nullptr;
-    if (filled_.wait_dequeue_timed(batch, poll)) {
+    const bool came = filled_.wait_dequeue_timed(batch, poll);
+    turn_began_ = Clock::now();
+    progress_.turns.add();
+    free_batches_low_water_ = std::min<std::uint64_t>(free_batches_low_water_, pool_.free_count());
+    if (came) {
         take_batch(batch);
     } else {
         // Nothing waits in the queue: what has not come by now has not come.
-        now_ns_ = std::max(now_ns_, steady_ns());
+        now_ns_ = std::max(now_ns_, host_ns());
     }
     if (command_waits_.load(std::memory_order_acquire)) carry_out_commands();
     const Clock::time_point now = Clock::now();
@@ -119,11 +128,19 @@ void Acquisition::work() {
         published_at_ = now;
         if (with_histograms) histograms_at_ = now;
     }
+    const Clock::time_point end = Clock::now();
+    busy_s_ += std::chrono::duration<double>(end - turn_began_).count();
+    turn_began_ = end;
 }
 
 void Acquisition::take_batch(net::Batch* batch) {
     now_ns_ = std::max(now_ns_, batch->arrival_ns);
+    batch_ = batch;
+    batch_seen_ = 0;
+    std::uint64_t newest = 0;
     for (const net::Datagram& d : batch->datagrams) {
+        ++batch_seen_;
+        if (d.rejected) continue;
         ++datagrams_seen_;
         const Verdict verdict = tracker_.observe(d, now_ns_);
         if (!verdict.use || d.frames == 0) continue;
@@ -134,10 +151,14 @@ void Acquisition::take_batch(net::Batch* batch) {
             return t >= verdict.time_low && t <= verdict.time_high;
         };
         if (believed(d.first_time)) earliest_time_ = std::min(earliest_time_, d.first_time);
-        if (believed(d.last_time)) newest_time_ = std::max(newest_time_, d.last_time);
+        if (believed(d.last_time)) newest = std::max(newest, d.last_time);
+        newest_time_ = std::max(newest_time_, newest);
         if (frames_ >= options_.slice_frames) process_slice();
     }
+    // A replay has no arrivals.
+    if (newest != 0 && options_.replay_clock == nullptr) arrivals_.add(batch->first_arrival_ns, newest);
     // It goes back with the next slice: the one that holds its last frames, or a later one.
+    batch_ = nullptr;
     held_.push_back(batch);
     if (spans_.empty() && in_flight_count_ == 0) release(held_);
 }
@@ -180,6 +201,8 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
         (run_->start >= earliest_time_ || watermark > add_or_max(earliest_time_, options_.max_offset)))
         settle_duration();
     if (!close_at && run_ && run_->stop && watermark >= *run_->stop) close_at = run_->stop;
+    const bool enters = !close_at && waiting_ && watermark >= waiting_->start;
+    if (enters) close_at = waiting_->start;
     if (spans_.empty() && watermark == watermark_ && !close_at) return;
 
     while (in_flight_count_ == in_flight_.size())
@@ -188,7 +211,9 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
     std::swap(in_flight_spans_[place], spans_);
     std::swap(in_flight_[place].batches, held_);
     in_flight_[place].frames = std::exchange(frames_, 0);
-    ++in_flight_count_;
+    in_flight_[place].watermark = watermark;
+    if (in_flight_count_++ == 0) pipeline_since_ = Clock::now();
+    progress_.submitted.add();
     gpu::Slice slice;
     slice.id = slices_++;
     slice.spans = in_flight_spans_[place];
@@ -202,8 +227,11 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
         return;
     }
     collect(false);
-    busy_s_ += std::chrono::duration<double>(Clock::now() - last_slice_).count();
-    if (close_at && run_ && run_->stop == close_at) finish_run();
+    if (enters) {
+        enter_run();
+    } else if (close_at && run_ && run_->stop == close_at) {
+        finish_run();
+    }
 }
 
 bool Acquisition::collect(bool wait) {
@@ -215,12 +243,14 @@ bool Acquisition::collect(bool wait) {
         return false;
     }
     InFlight& done = in_flight_[oldest_];
+    const std::uint64_t watermark = done.watermark;
     release(done.batches);
     done.frames = 0;
     in_flight_spans_[oldest_].clear();
     oldest_ = (oldest_ + 1) % in_flight_.size();
-    --in_flight_count_;
-    account(result_);
+    progress_.collected.add();
+    if (--in_flight_count_ == 0) pipeline_is_empty();
+    account(result_, watermark);
     return true;
 }
 
@@ -230,21 +260,29 @@ void Acquisition::collect_all() {
 }
 
 void Acquisition::release(std::vector<net::Batch*>& batches) {
-    for (net::Batch* batch : batches)
-        pool_.put(batch);
+    for (net::Batch* batch : batches) {
+        if (capture_ == nullptr || !capture_->offer(batch)) pool_.put(batch);
+    }
     batches.clear();
 }
 
-void Acquisition::account(const gpu::SliceResult& result) {
+void Acquisition::pipeline_is_empty() {
+    pipeline_busy_s_ += std::chrono::duration<double>(Clock::now() - pipeline_since_).count();
+}
+
+void Acquisition::account(const gpu::SliceResult& result, std::uint64_t watermark) {
     counted_.frames += result.frames;
     static_cast<gpu::SingleCounts&>(counted_.singles) += result.counts;
     pending_ = result.pending;
+    pending_high_water_ = std::max(pending_high_water_, pending_);
     latest_pending_time_ = result.latest_pending_time;
+    arrivals_.take_decided(watermark - std::min(watermark, decided_after_), decided_arrivals_);
     if (!run_) return;
     counted_.pairs.prompts_found += result.counts.prompts;
     counted_.pairs.delayeds_found += result.counts.delayeds;
     counted_.saved_singles.found += result.singles.size();
     run_->run->append(result);
+    run_->run->mark(decided_arrivals_);
 }
 
 void Acquisition::fail(const std::string& reason) {
@@ -253,10 +291,13 @@ void Acquisition::fail(const std::string& reason) {
     log_error("{}", failure_);
     for (InFlight& slice : in_flight_)
         release(slice.batches);
+    progress_.collected.add(in_flight_count_);
+    if (in_flight_count_ != 0) pipeline_is_empty();
     in_flight_count_ = 0;
     spans_.clear();
     frames_ = 0;
     release(held_);
+    if (waiting_) enter_run();
     if (run_) {
         run_->reason = failure_;
         run_->failed = true;
@@ -277,15 +318,16 @@ Ledger Acquisition::totals(Reading reading) const {
     d.restarted = t.restarted;
     d.end_of_stream = t.end_of_stream;
     std::uint64_t delivered = 0;
-    for (const net::Receiver* receiver : receivers_) {
+    for (const net::ReceiverCounters* receiver : receivers_) {
         const net::ReceiverTotals r = reading == Reading::one_moment
-                                          ? net::read_totals_at_one_moment(receiver->counters())
-                                          : net::read_totals(receiver->counters());
+                                          ? net::read_totals_at_one_moment(*receiver)
+                                          : net::read_totals(*receiver);
         d.received += r.datagrams_received;
         d.malformed += r.datagrams_malformed;
         d.unknown_source += r.datagrams_unknown_source;
         d.dropped_no_buffer += r.datagrams_dropped_no_buffer;
         d.dropped_kernel += r.datagrams_dropped_kernel;
+        d.discarded_backlog += r.datagrams_discarded_backlog;
         delivered += r.datagrams_delivered;
     }
     d.in_flight_at_end = delivered - datagrams_seen_;
@@ -308,10 +350,18 @@ void Acquisition::publish(bool with_histograms) {
     // What is written is known run by run.
     s->total.pairs = {};
     s->total.saved_singles = {};
+    s->taken = Clock::now();
+    for (const net::ReceiverCounters* receiver : receivers_)
+        s->bytes_received += receiver->bytes_received.value();
     s->sources = tracker_.status(now_ns_);
     s->watermark = watermark_;
     s->pending = pending_;
-    s->busy_s = busy_s_;
+    s->busy_s = busy_s_ + std::chrono::duration<double>(s->taken - turn_began_).count();
+    s->pipeline_busy_s = pipeline_busy_s_;
+    if (in_flight_count_ != 0)
+        s->pipeline_busy_s += std::chrono::duration<double>(s->taken - pipeline_since_).count();
+    s->pending_high_water = pending_high_water_;
+    s->free_batches_low_water = std::min<std::uint64_t>(free_batches_low_water_, pool_.free_count());
     s->given_up = given_up_;
     s->failure = failure_;
     if (with_histograms && failure_.empty()) {

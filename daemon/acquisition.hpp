@@ -16,11 +16,14 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/capture.hpp"
+#include "daemon/latency.hpp"
 #include "daemon/ledger.hpp"
 #include "daemon/run.hpp"
 #include "daemon/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/batch.hpp"
+#include "net/counter.hpp"
 #include "net/receiver.hpp"
 
 namespace petacq::daemon {
@@ -38,6 +41,15 @@ struct AcquisitionOptions {
     std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset
     std::uint64_t max_disorder = 0;  ///< ticks
     std::uint64_t max_lag = 0;       ///< ticks
+    /// Replay: where host time stands; until then everything has been handed over. Live: nullptr.
+    const std::atomic<std::int64_t>* replay_clock = nullptr;
+};
+
+/// Where a run begins and ends, in ticks of detector time. What is absent is settled as the data come.
+struct RunInterval {
+    std::optional<std::uint64_t> start;     ///< absent: now
+    std::optional<std::uint64_t> stop;      ///< absent: when asked to, or after `duration`
+    std::optional<std::uint64_t> duration;  ///< from the start, or from the first frame when that comes later
 };
 
 /// What a run that ended hands back.
@@ -46,27 +58,40 @@ struct FinishedRun {
     RunEnd end;
 };
 
+/// Read by any thread at any moment, also while the acquisition is held up.
+struct AcquisitionProgress {
+    net::Counter turns;      ///< of the loop
+    net::Counter submitted;  ///< slices given to the pipeline
+    net::Counter collected;  ///< and taken back; less than submitted: it is at work
+};
+
 /// A consistent view of the acquisition thread, as of its last slice.
 struct AcquisitionSnapshot {
-    Ledger total;               ///< since the daemon started; without pairs and saved singles
-    std::optional<Ledger> run;  ///< since the run began
+    std::chrono::steady_clock::time_point taken;
+    std::uint64_t bytes_received = 0;  ///< UDP payload, since the start
+    Ledger total;                      ///< since the daemon started; without pairs and saved singles
+    std::optional<Ledger> run;         ///< since the run began
     TrackerStatus sources;
     std::uint64_t watermark = 0;                               ///< ticks, of the latest slice
     std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; about once a second
     std::chrono::steady_clock::time_point histograms_taken;
     std::uint64_t pending = 0;   ///< singles that wait for the watermark
     std::uint64_t given_up = 0;  ///< slices whose watermark went past waiting sources to save memory
-    double busy_s = 0;           ///< time spent on slices and their results
-    std::string failure;         ///< the pipeline's; empty while all is well
+    double busy_s = 0;           ///< time not spent waiting for batches
+    double pipeline_busy_s = 0;  ///< time with a slice in the pipeline
+    std::uint64_t pending_high_water = 0;      ///< these two since a run began, or since the start
+    std::uint64_t free_batches_low_water = 0;  ///< as seen between batches
+    std::string failure;                       ///< the pipeline's; empty while all is well
 };
 
 class Acquisition {
   public:
-    /// Batches come from `filled` and go back to `pool`; the receivers are only asked for their counters. All
-    /// outlive this object. `on_finished` is called in the acquisition thread when a run has ended.
+    /// Batches come from `filled` and go back to `pool`. All that is referred to outlives this object.
+    /// `on_finished` is called in the acquisition thread when a run has ended.
     Acquisition(const AcquisitionOptions& options, const TrackerOptions& tracker,
                 std::unique_ptr<gpu::Pipeline> pipeline, net::BatchPool& pool, net::BatchQueue& filled,
-                std::vector<const net::Receiver*> receivers, std::function<void(FinishedRun)> on_finished);
+                std::vector<const net::ReceiverCounters*> receivers,
+                std::function<void(FinishedRun)> on_finished);
     ~Acquisition();
     Acquisition(const Acquisition&) = delete;
     Acquisition& operator=(const Acquisition&) = delete;
@@ -75,22 +100,25 @@ class Acquisition {
     /// Ends a run in progress at once, joins. Idempotent.
     void stop();
 
-    /// Any thread. Begins a run at the present watermark; `begun` is called in the acquisition thread. Only
-    /// when no run is in progress (the caller keeps the order).
-    void begin_run(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks,
-                   std::function<void()> begun);
+    /// Any thread. Begins a run: without a start at the present watermark, or, when the run keeps a raw
+    /// capture, past every frame that has come, so that the capture holds all of the run. `begun` is called
+    /// in the acquisition thread when the watermark has reached the start. Only when no run is in progress
+    /// (the caller keeps the order).
+    void begin_run(std::unique_ptr<Run> run, const RunInterval& interval, std::function<void()> begun);
     /// Any thread. Ends the run in progress once everything received up to now is decided. Nothing when there
     /// is none.
     void end_run(std::string reason);
 
     /// Any thread.
     [[nodiscard]] std::shared_ptr<const AcquisitionSnapshot> snapshot() const;
+    [[nodiscard]] const AcquisitionProgress& progress() const { return progress_; }
 
   private:
     using Clock = std::chrono::steady_clock;
 
     struct ActiveRun {
         std::unique_ptr<Run> run;
+        std::function<void()> begun;
         std::optional<std::uint64_t> duration;  ///< ticks
         std::uint64_t start = 0;
         std::optional<std::uint64_t> stop;  ///< ticks; known when the duration counts or a stop was asked for
@@ -106,6 +134,7 @@ class Acquisition {
     struct InFlight {
         std::vector<net::Batch*> batches;
         std::uint64_t frames = 0;
+        std::uint64_t watermark = 0;
     };
 
     // acquisition.cpp
@@ -118,14 +147,17 @@ class Acquisition {
     bool collect(bool wait);
     void collect_all();
     void release(std::vector<net::Batch*>& batches);
-    void account(const gpu::SliceResult& result);
+    void account(const gpu::SliceResult& result, std::uint64_t watermark);
+    void pipeline_is_empty();
     void fail(const std::string& reason);
     enum class Reading { quick, one_moment };  ///< of the receivers' counters
     [[nodiscard]] Ledger totals(Reading reading) const;
+    [[nodiscard]] std::int64_t host_ns() const;
     void publish(bool with_histograms);
 
     // acquisition_run.cpp
-    void begin(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks);
+    void begin(std::unique_ptr<Run> run, const RunInterval& interval, std::function<void()> begun);
+    void enter_run();
     void ask_to_stop(const std::string& reason);
     void watch_run();
     void settle_duration();
@@ -139,7 +171,7 @@ class Acquisition {
     std::unique_ptr<gpu::Pipeline> pipeline_;
     net::BatchPool& pool_;
     net::BatchQueue& filled_;
-    const std::vector<const net::Receiver*> receivers_;
+    const std::vector<const net::ReceiverCounters*> receivers_;
     const std::function<void(FinishedRun)> on_finished_;
 
     // The slice being gathered.
@@ -161,10 +193,22 @@ class Acquisition {
     std::uint64_t pending_ = 0;
     Ledger counted_;  ///< frames and singles always, pairs and saved singles during runs
     double busy_s_ = 0;
+    Clock::time_point turn_began_ = Clock::now();  ///< of what busy_s_ does not hold yet
+    double pipeline_busy_s_ = 0;
+    Clock::time_point pipeline_since_;  ///< it has had slices
+    std::uint64_t pending_high_water_ = 0;
+    std::uint64_t free_batches_low_water_ = UINT64_MAX;
+    AcquisitionProgress progress_;
     std::string failure_;
 
+    const std::uint64_t decided_after_;  ///< ticks that the watermark is past a frame when it is decided
+    UndecidedArrivals arrivals_;
+    std::vector<std::int64_t> decided_arrivals_;
+
     std::uint64_t datagrams_seen_ = 0;
-    std::uint64_t frames_seen_ = 0;  ///< in datagrams that are used
+    const net::Batch* batch_ = nullptr;  ///< being gone through
+    std::size_t batch_seen_ = 0;         ///< its datagrams up to the present one
+    std::uint64_t frames_seen_ = 0;      ///< in datagrams that are used
     std::uint64_t given_up_ = 0;
     Clock::time_point published_at_;
     Clock::time_point histograms_at_;
@@ -172,7 +216,9 @@ class Acquisition {
     std::uint64_t earliest_time_ = UINT64_MAX;
     std::uint64_t newest_time_ = 0;
 
+    std::optional<ActiveRun> waiting_;  ///< a run whose start the watermark has not reached
     std::optional<ActiveRun> run_;
+    Capture* capture_ = nullptr;  ///< of either
 
     mutable std::mutex mutex_;  ///< guards what follows
     std::deque<std::function<void()>> commands_;

@@ -8,17 +8,7 @@
 
 namespace petacq::daemon {
 
-namespace {
-
-std::int64_t steady_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
-}  // namespace
-
-void Acquisition::begin(std::unique_ptr<Run> run, std::optional<std::uint64_t> duration_ticks) {
+void Acquisition::begin(std::unique_ptr<Run> run, const RunInterval& interval, std::function<void()> begun) {
     // When nobody sends, the next stream may begin at any time, an earlier one included.
     const TrackerStatus sources = tracker_.status(now_ns_);
     const bool quiet =
@@ -28,17 +18,40 @@ void Acquisition::begin(std::unique_ptr<Run> run, std::optional<std::uint64_t> d
     if (quiet) restart_time();
     restart_after_common_reset();
     // What is below the watermark belongs to the time before the run.
-    const std::uint64_t start = next_watermark();
-    process_slice(start);
+    std::uint64_t start = std::max(next_watermark(), interval.start.value_or(0));
+    if (run->capture() != nullptr && !interval.start && newest_time_ != 0) {
+        // Nothing from here on has come yet: the capture will hold it.
+        start = std::max(start, add_or_max(end_of_what_came(sources), options_.max_disorder));
+    }
+    capture_ = run->capture();
+    ActiveRun waiting;
+    waiting.run = std::move(run);
+    waiting.begun = std::move(begun);
+    waiting.duration = interval.duration;
+    waiting.start = start;
+    waiting.stop = interval.stop;
+    if (interval.stop) waiting.reason = "end of the interval";
+    waiting_ = std::move(waiting);
+    process_slice();  // enters, unless the start lies ahead
+    if (waiting_ && !failure_.empty()) enter_run();
+}
+
+/// The segment before the run has been closed.
+void Acquisition::enter_run() {
     collect_all();
-    ActiveRun active;
-    active.run = std::move(run);
-    active.duration = duration_ticks;
-    active.start = start;
+    if (!waiting_) return;  // the pipeline failed while its last results were collected
+    ActiveRun active = std::move(*waiting_);
+    waiting_.reset();
     active.at_start = totals(Reading::one_moment);
+    arrivals_.clear();
+    pending_high_water_ = pending_;
+    free_batches_low_water_ = pool_.free_count();
     if (failure_.empty()) pipeline_->histograms(active.histograms_at_start);
+    // The duration counts from the first frame of the run.
+    const std::function<void()> begun = std::move(active.begun);
     run_ = std::move(active);
     publish(false);
+    begun();
     if (!failure_.empty()) {
         run_->reason = failure_;
         run_->failed = true;
@@ -47,10 +60,12 @@ void Acquisition::begin(std::unique_ptr<Run> run, std::optional<std::uint64_t> d
 }
 
 void Acquisition::ask_to_stop(const std::string& reason) {
-    if (!run_ || run_->stop_asked_ns) return;
-    run_->reason = reason;
-    run_->stop_asked_ns = steady_ns();
-    run_->stop_deadline = Clock::now() + options_.stop_timeout;
+    // A run that waits for its start ends as soon as it has begun.
+    ActiveRun* const run = run_ ? &*run_ : waiting_ ? &*waiting_ : nullptr;
+    if (run == nullptr || run->stop_asked_ns) return;
+    run->reason = reason;
+    run->stop_asked_ns = host_ns();
+    run->stop_deadline = Clock::now() + options_.stop_timeout;
 }
 
 /// To be called when no frame earlier than the earliest can come any more: else the end would depend on which
@@ -71,6 +86,11 @@ std::uint64_t Acquisition::end_of_what_came(const TrackerStatus& sources) const 
 }
 
 void Acquisition::watch_run() {
+    if (waiting_ && waiting_->stop_asked_ns && Clock::now() >= *waiting_->stop_deadline) {
+        // Nobody sends what would bring the watermark to its start.
+        process_slice(std::max(waiting_->start, watermark_));
+        enter_run();
+    }
     if (!run_) return;
     const std::string write_failure = run_->run->write_failure();
     if (!write_failure.empty()) {
@@ -106,12 +126,16 @@ void Acquisition::finish_run() {
     finished.end.reason = run_->reason;
     finished.end.failed = run_->failed;
     finished.end.start_ticks = run_->start;
-    finished.end.stop_ticks = run_->stop.value_or(watermark_);
+    finished.end.stop_ticks = std::max(run_->stop.value_or(watermark_), run_->start);
+    const std::uint64_t first = std::max(finished.end.start_ticks, earliest_time_);
+    finished.end.data_ticks = finished.end.stop_ticks > first ? finished.end.stop_ticks - first : 0;
     finished.end.ledger = totals(Reading::one_moment) - run_->at_start;
     if (failure_.empty()) {
         pipeline_->histograms(finished.end.histograms);
         finished.end.histograms -= run_->histograms_at_start;
     }
+    if (capture_ != nullptr && batch_ != nullptr) capture_->offer_part(*batch_, batch_seen_);
+    capture_ = nullptr;
     finished.run = std::move(run_->run);
     run_.reset();
     publish(false);
@@ -131,6 +155,7 @@ void Acquisition::restart_after_common_reset() {
     }
     log_warning("the sources agree on a time before the present watermark: detector time starts again");
     restart_time();
+    if (waiting_) waiting_->start = 0;
 }
 
 /// Decides everything that waits and forgets where detector time stood.
@@ -144,6 +169,7 @@ void Acquisition::restart_time() {
     watermark_ = 0;
     pending_ = 0;
     latest_pending_time_ = 0;
+    arrivals_.clear();
     earliest_time_ = UINT64_MAX;
     newest_time_ = 0;
 }

@@ -7,6 +7,7 @@
 #ifdef PETACQ_HAVE_CUDA
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
+#include "gpu/cuda/randoms.hpp"
 #endif
 
 namespace petacq::daemon {
@@ -29,6 +30,7 @@ Backend make_backend(const config::Configuration& configuration, const config::S
                      const config::Calibration& calibration) {
     const std::string& wanted = configuration.pipeline.backend;
     const gpu::PipelineOptions options = pipeline_options(configuration, scanner);
+    const double tick_s = scanner.tick_ps * 1e-12;
     Backend backend;
     std::string reason = "asked for";
     if (wanted != "cpu") {
@@ -41,6 +43,7 @@ Backend make_backend(const config::Configuration& configuration, const config::S
         if (!unusable) {
             backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
             backend.memory = gpu::make_pinned_memory();
+            backend.randoms = gpu::make_cuda_randoms(scanner.geometry, options.rules, tick_s);
             backend.choice = wanted == "cuda" ? reason : "auto: a usable GPU was found";
             return backend;
         }
@@ -52,6 +55,7 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     memory.lock = configuration.receive.lock_memory;
     backend.pipeline = gpu::make_host_pipeline(options, calibration);
     backend.memory = net::make_host_memory(memory);
+    backend.randoms = gpu::make_host_randoms(scanner.geometry, options.rules, tick_s);
     backend.choice = reason;
     return backend;
 }

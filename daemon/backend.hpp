@@ -8,6 +8,7 @@
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/randoms.hpp"
 #include "net/batch.hpp"
 
 namespace petacq::daemon {
@@ -15,6 +16,7 @@ namespace petacq::daemon {
 struct Backend {
     std::unique_ptr<gpu::Pipeline> pipeline;
     std::unique_ptr<net::MemorySource> memory;
+    std::unique_ptr<gpu::RandomsEstimator> randoms;
     std::string choice;  ///< why this one, for the log: "auto: no CUDA device"
 };
 

@@ -47,7 +47,8 @@ ControlClient::ControlClient(std::filesystem::path socket) : path_(std::move(soc
     if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         const int error = errno;
         ::close(descriptor_);
-        throw unavailable(reason(error));
+        throw unavailable(reason(error) +
+                          (error == EACCES ? ": the socket is for its owner and its group" : ""));
     }
 }
 

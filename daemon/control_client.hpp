@@ -41,6 +41,9 @@ class ControlClient {
     /// The next notification, whole; nothing when the time is over. Throws ControlUnavailable.
     std::optional<nlohmann::json> next_notification(Milliseconds timeout = for_ever);
 
+    /// Of the connection, to wait for together with others: readable when there is more to come.
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+
     /// For tests: bytes as they are, and the next line without its end (nothing: time over). Both throw
     /// ControlUnavailable when the connection has ended.
     void send_bytes(std::string_view bytes);

@@ -193,6 +193,7 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
         }
     };
     if (call.method == "start") {
+        require_control(call);
         const RpcParams params(call, {"run", "duration_s", "note"});
         StartRequest request;
         request.run = params.text("run");
@@ -204,6 +205,7 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
         return std::nullopt;
     }
     if (call.method == "stop") {
+        require_control(call);
         const RpcParams none(call, {});
         ask_handler([&](const Reply& reply) { context_->handler.stop(reply); });
         return std::nullopt;
@@ -212,14 +214,60 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
         const RpcParams none(call, {});
         return Answer{context_->handler.status(), {}};
     }
+    if (call.method == "runs") {
+        const RpcParams params(call, {"limit", "before"});
+        RunsRequest request;
+        request.limit = params.whole("limit", 1, 1000).value_or(request.limit);
+        request.before = params.text("before");
+        ask_handler([&](const Reply& reply) { context_->handler.runs(std::move(request), reply); });
+        return std::nullopt;
+    }
+    if (call.method == "ledger") {
+        const RpcParams params(call, {"run"});
+        auto run = params.text("run");
+        ask_handler([&](const Reply& reply) { context_->handler.ledger(std::move(run), reply); });
+        return std::nullopt;
+    }
+    if (call.method == "log_level") return Answer{log_level(call), {}};
     if (call.method == "subscribe") return Answer{subscribe(call), {}};
     if (call.method == "unsubscribe") {
         const RpcParams none(call, {});
         end_subscription();
         return Answer{json::object(), {}};
     }
-    throw RpcError(rpc_method_not_found,
-                   "no method '" + call.method + "': expected start, stop, status, subscribe or unsubscribe");
+    throw RpcError(rpc_method_not_found, "no method '" + call.method +
+                                             "': expected start, stop, status, subscribe, unsubscribe, runs, "
+                                             "ledger or log_level");
+}
+
+void ControlConnection::require_control(const RpcCall& call) {
+    if (!refusal_) refusal_ = context_->access.refusal(socket_.native_handle());
+    if (refusal_->empty()) return;
+    context_->log_limit.log(LogLevel::warning, *refusal_, "control: {} is not allowed: {}", call.method,
+                            *refusal_);
+    throw RpcError(rpc_refused, "not allowed: " + *refusal_);
+}
+
+json ControlConnection::log_level(const RpcCall& call) {
+    const RpcParams params(call, {"level"});
+    const auto word = params.text("level");
+    const LogLevel before = daemon::log_level();
+    if (!word) return {{"level", word_of(before)}};
+    require_control(call);
+    LogLevel level{};
+    try {
+        level = log_level_from(*word);
+    } catch (const std::invalid_argument& error) {
+        throw RpcError(rpc_invalid_params, std::string("level: ") + error.what());
+    }
+    if (level != before) {
+        // Once, with whichever of the two levels lets it through.
+        const bool said = log_enabled(LogLevel::info);
+        log_info("log level: {}, was {}", *word, word_of(before));
+        set_log_level(level);
+        if (!said) log_info("log level: {}, was {}", *word, word_of(before));
+    }
+    return {{"level", *word}, {"previous", word_of(before)}};
 }
 
 json ControlConnection::subscribe(const RpcCall& call) {

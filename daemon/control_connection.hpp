@@ -10,10 +10,12 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
+#include "daemon/control_access.hpp"
 #include "daemon/control_server.hpp"
 #include "daemon/logging.hpp"
 #include "net/counter.hpp"
@@ -40,10 +42,12 @@ struct ControlContext {
                    ControlOptions control_options)
         : handler(control_handler),
           options(std::move(control_options)),
+          access{options.group, group_id(options.group)},
           gate(std::make_shared<ControlGate>(io)) {}
 
     ControlHandler& handler;
     const ControlOptions options;
+    const ControlAccess access;
     const std::shared_ptr<ControlGate> gate;
     /// The open ones, each kept alive by being here: one that waits for a reply has nothing else to hold it.
     std::unordered_set<std::shared_ptr<ControlConnection>> connections;
@@ -86,7 +90,10 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     void carry_out(const RpcCall& call, const ExchangePtr& exchange, std::size_t index);
     /// The answer, or none if it comes later through a Reply. Throws RpcError.
     std::optional<Answer> perform(const RpcCall& call, const ExchangePtr& exchange, std::size_t index);
+    /// Throws RpcError unless this client may do more than look.
+    void require_control(const RpcCall& call);
     nlohmann::json subscribe(const RpcCall& call);
+    nlohmann::json log_level(const RpcCall& call);
     void end_subscription();
     [[nodiscard]] Reply make_reply(const RpcCall& call, const ExchangePtr& exchange, std::size_t index);
     void answer(const RpcCall& call, const ExchangePtr& exchange, std::size_t index, const Answer& answer);
@@ -100,6 +107,8 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
 
     Socket socket_;
     const std::shared_ptr<ControlContext> context_;
+
+    std::optional<std::string> refusal_;  ///< of control; asked for once, since credentials do not change
 
     std::array<char, 16'384> chunk_{};
     std::string input_;

@@ -47,7 +47,14 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
         : context_(std::make_shared<ControlContext>(io, handler, std::move(options))),
           listener_(io),
           retry_timer_(io) {
-        socket_.emplace(context_->options.socket);
+        const ControlAccess& access = context_->access;
+        if (!access.gid) {
+            log_warning(
+                "control: there is no group {}: only root and the daemon's own user may start and "
+                "stop runs",
+                access.group);
+        }
+        socket_.emplace(context_->options.socket, context_->options.socket_mode, access.gid);
         // The acceptor closes what it is given; the path's owner keeps the original.
         const int descriptor = ::fcntl(socket_->descriptor(), F_DUPFD_CLOEXEC, 0);
         if (descriptor < 0) {

@@ -4,6 +4,8 @@
 // is the business of its ControlHandler. docs/control.md describes the protocol.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +28,12 @@ struct StartRequest {
     std::optional<std::string> run;    ///< run id; absent: the daemon names the run
     std::optional<double> duration_s;  ///< detector time; absent: until stopped
     std::optional<std::string> note;
+};
+
+/// Parameters of `runs`.
+struct RunsRequest {
+    std::size_t limit = 100;            ///< at most so many, the latest
+    std::optional<std::string> before;  ///< of those that began before this run
 };
 
 /// How a request ended: a result, or an error.
@@ -63,10 +71,18 @@ class ControlHandler {
     /// Answered when the run is finalised, which may take seconds.
     virtual void stop(Reply reply) = 0;
     virtual nlohmann::json status() = 0;
+    /// The runs on disk; reading them may take long.
+    virtual void runs(RunsRequest request, Reply reply) = 0;
+    /// The ledger of a run on disk; without a name, of the run in progress or the last one.
+    virtual void ledger(std::optional<std::string> run, Reply reply) = 0;
 };
 
 struct ControlOptions {
     std::filesystem::path socket;
+    /// Mode and group of the socket: who may connect, and so look. The members of the group, root and the
+    /// daemon's own user may control, too (daemon/control_access.hpp). One that does not exist: a warning.
+    mode_t socket_mode = 0660;
+    std::string group = "petacq";
     std::uint32_t max_clients = 128;
     std::uint64_t max_request_bytes = 1U << 20;
     std::uint64_t send_buffer_bytes = 4U << 20;  ///< for each client; one with more waiting is disconnected

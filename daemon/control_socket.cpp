@@ -20,7 +20,7 @@ namespace petacq::daemon {
 
 namespace {
 
-constexpr mode_t socket_mode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP;
+constexpr mode_t lock_mode = 0660;
 
 std::runtime_error failure(const std::filesystem::path& path, const std::string& message) {
     return std::runtime_error("control socket " + path.string() + ": " + message);
@@ -55,7 +55,8 @@ int try_connect(const std::filesystem::path& path) {
 
 }  // namespace
 
-ControlSocket::ControlSocket(std::filesystem::path path) : path_(std::move(path)) {
+ControlSocket::ControlSocket(std::filesystem::path path, mode_t mode, std::optional<gid_t> group)
+    : path_(std::move(path)), mode_(mode), group_(group) {
     constexpr std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
     if (path_.empty()) throw std::runtime_error("control socket: expected a path, found an empty string");
     if (path_.native().size() > longest) {
@@ -84,7 +85,7 @@ ControlSocket::~ControlSocket() {
 
 void ControlSocket::lock() {
     const std::string file = path_.string() + ".lock";
-    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, socket_mode);
+    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, lock_mode);
     if (lock_ < 0) throw failure(path_, "cannot open the lock file " + file + ": " + reason(errno));
     if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
     if (errno == EWOULDBLOCK) {
@@ -120,8 +121,7 @@ void ControlSocket::listen() {
     descriptor_ = stream_socket(path_);
     // The mode of the descriptor is what bind() gives the file, less the umask: never open to others, not
     // even for a moment, and without touching the umask of the whole process. chmod then undoes the umask.
-    if (::fchmod(descriptor_, socket_mode) != 0)
-        throw failure(path_, "cannot set its mode: " + reason(errno));
+    if (::fchmod(descriptor_, mode_) != 0) throw failure(path_, "cannot set its mode: " + reason(errno));
     const sockaddr_un address = address_of(path_);
     if (::bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         throw failure(path_, "cannot make it: " + reason(errno));
@@ -131,9 +131,14 @@ void ControlSocket::listen() {
     device_ = made.st_dev;
     inode_ = made.st_ino;
     bound_ = true;
-    if (::chmod(path_.c_str(), socket_mode) != 0)
-        throw failure(path_, "cannot set its mode: " + reason(errno));
+    give_to_group();
+    if (::chmod(path_.c_str(), mode_) != 0) throw failure(path_, "cannot set its mode: " + reason(errno));
     if (::listen(descriptor_, SOMAXCONN) != 0) throw failure(path_, "cannot listen: " + reason(errno));
+}
+
+void ControlSocket::give_to_group() {
+    if (!group_ || ::chown(path_.c_str(), static_cast<uid_t>(-1), *group_) == 0) return;
+    log_warning("control socket {}: cannot give it to group {}: {}", path_.string(), *group_, reason(errno));
 }
 
 void ControlSocket::release() noexcept {

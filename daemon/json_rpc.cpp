@@ -175,4 +175,17 @@ std::optional<double> RpcParams::number(const char* name, double lowest, double 
     return number;
 }
 
+std::optional<std::uint32_t> RpcParams::whole(const char* name, std::uint32_t lowest,
+                                              std::uint32_t highest) const {
+    const std::string expected =
+        "a whole number from " + std::to_string(lowest) + " to " + std::to_string(highest);
+    const auto value = number(name, lowest, highest, expected);
+    if (!value) return std::nullopt;
+    if (*value != std::floor(*value)) {
+        throw RpcError(rpc_invalid_params,
+                       std::string(name) + ": expected " + expected + ", found " + dumped(*find(name)));
+    }
+    return static_cast<std::uint32_t>(*value);
+}
+
 }  // namespace petacq::daemon

@@ -1,6 +1,7 @@
 // JSON-RPC 2.0 messages: text in, checked calls out, and the lines that answer them. No input or output here.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -66,6 +67,10 @@ class RpcParams {
     /// A finite number in [lowest, highest]; `expected` describes it for the message.
     [[nodiscard]] std::optional<double> number(const char* name, double lowest, double highest,
                                                std::string_view expected) const;
+
+    /// A whole number in [lowest, highest].
+    [[nodiscard]] std::optional<std::uint32_t> whole(const char* name, std::uint32_t lowest,
+                                                     std::uint32_t highest) const;
 
   private:
     [[nodiscard]] const nlohmann::json* find(const char* name) const;

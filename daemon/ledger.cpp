@@ -1,8 +1,10 @@
 #include "daemon/ledger.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string_view>
 
 namespace petacq::daemon {
 
@@ -36,6 +38,7 @@ constexpr std::array fields{
     PETACQ_FIELD(datagrams, frames_in_flight_at_end),
     PETACQ_FIELD(datagrams, lost),
     PETACQ_FIELD(datagrams, dropped_kernel),
+    PETACQ_FIELD(datagrams, discarded_backlog),
     PETACQ_FIELD(datagrams, reordered),
     PETACQ_FIELD(datagrams, stray),
     PETACQ_FIELD(datagrams, restarted),
@@ -76,35 +79,18 @@ constexpr std::array fields{
 static_assert(sizeof(Ledger) == fields.size() * sizeof(std::uint64_t) + sizeof(std::uint64_t),
               "every counter stands in the table; loss_known takes the last word");
 
-struct Term {
-    const char* name;
-    std::uint64_t value;
-};
-
-/// "name (value) = a (value) + b (value) ..." when the sides differ; nothing when they do not.
-/// Sums are taken modulo 2^64, which is enough to tell whether they agree.
-void check(std::vector<std::string>& open, const char* what, std::vector<Term> left,
-           std::vector<Term> right) {
-    const auto sum = [](const std::vector<Term>& terms) {
-        std::uint64_t total = 0;
-        for (const Term& t : terms)
-            total += t.value;
-        return total;
-    };
-    const auto words = [](const std::vector<Term>& terms) {
-        std::string text;
-        for (const Term& t : terms) {
-            // Terms that are zero say nothing, but a side must not be empty.
-            if (t.value == 0 && terms.size() > 1) continue;
-            if (!text.empty()) text += " + ";
-            text += std::string(t.name) + " " + std::to_string(t.value);
-        }
-        return text.empty() ? std::string("0") : text;
-    };
-    const std::uint64_t difference = sum(left) - sum(right);
-    if (difference == 0) return;
-    open.push_back(std::string(what) + ": " + words(left) + " is not " + words(right) + " (off by " +
-                   std::to_string(static_cast<std::int64_t>(difference)) + ")");
+/// "a 1 + 2 x b 3"; terms that are zero say nothing, but a side must not be empty.
+std::string words(const Ledger& ledger, const std::vector<LedgerTerm>& terms, bool with_sections) {
+    std::string text;
+    for (const LedgerTerm& term : terms) {
+        const std::uint64_t value = term.of(ledger);
+        if (value == 0 && terms.size() > 1) continue;
+        if (!text.empty()) text += " + ";
+        if (term.times != 1) text += std::to_string(term.times) + " x ";
+        if (with_sections) text += std::string(term.section) + ".";
+        text += std::string(term.name) + " " + std::to_string(value);
+    }
+    return text.empty() ? "0" : text;
 }
 
 }  // namespace
@@ -143,49 +129,69 @@ Ledger operator-(const Ledger& later, const Ledger& earlier) {
     return difference;
 }
 
+#define PETACQ_TERM(section, name, times)                                                       \
+    LedgerTerm {                                                                                \
+#section, #name, times, [](const Ledger& l) -> std::uint64_t { return l.section.name; } \
+    }
+const std::vector<LedgerIdentity>& ledger_identities() {
+    static const std::vector<LedgerIdentity> identities{
+        {"datagrams",
+         {PETACQ_TERM(datagrams, received, 1), PETACQ_TERM(datagrams, in_flight_at_start, 1)},
+         {PETACQ_TERM(datagrams, in_flight_at_end, 1), PETACQ_TERM(datagrams, accepted, 1),
+          PETACQ_TERM(datagrams, duplicate, 1), PETACQ_TERM(datagrams, malformed, 1),
+          PETACQ_TERM(datagrams, unknown_source, 1), PETACQ_TERM(datagrams, too_many_sources, 1),
+          PETACQ_TERM(datagrams, dropped_no_buffer, 1)}},
+        {"frames handed over",
+         {PETACQ_TERM(datagrams, frames, 1), PETACQ_TERM(datagrams, frames_in_flight_at_start, 1)},
+         {PETACQ_TERM(frames, received, 1), PETACQ_TERM(datagrams, frames_in_flight_at_end, 1)}},
+        {"frames",
+         {PETACQ_TERM(frames, received, 1)},
+         {PETACQ_TERM(frames, bad_marker, 1), PETACQ_TERM(frames, bad_address, 1),
+          PETACQ_TERM(frames, outside_crystal, 1), PETACQ_TERM(frames, below_window, 1),
+          PETACQ_TERM(frames, above_window, 1), PETACQ_TERM(frames, bad_time, 1),
+          PETACQ_TERM(frames, time_jump, 1), PETACQ_TERM(frames, late, 1), PETACQ_TERM(frames, accepted, 1)}},
+        {"accepted singles",
+         {PETACQ_TERM(frames, accepted, 1), PETACQ_TERM(singles, pending_at_start, 1)},
+         {PETACQ_TERM(singles, decided, 1), PETACQ_TERM(singles, pending_at_end, 1)}},
+        {"decided singles",
+         {PETACQ_TERM(singles, decided, 1), PETACQ_TERM(singles, reused, 1)},
+         {PETACQ_TERM(singles, prompts, 2), PETACQ_TERM(singles, unpaired, 1),
+          PETACQ_TERM(singles, same_crystal, 1), PETACQ_TERM(singles, geometry, 1),
+          PETACQ_TERM(singles, in_dropped_multiples, 1), PETACQ_TERM(singles, in_oversize_multiples, 1),
+          PETACQ_TERM(singles, unused_in_multiples, 1)}},
+        {"pairs",
+         {PETACQ_TERM(pairs, prompts_found, 1), PETACQ_TERM(pairs, delayeds_found, 1)},
+         {PETACQ_TERM(pairs, written, 1), PETACQ_TERM(pairs, write_failed, 1),
+          PETACQ_TERM(pairs, in_queue, 1)}},
+        {"saved singles",
+         {PETACQ_TERM(saved_singles, found, 1)},
+         {PETACQ_TERM(saved_singles, written, 1), PETACQ_TERM(saved_singles, write_failed, 1),
+          PETACQ_TERM(saved_singles, in_queue, 1)}},
+    };
+    return identities;
+}
+#undef PETACQ_TERM
+
 std::vector<std::string> Ledger::open_identities() const {
     std::vector<std::string> open;
-    check(open, "datagrams",
-          {{"received", datagrams.received}, {"in_flight_at_start", datagrams.in_flight_at_start}},
-          {{"in_flight_at_end", datagrams.in_flight_at_end},
-           {"accepted", datagrams.accepted},
-           {"duplicate", datagrams.duplicate},
-           {"malformed", datagrams.malformed},
-           {"unknown_source", datagrams.unknown_source},
-           {"too_many_sources", datagrams.too_many_sources},
-           {"dropped_no_buffer", datagrams.dropped_no_buffer}});
-    check(open, "frames handed over",
-          {{"datagrams.frames", datagrams.frames},
-           {"frames_in_flight_at_start", datagrams.frames_in_flight_at_start}},
-          {{"frames.received", frames.received},
-           {"frames_in_flight_at_end", datagrams.frames_in_flight_at_end}});
-    check(open, "frames", {{"received", frames.received}},
-          {{"bad_marker", frames.bad_marker},
-           {"bad_address", frames.bad_address},
-           {"outside_crystal", frames.outside_crystal},
-           {"below_window", frames.below_window},
-           {"above_window", frames.above_window},
-           {"bad_time", frames.bad_time},
-           {"time_jump", frames.time_jump},
-           {"late", frames.late},
-           {"accepted", frames.accepted}});
-    check(open, "accepted singles",
-          {{"frames accepted", frames.accepted}, {"pending_at_start", singles.pending_at_start}},
-          {{"decided", singles.decided}, {"pending_at_end", singles.pending_at_end}});
-    check(open, "decided singles", {{"decided", singles.decided}, {"reused", singles.reused}},
-          {{"2 x prompts", 2 * singles.prompts},
-           {"unpaired", singles.unpaired},
-           {"same_crystal", singles.same_crystal},
-           {"geometry", singles.geometry},
-           {"in_dropped_multiples", singles.in_dropped_multiples},
-           {"in_oversize_multiples", singles.in_oversize_multiples},
-           {"unused_in_multiples", singles.unused_in_multiples}});
-    check(open, "pairs", {{"prompts_found", pairs.prompts_found}, {"delayeds_found", pairs.delayeds_found}},
-          {{"written", pairs.written}, {"write_failed", pairs.write_failed}, {"in_queue", pairs.in_queue}});
-    check(open, "saved singles", {{"found", saved_singles.found}},
-          {{"written", saved_singles.written},
-           {"write_failed", saved_singles.write_failed},
-           {"in_queue", saved_singles.in_queue}});
+    for (const LedgerIdentity& identity : ledger_identities()) {
+        // Modulo 2^64, which is enough to tell whether the sides agree.
+        const auto sum = [this](const std::vector<LedgerTerm>& terms) {
+            std::uint64_t total = 0;
+            for (const LedgerTerm& term : terms)
+                total += term.times * term.of(*this);
+            return total;
+        };
+        const std::uint64_t difference = sum(identity.left) - sum(identity.right);
+        if (difference == 0) continue;
+        const std::string_view section = identity.left.front().section;
+        const bool mixed =
+            std::any_of(identity.right.begin(), identity.right.end(),
+                        [&](const LedgerTerm& term) { return std::string_view(term.section) != section; });
+        open.push_back(std::string(identity.name) + ": " + words(*this, identity.left, mixed) + " is not " +
+                       words(*this, identity.right, mixed) + " (off by " +
+                       std::to_string(static_cast<std::int64_t>(difference)) + ")");
+    }
     return open;
 }
 

@@ -33,12 +33,13 @@ struct DatagramLedger {
     std::uint64_t frames_in_flight_at_start = 0;  ///< accepted before, not through the pipeline at the start
     std::uint64_t frames_in_flight_at_end = 0;    ///< accepted, not through the pipeline at the end
     // Beside the identities.
-    std::uint64_t lost = 0;            ///< sequence gaps, what the kernel and we dropped included
-    std::uint64_t dropped_kernel = 0;  ///< socket queue full; never received
-    std::uint64_t reordered = 0;       ///< of the accepted
-    std::uint64_t stray = 0;           ///< of the accepted
-    std::uint64_t restarted = 0;       ///< times a source began a fresh sequence
-    std::uint64_t end_of_stream = 0;   ///< of the accepted
+    std::uint64_t lost = 0;               ///< sequence gaps, what the kernel and we dropped included
+    std::uint64_t dropped_kernel = 0;     ///< socket queue full; never received
+    std::uint64_t discarded_backlog = 0;  ///< came before the daemon was ready; never received
+    std::uint64_t reordered = 0;          ///< of the accepted
+    std::uint64_t stray = 0;              ///< of the accepted
+    std::uint64_t restarted = 0;          ///< times a source began a fresh sequence
+    std::uint64_t end_of_stream = 0;      ///< of the accepted
 
     bool operator==(const DatagramLedger&) const = default;
 };
@@ -87,6 +88,24 @@ struct Ledger {
     /// Each identity that does not close, with its numbers; empty when all do.
     [[nodiscard]] std::vector<std::string> open_identities() const;
 };
+
+/// One counter in an identity, with its names in the JSON.
+struct LedgerTerm {
+    const char* section;
+    const char* name;
+    std::uint64_t times;  ///< it counts so often
+    std::uint64_t (*of)(const Ledger&);
+};
+
+/// The terms on the left and those on the right have the same sum.
+struct LedgerIdentity {
+    const char* name;
+    std::vector<LedgerTerm> left;
+    std::vector<LedgerTerm> right;
+};
+
+/// All of them.
+const std::vector<LedgerIdentity>& ledger_identities();
 
 /// What happened from snapshot `earlier` to `later`; what was pending or in flight then is so
 /// at_start. `lost` is the one counter that can go back, when a datagram missing at `earlier` comes after it:

@@ -23,6 +23,10 @@ std::byte* allocate(const ListModeOptions& options) {
     return memory;
 }
 
+std::int64_t steady_ns() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
 }  // namespace
 
 void ListModeWriter::Release::operator()(std::byte* memory) const {
@@ -37,7 +41,8 @@ ListModeWriter::ListModeWriter(const std::filesystem::path& path, ListModeOption
       memory_(allocate(options)),
       file_(path, options.kind, options.block_bytes, options.description, std::move(options.calls)),
       queue_(options.queue_blocks),
-      synced_(Clock::now()) {
+      synced_(Clock::now()),
+      marks_(max_marks) {
     for (std::size_t i = options.queue_blocks; i-- > 0;)
         free_.push_back(memory_.get() + i * block_bytes_);
     counts_.bytes = file_.bytes();
@@ -85,6 +90,26 @@ void ListModeWriter::append_bytes(RecordKind kind, std::span<const std::byte> by
         current_.bytes += taken;
         bytes = bytes.subspan(taken);
         if (taken == room) queue_current();
+    }
+}
+
+void ListModeWriter::mark(std::span<const std::int64_t> arrivals) {
+    const std::scoped_lock lock(mutex_);
+    if (!failure_.empty()) return;
+    for (const std::int64_t arrival_ns : arrivals) {
+        if (marks_count_ == max_marks) break;
+        marks_[(marks_head_ + marks_count_++) % max_marks] = {counts_.appended, arrival_ns};
+    }
+    settle_marks();  // there may be nothing to wait for
+}
+
+void ListModeWriter::settle_marks() {
+    if (marks_count_ == 0 || marks_[marks_head_].appended > counts_.written) return;
+    const std::int64_t now_ns = steady_ns();
+    while (marks_count_ != 0 && marks_[marks_head_].appended <= counts_.written) {
+        latency_.record(now_ns - marks_[marks_head_].arrival_ns, now_ns);
+        marks_head_ = (marks_head_ + 1) % max_marks;
+        --marks_count_;
     }
 }
 
@@ -159,6 +184,7 @@ void ListModeWriter::wait_for_work(std::unique_lock<std::mutex>& lock) {
 void ListModeWriter::write_oldest(std::unique_lock<std::mutex>& lock) {
     const Block block = queue_[queue_head_];
     if (failure_.empty()) {
+        begin_call();
         lock.unlock();
         std::string why;
         try {
@@ -167,8 +193,10 @@ void ListModeWriter::write_oldest(std::unique_lock<std::mutex>& lock) {
             why = error.what();
         }
         lock.lock();
+        end_call();
         if (why.empty()) {
             counts_.written += records_in(block);
+            settle_marks();
             ++counts_.blocks;
             counts_.bytes = file_.bytes();
             dirty_ = true;
@@ -183,7 +211,19 @@ void ListModeWriter::write_oldest(std::unique_lock<std::mutex>& lock) {
     if (free_.size() >= enough_free()) room_.notify_one();
 }
 
+void ListModeWriter::begin_call() {
+    counts_.in_call = true;
+    call_began_ = Clock::now();
+}
+
+void ListModeWriter::end_call() {
+    counts_.in_call = false;
+    ++counts_.calls;
+    counts_.busy_s += std::chrono::duration<double>(Clock::now() - call_began_).count();
+}
+
 void ListModeWriter::sync(std::unique_lock<std::mutex>& lock) {
+    begin_call();
     lock.unlock();
     std::string why;
     try {
@@ -192,6 +232,7 @@ void ListModeWriter::sync(std::unique_lock<std::mutex>& lock) {
         why = error.what();
     }
     lock.lock();
+    end_call();
     synced_ = Clock::now();
     dirty_ = false;
     if (!why.empty()) fail(lock, why);
@@ -202,6 +243,7 @@ void ListModeWriter::sync(std::unique_lock<std::mutex>& lock) {
 void ListModeWriter::fail(std::unique_lock<std::mutex>& lock, const std::string& why) {
     failure_ = why;
     dirty_ = false;
+    marks_count_ = 0;
     room_.notify_one();
     lock.unlock();
     std::string more;
@@ -227,7 +269,14 @@ ListModeCounts ListModeWriter::finish() {
 
 ListModeCounts ListModeWriter::counts() const {
     const std::scoped_lock lock(mutex_);
-    return counts_;
+    ListModeCounts counts = counts_;
+    if (counts.in_call) counts.busy_s += std::chrono::duration<double>(Clock::now() - call_began_).count();
+    return counts;
+}
+
+LatencySummary ListModeWriter::latency() const {
+    const std::scoped_lock lock(mutex_);
+    return latency_.summary(steady_ns());
 }
 
 std::string ListModeWriter::failure() const {

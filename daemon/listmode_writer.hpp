@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/latency.hpp"
 #include "daemon/listmode_file.hpp"
 #include "daemon/listmode_format.hpp"
 #include "gpu/types.hpp"
@@ -40,6 +41,9 @@ struct ListModeCounts {
     std::uint64_t stalls = 0;        ///< appends that had to wait for a free buffer
     std::uint64_t queue_blocks = 0;  ///< blocks that wait for the disk now
     std::uint64_t queue_high_water = 0;
+    std::uint64_t calls = 0;  ///< writes and syncs that have returned
+    bool in_call = false;     ///< one has not
+    double busy_s = 0;        ///< spent in them
 };
 
 /// append() and finish() from one thread; the rest from any thread.
@@ -59,11 +63,19 @@ class ListModeWriter {
     void append(std::span<const gpu::Coincidence> records);
     void append(std::span<const gpu::Single> records);
 
+    /// Follows data that arrived at these times of the steady clock (ns), and of which everything has been
+    /// appended by now: how long it took is known when all that is written. Not more than max_marks wait at a
+    /// time; more are not followed. With append().
+    void mark(std::span<const std::int64_t> arrivals);
+    static constexpr std::size_t max_marks = 1024;
+
     /// Writes what is left, the index, syncs and closes; waits for all that. The counts are final:
     /// appended = written + write_failed. Further calls give the same counts.
     ListModeCounts finish();
 
     [[nodiscard]] ListModeCounts counts() const;
+    /// Of the marks, lately: from arrival until write(2) had returned.
+    [[nodiscard]] LatencySummary latency() const;
     /// What went wrong with the file, in words; empty while all is well. Once set it stays: the file is
     /// closed with everything that was written before.
     [[nodiscard]] std::string failure() const;
@@ -74,6 +86,10 @@ class ListModeWriter {
         std::byte* data = nullptr;
         std::size_t bytes = 0;  ///< header included
     };
+    struct Mark {
+        std::uint64_t appended = 0;
+        std::int64_t arrival_ns = 0;
+    };
     struct Release {
         void operator()(std::byte* memory) const;
     };
@@ -82,6 +98,9 @@ class ListModeWriter {
     [[nodiscard]] bool wait_for_block(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] std::size_t enough_free() const { return (queue_.size() + 3) / 4; }
     void queue_current();
+    void begin_call();
+    void end_call();
+    void settle_marks();
     void run();
     void write_oldest(std::unique_lock<std::mutex>& lock);
     void sync(std::unique_lock<std::mutex>& lock);
@@ -109,6 +128,11 @@ class ListModeWriter {
     bool stopping_ = false;
     std::string failure_;
     ListModeCounts counts_;
+    Clock::time_point call_began_;
+    std::vector<Mark> marks_;  ///< ring, in the order of `appended`
+    std::size_t marks_head_ = 0;
+    std::size_t marks_count_ = 0;
+    RecentLatency latency_;
 
     std::thread thread_;
 };

@@ -21,6 +21,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "daemon/journal.hpp"
+
 namespace petacq::daemon {
 
 namespace {
@@ -30,24 +32,45 @@ constexpr std::size_t queue_messages = 4096;
 constexpr std::size_t longest_message = 4000;
 constexpr int patience_ms = 100;
 constexpr std::size_t most_keys = 256;
+constexpr std::array level_words{"trace", "debug", "info", "warning", "error"};
 
 std::atomic<int> current_level{static_cast<int>(LogLevel::info)};
 std::atomic<spdlog::async_logger*> current_logger{nullptr};
 std::atomic<std::uint64_t> unwritten{0};
 std::atomic<std::uint64_t> finished_overruns{0};
+std::atomic<bool> to_journal{false};
 
-/// Writes to a descriptor, giving a line up rather than waiting long for it to be taken. O_NONBLOCK would be
-/// simpler but belongs to everybody who shares the terminal or pipe.
+std::mutex run_mutex;
+std::string current_run;  // NOLINT(cert-err58-cpp): the constructor does nothing
+
+/// The priorities of syslog(3).
+int priority_of(spdlog::level::level_enum level) {
+    if (level >= spdlog::level::err) return 3;
+    if (level == spdlog::level::warn) return 4;
+    return level == spdlog::level::info ? 6 : 7;
+}
+
+/// Writes to the journal, or to a descriptor, giving a line up rather than waiting long for it to be taken.
+/// O_NONBLOCK would be simpler but belongs to everybody who shares the terminal or pipe.
 class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
   public:
     explicit PatientSink(int descriptor)
-        : descriptor_(descriptor), colour_(::isatty(descriptor) == 1 && std::getenv("NO_COLOR") == nullptr) {}
+        : descriptor_(descriptor),
+          journal_(is_journal_stream(descriptor)),
+          colour_(::isatty(descriptor) == 1 && std::getenv("NO_COLOR") == nullptr) {}
     PatientSink(const PatientSink&) = delete;
     PatientSink& operator=(const PatientSink&) = delete;
     ~PatientSink() override { ::close(descriptor_); }
 
   protected:
     void sink_it_(const spdlog::details::log_msg& message) override {
+        if (journal_) {
+            const std::string_view text(message.payload.data(), message.payload.size());
+            const int priority = priority_of(message.level);
+            if (!send_to_journal(priority, text))
+                write(fmt::format("<{}>{}\n", priority, text.substr(0, text.find(journal_separator))));
+            return;
+        }
         spdlog::memory_buf_t line;
         formatter_->format(message, line);
         if (colour_ && message.color_range_end > message.color_range_start) {
@@ -95,6 +118,7 @@ class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
     }
 
     int descriptor_;
+    bool journal_;
     bool colour_;
     bool stuck_ = false;
     bool torn_ = false;  ///< half a line stands there, to be ended before the next one
@@ -123,13 +147,16 @@ std::unique_ptr<Machinery> machinery;  // NOLINT(cert-err58-cpp): the constructo
 }  // namespace
 
 LogLevel log_level_from(std::string_view word) {
-    constexpr std::array<std::string_view, 5> words{"trace", "debug", "info", "warning", "error"};
-    const auto* const found = std::find(words.begin(), words.end(), word);
-    if (found == words.end()) {
+    const auto* const found = std::find(level_words.begin(), level_words.end(), word);
+    if (found == level_words.end()) {
         throw std::invalid_argument("log level '" + std::string(word) +
                                     "': expected trace, debug, info, warning or error");
     }
-    return static_cast<LogLevel>(found - words.begin());
+    return static_cast<LogLevel>(found - level_words.begin());
+}
+
+const char* word_of(LogLevel level) {
+    return level_words.at(static_cast<std::size_t>(level));
 }
 
 Logging::Logging(LogLevel level, int descriptor) {
@@ -145,6 +172,7 @@ Logging::Logging(LogLevel level, int descriptor) {
     if (own < 0)
         throw std::runtime_error("cannot use descriptor " + std::to_string(descriptor) + " for the log");
     auto sink = std::make_shared<PatientSink>(own);
+    to_journal.store(is_journal_stream(own), std::memory_order_relaxed);
     sink->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %^%-7l%$ %v",
                                                                     spdlog::pattern_time_type::utc));
     auto made = std::make_unique<Machinery>();
@@ -167,6 +195,10 @@ void set_log_level(LogLevel level) {
     current_level.store(static_cast<int>(level), std::memory_order_relaxed);
 }
 
+LogLevel log_level() {
+    return static_cast<LogLevel>(current_level.load(std::memory_order_relaxed));
+}
+
 bool log_enabled(LogLevel level) {
     return static_cast<int>(level) >= current_level.load(std::memory_order_relaxed) &&
            current_logger.load(std::memory_order_acquire) != nullptr;
@@ -182,11 +214,21 @@ LogStatistics log_statistics() {
     return statistics;
 }
 
-void log_message(LogLevel level, std::string_view text) {
+void set_log_run(std::string_view run) {
+    const std::lock_guard lock(run_mutex);
+    current_run = run;
+}
+
+void log_message(LogLevel level, std::string_view text, std::optional<std::uint32_t> source) {
     if (!log_enabled(level)) return;
     std::string line(text.substr(0, longest_message));
     for (char& c : line) {
         if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+    }
+    if (to_journal.load(std::memory_order_relaxed)) {
+        if (source) line += fmt::format("{}PETACQ_SOURCE={}", journal_separator, *source);
+        const std::lock_guard lock(run_mutex);
+        if (!current_run.empty()) line += fmt::format("{}PETACQ_RUN={}", journal_separator, current_run);
     }
     current_logger.load(std::memory_order_acquire)->log(spdlog_level(level), spdlog::string_view_t(line));
 }

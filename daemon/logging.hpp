@@ -5,6 +5,9 @@
 // counted.
 //
 // Line: 2026-01-31T12:00:00.000Z warning text
+//
+// When stderr is the journal of systemd, messages go to the journal with their priority and the fields
+// PETACQ_RUN and PETACQ_SOURCE; without libsystemd as a line with the priority in front: <4>text.
 #pragma once
 
 #include <fmt/core.h>
@@ -22,6 +25,7 @@ enum class LogLevel { trace, debug, info, warning, error };
 
 /// From the configuration's words. Throws std::invalid_argument for any other.
 LogLevel log_level_from(std::string_view word);
+const char* word_of(LogLevel level);
 
 struct LogStatistics {
     std::uint64_t overrun = 0;    ///< given up since the queue was full
@@ -34,7 +38,7 @@ class Logging {
   public:
     /// Writes to `descriptor` (duplicated). Descriptors 0 to 2 that are closed are opened on /dev/null first,
     /// so that no file opened later takes the place of stderr. Colour only if it is a terminal and NO_COLOR
-    /// is unset.
+    /// is unset. Whether it is the journal, $JOURNAL_STREAM says.
     explicit Logging(LogLevel level, int descriptor = 2);
     Logging(const Logging&) = delete;
     Logging& operator=(const Logging&) = delete;
@@ -44,10 +48,14 @@ class Logging {
 
 // All of these may be called from any thread at any time while the Logging lives.
 void set_log_level(LogLevel level);
+LogLevel log_level();
 bool log_enabled(LogLevel level);
 LogStatistics log_statistics();
-/// Control characters become spaces (one message, one line); longer than 4,000 bytes is cut.
-void log_message(LogLevel level, std::string_view text);
+/// What is logged from now on happens during this run (for the journal); empty: during none.
+void set_log_run(std::string_view run);
+/// Control characters become spaces (one message, one line); longer than 4,000 bytes is cut. `source` is that
+/// the message is about, if it is about one (for the journal).
+void log_message(LogLevel level, std::string_view text, std::optional<std::uint32_t> source = {});
 void log_formatted(LogLevel level, fmt::string_view format, fmt::format_args arguments);
 
 template <class... Arguments>

@@ -1,6 +1,6 @@
 // petacqd: the daemon. Sets everything up in the order of the data's way, runs until told to stop, and tears
 // it down in the same order.
-#include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/io_context.hpp>
@@ -19,10 +19,17 @@
 #include "daemon/acquisition.hpp"
 #include "daemon/backend.hpp"
 #include "daemon/control_server.hpp"
+#include "daemon/http_server.hpp"
+#include "daemon/inherited_sockets.hpp"
+#include "daemon/journal.hpp"
 #include "daemon/logging.hpp"
+#include "daemon/notify.hpp"
+#include "daemon/reload.hpp"
+#include "daemon/replay.hpp"
 #include "daemon/service.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/version.hpp"
+#include "daemon/watchdog.hpp"
 #include "net/batch.hpp"
 #include "net/receiver.hpp"
 
@@ -55,13 +62,15 @@ Inputs load(const std::string& file) {
     return in;
 }
 
-int run(const Inputs& in) {
+int run(const Inputs& in, const std::string& file) {
     const config::Configuration& configuration = in.configuration;
     // A file size limit must come back as a failed write, which ends a run in order.
     std::signal(SIGXFSZ, SIG_IGN);
     std::signal(SIGPIPE, SIG_IGN);
 
-    const std::vector<net::ReceiverOptions> sockets = receiver_options(configuration);
+    if (const std::string missing = notification_missing(); !missing.empty()) log_warning("{}", missing);
+    std::vector<net::ReceiverOptions> sockets = receiver_options(configuration);
+    take_inherited_sockets(sockets);
     Backend backend = make_backend(configuration, in.scanner, in.calibration);
     std::unique_ptr<gpu::Pipeline> pipeline = std::move(backend.pipeline);
     net::BatchPool pool(configuration.receive.batch_count, configuration.receive.batch_bytes,
@@ -71,7 +80,8 @@ int run(const Inputs& in) {
              mebibytes(pool.count() * pool.batch_bytes()), pool.memory_description());
 
     RunSetting setting;
-    setting.configuration = &configuration;
+    setting.pool = &pool;
+    setting.configuration = std::make_shared<const config::Configuration>(configuration);
     setting.scanner = &in.scanner;
     setting.calibration_sha256 = in.calibration.sha256;
     setting.backend = pipeline->description();
@@ -85,10 +95,12 @@ int run(const Inputs& in) {
 
     std::vector<std::unique_ptr<net::Receiver>> receivers;
     std::vector<const net::Receiver*> receivers_seen;
+    std::vector<const net::ReceiverCounters*> receiver_counters;
     for (const net::ReceiverOptions& o : sockets) {
         receivers.push_back(std::make_unique<net::Receiver>(o, pool, filled));
         const net::Receiver& receiver = *receivers.back();
         receivers_seen.push_back(&receiver);
+        receiver_counters.push_back(&receiver.counters());
         log_info("receiving on {}:{}, socket buffer {:.1f} MiB", o.address, receiver.port(),
                  mebibytes(receiver.receive_buffer_bytes()));
     }
@@ -100,46 +112,61 @@ int run(const Inputs& in) {
         status = exit_internal;
         leave();
     });
-    AcquisitionOptions options;
-    options.slice_frames = configuration.pipeline.slice_frames;
-    options.slice_interval = std::chrono::milliseconds(configuration.pipeline.slice_interval_ms);
-    options.max_pending_singles = configuration.pipeline.max_pending_singles;
-    options.receive_delay = std::chrono::milliseconds(2 * configuration.receive.flush_interval_ms + 10);
     const TrackerOptions tracker = tracker_options(configuration, in.scanner, in.calibration);
-    options.framing = tracker.framing;
-    options.max_offset = tracker.max_offset;
-    options.max_disorder = tracker.max_disorder;
-    options.max_lag = tracker.max_lag;
-    options.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
-    Acquisition acquisition(options, tracker, std::move(pipeline), pool, filled, receivers_seen,
+    Acquisition acquisition(acquisition_options(configuration, tracker), tracker, std::move(pipeline), pool,
+                            filled, receiver_counters,
                             [&](FinishedRun finished) { service.run_finished(std::move(finished)); });
+    service.measure_randoms(std::move(backend.randoms));
     service.attach(acquisition);
 
     ControlOptions control_options;
     control_options.socket = configuration.control.socket;
+    control_options.socket_mode =
+        static_cast<mode_t>(std::stoul(configuration.control.socket_mode, nullptr, 8));
+    control_options.group = configuration.control.group;
     control_options.max_clients = configuration.control.max_clients;
     control_options.max_request_bytes = configuration.control.max_request_bytes;
     control_options.send_buffer_bytes = configuration.control.send_buffer_bytes;
     ControlServer control(io, service, control_options);
 
+    std::optional<HttpServer> http;
+    if (!configuration.http.listen.empty()) {
+        http.emplace(http_options(configuration.http), in.scanner.geometry,
+                     configuration.http.allow_control ? control_through(io, service) : HttpControl{});
+        log_info("http: listening on {}, port {}", configuration.http.listen, http->port());
+    }
+
     // The second signal does not wait for the disk any more.
-    boost::asio::signal_set signals(io, SIGINT, SIGTERM, SIGHUP);
+    boost::asio::signal_set signals(io, SIGINT, SIGTERM);
     bool told = false;
     std::function<void()> wait_for_signal = [&] {
         signals.async_wait([&](boost::system::error_code error, int signal) {
             if (error) return;
-            const char* name = signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "SIGHUP";
+            const char* name = signal == SIGINT ? "SIGINT" : "SIGTERM";
             log_info("{}: {}", name, told ? "leaving at once" : "stopping");
             if (told) {
                 status = exit_io;
                 return leave();
             }
             told = true;
+            notify_stopping();
             wait_for_signal();
             service.shut_down(name, leave);
         });
     };
     wait_for_signal();
+
+    boost::asio::signal_set hangups(io, SIGHUP);
+    std::function<void()> wait_for_hangup = [&] {
+        hangups.async_wait([&](boost::system::error_code error, int) {
+            if (error || told) return;
+            notify_reloading();
+            reload_configuration(file, setting);
+            notify_ready();
+            wait_for_hangup();
+        });
+    };
+    wait_for_hangup();
 
     for (const auto& receiver : receivers) {
         receiver->start();
@@ -149,12 +176,29 @@ int run(const Inputs& in) {
     acquisition.start();
     log_info("petacqd {} ready: scanner {}, {} crystals, control socket {}", version, in.scanner.name,
              in.scanner.geometry.crystal_count(), configuration.control.socket);
+
+    StatusNotifier notifier;
+    const auto tell = [&](const nlohmann::json& document) {
+        notifier.tell(document);
+        if (!http) return;
+        const auto seen = acquisition.snapshot();
+        http->publish({document, seen->histograms, seen->histograms_taken});
+    };
+    tell(service.status());
+    service.on_status(tell);
+    notify_ready();
+    std::optional<Watchdog> watchdog;
+    if (const auto interval = watchdog_interval()) {
+        watchdog.emplace(
+            io, *interval, [&] { return service.stage_states(); }, notify_watchdog);
+    }
     io.run();
 
     // The last answers leave: a client that waits for the end of a run hears of it.
     io.restart();
     io.run_for(std::chrono::milliseconds(100));
     control.close();
+    if (http) http->close();
     io.restart();
     io.poll();
     for (const auto& receiver : receivers)
@@ -165,6 +209,11 @@ int run(const Inputs& in) {
     return status;
 }
 
+/// With which the journal knows a line of stderr for an error.
+const char* error_prefix() {
+    return is_journal_stream(STDERR_FILENO) ? "<3>" : "";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -172,8 +221,24 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", std::string("petacqd ") + version);
     std::string file;
     bool check = false;
+    ReplayOptions replay_options;
     app.add_option("-c,--config", file, "Configuration (JSON; docs/configuration.md)")->required();
     app.add_flag("--check", check, "Check configuration, scanner description and calibration, and exit");
+    CLI::Option* const replay_files =
+        app.add_option(
+               "--replay", replay_options.files,
+               "Instead of receiving, read these pcap files (FILE[,FILE...]) into one run, as fast as "
+               "it goes, and exit")
+            ->delimiter(',')
+            ->excludes("--check");
+    app.add_option("--run", replay_options.id, "With --replay: id of the run")->needs(replay_files);
+    app.add_option("--from-ticks", replay_options.start,
+                   "With --replay: where the run begins; without, as the run.json beside the first file says")
+        ->needs(replay_files);
+    app.add_option("--to-ticks", replay_options.stop, "With --replay: where it ends; likewise")
+        ->needs(replay_files);
+    app.add_flag("--whole", replay_options.whole, "With --replay: all there is, whatever run.json says")
+        ->needs(replay_files);
     app.footer("Exit status: 0 clean, 64 usage, 70 internal failure, 74 I/O failure, 78 configuration.");
     try {
         app.parse(argc, argv);
@@ -191,7 +256,10 @@ int main(int argc, char** argv) {
         }
         const Logging logging(log_level_from(in.configuration.log_level));
         try {
-            return run(in);
+            if (!replay_options.files.empty()) {
+                return replay(in.configuration, in.scanner, in.calibration, replay_options);
+            }
+            return run(in, file);
         } catch (const config::Error&) {
             throw;
         } catch (const std::invalid_argument& e) {
@@ -201,10 +269,10 @@ int main(int argc, char** argv) {
             return exit_io;
         }
     } catch (const config::Error& e) {
-        std::fprintf(stderr, "petacqd: %s\n", e.what());
+        std::fprintf(stderr, "%spetacqd: %s\n", error_prefix(), e.what());
         return exit_configuration;
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "petacqd: %s\n", e.what());
+        std::fprintf(stderr, "%spetacqd: %s\n", error_prefix(), e.what());
         return exit_internal;
     }
 }

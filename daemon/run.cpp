@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <system_error>
 
+#include "daemon/settings.hpp"
 #include "daemon/version.hpp"
+#include "gpu/randoms.hpp"
 
 namespace petacq::daemon {
 
@@ -55,6 +57,32 @@ nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& 
     return json;
 }
 
+/// From the mean rates of singles over the run; null when nothing came.
+nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
+    const double tick_s = setting.scanner->tick_ps * 1e-12;
+    const double seconds = static_cast<double>(end.data_ticks) * tick_s;
+    if (end.histograms.per_crystal.empty() || seconds <= 0) return nullptr;
+    std::vector<double> rates;
+    for (const std::uint64_t singles : end.histograms.per_crystal)
+        rates.push_back(static_cast<double>(singles) / seconds);
+    gpu::ExpectedRandoms randoms;
+    gpu::make_host_randoms(setting.scanner->geometry,
+                           pipeline_options(*setting.configuration, *setting.scanner).rules, tick_s)
+        ->estimate(rates, randoms);
+    return {{"pairs_per_s", randoms.total}, {"pairs", randoms.total * seconds}, {"data_s", seconds}};
+}
+
+nlohmann::json to_json(const Capture& capture) {
+    const CaptureCounts counts = capture.counts();
+    const std::string failure = capture.failure();
+    return {{"file", "raw.pcap"},
+            {"datagrams_offered", counts.offered},
+            {"datagrams_written", counts.written},
+            {"datagrams_dropped", counts.dropped},
+            {"bytes", counts.bytes},
+            {"failure", failure.empty() ? nlohmann::json() : nlohmann::json(failure)}};
+}
+
 }  // namespace
 
 Run::Run(const RunSetting& setting, const RunRequest& request)
@@ -76,6 +104,11 @@ void Run::open_files() {
     if (setting_.configuration->listmode.write_singles) {
         singles_ = make_writer(RecordKind::singles, singles_file);
     }
+    if (setting_.configuration->listmode.write_raw && setting_.pool != nullptr) {
+        // The other half is for the receivers.
+        capture_ = std::make_unique<Capture>(directory_.file("raw.pcap"), framing_of(*setting_.configuration),
+                                             *setting_.pool, setting_.pool->count() / 2);
+    }
     nlohmann::json content = description();
     content["state"] = "running";
     directory_.write_run_json(content);
@@ -85,6 +118,7 @@ void Run::open_files() {
 void Run::discard() {
     coincidences_.reset();
     singles_.reset();
+    capture_.reset();
     std::error_code ignored;
     std::filesystem::remove_all(directory_.path(), ignored);
 }
@@ -120,6 +154,7 @@ nlohmann::json Run::description() const {
     content["configuration"] = setting_.configuration->document;
     content["scanner"] = config::to_json(*setting_.scanner);
     content["calibration_sha256"] = setting_.calibration_sha256;
+    if (!request_.replayed.empty()) content["replayed"] = request_.replayed;
     return content;
 }
 
@@ -156,6 +191,16 @@ ListModeCounts Run::written() const {
     return counts;
 }
 
+void Run::add_progress(std::vector<StageProgress>& stages) const {
+    const auto add = [&](const char* name, const ListModeWriter& writer) {
+        const ListModeCounts c = writer.counts();
+        stages.push_back(
+            {name, c.calls, c.in_call || c.queue_blocks != 0, c.busy_s, std::chrono::steady_clock::now()});
+    };
+    add("writer", *coincidences_);
+    if (singles_) add("writer singles", *singles_);
+}
+
 void Run::complete(Ledger& ledger) const {
     fill(ledger.pairs, coincidences_->counts());
     if (singles_) fill(ledger.saved_singles, singles_->counts());
@@ -165,6 +210,7 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
     coincidences_->finish();
     if (singles_) singles_->finish();
+    if (capture_) capture_->finish();
     complete(ledger);
     const std::vector<std::string> open = ledger.open_identities();
     failure = end.failed ? end.reason : write_failure();
@@ -177,6 +223,8 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     content["start_ticks"] = end.start_ticks;
     content["stop_ticks"] = end.stop_ticks;
     content["ledger"] = to_json(ledger);
+    content["expected_randoms"] = expected_randoms(end, setting_);
+    if (capture_) content["capture"] = to_json(*capture_);
     content["state"] = !failure.empty() ? "failed" : !open.empty() ? "bad-ledger" : "complete";
     try {
         directory_.write_run_json(content);

@@ -6,12 +6,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
+#include "daemon/capture.hpp"
 #include "daemon/ledger.hpp"
 #include "daemon/listmode_writer.hpp"
+#include "daemon/progress.hpp"
 #include "daemon/run_directory.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -22,14 +26,17 @@ struct RunRequest {
     std::optional<std::string> id;     ///< absent: named after the time
     std::optional<double> duration_s;  ///< detector time; absent: until stopped
     std::string note;
+    std::vector<std::string> replayed;  ///< captures that the data come from; empty: live
 };
 
 /// What is the same for every run of this daemon.
 struct RunSetting {
-    const config::Configuration* configuration = nullptr;
+    /// Another one after a reload; a run keeps that it began with.
+    std::shared_ptr<const config::Configuration> configuration;
     const config::Scanner* scanner = nullptr;
     std::string calibration_sha256;
     std::string backend;
+    net::BatchPool* pool = nullptr;  ///< a raw capture gives its batches back there; nullptr: none is made
 };
 
 /// How a run ended, as the acquisition saw it.
@@ -38,6 +45,7 @@ struct RunEnd {
     bool failed = false;                ///< the reason is a failure
     std::uint64_t start_ticks = 0;      ///< singles at or above it belong to the run
     std::uint64_t stop_ticks = 0;       ///< and below it
+    std::uint64_t data_ticks = 0;       ///< of that, from the first frame on
     Ledger ledger;                      ///< without what only the writer knows
     gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
 };
@@ -50,10 +58,18 @@ class Run {
     Run(const RunSetting& setting, const RunRequest& request);
 
     void append(const gpu::SliceResult& result);
+    /// Of the datagrams, when asked for; else nullptr.
+    [[nodiscard]] Capture* capture() const { return capture_.get(); }
+    /// Everything of the data that arrived at these times (steady clock, ns) has been appended.
+    void mark(std::span<const std::int64_t> arrivals) { coincidences_->mark(arrivals); }
     /// What went wrong with the files; empty while all is well.
     [[nodiscard]] std::string write_failure() const;
     /// Of the files together; the largest queue of them.
     [[nodiscard]] ListModeCounts written() const;
+    /// From arrival until the coincidences were written, lately.
+    [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
+    /// "writer", and "writer singles" when singles are saved.
+    void add_progress(std::vector<StageProgress>& stages) const;
     /// Fills in what the writers know, as of now: all that was appended is written, failed or in the queue.
     void complete(Ledger& ledger) const;
 
@@ -77,6 +93,7 @@ class Run {
     RunDirectory directory_;
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< when asked for
+    std::unique_ptr<Capture> capture_;         ///< when asked for
 };
 
 }  // namespace petacq::daemon

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/logging.hpp"
+#include "daemon/problems.hpp"
 #include "daemon/settings.hpp"
 
 namespace petacq::daemon {
@@ -26,7 +27,8 @@ Service::Service(boost::asio::io_context& io, const RunSetting& setting, const n
       pool_(pool),
       pipeline_bytes_(pipeline_bytes),
       receivers_(std::move(receivers)),
-      on_failure_(std::move(on_failure)) {}
+      on_failure_(std::move(on_failure)),
+      run_list_(setting.configuration->data_dir) {}
 
 Service::~Service() {
     if (finisher_.joinable()) finisher_.join();
@@ -35,25 +37,92 @@ Service::~Service() {
 void Service::attach(Acquisition& acquisition) {
     acquisition_ = &acquisition;
     take_sample();
-    sample_before_ = sample_;
+    sample_before_ = sample_tick_ = sample_;
+    daemon_began_ = sample_.acquisition;
+    look_around();
     tick();
 }
 
 void Service::take_sample() {
     sample_.taken = std::chrono::steady_clock::now();
     sample_.acquisition = acquisition_->snapshot();
-    sample_.bytes_received = 0;
-    for (const net::Receiver* receiver : receivers_)
-        sample_.bytes_received += receiver->counters().bytes_received.value();
+}
+
+std::vector<StageProgress> Service::stage_progress() const {
+    std::vector<StageProgress> stages;
+    for (std::size_t i = 0; i < receivers_.size(); ++i) {
+        const net::ReceiverCounters& c = receivers_[i]->counters();
+        const auto polls = c.polls.value();
+        const auto read_at = std::chrono::nanoseconds(static_cast<std::int64_t>(c.cpu_read_ns.value()));
+        // Not before it has been started.
+        stages.push_back({"receiver " + std::to_string(i), polls, polls != 0,
+                          static_cast<double>(c.cpu_ns.value()) * 1e-9,
+                          std::chrono::steady_clock::time_point(read_at)});
+    }
+    const AcquisitionProgress& p = acquisition_->progress();
+    const auto snapshot = acquisition_->snapshot();
+    const auto collected = p.collected.value();
+    stages.push_back(
+        {"acquisition", p.turns.value(), p.turns.value() != 0, snapshot->busy_s, snapshot->taken});
+    stages.push_back(
+        {"pipeline", collected, p.submitted.value() > collected, snapshot->pipeline_busy_s, snapshot->taken});
+    if (current_ && current_->run) {
+        current_->run->add_progress(stages);
+    } else {
+        stages.push_back({"writer", 0, false, 0, sample_.taken});
+    }
+    return stages;
+}
+
+/// What is looked at once a second, and costs more than reading counters.
+void Service::look_around() {
+    progress_.observe(stage_progress(), std::chrono::steady_clock::now());
+    if (current_ && current_->run) {
+        write_rate_.observe(current_->run->written().bytes, sample_.taken);
+    } else {
+        write_rate_.clear();
+    }
+    disk_ = {disk_space(setting_.configuration->data_dir), write_rate_.per_second()};
+    if (randoms_) randoms_->observe(*sample_.acquisition, run_began_ ? *run_began_ : *daemon_began_);
+}
+
+void Service::assess() {
+    HealthReading r;
+    r.configuration = setting_.configuration.get();
+    r.scanner = setting_.scanner;
+    r.now = sample_.acquisition.get();
+    r.before = sample_before_.acquisition.get();
+    r.taken = sample_.taken;
+    r.last_run_failure = last_run_failure_;
+    if (current_ && current_->run) {
+        r.written = current_->run->written();
+        r.latency = current_->run->latency();
+    }
+    r.stalls_before = stalls_before_;
+    r.disk = disk_;
+    r.stages = progress_.states();
+    for (const HealthChange& change : health_.observe(find_problems(r, health_), sample_.taken)) {
+        const Problem& problem = change.reason.problem;
+        if (!change.raised) {
+            log_info("recovered: {} (after {:.1f} s)", problem.what,
+                     std::chrono::duration<double>(sample_.taken - change.reason.since).count());
+        } else if (problem.failed) {
+            log_error("failed: {}", problem.message());
+        } else {
+            log_warning("degraded: {}", problem.message());
+        }
+    }
+    stalls_before_ = r.written ? r.written->stalls : 0;
 }
 
 void Service::tick() {
     timer_.expires_after(sample_interval);
     timer_.async_wait([this](boost::system::error_code error) {
         if (error) return;
-        sample_before_ = std::move(sample_);
+        sample_before_ = std::move(sample_tick_);
         take_sample();
-        const std::uint64_t stalls = current_ && current_->run ? current_->run->written().stalls : 0;
+        sample_tick_ = sample_;
+        look_around();
         if (!failed_ && !sample_.acquisition->failure.empty()) {
             failed_ = true;
             if (state_ == State::idle) {
@@ -61,18 +130,8 @@ void Service::tick() {
                 on_failure_();
             }
         }
-        const nlohmann::json health = status().at("health");
-        const std::string text = health.dump();
-        if (text != last_health_) {
-            if (health.at("state") == "ok") {
-                if (!last_health_.empty()) log_info("health: ok");
-            } else {
-                log_warning("health: {}: {}", health.at("state").get<std::string>(),
-                            health.at("reasons").dump());
-            }
-            last_health_ = text;
-        }
-        stalls_before_ = stalls;
+        assess();
+        if (on_status_) on_status_(status());
         tick();
     });
 }
@@ -89,7 +148,7 @@ void Service::start(StartRequest request, Reply reply) {
                                (state_ == State::running ? " is in progress" : " is being finalised") +
                                "; stop it first");
     }
-    RunRequest wanted{request.run, request.duration_s, request.note.value_or("")};
+    RunRequest wanted{request.run, request.duration_s, request.note.value_or(""), {}};
     std::unique_ptr<Run> run;
     try {
         run = std::make_unique<Run>(setting_, wanted);
@@ -100,15 +159,18 @@ void Service::start(StartRequest request, Reply reply) {
     state_ = State::running;
     Current current;
     current.run = run.get();
-    current.status = {run->id(), wanted.note, utc_text(run->started()), wanted.duration_s, {}};
+    current.status = {run->id(), wanted.note, utc_text(run->started()), wanted.duration_s, {}, {}};
     const std::string path = run->path().string();
+    set_log_run(run->id());
     log_info("run {} started in {}", run->id(), path);
     nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", current.status.start_utc}};
     current_ = std::move(current);
-    std::optional<std::uint64_t> duration;
-    if (wanted.duration_s) duration = ticks_of(*wanted.duration_s, *setting_.scanner);
-    acquisition_->begin_run(std::move(run), duration,
-                            [reply, answer = std::move(answer)] { reply.result(answer); });
+    RunInterval interval;
+    if (wanted.duration_s) interval.duration = ticks_of(*wanted.duration_s, *setting_.scanner);
+    acquisition_->begin_run(std::move(run), interval, [this, reply, answer = std::move(answer)] {
+        boost::asio::post(io_, [this, began = acquisition_->snapshot()] { run_began_ = began; });
+        reply.result(answer);
+    });
 }
 
 void Service::stop(Reply reply) {
@@ -153,6 +215,7 @@ void Service::run_finished(FinishedRun finished) {
 
 void Service::finalised(const std::string& id, const Ledger& ledger, const RunEnd& end,
                         const std::string& failure, double seconds) {
+    last_run_id_ = id;
     last_run_ledger_ = ledger;
     last_run_failure_ = failure;
     const std::vector<std::string> open = ledger.open_identities();
@@ -173,8 +236,11 @@ void Service::finalised(const std::string& id, const Ledger& ledger, const RunEn
     for (const std::string& identity : open)
         log_error("run {}: the ledger does not close: {}", id, identity);
     if (!open.empty() && last_run_failure_.empty()) last_run_failure_ = "the ledger does not close";
+    set_log_run("");
     current_.reset();
+    run_began_.reset();
     take_sample();
+    assess();
     failed_ = failed_ || !sample_.acquisition->failure.empty();
     state_ = failed_ ? State::failed : State::idle;
     for (const Reply& reply : std::exchange(waiting_, {}))
@@ -184,18 +250,49 @@ void Service::finalised(const std::string& id, const Ledger& ledger, const RunEn
     if (failed_) on_failure_();
 }
 
+void Service::runs(RunsRequest request, Reply reply) {
+    const std::string current = current_ ? current_->status.id : "";
+    boost::asio::post(files_, [this, request = std::move(request), reply, current] {
+        try {
+            reply.result(run_list_.page(request.limit, request.before, current));
+        } catch (const RunDirectoryError& error) {
+            reply.error(rpc_refused, error.what());
+        } catch (const std::exception& error) {
+            reply.error(rpc_internal_error, error.what());
+        }
+    });
+}
+
+void Service::ledger(std::optional<std::string> run, Reply reply) {
+    const std::string current = current_ ? current_->status.id : "";
+    if (!run) run = current_ ? current : last_run_id_;
+    if (run == current) {  // in progress, or there was no run yet
+        const auto word = [&](const char* text) {
+            return current_ ? nlohmann::json(text) : nlohmann::json();
+        };
+        return reply.result({{"run", word(current.c_str())},
+                             {"state", word(words[static_cast<int>(state_)])},
+                             {"ledger", status().at("ledger")}});
+    }
+    boost::asio::post(files_, [this, run = *run, reply, current] {
+        try {
+            reply.result(run_list_.ledger(run, current));
+        } catch (const RunDirectoryError& error) {
+            reply.error(rpc_refused, error.what());
+        } catch (const std::exception& error) {
+            reply.error(rpc_internal_error, error.what());
+        }
+    });
+}
+
 nlohmann::json Service::status() {
     // A sample older than the interval would hide what a quick client has just done.
-    if (std::chrono::steady_clock::now() - sample_.taken > sample_interval / 5) {
-        const StatusSample kept = sample_before_;
-        take_sample();
-        sample_before_ = kept;
-    }
+    if (std::chrono::steady_clock::now() - sample_.taken > sample_interval / 5) take_sample();
     StatusInput in;
     in.state = words[static_cast<int>(state_)];
     in.backend = setting_.backend;
     in.uptime_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-    in.configuration = setting_.configuration;
+    in.configuration = setting_.configuration.get();
     in.scanner = setting_.scanner;
     for (const net::Receiver* receiver : receivers_)
         in.ports.push_back(receiver->port());
@@ -203,11 +300,20 @@ nlohmann::json Service::status() {
     in.before = &sample_before_;
     if (current_) {
         in.run = current_->status;
-        if (current_->run) in.run->written = current_->run->written();
-        in.stalls_before = stalls_before_;
+        if (current_->run) {
+            in.run->written = current_->run->written();
+            in.run->latency = current_->run->latency();
+        }
     }
+    in.began = run_began_ ? run_began_ : daemon_began_;
+    if (randoms_) {
+        in.expected_randoms = randoms_->recent();
+        in.average_randoms_per_s = randoms_->average();
+    }
+    in.health = &health_;
+    in.disk = disk_;
+    in.stages = progress_.states();
     in.last_run_ledger = last_run_ledger_;
-    in.last_run_failure = last_run_failure_;
     in.free_batches = pool_.free_count();
     in.batches = pool_.count();
     in.pool_bytes = pool_.count() * pool_.batch_bytes();

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <thread>
@@ -11,14 +12,14 @@ namespace petacq::daemon {
 
 namespace {
 
-net::Framing framing_of(const config::Configuration& configuration) {
-    return configuration.receive.framing == "bare" ? net::Framing::bare : net::Framing::sequenced;
-}
-
 // A full datagram goes into one slice whatever the slice length asked for.
 constexpr std::uint32_t most_frames_in_datagram = net::max_datagram_bytes / net::frame_bytes;
 
 }  // namespace
+
+net::Framing framing_of(const config::Configuration& configuration) {
+    return configuration.receive.framing == "bare" ? net::Framing::bare : net::Framing::sequenced;
+}
 
 std::uint64_t ticks_of(double seconds, const config::Scanner& scanner) {
     const double ticks = std::round(seconds * 1e12 / scanner.tick_ps);
@@ -48,6 +49,7 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
             o.flush_interval_ms = static_cast<int>(configuration.receive.flush_interval_ms);
             o.allowed_addresses = addresses;
             o.allowed_sources = configuration.sources.ids;
+            o.keep_rejected = configuration.listmode.write_raw;
             all.push_back(std::move(o));
         }
     }
@@ -73,6 +75,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.emit_singles = configuration.listmode.write_singles;
     o.threads = configuration.pipeline.threads > 0 ? configuration.pipeline.threads
                                                    : std::max(1U, std::thread::hardware_concurrency());
+    o.sort_engine = gpu::sort_engine_from_name(configuration.pipeline.sort);
     o.max_pending_singles = configuration.pipeline.max_pending_singles;
     o.max_slice_frames = configuration.pipeline.slice_frames + most_frames_in_datagram;
     return o;
@@ -96,6 +99,21 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
     }
     o.flush_reach =
         configuration.coincidence.window_ticks + configuration.coincidence.delay_ticks.value_or(0);
+    return o;
+}
+
+AcquisitionOptions acquisition_options(const config::Configuration& configuration,
+                                       const TrackerOptions& tracker) {
+    AcquisitionOptions o;
+    o.slice_frames = configuration.pipeline.slice_frames;
+    o.slice_interval = std::chrono::milliseconds(configuration.pipeline.slice_interval_ms);
+    o.max_pending_singles = configuration.pipeline.max_pending_singles;
+    o.receive_delay = std::chrono::milliseconds(2 * configuration.receive.flush_interval_ms + 10);
+    o.framing = tracker.framing;
+    o.max_offset = tracker.max_offset;
+    o.max_disorder = tracker.max_disorder;
+    o.max_lag = tracker.max_lag;
+    o.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     return o;
 }
 

@@ -1,8 +1,9 @@
-// The status document: what petctl, subscribers and monitors see. docs/status.md has it field by field.
+// The status document: what petctl, subscribers, HTTP and monitors see. docs/status.md has it field by field.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -11,6 +12,11 @@
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "daemon/acquisition.hpp"
+#include "daemon/disk_space.hpp"
+#include "daemon/health.hpp"
+#include "daemon/latency.hpp"
+#include "daemon/progress.hpp"
+#include "gpu/randoms.hpp"
 
 namespace petacq::daemon {
 
@@ -18,7 +24,6 @@ namespace petacq::daemon {
 struct StatusSample {
     std::chrono::steady_clock::time_point taken;
     std::shared_ptr<const AcquisitionSnapshot> acquisition;
-    std::uint64_t bytes_received = 0;
 };
 
 /// The run in progress, or the last one.
@@ -28,6 +33,7 @@ struct RunStatus {
     std::string start_utc;
     std::optional<double> duration_s;
     std::optional<ListModeCounts> written;  ///< while it lasts
+    LatencySummary latency;                 ///< likewise
 };
 
 struct StatusInput {
@@ -37,16 +43,20 @@ struct StatusInput {
     const config::Configuration* configuration = nullptr;
     const config::Scanner* scanner = nullptr;
     const StatusSample* now = nullptr;
-    const StatusSample* before = nullptr;  ///< about a second earlier
-    std::vector<std::uint16_t> ports;      ///< of every socket, in the order of the configuration
+    const StatusSample* before = nullptr;              ///< one to two seconds earlier
+    std::shared_ptr<const AcquisitionSnapshot> began;  ///< when the run did, or the daemon
+    std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms;  ///< of the latest second; may be unknown
+    std::optional<double> average_randoms_per_s;                   ///< expected, since it began
+    const Health* health = nullptr;
+    std::vector<std::uint16_t> ports;  ///< of every socket, in the order of the configuration
     std::optional<RunStatus> run;
     std::optional<Ledger> last_run_ledger;
-    std::string last_run_failure;  ///< of the last run; empty when it ended well
+    DiskStatus disk;
+    std::vector<StageState> stages;
     std::size_t free_batches = 0;
     std::size_t batches = 0;
     std::uint64_t pool_bytes = 0;
     std::uint64_t pipeline_bytes = 0;
-    std::uint64_t stalls_before = 0;  ///< of the run's writers, at the sample before
     std::uint64_t log_overrun = 0;
     std::uint64_t log_unwritten = 0;
     std::uint64_t block_buffer_bytes = 0;

@@ -17,6 +17,7 @@
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
+#include "gpu/sort/engine.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::gpu {
@@ -61,10 +62,11 @@ struct PipelineOptions {
     std::uint8_t tail_marker = 0x5;
     EnergyWindow energy;
     CoincidenceRules rules;
-    bool emit_singles = false;                      ///< give out the accepted singles in order, too
-    std::uint32_t threads = 1;                      ///< CPU back-end: threads used, the calling one included
-    std::uint64_t max_pending_singles = 64U << 20;  ///< memory bound for singles that wait for the watermark
-    std::uint32_t max_slice_frames = 1U << 20;      ///< most frames in one slice
+    bool emit_singles = false;                       ///< give out the accepted singles in order, too
+    std::uint32_t threads = 1;                       ///< CPU back-end: threads used, the calling one included
+    SortEngine sort_engine = SortEngine::automatic;  ///< CUDA back-end; the output does not depend on it
+    std::uint64_t max_pending_singles = 16U << 20;   ///< memory bound for singles that wait for the watermark
+    std::uint32_t max_slice_frames = 1U << 20;       ///< most frames in one slice
 };
 
 /// Frames that lie back to back, all from one source.
@@ -84,7 +86,10 @@ struct Slice {
     /// against the watermark of the slice before. Never lower than that one.
     std::uint64_t watermark = 0;
     /// Ends a segment: singles below close_at are decided as at the end of the data, those at or above it
-    /// begin the next segment. Not above the watermark (UINT64_MAX with the same watermark: everything).
+    /// begin the next segment. Not below the watermark of the slice before (what lies below that is decided
+    /// already) and not above its own (UINT64_MAX with the same watermark: everything). The result of the
+    /// slice then holds the rest of the closed segment and nothing else: what the next segment gives comes
+    /// with later slices, also where the watermark is well above close_at.
     std::optional<std::uint64_t> close_at;
 };
 
@@ -138,8 +143,9 @@ struct SliceResult {
     std::uint64_t latest_pending_time = 0;  ///< the newest of them; 0 when there is none
 };
 
-/// Histograms of singles since the pipeline was made, taken in conversion (all singles inside a crystal,
-/// whatever their energy, late or not).
+/// Histograms of singles since the pipeline was made, taken in conversion: of frames inside a crystal, late,
+/// in a time jump or not. Frames refused for their marker or address or outside any crystal count nowhere, in
+/// the temperatures neither: their fields are not to be trusted.
 struct SinglesHistograms {
     static constexpr std::uint32_t energy_bins = 256;
     static constexpr float energy_bin_keV = 4;  // NOLINT(readability-identifier-naming)

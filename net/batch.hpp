@@ -13,6 +13,8 @@
 #include <memory>
 #include <vector>
 
+#include "net/endpoint.hpp"
+
 namespace petacq::net {
 
 /// One datagram inside a batch.
@@ -22,10 +24,15 @@ struct Datagram {
     std::uint64_t last_time = 0;   ///< raw ticks of the last frame; 0 when there is none
     std::uint32_t offset = 0;      ///< of the first frame in Batch::data, bytes; a multiple of 16
     std::uint32_t frames = 0;      ///< 0: a heartbeat
+    std::uint32_t bytes = 0;       ///< of the whole UDP payload
+    std::uint32_t arrival_ns = 0;  ///< after Batch::first_arrival_ns
     std::uint32_t address = 0;     ///< sender's IPv4 address, host byte order
     std::uint16_t port = 0;        ///< sender's port
     std::uint16_t source = 0;      ///< sequenced: the id in the header; bare: 0, the sender is the source
     std::uint8_t flags = 0;
+    /// Malformed or from an unknown source: kept for a capture only (ReceiverOptions::keep_rejected).
+    /// `offset` is that of its first byte, and may be any number.
+    bool rejected = false;
 };
 
 /// A piece of pool memory with the datagrams received into it. Owned by one stage at a time.
@@ -38,6 +45,7 @@ struct Batch {
     std::int64_t arrival_ns = 0;        ///< steady clock at which the last datagram was taken from the socket
     std::int64_t first_arrival_ns = 0;  ///< and the first
     std::uint32_t index = 0;            ///< position in the pool
+    Endpoint to;                        ///< the socket that received it
 
     void clear() {
         used = 0;

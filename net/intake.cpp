@@ -27,7 +27,8 @@ std::int64_t steady_ns() {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-// Size of the datagrams in a message: what the kernel says when it has joined several, else the message.
+}  // namespace
+
 std::size_t segment_size(msghdr& header, std::size_t size) {
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
         if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
@@ -39,18 +40,16 @@ std::size_t segment_size(msghdr& header, std::size_t size) {
     return size;
 }
 
-}  // namespace
-
-Intake::Intake(int fd, const ReceiverOptions& options, BatchPool& pool, BatchQueue& output,
+Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool& pool, BatchQueue& output,
                ReceiverCounters& counters)
     : fd_(fd),
       pool_(pool),
       output_(output),
       token_(output),
       counters_(counters),
-      framing_(options.framing),
-      addresses_(options.allowed_addresses),
-      ids_filtered_(!options.allowed_sources.empty() && options.framing == Framing::sequenced),
+      admission_(options),
+      keep_rejected_(options.keep_rejected),
+      local_(local),
       overflow_(new std::byte[(max_messages + 1) * overflow_bytes]),  // untouched until it is needed
       stride_(first_stride) {
     if (pool.batch_bytes() < overflow_bytes) {
@@ -58,9 +57,6 @@ Intake::Intake(int fd, const ReceiverOptions& options, BatchPool& pool, BatchQue
                                     " bytes cannot hold every datagram; expected at least " +
                                     std::to_string(overflow_bytes));
     }
-    std::sort(addresses_.begin(), addresses_.end());
-    for (const std::uint16_t id : options.allowed_sources)
-        ids_.set(id);
     for (unsigned i = 0; i < max_messages; ++i) {
         pieces_[2 * i + 1] = {overflow(i), overflow_bytes};
         msghdr& h = headers_[i].msg_hdr;
@@ -75,6 +71,12 @@ Intake::~Intake() {
     if (batch_ != nullptr) pool_.put(batch_);  // what it holds, nobody wants any more
 }
 
+Batch* Intake::take_batch() {
+    Batch* const batch = pool_.take();
+    if (batch != nullptr) batch->to = local_;
+    return batch;
+}
+
 std::byte* Intake::overflow(unsigned i) const {
     return overflow_.get() + i * overflow_bytes;
 }
@@ -85,7 +87,7 @@ std::int64_t Intake::oldest_ns() const {
 
 // Lays out the next call; returns how many messages it may take.
 unsigned Intake::prepare() {
-    if (batch_ == nullptr) batch_ = pool_.take();
+    if (batch_ == nullptr) batch_ = take_batch();
     slots_batch_ = batch_;
     std::size_t count = max_messages;
     if (batch_ == nullptr) {
@@ -191,7 +193,7 @@ std::byte* Intake::place(unsigned i, std::size_t size, std::size_t segments) {
     } else if (has_records(segments) && batch_->used + size <= batch_->capacity) {
         return batch_->data + batch_->used;
     }
-    Batch* fresh = pool_.take();
+    Batch* fresh = take_batch();
     if (fresh == nullptr) return nullptr;
     // Messages behind this one may still lie in the old batch: it leaves at the end of the call.
     full_[full_count_++] = batch_;
@@ -199,12 +201,21 @@ std::byte* Intake::place(unsigned i, std::size_t size, std::size_t segments) {
     return batch_->data;
 }
 
+Datagram& Intake::record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const {
+    if (into.datagrams.empty()) into.first_arrival_ns = now_ns_;
+    Datagram& d = into.datagrams.emplace_back();
+    d.offset = static_cast<std::uint32_t>(data - into.data);
+    d.bytes = static_cast<std::uint32_t>(size);
+    // A batch is passed on long before this comes round.
+    d.arrival_ns = static_cast<std::uint32_t>(now_ns_ - into.first_arrival_ns);
+    d.address = m.address;
+    d.port = m.port;
+    return d;
+}
+
 // Records the datagrams of a message whose bytes lie in `into`, or counts them as dropped without. Returns
 // the end of the last one recorded, from m.data; 0 when there is none.
 std::size_t Intake::split(const Message& m, Batch* into) {
-    const bool known =
-        addresses_.empty() || std::binary_search(addresses_.begin(), addresses_.end(), m.address);
-    const std::size_t header_frames = framing_ == Framing::sequenced ? header_bytes / frame_bytes : 0;
     std::size_t kept = 0;
     std::size_t at = 0;
     do {
@@ -214,41 +225,31 @@ std::size_t Intake::split(const Message& m, Batch* into) {
         ++tally_.received;
         tally_.bytes += size;
         DatagramHeader header;
-        if (parse_datagram(framing_, data, size, header) != Malformed::none) {
-            ++tally_.malformed;
+        const Admitted admitted = admission_.judge(m.address, data, size, header);
+        const bool has_record = into != nullptr && into->datagrams.size() < into->max_datagrams;
+        if (admitted != Admitted::yes) {
+            ++(admitted == Admitted::malformed ? tally_.malformed : tally_.unknown);
+            if (!keep_rejected_ || !has_record) continue;
+            record(m, *into, data, size).rejected = true;
+            kept = static_cast<std::size_t>(data - m.data) + size;
             continue;
         }
-        if (!known || (ids_filtered_ && !ids_[header.source])) {
-            ++tally_.unknown;
-            continue;
-        }
-        const std::size_t frames = size / frame_bytes - header_frames;
-        if (into == nullptr || into->datagrams.size() == into->max_datagrams) {
+        if (!has_record) {
             ++tally_.dropped;
-            tally_.frames_dropped += frames;
+            tally_.frames_dropped += (size - admission_.header_size()) / frame_bytes;
             continue;
         }
-        // Off the grid only behind ragged datagrams, whose bytes nobody wants.
+        // Off the grid behind ragged datagrams only, and then the last of its message, behind which there is
+        // room up to the grid.
         if (const std::size_t slip = static_cast<std::size_t>(data - m.data) % frame_bytes; slip != 0) {
-            std::memmove(data - slip, data, size);
-            data -= slip;
+            std::memmove(data + frame_bytes - slip, data, size);
+            data += frame_bytes - slip;
         }
-        if (into->datagrams.empty()) into->first_arrival_ns = now_ns_;
-        const std::byte* first = data + header_frames * frame_bytes;
-        Datagram& d = into->datagrams.emplace_back();
-        d.sequence = header.sequence;
-        d.offset = static_cast<std::uint32_t>(first - into->data);
-        d.frames = static_cast<std::uint32_t>(frames);
-        if (frames != 0) {
-            d.first_time = frame_time(first);
-            d.last_time = frame_time(first + (frames - 1) * frame_bytes);
-        }
-        d.address = m.address;
-        d.port = m.port;
-        d.source = header.source;
-        d.flags = header.flags;
+        const std::byte* first = data + admission_.header_size();
+        Datagram& d = record(m, *into, first, size);
+        admission_.describe(header, first, size, d);
         ++tally_.delivered;
-        tally_.frames += frames;
+        tally_.frames += d.frames;
         kept = static_cast<std::size_t>(data - m.data) + size;
     } while (at < m.size);
     if (kept != 0) into->arrival_ns = now_ns_;

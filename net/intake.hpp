@@ -11,13 +11,17 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <memory>
 
+#include "net/admission.hpp"
 #include "net/receiver.hpp"
 
 namespace petacq::net {
+
+/// Size of the datagrams in a received message: what the kernel says when it has joined several, else that of
+/// the message.
+std::size_t segment_size(msghdr& header, std::size_t size);
 
 /// One thread at a time.
 class Intake {
@@ -28,8 +32,9 @@ class Intake {
         bool more = false;  ///< the socket may hold more
     };
 
-    /// `fd`: a bound UDP socket. Throws std::invalid_argument when the batches cannot hold a datagram.
-    Intake(int fd, const ReceiverOptions& options, BatchPool& pool, BatchQueue& output,
+    /// `fd`: a bound UDP socket, `local` its name. Throws std::invalid_argument when the batches cannot hold
+    /// a datagram.
+    Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool& pool, BatchQueue& output,
            ReceiverCounters& counters);
     ~Intake();
     Intake(const Intake&) = delete;
@@ -63,7 +68,9 @@ class Intake {
     void take_in(unsigned i);
     std::byte* place(unsigned i, std::size_t size, std::size_t segments);
     [[nodiscard]] bool has_records(std::size_t count) const;
+    Batch* take_batch();
     std::size_t split(const Message& m, Batch* into);
+    Datagram& record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const;
     void push(Batch* batch);
     void publish();
     [[nodiscard]] std::byte* overflow(unsigned i) const;
@@ -73,10 +80,9 @@ class Intake {
     BatchQueue& output_;
     moodycamel::ProducerToken token_;
     ReceiverCounters& counters_;
-    Framing framing_;
-    std::vector<std::uint32_t> addresses_;  // sorted; empty: all
-    bool ids_filtered_;
-    std::bitset<65536> ids_;
+    Admission admission_;
+    bool keep_rejected_;
+    Endpoint local_;
 
     std::array<mmsghdr, max_messages> headers_{};
     std::array<iovec, 2 * std::size_t{max_messages}> pieces_{};

@@ -29,11 +29,14 @@ constexpr auto poll_interval = std::chrono::milliseconds(250);
 constexpr auto gather_interval = std::chrono::microseconds(100);
 constexpr int max_rounds = 8;
 constexpr int max_calls = 32;
-// The kernel charges at least this much for a message beside its payload.
-constexpr std::size_t least_overhead = 256;
 
 std::chrono::steady_clock::time_point time_point(std::int64_t ns) {
     return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
+}
+
+Endpoint local_name(const asio::ip::udp::socket& socket) {
+    const asio::ip::udp::endpoint name = socket.local_endpoint();
+    return {name.address().to_v4().to_uint(), name.port()};
 }
 
 }  // namespace
@@ -42,7 +45,7 @@ struct Receiver::Impl {
     Impl(ReceiverOptions o, BatchPool& pool, BatchQueue& output)
         : options(std::move(o)),
           socket(io, options),
-          intake(socket.socket.native_handle(), options, pool, output, counters),
+          intake(socket.socket.native_handle(), local_name(socket.socket), options, pool, output, counters),
           flush_timer(io),
           poll_timer(io) {}
 
@@ -103,6 +106,10 @@ struct Receiver::Impl {
         const auto cpu_ns =
             static_cast<std::uint64_t>(cpu.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(cpu.tv_nsec);
         counters.cpu_ns.add(cpu_ns - counters.cpu_ns.value());
+        const std::int64_t now_ns =
+            std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+        counters.cpu_read_ns.add(static_cast<std::uint64_t>(now_ns) - counters.cpu_read_ns.value());
+        counters.polls.add();
     }
 
     void finish() {
@@ -120,6 +127,13 @@ struct Receiver::Impl {
         socket.socket.cancel();
         flush_timer.cancel();
         poll_timer.cancel();
+    }
+
+    // The owner's thread, before the receive thread is there.
+    void discard_backlog() {
+        counters.datagrams_discarded_backlog.add(socket.discard_queued());
+        // What found no room meanwhile was not for us either.
+        drops_seen = socket.kernel_drops();
     }
 
     // The owner's thread.
@@ -165,6 +179,7 @@ void Receiver::start() {
     Impl& impl = *impl_;
     if (impl.started) throw std::logic_error("a receiver is started once");
     impl.started = true;
+    if (impl.options.descriptor >= 0) impl.discard_backlog();
     asio::post(impl.io, [&impl] {
         impl.poll();
         impl.wait();

@@ -30,6 +30,12 @@ struct ReceiverOptions {
     std::vector<std::uint32_t> allowed_addresses;
     /// Ids that may be used; empty: all. Bare framing has no ids and ignores it.
     std::vector<std::uint16_t> allowed_sources;
+    /// Put malformed datagrams and those of unknown sources into the batches, too, marked as rejected.
+    bool keep_rejected = false;
+    /// A bound UDP socket that was opened by somebody else, who may keep it open when we are gone; -1: none,
+    /// and the receiver opens its own. It must be the one that `address` and `port` name. Closed by the
+    /// receiver.
+    int descriptor = -1;
 };
 
 /// What one receiver counted since it was made. received = delivered + malformed + unknown_source +
@@ -43,20 +49,26 @@ struct ReceiverCounters {
     /// Socket queue full (SO_MEMINFO, read a few times a second and at stop); beside `received`, not in it.
     /// With GRO the kernel counts coalesced datagrams as one: gaps in the sequence numbers are the truth.
     Counter datagrams_dropped_kernel;
+    /// Waited in a socket of somebody else's before start; beside `received`, not in it.
+    Counter datagrams_discarded_backlog;
     Counter frames_delivered;
     Counter frames_dropped_no_buffer;
     Counter bytes_received;  ///< UDP payload
     Counter batches;
-    Counter cpu_ns;  ///< CPU time of the receive thread, read when the kernel's drops are
+    Counter cpu_ns;       ///< CPU time of the receive thread, read when the kernel's drops are
+    Counter cpu_read_ns;  ///< steady clock when it was
+    Counter polls;        ///< times it was: the thread's sign of life, a few a second while it runs
 };
 
 /// Receives from start until stop, which happen once each and from one thread. What arrives before start
-/// waits in the socket. Pool and queue outlive the receiver.
+/// waits in the socket, and is discarded when that is one of somebody else's: it came while nobody took part.
+/// Pool and queue outlive the receiver.
 class Receiver {
   public:
     /// Opens, configures and binds the socket, so that every error of set-up is thrown here:
     /// std::runtime_error naming the address, the port and the reason; std::invalid_argument when a batch of
-    /// the pool is smaller than 64 KiB, and so than the largest datagram. Full batches go to `output`.
+    /// the pool is smaller than 64 KiB, and so than the largest datagram, and when the socket of somebody
+    /// else's is not what the options say. Full batches go to `output`.
     Receiver(ReceiverOptions options, BatchPool& pool, BatchQueue& output);
     ~Receiver();
     Receiver(const Receiver&) = delete;

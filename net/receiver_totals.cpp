@@ -13,6 +13,7 @@ ReceiverTotals read_totals(const ReceiverCounters& c) {
     t.datagrams_unknown_source = c.datagrams_unknown_source.value();
     t.datagrams_dropped_no_buffer = c.datagrams_dropped_no_buffer.value();
     t.datagrams_dropped_kernel = c.datagrams_dropped_kernel.value();
+    t.datagrams_discarded_backlog = c.datagrams_discarded_backlog.value();
     t.bytes_received = c.bytes_received.value();
     return t;
 }

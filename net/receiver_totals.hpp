@@ -15,6 +15,7 @@ struct ReceiverTotals {
     std::uint64_t datagrams_unknown_source = 0;
     std::uint64_t datagrams_dropped_no_buffer = 0;
     std::uint64_t datagrams_dropped_kernel = 0;
+    std::uint64_t datagrams_discarded_backlog = 0;
     std::uint64_t bytes_received = 0;
 };
 

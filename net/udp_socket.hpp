@@ -14,6 +14,9 @@ namespace petacq::net {
 /// An IPv4 address from text. Throws std::runtime_error, saying what it was for.
 boost::asio::ip::address_v4 parse_ipv4(const std::string& text, const std::string& what);
 
+/// The kernel charges at least this much for a message beside its payload.
+inline constexpr std::size_t least_overhead = 256;
+
 /// The bound and configured socket of a receiver.
 struct ReceiveSocket {
     ReceiveSocket(boost::asio::io_context& io, const ReceiverOptions& options);
@@ -23,6 +26,9 @@ struct ReceiveSocket {
     [[nodiscard]] std::uint32_t kernel_drops();
     /// Memory of the queued datagrams, as the kernel charges it: more than their payload.
     [[nodiscard]] std::size_t queued_bytes();
+    /// Takes out and forgets what is queued now, and perhaps some of what comes meanwhile; a sender that never
+    /// pauses does not keep us here. Returns the number of datagrams.
+    std::uint64_t discard_queued();
 
     boost::asio::ip::udp::socket socket;
     std::uint16_t port = 0;
@@ -31,6 +37,8 @@ struct ReceiveSocket {
     std::vector<std::string> warnings;
 
   private:
+    void open(const boost::asio::ip::udp::endpoint& endpoint, const ReceiverOptions& options);
+    void adopt(const boost::asio::ip::udp::endpoint& endpoint, const ReceiverOptions& options);
     void grow_buffer(const ReceiverOptions& options);
     void join_group(const ReceiverOptions& options);
 };

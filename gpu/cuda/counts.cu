@@ -1,5 +1,3 @@
-#include <cub/block/block_scan.cuh>
-
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/tally.cuh"
 
@@ -177,8 +175,7 @@ __global__ void __launch_bounds__(find_threads)
 
 /// Block 0: prompts, block 1: delayeds. Records of each tile become the records before it.
 __global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constant__ FindArguments a) {
-    using Scan = cub::BlockScan<std::uint64_t, scan_threads>;
-    __shared__ typename Scan::TempStorage storage;
+    __shared__ sort::WarpValues<std::uint64_t, scan_threads> storage;
     FindTotals& t = *a.totals;
     const bool of_prompts = blockIdx.x == 0;
     const std::uint32_t first = of_prompts ? t.first_anchor : 0;
@@ -188,12 +185,11 @@ __global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constan
     std::uint64_t before = 0;
     for (std::uint32_t base = 0; base < tiles; base += scan_threads) {
         const std::uint32_t tile = base + threadIdx.x;
-        std::uint64_t value = tile < tiles ? records[tile] : 0;
+        const std::uint64_t own = tile < tiles ? records[tile] : 0;
         std::uint64_t sum = 0;
-        Scan(storage).ExclusiveSum(value, value, sum);
-        if (tile < tiles) records[tile] = before + value;
+        const std::uint64_t in_front = sort::block_exclusive_sum<scan_threads>(own, storage, sum);
+        if (tile < tiles) records[tile] = before + in_front;
         before += sum;
-        __syncthreads();
     }
     if (threadIdx.x == 0) (of_prompts ? t.prompts : t.delayeds) = before;
 }

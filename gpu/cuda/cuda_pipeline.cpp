@@ -1,13 +1,15 @@
 // The CUDA back-end: a ring of slots, each with the frames, tables and results of one slice.
 //
-// The calling thread copies frames up (submit) and takes results (collect). A thread of the back-end's own
-// launches the stages, reads the few totals that the next launch depends on, and makes the results. Three
-// streams: `up` copies frames, `compute` runs the stages of one slice after the other, `down` copies results;
-// events tie them together, so that the copies of slices overlap the computation of others. The fourth,
-// `books`, adds the histograms of collected slices to the totals.
+// The calling thread copies frames up (submit) and takes results (collect). Two threads are the back-end's
+// own: the driver launches the stages and reads the few totals that the next launch depends on; the deliverer
+// makes the results of what has come down, with a few helpers for the copying. Three streams: `up` copies
+// frames, `compute` runs the stages of one slice after the other, `down` copies results; events tie them
+// together, so that the copies of slices overlap the computation of others. The fourth, `books`, adds the
+// histograms of collected slices to the totals.
 #include "gpu/cuda/cuda_pipeline.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -17,6 +19,7 @@
 
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/result.hpp"
+#include "gpu/cuda/ring.hpp"
 #include "gpu/cuda/slot.hpp"
 #include "gpu/cuda/stages.hpp"
 #include "gpu/host/coincidence.hpp"
@@ -28,11 +31,13 @@ namespace {
 using cuda::check;
 using cuda::Event;
 using cuda::Memory;
+using cuda::RingSlot;
 using cuda::Slot;
 using cuda::Stages;
 using cuda::Stream;
 
 constexpr std::size_t slots_in_ring = 4;
+constexpr std::uint32_t most_copiers = 4;
 constexpr std::uint32_t most_slice_frames = 1U << 27;
 constexpr std::uint64_t most_singles = std::uint64_t{1} << 31;
 constexpr std::uint32_t most_multiplicity = 4096;
@@ -59,23 +64,17 @@ void check_options(const PipelineOptions& o) {
     }
 }
 
-/// One slot and what orders its work on the streams.
-struct RingSlot {
-    RingSlot(const PipelineOptions& options, Memory& memory) : slot(options, memory) {}
-    Slot slot;
-    Event uploaded;
-    Event converted;
-    Event found;
-    Event downloaded;
-    Event folded;
-};
-
 class CudaPipeline final : public Pipeline {
   public:
-    CudaPipeline(const PipelineOptions& options, const OwnedTables& tables)
-        : memory_(Memory::Purpose::use), stages_(options, tables, memory_), options_(options) {
+    CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
+        : memory_(Memory::Purpose::use),
+          stages_(options, tables, memory_),
+          options_(options),
+          copiers_(std::clamp(options.threads, 1U, most_copiers)) {
+        const unsigned flags = timeline ? cudaEventDefault : cudaEventDisableTiming;
         for (std::size_t i = 0; i < slots_in_ring; ++i)
-            ring_.push_back(std::make_unique<RingSlot>(options, memory_));
+            ring_.push_back(std::make_unique<RingSlot>(i, options, memory_, flags));
+        if (timeline) times_ = std::make_unique<cuda::RingTimes>(slots_in_ring, std::move(timeline));
         sizes_ = ring_.front()->slot.histogram_sizes;
         totals_ = memory_.device<std::uint64_t>(sizes_.total());
         host_totals_ = memory_.pinned<std::uint64_t>(sizes_.total());
@@ -84,9 +83,11 @@ class CudaPipeline final : public Pipeline {
         check(cudaGetDevice(&device_), "cudaGetDevice", "set-up");
         cudaDeviceProp properties{};
         check(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties", "set-up");
-        description_ = fmt::format("cuda, {}, {} MiB on the device, {} MiB pinned", properties.name,
-                                   memory_.device_bytes() >> 20, memory_.pinned_bytes() >> 20);
-        driver_ = std::thread([this] { drive(); });
+        description_ = fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
+                                   name_of(options.sort_engine), memory_.device_bytes() >> 20,
+                                   memory_.pinned_bytes() >> 20);
+        driver_ = std::thread([this] { guarded([this] { drive(); }); });
+        deliverer_ = std::thread([this] { guarded([this] { deliver_all(); }); });
     }
     CudaPipeline(const CudaPipeline&) = delete;
     CudaPipeline& operator=(const CudaPipeline&) = delete;
@@ -97,6 +98,7 @@ class CudaPipeline final : public Pipeline {
         }
         changed_.notify_all();
         driver_.join();
+        deliverer_.join();
         for (cudaStream_t stream :
              {cudaStream_t{up_}, cudaStream_t{compute_}, cudaStream_t{down_}, cudaStream_t{books_}}) {
             cudaStreamSynchronize(stream);
@@ -111,12 +113,15 @@ class CudaPipeline final : public Pipeline {
             throw std::logic_error("pipeline: submit with depth() slices not collected");
         }
         throw_if_failed();
-        RingSlot& r = *ring_[submitted_ % slots_in_ring];
+        const std::size_t place = submitted_ % slots_in_ring;
+        RingSlot& r = *ring_[place];
         r.slot.id = slice.id;
         r.slot.watermark = slice.watermark;
         r.slot.close_at = slice.close_at;
+        if (times_) times_->submitting(place, up_);
         cuda::upload(slice.spans, r.slot, up_);
         r.uploaded.record(up_);
+        if (times_) times_->mark(place, &SliceTimeline::submit_end);
         {
             const std::lock_guard lock(mutex_);
             ++submitted_;
@@ -133,6 +138,7 @@ class CudaPipeline final : public Pipeline {
             if (finished_ == collected_) return false;
         }
         RingSlot& r = *ring_[collected_ % slots_in_ring];
+        if (times_) times_->tell(collected_ % slots_in_ring, r);
         std::swap(result, r.slot.result);
         cuda::launch_fold(r.slot.histograms, sizes_, totals_, books_);
         r.folded.record(books_);
@@ -161,7 +167,7 @@ class CudaPipeline final : public Pipeline {
             throw std::logic_error("pipeline: reset with slices that were not collected");
         }
         throw_if_failed();
-        // The driver is waiting for the next slice, and sees this when it comes.
+        // Driver and deliverer are waiting for the next slice, and see this when it comes.
         const std::lock_guard lock(mutex_);
         stages_.reset();
         order_.reset();
@@ -178,39 +184,44 @@ class CudaPipeline final : public Pipeline {
         if (!failure_.empty()) throw std::runtime_error(failure_);
     }
 
+    /// What goes wrong on a thread of the back-end is told to the caller.
+    template <class Work>
+    void guarded(Work work) {
+        try {
+            check(cudaSetDevice(device_), "cudaSetDevice", "starting");
+            work();
+        } catch (const std::exception& e) {
+            const std::lock_guard lock(mutex_);
+            if (failure_.empty()) failure_ = e.what();
+        }
+        changed_.notify_all();
+    }
+
     // What follows runs on the driver's thread.
 
     void drive() {
-        try {
-            check(cudaSetDevice(device_), "cudaSetDevice", "starting");
-            std::uint64_t launched = 0;
-            RingSlot* before = nullptr;  // its coincidences are being looked for
-            while (RingSlot* r = next(launched, before == nullptr)) {
-                compute_.wait_for(r->uploaded);
-                compute_.wait_for(r->folded);
-                stages_.convert(r->slot, compute_);
-                r->converted.record(compute_);
-                if (before != nullptr) finish(*before);
-                r->converted.wait("converting frames");
-                stages_.converted(r->slot);
-                stages_.order(r->slot, compute_);
-                stages_.find(r->slot, compute_);
-                r->found.record(compute_);
-                // While the device is busy with this slice.
-                if (before != nullptr) deliver(*before);
-                ++launched;
-                before = r;
-                if (next(launched, false) == nullptr) {
-                    finish(*before);
-                    deliver(*before);
-                    before = nullptr;
-                }
+        std::uint64_t launched = 0;
+        RingSlot* before = nullptr;  // its coincidences are being looked for
+        while (RingSlot* r = next(launched, before == nullptr)) {
+            compute_.wait_for(r->uploaded);
+            compute_.wait_for(r->folded);
+            if (times_) times_->begins(r->place).convert.record(compute_);
+            stages_.convert(r->slot, compute_);
+            r->converted.record(compute_);
+            if (before != nullptr) finish(*before);
+            r->converted.wait("converting frames");
+            stages_.converted(r->slot);
+            if (times_) times_->begins(r->place).order.record(compute_);
+            stages_.order(r->slot, compute_);
+            stages_.find(r->slot, compute_);
+            r->found.record(compute_);
+            ++launched;
+            before = r;
+            if (next(launched, false) == nullptr) {
+                finish(*before);
+                before = nullptr;
             }
-        } catch (const std::exception& e) {
-            const std::lock_guard lock(mutex_);
-            failure_ = e.what();
         }
-        changed_.notify_all();
     }
 
     /// The next slice to launch; nullptr when there is none (yet).
@@ -232,6 +243,7 @@ class CudaPipeline final : public Pipeline {
             r.found.wait("looking for coincidences");
         }
         const cuda::FindTotals& t = *s.host_found;
+        if (times_) times_->begins(r.place).down.record(down_);
         s.many_records.clear();
         s.record_count = 0;
         if (t.prompts + t.delayeds <= s.record_room) {
@@ -254,6 +266,24 @@ class CudaPipeline final : public Pipeline {
         }
         r.downloaded.record(down_);
         stages_.found(s);
+        {
+            const std::lock_guard lock(mutex_);
+            ++sent_down_;
+        }
+        changed_.notify_all();
+    }
+
+    // What follows runs on the deliverer's thread.
+
+    void deliver_all() {
+        for (std::uint64_t delivered = 0;; ++delivered) {
+            {
+                std::unique_lock lock(mutex_);
+                changed_.wait(lock, [&] { return stop_ || !failure_.empty() || sent_down_ > delivered; });
+                if (sent_down_ == delivered) return;
+            }
+            deliver(*ring_[delivered % slots_in_ring]);
+        }
     }
 
     /// Waits for what finish() has sent down, and makes the result of it.
@@ -261,27 +291,16 @@ class CudaPipeline final : public Pipeline {
         const nvtx3::scoped_range range{"deliver"};
         Slot& s = r.slot;
         r.downloaded.wait("copying results to the host");
+        if (times_) times_->mark(r.place, &SliceTimeline::deliver_begin);
         SliceResult& result = s.result;
         result.id = s.id;
-        const std::uint64_t* fates = s.host_converted->fates;
-        const auto fate = [&](Fate f) { return fates[static_cast<std::size_t>(f)]; };
-        FrameCounts& c = result.frames;
-        c.received = s.frames;
-        c.bad_marker = fate(Fate::bad_marker);
-        c.bad_address = fate(Fate::bad_address);
-        c.outside_crystal = fate(Fate::outside_crystal);
-        c.below_window = fate(Fate::below_window);
-        c.above_window = fate(Fate::above_window);
-        c.bad_time = fate(Fate::bad_time);
-        c.time_jump = fate(Fate::time_jump);
-        c.late = fate(Fate::late);
-        c.accepted = fate(Fate::accepted);
-        order_.take(s, result.coincidences);
-        if (s.many_singles.empty()) {
-            result.singles.assign(s.host_singles, s.host_singles + s.single_count);
-        } else {
-            result.singles.assign(s.many_singles.begin(), s.many_singles.end());
-        }
+        result.frames = cuda::frame_counts(s);
+        order_.take(s, copiers_, result.coincidences);
+        const bool many = !s.many_singles.empty();
+        result.singles.resize(many ? s.many_singles.size() : s.single_count);
+        cuda::copy_many<Single>(copiers_, many ? s.many_singles.data() : s.host_singles,
+                                result.singles.size(), result.singles.data());
+        if (times_) times_->mark(r.place, &SliceTimeline::deliver_end);
         {
             const std::lock_guard lock(mutex_);
             ++finished_;
@@ -328,22 +347,26 @@ class CudaPipeline final : public Pipeline {
     Memory memory_;
     Stages stages_;
     std::vector<std::unique_ptr<RingSlot>> ring_;
+    std::unique_ptr<cuda::RingTimes> times_;
     PipelineOptions options_;
     cuda::HistogramSizes sizes_;
     std::uint64_t* totals_ = nullptr;
     std::uint64_t* host_totals_ = nullptr;
     int device_ = 0;
     std::string description_;
+    WorkerPool copiers_;
     cuda::RecordOrder order_;
 
     std::mutex mutex_;
     std::condition_variable changed_;
     std::uint64_t submitted_ = 0;  // written by the caller, under the mutex
-    std::uint64_t finished_ = 0;   // written by the driver, under the mutex
+    std::uint64_t sent_down_ = 0;  // written by the driver, under the mutex
+    std::uint64_t finished_ = 0;   // written by the deliverer, under the mutex
     std::uint64_t collected_ = 0;  // the caller's own
     std::string failure_;
     bool stop_ = false;
     std::thread driver_;
+    std::thread deliverer_;
 };
 
 }  // namespace
@@ -360,6 +383,12 @@ std::optional<std::string> cuda_unusable_reason() {
 
 std::unique_ptr<Pipeline> make_cuda_pipeline(const PipelineOptions& options,
                                              const config::Calibration& calibration) {
+    return make_timed_cuda_pipeline(options, calibration, {});
+}
+
+std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& options,
+                                                   const config::Calibration& calibration,
+                                                   TimelineSink timeline) {
     check_options(options);
     config::check_calibration(options.geometry, calibration);
     if (const auto reason = cuda_unusable_reason()) throw std::runtime_error(*reason);
@@ -380,7 +409,7 @@ std::unique_ptr<Pipeline> make_cuda_pipeline(const PipelineOptions& options,
                         plan.device_bytes() >> 20, options.max_slice_frames, options.max_pending_singles,
                         free_bytes >> 20));
     }
-    return std::make_unique<CudaPipeline>(options, tables);
+    return std::make_unique<CudaPipeline>(options, tables, std::move(timeline));
 }
 
 }  // namespace petacq::gpu

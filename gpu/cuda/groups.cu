@@ -36,6 +36,11 @@ __device__ void last_reset(const FindArguments& a, std::uint32_t first, std::uin
     __syncthreads();
 }
 
+/// Whether the scan may come to a single: windows end between different times.
+__device__ bool is_entry(const FindArguments& a, std::uint32_t first, std::uint32_t at) {
+    return at == first || a.singles[at].time != a.singles[at - 1].time;
+}
+
 __global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_constant__ FindArguments a) {
     __shared__ std::uint64_t times[single_tile];
     __shared__ std::uint32_t jumps[2][single_tile];
@@ -103,10 +108,13 @@ __global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_c
     const std::uint32_t reach = reach_at;
     const std::uint32_t entries = min(reach - tile.begin + 1, tile.size());
     bool same = reach < tile.end;
-    for (std::uint32_t i = threadIdx.x; i < entries; i += find_threads)
-        same &= jump[i] == jump[0];
+    if (same) {
+        const std::uint32_t last = jump[reach - tile.begin];
+        for (std::uint32_t i = threadIdx.x; i < entries; i += find_threads)
+            same &= jump[i] == last || (i > 0 ? times[i] == times[i - 1] : !is_entry(a, first, tile.begin));
+    }
     if (__syncthreads_and(same ? 1 : 0) != 0) {
-        if (threadIdx.x == 0) a.tile_exit[blockIdx.x] = jump[0];
+        if (threadIdx.x == 0) a.tile_exit[blockIdx.x] = jump[reach - tile.begin];
         return;
     }
     for (std::uint32_t i = threadIdx.x; i < entries; i += find_threads)
@@ -168,8 +176,10 @@ __global__ void __launch_bounds__(find_threads) compose_kernel(const __grid_cons
         return;
     }
     const std::uint32_t reach = a.tile_reach[super.first_tile];
-    for (std::uint32_t at = super.begin + threadIdx.x; at <= reach && at < super.end; at += find_threads)
-        a.super_exits[at] = follow(a, super, tile_exit, at);
+    const std::uint32_t first = a.totals->first_anchor;
+    for (std::uint32_t at = super.begin + threadIdx.x; at <= reach && at < super.end; at += find_threads) {
+        if (is_entry(a, first, at)) a.super_exits[at] = follow(a, super, tile_exit, at);
+    }
     if (threadIdx.x == 0) a.super_exit[blockIdx.x] = none;
 }
 

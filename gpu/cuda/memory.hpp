@@ -60,11 +60,20 @@ class Memory {
     std::uint64_t pinned_bytes_ = 0;
 };
 
+/// Of the work on a stream: what the pipeline does goes before what is done beside it.
+enum class Priority : std::uint8_t { highest, lowest };
+
 /// A stream, or an event without timing; not copied.
 class Stream {
   public:
-    Stream() {
-        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate", "set-up");
+    explicit Stream(Priority priority = Priority::highest) {
+        int lowest = 0;
+        int highest = 0;
+        check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange",
+              "set-up");
+        check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                           priority == Priority::lowest ? lowest : highest),
+              "cudaStreamCreateWithPriority", "set-up");
     }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <cub/device/device_radix_sort.cuh>
-
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/order.hpp"
 
@@ -52,30 +49,6 @@ std::uint32_t blocks_for(std::uint32_t count) {
 }
 
 }  // namespace
-
-std::size_t sort_scratch_bytes(std::uint32_t count) {
-    std::size_t bytes = 0;
-    std::uint64_t* none = nullptr;
-    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, none, none, none, none, count), "SortPairs",
-          "asking for the scratch memory of the sort");
-    return bytes;
-}
-
-void launch_sort(void* scratch, std::size_t scratch_bytes, SingleArrays in, SingleArrays out,
-                 std::uint32_t count, int bits, cudaStream_t stream) {
-    if (count == 0) return;
-    check(cub::DeviceRadixSort::SortPairs(scratch, scratch_bytes, in.time, out.time, in.value, out.value,
-                                          count, 0, bits, stream),
-          "SortPairs", "sorting singles by time");
-}
-
-void launch_sort_by_value(void* scratch, std::size_t scratch_bytes, SingleArrays in, SingleArrays out,
-                          std::uint32_t count, int bits, cudaStream_t stream) {
-    if (count == 0) return;
-    check(cub::DeviceRadixSort::SortPairs(scratch, scratch_bytes, in.value, out.value, in.time, out.time,
-                                          count, 0, bits, stream),
-          "SortPairs", "sorting singles by crystal and energy");
-}
 
 void launch_pack(SingleArrays sorted, std::uint32_t count, std::uint64_t base, Single* out,
                  std::uint32_t* long_run, cudaStream_t stream) {

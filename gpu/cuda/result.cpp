@@ -24,7 +24,23 @@ void order_time_of(std::span<Coincidence> records, std::size_t at) {
 
 }  // namespace
 
-void RecordOrder::take(Slot& slot, std::vector<Coincidence>& out) {
+FrameCounts frame_counts(const Slot& slot) {
+    const auto fate = [&](Fate f) { return slot.host_converted->fates[static_cast<std::size_t>(f)]; };
+    FrameCounts c;
+    c.received = slot.frames;
+    c.bad_marker = fate(Fate::bad_marker);
+    c.bad_address = fate(Fate::bad_address);
+    c.outside_crystal = fate(Fate::outside_crystal);
+    c.below_window = fate(Fate::below_window);
+    c.above_window = fate(Fate::above_window);
+    c.bad_time = fate(Fate::bad_time);
+    c.time_jump = fate(Fate::time_jump);
+    c.late = fate(Fate::late);
+    c.accepted = fate(Fate::accepted);
+    return c;
+}
+
+void RecordOrder::take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& out) {
     std::span<Coincidence> records(slot.host_records, slot.record_count);
     if (!slot.many_records.empty()) {
         records = slot.many_records;
@@ -42,10 +58,10 @@ void RecordOrder::take(Slot& slot, std::vector<Coincidence>& out) {
     }
     // Held records are few, and only the first of the others can come between them.
     std::size_t mixed = 0;
-    out.clear();
-    // With room to spare: slices differ a little, and memory touched for the first time is slow.
+    // With room to spare: slices differ a little.
     const std::size_t most = held_.size() + end;
     if (out.capacity() < most) out.reserve(most + most / 8);
+    out.resize(most);
     if (!held_.empty()) {
         const std::uint64_t last = held_.back().time;
         mixed = static_cast<std::size_t>(
@@ -53,11 +69,10 @@ void RecordOrder::take(Slot& slot, std::vector<Coincidence>& out) {
                                  [=](const Coincidence& c) { return c.time <= last; }) -
             records.begin());
         std::merge(held_.begin(), held_.end(), records.begin(),
-                   records.begin() + static_cast<std::ptrdiff_t>(mixed), std::back_inserter(out),
+                   records.begin() + static_cast<std::ptrdiff_t>(mixed), out.begin(),
                    [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
     }
-    out.insert(out.end(), records.begin() + static_cast<std::ptrdiff_t>(mixed),
-               records.begin() + static_cast<std::ptrdiff_t>(end));
+    copy_many<Coincidence>(pool, records.data() + mixed, end - mixed, out.data() + held_.size() + mixed);
     if (!slot.close_at) {
         // Held ones at or above the horizon (the watermark may have stood still) wait on.
         const auto hold = std::partition_point(out.begin(), out.end(),

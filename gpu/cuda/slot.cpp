@@ -16,10 +16,16 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
     record_room = frame_room / 4 + 256;
     single_room = o.emit_singles ? frame_room : 0;
     cells = memory.device<net::FrameWords>(cell_room);
-    spans = memory.device<SpanEntry>(frame_room);
-    tile_first = memory.device<std::uint32_t>(tiles);
-    host_spans = memory.pinned<SpanEntry>(frame_room);
-    host_tile_first = memory.pinned<std::uint32_t>(tiles);
+    table_head = (std::size_t{tiles} * sizeof(std::uint32_t) + 31) / 32 * 32;
+    const std::size_t table_bytes = table_head + std::size_t{frame_room} * sizeof(SpanEntry);
+    table = memory.device<std::byte>(table_bytes);
+    host_table = memory.pinned<std::byte>(table_bytes);
+    if (table != nullptr) {
+        tile_first = reinterpret_cast<std::uint32_t*>(table);
+        spans = reinterpret_cast<SpanEntry*>(table + table_head);
+        host_tile_first = reinterpret_cast<std::uint32_t*>(host_table);
+        host_spans = reinterpret_cast<SpanEntry*>(host_table + table_head);
+    }
     // Temperature sums have 64 bits and come first, as they must be aligned.
     histogram_bytes = std::size_t{histogram_sizes.total() + histogram_sizes.units} * sizeof(std::uint32_t);
     histogram_memory = memory.device<std::uint32_t>(histogram_bytes / sizeof(std::uint32_t));
@@ -77,8 +83,7 @@ class Uploader {
         const std::uint32_t tiles = (next_cell_ + cell_tile - 1) / cell_tile;
         while (next_tile_ <= tiles)
             slot_.host_tile_first[next_tile_++] = entries_ - 1;
-        copy(slot_.spans, slot_.host_spans, entries_ * sizeof(SpanEntry));
-        copy(slot_.tile_first, slot_.host_tile_first, (tiles + 1) * sizeof(std::uint32_t));
+        copy(slot_.table, slot_.host_table, slot_.table_head + entries_ * sizeof(SpanEntry));
     }
 
   private:

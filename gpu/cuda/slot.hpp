@@ -15,7 +15,8 @@ namespace petacq::gpu::cuda {
 /// Spans whose frames are at most this many bytes apart are copied in one piece, with what lies between them.
 inline constexpr std::size_t copied_gap = 64;
 /// Pieces larger than this are copied in parts, so that the first is under way while the table is still made.
-inline constexpr std::size_t copied_piece = std::size_t{8} << 20;
+/// Not smaller: each copy costs the bus a few microseconds.
+inline constexpr std::size_t copied_piece = std::size_t{32} << 20;
 
 struct Slot {
     /// Takes its memory from `memory`; a planning one makes a slot that cannot be used.
@@ -28,6 +29,10 @@ struct Slot {
     std::uint32_t single_room = 0;
 
     net::FrameWords* cells = nullptr;
+    // Both tables in one piece, for one copy: tile_first, then spans.
+    std::byte* table = nullptr;
+    std::byte* host_table = nullptr;
+    std::size_t table_head = 0;  // bytes of tile_first
     SpanEntry* spans = nullptr;
     std::uint32_t* tile_first = nullptr;
     SpanEntry* host_spans = nullptr;

@@ -6,6 +6,7 @@
 #include <nvtx3/nvtx3.hpp>
 
 #include "gpu/cuda/order.hpp"
+#include "gpu/cuda/parts.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -30,23 +31,6 @@ const T* upload_table(const std::vector<T>& table, Memory& memory) {
     }
     return device;
 }
-
-/// Hands out parts of one piece of memory.
-class Parts {
-  public:
-    explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
-    template <class T>
-    T* take(std::size_t count) {
-        T* const part = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + bytes_);
-        bytes_ += (count * sizeof(T) + 255) / 256 * 256;
-        return part;
-    }
-    [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
-  private:
-    std::byte* memory_;
-    std::size_t bytes_ = 0;
-};
 
 /// The lists of the search for `singles`; returns their bytes.
 std::size_t place_lists(void* memory, std::uint32_t singles, bool delayeds, FindArguments& a) {
@@ -91,9 +75,12 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     find_base_.rules = {PairRule::of(o.geometry, r), r.policy, r.mode == WindowMode::single,
                         r.delay.has_value(),         r.window, r.max_multiplicity,
                         r.delay.value_or(0)};
-    scratch_bytes_ = sort_scratch_bytes(room);
+    scratch_bytes_ = sort::scratch_bytes(o.sort_engine, room);
     const std::size_t list_bytes = place_lists(nullptr, room, r.delay.has_value(), find_base_);
-    scratch_ = memory.device<std::byte>(std::max(scratch_bytes_, list_bytes));
+    run_scratch_bytes_ = run_scratch_bytes(room);
+    packing_ = ValuePacking::of(o);
+    host_last_number_ = memory.pinned<std::uint32_t>(1);
+    scratch_ = memory.device<std::byte>(std::max({scratch_bytes_, run_scratch_bytes_, list_bytes}));
     place_lists(scratch_, room, r.delay.has_value(), find_base_);
     if (r.delay) {
         const Slot sizes = [&] {
@@ -169,20 +156,44 @@ void Stages::order(Slot& slot, cudaStream_t stream) {
     count_ = carried + ready_count_;
     clear(slot.found, sizeof(FindTotals), stream);
     const int bits = std::max(1, static_cast<int>(std::bit_width(slot.host_converted->max_key)));
-    launch_sort(scratch_, scratch_bytes_, ready_, sorted_, ready_count_, bits, stream);
-    launch_pack(sorted_, ready_count_, slot.base, ordered_[which_] + carried, &slot.found->long_run, stream);
+    const SortEngine engine = sort::chosen(options_.sort_engine, ready_count_);
+    sort::launch(engine, scratch_, scratch_bytes_, by_time(ready_), by_time(sorted_), ready_count_, bits,
+                 stream);
+    if (is_stable(engine)) {
+        launch_pack(sorted_, ready_count_, slot.base, ordered_[which_] + carried, &slot.found->long_run,
+                    stream);
+    } else {
+        // It has ordered equal times by their values.
+        launch_pack_ordered(sorted_, ready_count_, slot.base, ordered_[which_] + carried, stream);
+    }
 }
 
 void Stages::order_long_runs(Slot& slot, cudaStream_t stream) {
     const nvtx3::scoped_range range{"order long runs"};
-    // By value, to where the packed singles will be; then by time, back to where they were.
-    auto* const space = reinterpret_cast<std::uint64_t*>(ordered_[which_] + begin_);
-    const SingleArrays by_value{space, space + ready_count_};
-    const int bits = std::max(1, static_cast<int>(std::bit_width(slot.host_converted->max_key)));
+    // What is ready belongs to the next slice by now; where the packed singles will be is room for two keys.
+    Single* const out = ordered_[which_] + begin_;
+    auto* const numbers = reinterpret_cast<std::uint32_t*>(out);
     clear(slot.found, sizeof(FindTotals), stream);
-    launch_sort_by_value(scratch_, scratch_bytes_, sorted_, by_value, ready_count_, value_bits_, stream);
-    launch_sort(scratch_, scratch_bytes_, by_value, sorted_, ready_count_, bits, stream);
-    launch_pack_ordered(sorted_, ready_count_, slot.base, ordered_[which_] + begin_, stream);
+    launch_number_times(scratch_, run_scratch_bytes_, sorted_.time, ready_count_, numbers, stream);
+    to_host(host_last_number_, numbers + ready_count_ - 1, 1, stream);
+    numbered_.record(stream);
+    numbered_.wait("numbering times");
+    const int number_bits = static_cast<int>(std::bit_width(*host_last_number_));
+    if (number_bits + packing_.bits() <= 64) {
+        launch_order_runs(scratch_, run_scratch_bytes_, sorted_, ready_count_, number_bits, packing_,
+                          slot.base, out, stream);
+        return;
+    }
+    // Too many different times: by value, then by time, back to where they were.
+    auto* const space = reinterpret_cast<std::uint64_t*>(out);
+    const SingleArrays between{space, space + ready_count_};
+    const int bits = std::max(1, static_cast<int>(std::bit_width(slot.host_converted->max_key)));
+    // Only stable engines leave long runs.
+    sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_value(sorted_), by_value(between),
+                 ready_count_, value_bits_, stream);
+    sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_time(between), by_time(sorted_),
+                 ready_count_, bits, stream);
+    launch_pack_ordered(sorted_, ready_count_, slot.base, out, stream);
 }
 
 FindArguments Stages::find_arguments(const Slot& slot) const {

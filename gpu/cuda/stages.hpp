@@ -11,6 +11,7 @@
 #include "gpu/conversion_tables.hpp"
 #include "gpu/cuda/convert.hpp"
 #include "gpu/cuda/find.hpp"
+#include "gpu/cuda/long_runs.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/slot.hpp"
 
@@ -56,6 +57,10 @@ class Stages {
     int value_bits_ = 64;
     std::uint64_t room_ = 0;  // singles
     std::size_t scratch_bytes_ = 0;
+    std::size_t run_scratch_bytes_ = 0;
+    ValuePacking packing_;
+    std::uint32_t* host_last_number_ = nullptr;
+    Event numbered_;
 
     SingleArrays ready_;
     SingleArrays sorted_;

@@ -4,11 +4,15 @@
 #include <cstdint>
 
 #include "gpu/cuda/find.hpp"
+#include "gpu/sort/block_primitives.cuh"
 
 namespace petacq::gpu::cuda {
 
+using sort::all_lanes;
+using sort::partition_point;
+using sort::warp_partition_point;
+
 inline constexpr std::uint32_t none = UINT32_MAX;
-inline constexpr unsigned all_lanes = 0xFFFFFFFF;
 inline constexpr std::uint32_t find_threads = 256;
 inline constexpr std::uint32_t per_find_thread = single_tile / find_threads;
 
@@ -34,39 +38,6 @@ __device__ std::uint32_t window_end(const Time& time, std::uint32_t from, std::u
         }
     }
     return outside;
-}
-
-/// First index in [low, high) that `within` does not hold for, or high; it holds for a first part only.
-template <class Within>
-__device__ std::uint32_t partition_point(std::uint32_t low, std::uint32_t high, const Within& within) {
-    while (low < high) {
-        const std::uint32_t middle = low + (high - low) / 2;
-        if (within(middle)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-/// The same by a whole warp, 32 probes at a time; every lane gets the answer.
-template <class Within>
-__device__ std::uint32_t warp_partition_point(std::uint32_t low, std::uint32_t high, const Within& within) {
-    while (low < high) {
-        const std::uint32_t step = (high - low + 31) / 32;
-        const std::uint64_t probe = low + std::uint64_t{threadIdx.x % 32} * step;
-        const bool holds = probe < high && within(static_cast<std::uint32_t>(probe));
-        const auto count = static_cast<std::uint32_t>(__popc(__ballot_sync(all_lanes, holds)));
-        if (count == 0) {
-            high = low;
-        } else {
-            const std::uint64_t beyond = low + std::uint64_t{count} * step;
-            low += (count - 1) * step + 1;
-            high = beyond < high ? static_cast<std::uint32_t>(beyond) : high;
-        }
-    }
-    return low;
 }
 
 struct GlobalTimes {
@@ -109,6 +80,7 @@ __device__ inline void window_ends(const Tile& tile, const Single* singles, cons
     const TileTimes time{times, singles, tile.begin, tile.end};
     // Where windows reach far behind the tile, all ends lie between those of the first and the last.
     constexpr std::uint32_t nearby = 32;
+    constexpr std::uint32_t long_window = 256;
     const bool far =
         tile.view - tile.end > nearby && singles[tile.end + nearby].time - times[tile.size() - 1] <= width;
     if (far) {
@@ -120,14 +92,32 @@ __device__ inline void window_ends(const Tile& tile, const Single* singles, cons
         }
         __syncthreads();
     }
+    const auto end_of = [&](std::uint32_t i, std::uint64_t start) {
+        if (far && singles[tile.end].time - start <= width) {
+            return partition_point(bracket[0], bracket[1],
+                                   [&](std::uint32_t k) { return singles[k].time - start <= width; });
+        }
+        return window_end(time, tile.begin + i, tile.view, start, width);
+    };
+    const std::uint32_t lane = threadIdx.x % 32;
     for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
         const std::uint64_t start = times[i];
-        if (far && singles[tile.end].time - start <= width) {
-            ends[i] = partition_point(bracket[0], bracket[1],
-                                      [&](std::uint32_t k) { return singles[k].time - start <= width; });
-        } else {
-            ends[i] = window_end(time, tile.begin + i, tile.view, start, width);
+        // Where the windows of a whole warp are long, its first and its last lane look for their ends, and
+        // the others between them: nowhere, when all have one time.
+        const std::uint32_t last = i - lane + 31;
+        const bool together = last < tile.size() && tile.view - tile.begin > last + long_window &&
+                              time(tile.begin + last + long_window) - times[last] <= width;
+        if (!together) {
+            ends[i] = end_of(i, start);
+            continue;
         }
+        const bool at_edge = lane == 0 || lane == 31;
+        std::uint32_t end = at_edge ? end_of(i, start) : 0;
+        const std::uint32_t low = __shfl_sync(all_lanes, end, 0);
+        const std::uint32_t high = __shfl_sync(all_lanes, end, 31);
+        if (!at_edge)
+            end = partition_point(low, high, [&](std::uint32_t k) { return time(k) - start <= width; });
+        ends[i] = end;
     }
 }
 

@@ -71,6 +71,7 @@ TEST_CASE("the defaults of the schema are those of the structs") {
     CHECK(c.coincidence.delay_ticks == coincidence.delay_ticks);
     const config::Pipeline pipeline;
     CHECK(c.pipeline.backend == pipeline.backend);
+    CHECK(c.pipeline.sort == pipeline.sort);
     CHECK(c.pipeline.threads == pipeline.threads);
     CHECK(c.pipeline.slice_frames == pipeline.slice_frames);
     CHECK(c.pipeline.slice_interval_ms == pipeline.slice_interval_ms);
@@ -82,9 +83,28 @@ TEST_CASE("the defaults of the schema are those of the structs") {
     CHECK(c.listmode.write_singles == listmode.write_singles);
     const config::Control control;
     CHECK(c.control.socket == control.socket);
+    CHECK(c.control.socket_mode == control.socket_mode);
+    CHECK(c.control.group == control.group);
     CHECK(c.control.max_clients == control.max_clients);
     CHECK(c.control.max_request_bytes == control.max_request_bytes);
     CHECK(c.control.send_buffer_bytes == control.send_buffer_bytes);
+    const config::Http http;
+    CHECK(c.http.listen == http.listen);
+    CHECK(c.http.allow_control == http.allow_control);
+    CHECK(c.http.host_names == http.host_names);
+    CHECK(c.http.max_connections == http.max_connections);
+    CHECK(c.http.request_timeout_ms == http.request_timeout_ms);
+    CHECK(c.http.idle_timeout_ms == http.idle_timeout_ms);
+    CHECK(c.http.max_request_bytes == http.max_request_bytes);
+    CHECK(c.http.chart_library == http.chart_library);
+    const config::Health health;
+    CHECK(c.health.max_loss_fraction == health.max_loss_fraction);
+    CHECK(c.health.max_temperature_C == health.max_temperature_C);
+    CHECK(c.health.min_disk_free_bytes == health.min_disk_free_bytes);
+    CHECK(c.health.min_disk_time_s == health.min_disk_time_s);
+    CHECK(c.health.max_latency_ms == health.max_latency_ms);
+    CHECK(c.estimates.scatter_fraction == config::Estimates{}.scatter_fraction);
+    CHECK(c.estimates.dead_time_ns == config::Estimates{}.dead_time_ns);
     CHECK(c.log_level == config::Configuration{}.log_level);
 }
 
@@ -104,10 +124,15 @@ TEST_CASE("every key reaches its member") {
         "coincidence": {"window_ticks": 8, "window_mode": "every", "multiples_policy": "TakeAllGoods",
                         "max_multiplicity": 9, "min_module_difference": 10, "max_ring_difference": 11,
                         "delay_ticks": 12},
-        "pipeline": {"backend": "cpu", "threads": 13, "slice_frames": 14, "slice_interval_ms": 15,
+        "pipeline": {"backend": "cpu", "sort": "odd-even", "threads": 13, "slice_frames": 14, "slice_interval_ms": 15,
                      "max_pending_singles": 1600},
         "listmode": {"block_bytes": 4160, "sync_interval_ms": 17, "queue_blocks": 18, "write_singles": true},
-        "control": {"socket": "c.sock", "max_clients": 19, "max_request_bytes": 2000, "send_buffer_bytes": 70000},
+        "control": {"socket": "c.sock", "socket_mode": "0666", "group": "scan", "max_clients": 19, "max_request_bytes": 2000, "send_buffer_bytes": 70000},
+        "health": {"max_loss_fraction": 0.25, "max_temperature_C": -5.5, "min_disk_free_bytes": 21,
+                   "min_disk_time_s": 22, "max_latency_ms": 23},
+        "estimates": {"scatter_fraction": 0.5, "dead_time_ns": 24.5},
+        "http": {"listen": "[::1]:8080", "allow_control": true, "host_names": ["scanner"], "max_connections": 20,
+                 "request_timeout_ms": 500, "idle_timeout_ms": 600, "max_request_bytes": 700, "chart_library": "c.js"},
         "log_level": "debug"
     })");
     const auto c = config::configuration_from_json(document, "/etc/petacq");
@@ -149,6 +174,7 @@ TEST_CASE("every key reaches its member") {
     CHECK(c.coincidence.max_ring_difference == 11U);
     CHECK(c.coincidence.delay_ticks == 12U);
     CHECK(c.pipeline.backend == "cpu");
+    CHECK(c.pipeline.sort == "odd-even");
     CHECK(c.pipeline.threads == 13);
     CHECK(c.pipeline.slice_frames == 14);
     CHECK(c.pipeline.slice_interval_ms == 15);
@@ -158,9 +184,26 @@ TEST_CASE("every key reaches its member") {
     CHECK(c.listmode.queue_blocks == 18);
     CHECK(c.listmode.write_singles);
     CHECK(c.control.socket == "/etc/petacq/c.sock");
+    CHECK(c.control.socket_mode == "0666");
+    CHECK(c.control.group == "scan");
     CHECK(c.control.max_clients == 19);
     CHECK(c.control.max_request_bytes == 2000);
     CHECK(c.control.send_buffer_bytes == 70000);
+    CHECK(c.http.listen == "[::1]:8080");
+    CHECK(c.http.allow_control);
+    CHECK(c.http.host_names == std::vector<std::string>{"scanner"});
+    CHECK(c.http.max_connections == 20);
+    CHECK(c.http.request_timeout_ms == 500);
+    CHECK(c.http.idle_timeout_ms == 600);
+    CHECK(c.http.max_request_bytes == 700);
+    CHECK(c.http.chart_library == "/etc/petacq/c.js");
+    CHECK(c.health.max_loss_fraction == 0.25);
+    CHECK(c.health.max_temperature_C == -5.5);
+    CHECK(c.health.min_disk_free_bytes == 21);
+    CHECK(c.health.min_disk_time_s == 22);
+    CHECK(c.health.max_latency_ms == 23);
+    CHECK(c.estimates.scatter_fraction == 0.5);
+    CHECK(c.estimates.dead_time_ns == 24.5);
     CHECK(c.log_level == "debug");
 }
 

@@ -53,6 +53,36 @@ json FakeHandler::status() {
     return status_;
 }
 
+void FakeHandler::runs(daemon::RunsRequest request, Reply reply) {
+    const std::lock_guard lock(mutex_);
+    json page = json::array();
+    for (const json& run : runs_) {
+        if (request.before && run.at("run") == *request.before) break;
+        page.push_back(run);
+    }
+    const std::size_t earlier = page.size() > request.limit ? page.size() - request.limit : 0;
+    page.erase(page.begin(), page.begin() + static_cast<std::ptrdiff_t>(earlier));
+    reply.result({{"data_dir", "/data"}, {"earlier", earlier}, {"runs", page}});
+}
+
+void FakeHandler::ledger(std::optional<std::string> run, Reply reply) {
+    const std::lock_guard lock(mutex_);
+    if (run == "missing") return reply.error(daemon::rpc_refused, "there is no run 'missing' in /data");
+    json answer = ledger_;
+    if (run) answer["run"] = *run;
+    reply.result(answer);
+}
+
+void FakeHandler::set_runs(json runs) {
+    const std::lock_guard lock(mutex_);
+    runs_ = std::move(runs);
+}
+
+void FakeHandler::set_ledger(json answer) {
+    const std::lock_guard lock(mutex_);
+    ledger_ = std::move(answer);
+}
+
 Reply FakeHandler::take_stop() {
     std::unique_lock lock(mutex_);
     if (!stop_arrived_.wait_for(lock, std::chrono::seconds(60), [&] { return !waiting_.empty(); })) {
@@ -77,6 +107,10 @@ TestServer::TestServer(daemon::ControlOptions options) {
     options.socket = socket();
     server_ = std::make_unique<daemon::ControlServer>(io_, handler, std::move(options));
     thread_ = std::thread([this] { io_.run(); });
+}
+
+void TestServer::open_directory() const {
+    std::filesystem::permissions(directory_.path(), std::filesystem::perms(0755));
 }
 
 void TestServer::close() {

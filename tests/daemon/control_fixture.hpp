@@ -45,11 +45,18 @@ class FakeHandler final : public daemon::ControlHandler {
     void start(daemon::StartRequest request, daemon::Reply reply) override;
     void stop(daemon::Reply reply) override;
     nlohmann::json status() override;
+    /// The `limit` runs before `before`, out of those set.
+    void runs(daemon::RunsRequest request, daemon::Reply reply) override;
+    /// What was set as the ledger, or a refusal of run "missing".
+    void ledger(std::optional<std::string> run, daemon::Reply reply) override;
 
     /// Waits for a stop request and takes its reply.
     daemon::Reply take_stop();
     daemon::StartRequest last_start();
     void set_status(nlohmann::json document);
+    /// An array of runs, the latest last, and the ledger answer.
+    void set_runs(nlohmann::json runs);
+    void set_ledger(nlohmann::json answer);
     [[nodiscard]] std::uint64_t status_calls() const { return status_calls_; }
     [[nodiscard]] std::uint64_t stops() const { return stops_; }
 
@@ -59,6 +66,8 @@ class FakeHandler final : public daemon::ControlHandler {
     std::vector<daemon::Reply> waiting_;
     daemon::StartRequest last_start_;
     nlohmann::json status_ = {{"state", "idle"}};
+    nlohmann::json runs_ = nlohmann::json::array();
+    nlohmann::json ledger_;
     std::atomic<std::uint64_t> status_calls_{0};
     std::atomic<std::uint64_t> stops_{0};
 };
@@ -73,6 +82,8 @@ class TestServer {
 
     void close();
     [[nodiscard]] std::filesystem::path socket() const { return directory_.path() / "control.sock"; }
+    /// Lets other users reach the socket.
+    void open_directory() const;
     [[nodiscard]] daemon::ControlStatistics statistics() const { return server_->statistics(); }
     FakeHandler handler;
 

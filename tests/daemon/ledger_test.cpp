@@ -32,6 +32,7 @@ Ledger closed_ledger(std::uint64_t k) {
     d.frames_in_flight_at_end = 4 * k;
     d.lost = 70 * k;
     d.dropped_kernel = 8 * k;
+    d.discarded_backlog = 14 * k;
     d.reordered = 9 * k;
     d.stray = 11 * k;
     d.restarted = 12 * k;
@@ -91,8 +92,8 @@ TEST_CASE("a ledger in which everything adds up is closed", "[ledger]") {
 TEST_CASE("one count more or less in any field of an identity is found", "[ledger]") {
     // Fields that stand beside the identities.
     const std::set<std::string> beside{
-        "datagrams/lost",      "datagrams/dropped_kernel", "datagrams/reordered", "datagrams/stray",
-        "datagrams/restarted", "datagrams/end_of_stream",  "singles/delayeds"};
+        "datagrams/lost",      "datagrams/dropped_kernel", "datagrams/reordered",         "datagrams/stray",
+        "datagrams/restarted", "datagrams/end_of_stream",  "datagrams/discarded_backlog", "singles/delayeds"};
     const json good = to_json(closed_ledger(7));
     std::size_t fields = 0;
     const std::set<std::string> two{"frames/received", "frames/accepted", "singles/decided"};  // identities

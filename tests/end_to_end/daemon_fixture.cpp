@@ -39,7 +39,9 @@ void Site::configure(const json& patch) {
         {"coincidence", {{"window_ticks", 320}, {"delay_ticks", 6400}, {"min_module_difference", 2}}},
         {"pipeline", {{"backend", "cpu"}, {"threads", 2}, {"slice_frames", 20000}}},
         {"listmode", {{"block_bytes", 65536}, {"queue_blocks", 16}, {"sync_interval_ms", 200}}},
-        {"control", {{"socket", "control.sock"}}}};
+        {"control", {{"socket", "control.sock"}}},
+        {"http", {{"listen", "127.0.0.1:0"}}},
+        {"health", {{"min_disk_free_bytes", 0}, {"min_disk_time_s", 0}, {"max_latency_ms", 600000}}}};
     configuration.merge_patch(patch);
     write_file(this->configuration(), configuration.dump(2));
 }
@@ -48,9 +50,10 @@ json Site::run_json(const std::string& id) const {
     return json::parse(read_file(run(id) / "run.json"));
 }
 
-Daemon::Daemon(const Site& site, const std::string& name)
+Daemon::Daemon(const Site& site, const std::string& name, const std::string& program)
     : socket_(site.socket()),
-      process_(PETACQD_PROGRAM, {"--config", site.configuration()}, site.directory() / name) {
+      process_(program.empty() ? PETACQD_PROGRAM : program, {"--config", site.configuration()},
+               site.directory() / name) {
     const bool ready = eventually([&] {
         if (!process_.running()) return true;
         // Only then is the socket its own, and not that of a daemon before it.

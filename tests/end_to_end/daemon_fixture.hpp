@@ -38,8 +38,9 @@ class Site {
 /// A petacqd that answers.
 class Daemon {
   public:
-    /// Waits until it does; throws std::runtime_error with what it said when it ends instead.
-    explicit Daemon(const Site& site, const std::string& name = "petacqd");
+    /// Waits until it does; throws std::runtime_error with what it said when it ends instead. `program`:
+    /// instead of petacqd.
+    explicit Daemon(const Site& site, const std::string& name = "petacqd", const std::string& program = "");
 
     /// Of each socket, in the order of the configuration.
     [[nodiscard]] const std::vector<std::uint16_t>& ports() const { return ports_; }

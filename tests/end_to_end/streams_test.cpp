@@ -90,9 +90,13 @@ TEST_CASE("a source that falls silent does not hold the others back for long", "
         PETSIM_PROGRAM,
         petsim_arguments(site, short_stream(daemon, {"--duration-s", "60", "--silent", "1@0.2-100"})),
         site.directory() / "petsim");
-    REQUIRE(daemon.until([](const json& s) { return s["watermark_s"] > 1.0; }));
+    // Health is looked at once a second.
+    json status;
+    REQUIRE(daemon.until([&](const json& s) {
+        status = s;
+        return s["watermark_s"] > 1.0 && s["health"]["state"] != "ok";
+    }));
     CHECK(petsim.running());
-    const json status = daemon.status();
     INFO(status["sources"].dump(1) << status["health"].dump());
     for (const json& source : status["sources"]) {
         CHECK(source["state"] == (source["id"] == 1 ? "silent" : "active"));

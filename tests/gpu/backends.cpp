@@ -11,13 +11,23 @@ namespace petacq::test {
 
 namespace {
 
+#ifdef PETACQ_CUDA
+// PETACQ_SORT=name: with that sort engine.
+std::unique_ptr<gpu::Pipeline> make_cuda(gpu::PipelineOptions options,
+                                         const config::Calibration& calibration) {
+    if (const char* name = std::getenv("PETACQ_SORT"); name != nullptr)
+        options.sort_engine = gpu::sort_engine_from_name(name);
+    return gpu::make_cuda_pipeline(options, calibration);
+}
+#endif
+
 std::vector<Backend> find_backends() {
     std::vector<Backend> all{{"host", gpu::make_host_pipeline}};
 #ifdef PETACQ_CUDA
     if (const auto reason = gpu::cuda_unusable_reason()) {
         std::fprintf(stderr, "skipped: the CUDA back-end is not tested here: %s\n", reason->c_str());
     } else {
-        all.push_back({"cuda", gpu::make_cuda_pipeline});
+        all.push_back({"cuda", make_cuda});
     }
 #endif
     // PETACQ_BACKEND=name: only that one, for a run under a slow tool.

@@ -172,6 +172,69 @@ TEST_CASE("cuda: long stretches without a gap") {
     }
 }
 
+namespace {
+
+// Every place of every unit is a crystal.
+Setup plain_setup(std::uint32_t channels, std::uint32_t modules_z) {
+    Setup setup;
+    petacq::config::Geometry& g = setup.geometry;
+    g.channels = channels;
+    g.modules = {1, 1, modules_z};
+    g.blocks = {1, 4, 4};
+    g.crystals = {1, 16, 16};
+    g.bdm_count = channels * modules_z;
+    g.du_count = 16;
+    g.position_size = 16;
+    setup.calibration.bins = 1;
+    setup.calibration.energy_factor.assign(g.crystal_count(), 0.5F);
+    setup.places.resize(g.crystal_count());
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        for (std::uint32_t du = 0; du < g.du_count; ++du) {
+            for (std::uint32_t p = 0; p < 256; ++p) {
+                setup.calibration.position_table.push_back(static_cast<std::uint8_t>(p));
+                setup.places[reference_crystal(g, bdm, du, p).crystal].push_back(
+                    {static_cast<std::uint8_t>(bdm), static_cast<std::uint8_t>(du),
+                     static_cast<std::uint8_t>(p % 16), static_cast<std::uint8_t>(p / 16)});
+            }
+        }
+    }
+    return setup;
+}
+
+}  // namespace
+
+// So many times that their numbers do not fit into a key beside crystal and energy, and fewer; energies that
+// are filtered, and so take fewer bits, at the edges of the window too.
+TEST_CASE("cuda: many singles of one time among very many times") {
+    if (!usable()) return;
+    Rng rng(23);
+    Case c;
+    c.setup = plain_setup(16, 1);  // 65,536 crystals
+    c.options.geometry = c.setup.geometry;
+    c.options.rules.window = tau;
+    c.options.rules.policy = MultiplesPolicy::take_winner_of_goods;
+    c.options.rules.max_multiplicity = 100;
+    c.options.emit_singles = true;
+    const std::size_t count = singles_wanted();
+    for (const std::size_t run : {40, 3000}) {
+        const Frames frames = frames_at(
+            c, count, [=](std::size_t i) { return i < run ? 50 : i * (tau / 2); }, rng);
+        for (const bool filter : {false, true}) {
+            c.options.energy = {filter, 470, 530};
+            c.options.max_slice_frames = static_cast<std::uint32_t>(count);
+            c.options.max_pending_singles = count;
+            const Output want =
+                ::run(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, count);
+            const Output got = ::run(*make_cuda_pipeline(c.options, c.setup.calibration), frames, count);
+            INFO("run of " << run << (filter ? ", filtered" : ""));
+            CHECK(want.counts.decided > count / 2);
+            CHECK(got.counts == want.counts);
+            CHECK(same_bytes(got.singles, want.singles));
+            CHECK(same_bytes(got.coincidences, want.coincidences));
+        }
+    }
+}
+
 TEST_CASE("cuda: more records than there is room for") {
     if (!usable()) return;
     Rng rng(5);

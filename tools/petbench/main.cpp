@@ -17,11 +17,14 @@ int report(const std::exception& error, int status) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"petbench: measures the receive path, the pipeline and the list-mode writer"};
+    CLI::App app{"petbench: measures the receive path, the pipeline, the list-mode writer and the sort engines"};
     app.require_subcommand(1);
     petacq::bench::add_receive_suite(app);
     petacq::bench::add_pipeline_suite(app);
     petacq::bench::add_writer_suite(app);
+    petacq::bench::add_export_suite(app);
+    petacq::bench::add_status_load_suite(app);
+    petacq::bench::add_sort_suite(app);
     try {
         app.parse(argc, argv);  // runs the suite
         if (std::fflush(stdout) != 0) throw petacq::config::IoError("standard output: cannot be written");

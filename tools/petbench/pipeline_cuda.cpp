@@ -11,8 +11,10 @@
 
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
+#include "gpu/cuda/randoms.hpp"
 #include "gpu/cuda/stages.hpp"
 #include "net/wire.hpp"
+#include "tools/petbench/cuda_timeline.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/suites.hpp"
 
@@ -32,6 +34,7 @@ struct Input {
     std::vector<gpu::FrameSpan> spans;
     std::vector<std::uint64_t> watermarks;  // [span]
     std::size_t frames = 0;
+    std::size_t bytes = 0;
 };
 
 void set_time(std::byte* frame, std::uint64_t time) {
@@ -52,7 +55,8 @@ Input make_input(const config::Scanner& scanner, double rate, std::size_t frames
     const std::size_t blocks = (frames + block_frames - 1) / block_frames;
     const std::size_t block_bytes = block_frames * net::frame_bytes + stream.spans.size() * net::header_bytes;
     input.frames = blocks * block_frames;
-    input.data = input.memory->allocate(blocks * block_bytes);
+    input.bytes = blocks * block_bytes;
+    input.data = input.memory->allocate(input.bytes);
     input.spans.resize(blocks * stream.spans.size());
     input.watermarks.resize(input.spans.size());
     const auto fill = [&](std::size_t block) {
@@ -113,15 +117,37 @@ double copy_rate(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
     return median(rates);
 }
 
+/// Bytes per second of one copy of the whole input, in pieces, by way of one piece of the device's memory.
+double input_rate(const Input& input, void* to, std::size_t piece, int repeat) {
+    const gpu::cuda::Stream stream;
+    const gpu::cuda::Event start(cudaEventDefault);
+    const gpu::cuda::Event end(cudaEventDefault);
+    const std::size_t pieces = input.bytes / piece;
+    std::vector<double> rates;
+    for (int r = 0; r < repeat + 1; ++r) {
+        start.record(stream);
+        for (std::size_t i = 0; i < pieces; ++i) {
+            check(cudaMemcpyAsync(to, input.data + i * piece, piece, cudaMemcpyHostToDevice, stream),
+                  "cudaMemcpyAsync", "timing copies");
+        }
+        end.record(stream);
+        end.wait("timing copies");
+        if (r > 0)
+            rates.push_back(static_cast<double>(pieces * piece) / milliseconds_between(start, end) * 1e3);
+    }
+    return median(rates);
+}
+
 struct Whole {
     double rate = 0;
-    double submit = 0;   // seconds per pass inside submit()
-    double collect = 0;  // and inside collect()
+    double slowest = 0;
+    double fastest = 0;
     gpu::FrameCounts frames;
     gpu::SingleCounts singles;
 };
 
-Whole run_whole(const Input& input, gpu::Pipeline& pipeline, std::size_t slice_frames, int repeat) {
+Whole run_whole(const Input& input, gpu::Pipeline& pipeline, std::size_t slice_frames, int repeat,
+                const std::function<void()>& pass_begins) {
     Whole whole;
     std::vector<double> rates;
     gpu::SliceResult result;
@@ -130,10 +156,9 @@ Whole run_whole(const Input& input, gpu::Pipeline& pipeline, std::size_t slice_f
         whole.frames = {};
         whole.singles = {};
         std::size_t waiting = 0;
-        whole.submit = 0;
-        whole.collect = 0;
+        pass_begins();
         const auto collect = [&] {
-            whole.collect += seconds_of([&] { pipeline.collect(result, true); });
+            pipeline.collect(result, true);
             whole.frames += result.frames;
             whole.singles += result.counts;
             --waiting;
@@ -150,7 +175,7 @@ Whole run_whole(const Input& input, gpu::Pipeline& pipeline, std::size_t slice_f
                 slice.watermark = last ? UINT64_MAX : input.watermarks[i];
                 if (last) slice.close_at = UINT64_MAX;
                 if (waiting == pipeline.depth()) collect();
-                whole.submit += seconds_of([&] { pipeline.submit(slice); });
+                pipeline.submit(slice);
                 ++waiting;
                 from = i + 1;
                 count = 0;
@@ -161,6 +186,8 @@ Whole run_whole(const Input& input, gpu::Pipeline& pipeline, std::size_t slice_f
         if (r > 0) rates.push_back(static_cast<double>(whole.frames.received) / seconds);
     }
     whole.rate = median(rates);
+    whole.slowest = *std::min_element(rates.begin(), rates.end());
+    whole.fastest = *std::max_element(rates.begin(), rates.end());
     return whole;
 }
 
@@ -180,10 +207,11 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
     slot.watermark = UINT64_MAX;
     slot.close_at = UINT64_MAX;
     std::vector<std::unique_ptr<gpu::cuda::Event>> at;
-    for (int i = 0; i < 5; ++i)
+    for (int i = 0; i < 8; ++i)
         at.push_back(std::make_unique<gpu::cuda::Event>(static_cast<unsigned>(cudaEventDefault)));
     std::vector<double> convert, order, find, whole;
     for (int r = 0; r < repeat + 2; ++r) {
+        bool again = false;
         stages.reset();
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "timing");
         const double seconds = seconds_of([&] {
@@ -198,18 +226,22 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
             stages.find(slot, stream);
             at[4]->record(stream);
             at[4]->wait("timing coincidences");
-            if (gpu::cuda::Stages::has_long_runs(slot)) {
+            again = gpu::cuda::Stages::has_long_runs(slot);
+            if (again) {
+                at[5]->record(stream);
                 stages.order_long_runs(slot, stream);
+                at[6]->record(stream);
                 stages.find(slot, stream);
-                at[4]->record(stream);
-                at[4]->wait("timing coincidences");
+                at[7]->record(stream);
+                at[7]->wait("timing coincidences");
             }
             stages.found(slot);
         });
         if (r < 2) continue;
-        convert.push_back(milliseconds_between(*at[0], *at[1]));
-        order.push_back(milliseconds_between(*at[2], *at[3]));
-        find.push_back(milliseconds_between(*at[3], *at[4]));
+        const auto between = [&](int from, int to) { return milliseconds_between(*at[from], *at[to]); };
+        convert.push_back(between(0, 1));
+        order.push_back(between(2, 3) + (again ? between(5, 6) : 0));
+        find.push_back(between(3, 4) + (again ? between(6, 7) : 0));
         whole.push_back(seconds * 1e3);
     }
     counts = slot.result.counts;
@@ -224,6 +256,18 @@ void print_stages(const char* name, const StageTimes& t, std::size_t frames, con
                 rate(t.whole), t.whole / poisson, static_cast<unsigned long long>(c.prompts));
 }
 
+/// Milliseconds that the expected randoms take.
+double randoms_ms(gpu::RandomsEstimator& estimator, const config::Geometry& geometry, int repeat) {
+    std::vector<double> rates(geometry.crystal_count());
+    for (std::size_t i = 0; i < rates.size(); ++i)
+        rates[i] = 1000 + static_cast<double>(i % 97);
+    gpu::ExpectedRandoms out;
+    std::vector<double> ms;
+    for (int r = 0; r < repeat + 1; ++r)
+        ms.push_back(1e3 * seconds_of([&] { estimator.estimate(rates, out); }));
+    return median(ms);
+}
+
 }  // namespace
 
 void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration& calibration,
@@ -231,6 +275,7 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
     if (const auto reason = gpu::cuda_unusable_reason()) throw std::runtime_error(*reason);
     constexpr std::size_t mi = 1U << 20;
     constexpr std::size_t largest = 16 * mi;
+    options.threads = std::min(4U, std::max(1U, std::thread::hardware_concurrency()));
     const Input input = make_input(scanner, bench.singles_per_s, bench.frames);
     std::printf("%zu Mi frames at %.3g/s in %zu spans, median of %d\n", input.frames / mi,
                 bench.singles_per_s, input.spans.size(), bench.repeat);
@@ -244,10 +289,11 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         h2d_16 = copy_rate(a, input.data, largest * 16, cudaMemcpyHostToDevice, bench.repeat);
         h2d_1 = copy_rate(a, input.data, mi * 16, cudaMemcpyHostToDevice, bench.repeat);
         const double device = copy_rate(b, a, largest * 16, cudaMemcpyDeviceToDevice, bench.repeat);
+        const double whole_input = input_rate(input, a, largest * 16, bench.repeat);
         std::printf(
-            "host to device %.1f GB/s (16 Mi frames at a time), %.1f GB/s (1 Mi); "
-            "device copy %.2f TB/s read and written\n",
-            h2d_16 / 1e9, h2d_1 / 1e9, 2 * device / 1e12);
+            "host to device %.1f GB/s (16 Mi frames at a time), %.1f GB/s (1 Mi), %.1f GB/s (all of the "
+            "input once); device copy %.2f TB/s read and written\n",
+            h2d_16 / 1e9, h2d_1 / 1e9, whole_input / 1e9, 2 * device / 1e12);
     }
 
     std::printf("\nwhole pipeline, pinned frames to records\n%-12s %10s %14s\n", "slice", "G frames/s",
@@ -255,19 +301,30 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
     for (const std::size_t slice : {mi, 4 * mi, largest}) {
         options.max_slice_frames = static_cast<std::uint32_t>(slice);
         options.max_pending_singles = slice + 4 * mi;
-        const auto pipeline = gpu::make_cuda_pipeline(options, calibration);
-        const Whole whole = run_whole(input, *pipeline, slice, bench.repeat);
-        const double slices = static_cast<double>(input.frames) / static_cast<double>(slice);
+        std::vector<std::vector<gpu::SliceTimeline>> passes;
+        const auto pipeline = gpu::make_timed_cuda_pipeline(
+            options, calibration, [&](const gpu::SliceTimeline& line) { passes.back().push_back(line); });
+        const Whole whole = run_whole(input, *pipeline, slice, bench.repeat, [&] { passes.emplace_back(); });
+        const auto of_bus = [&](double rate) { return 100 * rate * 16 / h2d_16; };
         std::printf(
-            "%3zu Mi        %10.3f   %6.1f %%  (%s; accepted %.1f %%, %llu prompts, %llu delayeds; "
-            "caller per slice: submit %.2f ms, collect %.2f ms)\n",
-            slice / mi, whole.rate / 1e9, 100 * whole.rate * 16 / h2d_16, pipeline->description().c_str(),
+            "%3zu Mi        %10.3f   %6.1f %%  (%.1f to %.1f; %s; accepted %.1f %%, %llu prompts, %llu "
+            "delayeds)\n",
+            slice / mi, whole.rate / 1e9, of_bus(whole.rate), of_bus(whole.slowest), of_bus(whole.fastest),
+            pipeline->description().c_str(),
             100.0 * static_cast<double>(whole.frames.accepted) / static_cast<double>(whole.frames.received),
             static_cast<unsigned long long>(whole.singles.prompts),
-            static_cast<unsigned long long>(whole.singles.delayeds), whole.submit / slices * 1e3,
-            whole.collect / slices * 1e3);
+            static_cast<unsigned long long>(whole.singles.delayeds));
+        passes.erase(passes.begin());  // the first is not counted
+        print_timeline(passes);
     }
 
+    constexpr double tick_s = 1e-11;
+    std::printf("\nexpected randoms of %u crystals: %.3f ms on the GPU, %.3f ms on the CPU\n",
+                options.geometry.crystal_count(),
+                randoms_ms(*gpu::make_cuda_randoms(options.geometry, options.rules, tick_s), options.geometry,
+                           bench.repeat),
+                randoms_ms(*gpu::make_host_randoms(options.geometry, options.rules, tick_s), options.geometry,
+                           bench.repeat));
     std::printf("\ndevice only, one slice of 16 Mi frames\n%-26s %7s %7s %7s %7s   %27s\n", "", "convert",
                 "order", "find", "whole", "G frames/s of each");
     options.max_slice_frames = static_cast<std::uint32_t>(largest);

@@ -1,18 +1,20 @@
-// petctl: starts and stops runs of petacqd and shows its status.
+// petctl: starts and stops runs of petacqd and shows what it does.
 #include <fmt/core.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "daemon/control_client.hpp"
-#include "tools/petctl/status_text.hpp"
+#include "daemon/version.hpp"
+#include "tools/petctl/commands.hpp"
+#include "tools/petctl/values.hpp"
+#include "tools/petctl/watch.hpp"
 
 namespace {
 
@@ -22,76 +24,106 @@ using petacq::daemon::ControlUnavailable;
 using petacq::daemon::RpcError;
 namespace petctl = petacq::petctl;
 
-constexpr int exit_refused = 1;  // or the run that was stopped is not whole
+struct Arguments {
+    std::string socket = "/run/petacqd/control.sock";
+    std::string run;
+    std::string note;
+    std::string file;
+    std::string level;
+    double duration_s = 0;
+    std::size_t last = 0;
+    bool as_json = false;
+    bool watching = false;
+};
 
-std::string dumped(const json& document, int indent) {
-    return document.dump(indent, ' ', false, json::error_handler_t::replace);
+std::string check_duration(const std::string& text) {
+    double value = 0;
+    const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0;
+    return good ? std::string() : "expected a finite number of seconds above 0, found " + text;
 }
 
-void show(const json& status, bool as_json, bool redraw) {
-    if (redraw) {
-        const std::string text = as_json ? dumped(status, 2) + "\n" : petctl::status_text(status);
-        fmt::print("\x1b[H\x1b[2J{}", text);
-    } else {
-        fmt::print("{}\n", as_json ? dumped(status, -1) : petctl::status_line(status));
-    }
-    std::fflush(stdout);
-}
+/// The commands; each sets what is to be done.
+void add_commands(CLI::App& app, Arguments& a, std::function<int()>& what) {
+    // Connects when it is called, not before: --file needs no daemon.
+    const auto with_client = [&](auto function) {
+        return [&a, &what, function] {
+            what = [&a, function] {
+                ControlClient client(a.socket);
+                return function(client);
+            };
+        };
+    };
 
-int watch(ControlClient& client, bool as_json) {
-    // Everything shown was flushed: nothing is left to do on Ctrl-C.
-    std::signal(SIGINT, [](int) { ::_exit(0); });
-    std::signal(SIGTERM, [](int) { ::_exit(0); });
-    const bool redraw = ::isatty(STDOUT_FILENO) == 1;
-    show(client.call("subscribe", {{"interval_s", 1.0}}), as_json, redraw);
-    while (const auto notification = client.next_notification()) {
-        show(notification->value("params", json::object()), as_json, redraw);
-    }
-    return 0;
-}
+    CLI::App* start = app.add_subcommand("start", "Start a run");
+    start->add_option("--run", a.run, "Run id; without it the daemon names the run");
+    start->add_option("--duration", a.duration_s, "Stop after so many seconds of detector time")
+        ->check(check_duration);
+    start->add_option("--note", a.note, "Free text kept with the run");
+    start->callback(with_client([&a, start](ControlClient& client) {
+        json parameters = json::object();
+        if (start->count("--run") > 0) parameters["run"] = a.run;
+        if (start->count("--duration") > 0) parameters["duration_s"] = a.duration_s;
+        if (start->count("--note") > 0) parameters["note"] = a.note;
+        return petctl::start_run(client, parameters);
+    }));
 
-int stop_run(ControlClient& client) {
-    const json result = client.call("stop", json::object(), ControlClient::for_ever);
-    fmt::print("{}\n", petctl::stop_line(result));
-    if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to the standard output");
-    const auto problems = petctl::stop_problems(result);
-    for (const std::string& problem : problems)
-        fmt::print(stderr, "petctl: {}\n", problem);
-    return problems.empty() ? 0 : exit_refused;
+    CLI::App* stop = app.add_subcommand("stop", "Stop the run and wait until it is on disk");
+    stop->callback(with_client(petctl::stop_run));
+
+    CLI::App* status = app.add_subcommand("status", "Show the status");
+    status->add_flag("--json", a.as_json, "As JSON");
+    status->add_flag("--watch", a.watching, "Again every second, until Ctrl-C");
+    status->callback(with_client([&a](ControlClient& client) {
+        return a.watching ? petctl::watch_status(client, a.as_json) : petctl::show_status(client, a.as_json);
+    }));
+
+    CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
+    watch->callback(with_client(petctl::watch_dashboard));
+
+    CLI::App* ledger =
+        app.add_subcommand("ledger", "Show where everything went: of the run in progress or the last");
+    CLI::Option* run = ledger->add_option("--run", a.run, "Of this run, which has ended");
+    ledger->add_option("--file", a.file, "Of this run.json, or of the run in this directory; needs no daemon")
+        ->excludes(run);
+    ledger->add_flag("--json", a.as_json, "As JSON");
+    const auto by_daemon = with_client([&a, run](ControlClient& client) {
+        const auto asked = run->count() > 0 ? std::optional(a.run) : std::nullopt;
+        return petctl::show_ledger(client, asked, a.as_json);
+    });
+    ledger->callback([&a, &what, ledger, by_daemon] {
+        if (ledger->count("--file") == 0) return by_daemon();
+        what = [&a] { return petctl::show_ledger_of_file(a.file, a.as_json); };
+    });
+
+    CLI::App* runs = app.add_subcommand("runs", "List the runs on disk, the latest last");
+    CLI::Option* last = runs->add_option("--last", a.last, "At most so many")->check(CLI::PositiveNumber);
+    runs->add_flag("--json", a.as_json, "As JSON");
+    runs->callback(with_client([&a, last](ControlClient& client) {
+        return petctl::show_runs(client, last->count() > 0 ? std::optional(a.last) : std::nullopt, a.as_json);
+    }));
+
+    CLI::App* level = app.add_subcommand("log-level", "Show or set what the daemon logs, until it ends");
+    level->add_option("LEVEL", a.level, "Least important messages that are logged")
+        ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
+    level->callback(with_client([&a](ControlClient& client) { return petctl::log_level(client, a.level); }));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"petctl: starts and stops runs of petacqd and shows its status"};
+    CLI::App app{"petctl: starts and stops runs of petacqd and shows what it does"};
     app.require_subcommand(1);
     app.fallthrough();  // --socket may stand behind the command too
-    std::string socket = "/run/petacqd/control.sock";
-    app.add_option("--socket", socket, "Control socket of the daemon")
+    app.set_version_flag("--version", std::string("petctl ") + petacq::daemon::version);
+    app.footer(
+        "Exit status: 0 done, 1 refused or not whole, 64 usage, 69 no daemon, 70 internal failure, 74 I/O "
+        "failure.");
+    Arguments arguments;
+    app.add_option("--socket", arguments.socket, "Control socket of the daemon")
         ->envname("PETACQ_SOCKET")
         ->capture_default_str();
-
-    std::string run;
-    std::string note;
-    double duration_s = 0;
-    CLI::App* start = app.add_subcommand("start", "Start a run");
-    start->add_option("--run", run, "Run id; without it the daemon names the run");
-    start->add_option("--duration", duration_s, "Stop after so many seconds of detector time")
-        ->check([](const std::string& text) {
-            double value = 0;
-            const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0;
-            return good ? std::string() : "expected a finite number of seconds above 0, found " + text;
-        });
-    start->add_option("--note", note, "Free text kept with the run");
-
-    const CLI::App* stop = app.add_subcommand("stop", "Stop the run and wait until it is on disk");
-
-    bool as_json = false;
-    bool watching = false;
-    CLI::App* status = app.add_subcommand("status", "Show the status");
-    status->add_flag("--json", as_json, "As JSON");
-    status->add_flag("--watch", watching, "Again every second, until Ctrl-C");
-
+    std::function<int()> what;
+    add_commands(app, arguments, what);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -99,31 +131,16 @@ int main(int argc, char** argv) {
     }
 
     try {
-        ControlClient client(socket);
-        if (*start) {
-            json params = json::object();
-            if (start->count("--run") > 0) params["run"] = run;
-            if (start->count("--duration") > 0) params["duration_s"] = duration_s;
-            if (start->count("--note") > 0) params["note"] = note;
-            const json result = client.call("start", params);
-            const json name = result.is_object() ? result.value("run", json()) : json();
-            fmt::print("run {} started\n", name.is_string() ? petctl::printable(name) : "-");
-        } else if (*stop) {
-            return stop_run(client);
-        } else if (watching) {
-            return watch(client, as_json);
-        } else {
-            const json document = client.call("status");
-            fmt::print("{}", as_json ? dumped(document, 2) + "\n" : petctl::status_text(document));
-        }
-        if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to the standard output");
-        return 0;
+        return what();
     } catch (const RpcError& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
-        return exit_refused;
+        return petctl::exit_refused;
     } catch (const ControlUnavailable& error) {
         fmt::print(stderr, "{}\n", petctl::printable(error.what()));
         return EX_UNAVAILABLE;
+    } catch (const petctl::OutputError& error) {
+        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
+        return EX_IOERR;
     } catch (const std::exception& error) {
         fmt::print(stderr, "petctl: {}\n", error.what());
         return EX_SOFTWARE;

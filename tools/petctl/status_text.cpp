@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <string_view>
-#include <vector>
+#include <utility>
+
+#include "tools/petctl/status_tables.hpp"
+#include "tools/petctl/values.hpp"
 
 namespace petacq::petctl {
 
@@ -16,74 +16,19 @@ using nlohmann::json;
 
 namespace {
 
-const json absent;  // NOLINT(cert-err58-cpp): a null allocates nothing
-
-/// The value at the end of a path of keys, or null wherever the path breaks off.
-const json& at(const json& document, std::initializer_list<const char*> path) {
-    const json* here = &document;
-    for (const char* key : path) {
-        if (!here->is_object()) return absent;
-        const auto next = here->find(key);
-        if (next == here->end()) return absent;
-        here = &*next;
-    }
-    return *here;
+void append(Lines& lines, Lines more) {
+    std::move(more.begin(), more.end(), std::back_inserter(lines));
 }
 
-std::string grouped(std::string digits) {
-    const std::size_t first = digits.starts_with('-') ? 1 : 0;
-    for (std::size_t i = digits.size(); i > first + 3; i -= 3)
-        digits.insert(i - 3, ",");
-    return digits;
-}
-
-std::string text_of(const json& value) {
-    if (value.is_string()) return value.get_ref<const std::string&>().empty() ? "-" : printable(value);
-    if (value.is_number_integer()) return grouped(value.dump());
-    if (value.is_number()) return fmt::format("{:.6g}", value.get<double>());
-    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-    return "-";
-}
-
-/// 5234567 and "B/s": "5.235 MB/s".
-std::string rate(const json& value, std::string_view unit) {
-    if (!value.is_number()) return "-";
-    auto number = value.get<double>();
-    constexpr std::array prefixes{"", "k", "M", "G", "T"};
-    std::size_t prefix = 0;
-    while (std::abs(number) >= 1000 && prefix + 1 < prefixes.size()) {
-        number /= 1000;
-        ++prefix;
-    }
-    return fmt::format("{:.4g} {}{}", number, prefixes[prefix], unit);
-}
-
-std::string with_unit(const json& value, const char* format, std::string_view unit) {
-    if (!value.is_number()) return "-";
-    return fmt::format(fmt::runtime(format), value.get<double>()) + std::string(unit);
-}
-
-std::string age(const json& value) {
-    if (!value.is_number() || value.get<double>() < 60) return with_unit(value, "{:.1f}", " s");
-    const auto seconds = static_cast<long long>(std::min(value.get<double>(), 1e15));
-    if (seconds < 3600) return fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
-    if (seconds < 86'400) return fmt::format("{} h {:02} min", seconds / 3600, seconds / 60 % 60);
-    return fmt::format("{} d {:02} h", seconds / 86'400, seconds / 3600 % 24);
-}
-
-std::string closed(const json& value) {
-    if (!value.is_boolean()) return "-";
-    return value.get<bool>() ? "closed" : "NOT CLOSED";
-}
-
-std::string row(std::string_view label, std::string_view value) {
-    return fmt::format("  {:<16}  {}\n", label, value);
+void section(Lines& lines, const char* name) {
+    lines.emplace_back();
+    lines.push_back({{name, Style::title}});
 }
 
 /// Name and count of everything in one section of the ledger, names in front.
-std::string ledger_section(const char* name, const json& counters) {
-    std::string line = fmt::format("  {:<10}", name);
-    if (!counters.is_object() || counters.empty()) return line + "  -\n";
+Line ledger_section(const char* name, const json& counters) {
+    std::string text = fmt::format("  {:<10}", name);
+    if (!counters.is_object() || counters.empty()) return {{text + "  -"}};
     // Zeros are left out but for the first few words an operator looks for.
     constexpr std::array always{"received",      "lost",           "accepted", "decided",
                                 "prompts_found", "delayeds_found", "written"};
@@ -91,9 +36,9 @@ std::string ledger_section(const char* name, const json& counters) {
         const bool asked = std::find(always.begin(), always.end(), key) != always.end();
         const bool unknown = value.is_null() && asked;
         if (!unknown && (!value.is_number() || (!asked && value == 0))) continue;
-        line += fmt::format("  {} {}", printable(key), text_of(value));
+        text += fmt::format("  {} {}", printable(key), text_of(value));
     }
-    return line + "\n";
+    return {{text}};
 }
 
 bool all_zero(const json& counters) {
@@ -101,122 +46,79 @@ bool all_zero(const json& counters) {
     return std::all_of(counters.begin(), counters.end(), [](const json& value) { return value == 0; });
 }
 
-using Row = std::vector<std::string>;
-
-/// Columns as wide as their widest cell; the first to the left, the others to the right.
-std::string table(const std::vector<Row>& rows) {
-    std::vector<std::size_t> widths(rows.front().size(), 0);
-    for (const Row& cells : rows) {
-        for (std::size_t i = 0; i < cells.size(); ++i)
-            widths[i] = std::max(widths[i], cells[i].size());
-    }
-    std::string text;
-    for (const Row& cells : rows) {
-        text += " ";
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            text += i == 0 ? fmt::format(" {:<{}}", cells[i], widths[i])
-                           : fmt::format("  {:>{}}", cells[i], widths[i]);
-        }
-        text += "\n";
-    }
-    return text;
+void add_ledger(Lines& lines, const json& ledger) {
+    const json& verdict = at(ledger, {"closed"});
+    lines.emplace_back();
+    lines.push_back(
+        {{"ledger: ", Style::title}, {closed(verdict), verdict == false ? Style::bad : Style::plain}});
+    for (const char* name : {"datagrams", "frames", "singles", "pairs"})
+        lines.push_back(ledger_section(name, at(ledger, {name})));
+    // Only where singles are saved.
+    if (const json& saved = at(ledger, {"saved_singles"}); !all_zero(saved))
+        lines.push_back(ledger_section("saved_singles", saved));
 }
 
-std::string reasons_of(const json& health) {
-    std::string text;
-    if (const json& reasons = at(health, {"reasons"}); reasons.is_array()) {
-        for (const json& reason : reasons)
-            text += (text.empty() ? "" : "; ") + text_of(reason);
-    }
-    return text;
+void add_run(Lines& lines, const json& run) {
+    lines.push_back(labelled("run", text_of(at(run, {"id"}))));
+    if (!run.is_object()) return;
+    lines.push_back(labelled("  started", text_of(at(run, {"start_utc"}))));
+    lines.push_back(labelled("  duration", with_unit(at(run, {"duration_s"}), "{:.6g}", " s")));
+    lines.push_back(labelled("  note", text_of(at(run, {"note"}))));
 }
 
-std::string run_section(const json& run) {
-    if (!run.is_object()) return row("run", "-");
-    std::string text = row("run", text_of(at(run, {"id"})));
-    text += row("  started", text_of(at(run, {"start_utc"})));
-    text += row("  duration", with_unit(at(run, {"duration_s"}), "{:.6g}", " s"));
-    text += row("  note", text_of(at(run, {"note"})));
-    return text;
+void add_rates(Lines& lines, const json& status) {
+    Table table{{true, false, false},
+                {{{"", Style::plain}, {"last second", Style::faint}, {"average", Style::faint}}}};
+    for (const Rate& rate : rates()) {
+        table.rows.push_back({{rate.label},
+                              {rate.text(at(status, {"rates", rate.field}))},
+                              {rate.text(at(status, {"average", rate.field}))}});
+    }
+    section(lines, "rates");
+    append(lines, table_lines(table));
 }
 
-std::string sources_section(const json& sources) {
-    if (!sources.is_array() || sources.empty()) return "";
-    std::vector<Row> rows{
-        {"source", "address", "state", "frames", "datagrams", "lost", "skew us", "seen s ago"}};
-    for (const json& source : sources) {
-        rows.push_back({text_of(at(source, {"id"})), text_of(at(source, {"address"})),
-                        text_of(at(source, {"state"})), text_of(at(source, {"frames"})),
-                        text_of(at(source, {"datagrams"})), text_of(at(source, {"lost"})),
-                        with_unit(at(source, {"skew_us"}), "{:.1f}", ""),
-                        with_unit(at(source, {"last_seen_s"}), "{:.1f}", "")});
-    }
-    return "\nsources\n" + table(rows);
-}
-
-std::string modules_section(const json& modules) {
-    if (!modules.is_array() || modules.empty()) return "";
-    std::vector<Row> rows{{"bdm", "singles", "mean keV", "peak keV", "temp C"}};
-    for (const json& module : modules) {
-        rows.push_back({text_of(at(module, {"bdm"})), rate(at(module, {"singles_per_s"}), "/s"),
-                        with_unit(at(module, {"mean_keV"}), "{:.1f}", ""),
-                        with_unit(at(module, {"peak_keV"}), "{:.1f}", ""),
-                        with_unit(at(module, {"temperature_C"}), "{:.1f}", "")});
-    }
-    return "\nmodules\n" + table(rows);
+void add_table(Lines& lines, const char* name, const json& array, std::span<const Column> columns) {
+    if (!array.is_array() || array.empty()) return;
+    section(lines, name);
+    append(lines, table_lines(object_table(array, columns)));
 }
 
 }  // namespace
 
-std::string printable(std::string text) {
-    for (char& c : text) {
-        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-    }
-    return text;
-}
-
-std::string status_text(const json& status) {
-    std::string text = fmt::format("petacqd {}\n", text_of(at(status, {"version"})));
-    text += row("state", text_of(at(status, {"state"})));
-    const std::string reasons = reasons_of(at(status, {"health"}));
-    text += row("health", text_of(at(status, {"health", "state"})) + (reasons.empty() ? "" : ": " + reasons));
-    text += row("uptime", age(at(status, {"uptime_s"})));
-    text += row("back-end", text_of(at(status, {"backend"})));
-    text += run_section(at(status, {"run"}));
-    text += row("watermark", with_unit(at(status, {"watermark_s"}), "{:.3f}", " s"));
-
-    const json& rates = at(status, {"rates"});
-    text += "\nrates\n";
-    text += row("datagrams", rate(at(rates, {"datagrams_per_s"}), "/s"));
-    text += row("bytes", rate(at(rates, {"bytes_per_s"}), "B/s"));
-    text += row("frames", rate(at(rates, {"frames_per_s"}), "/s"));
-    text += row("singles", rate(at(rates, {"singles_per_s"}), "/s"));
-    text += row("prompts", rate(at(rates, {"prompts_per_s"}), "/s"));
-    text += row("delayeds", rate(at(rates, {"delayeds_per_s"}), "/s"));
-
-    const json& ledger = at(status, {"ledger"});
-    text += "\nledger: " + closed(at(ledger, {"closed"})) + "\n";
-    for (const char* section : {"datagrams", "frames", "singles", "pairs"}) {
-        text += ledger_section(section, at(ledger, {section}));
-    }
-    // Only where singles are saved.
-    if (const json& saved = at(ledger, {"saved_singles"}); !all_zero(saved)) {
-        text += ledger_section("saved_singles", saved);
-    }
-    text += sources_section(at(status, {"sources"}));
-    text += modules_section(at(status, {"modules"}));
-    return text;
+Lines status_lines(const json& status) {
+    Lines lines{{{"petacqd " + text_of(at(status, {"version"})), Style::title}}};
+    lines.push_back(labelled("state", text_of(at(status, {"state"}))));
+    const json& health = at(status, {"health"});
+    const json& state = at(health, {"state"});
+    lines.push_back(labelled("health", text_of(state), health_style(state)));
+    append(lines, reason_lines(health));
+    lines.push_back(labelled("uptime", duration(at(status, {"uptime_s"}))));
+    lines.push_back(labelled("scanner", text_of(at(status, {"scanner"}))));
+    lines.push_back(labelled("back-end", text_of(at(status, {"backend"}))));
+    add_run(lines, at(status, {"run"}));
+    lines.push_back(labelled("watermark", with_unit(at(status, {"watermark_s"}), "{:.3f}", " s")));
+    append(lines, fact_lines(status));
+    add_rates(lines, status);
+    add_ledger(lines, at(status, {"ledger"}));
+    add_table(lines, "sources", at(status, {"sources"}), source_columns());
+    add_table(lines, "modules", at(status, {"modules"}), module_columns());
+    return lines;
 }
 
 std::string status_line(const json& status) {
-    return fmt::format("{}  {}  run {}  up {}  frames {}  singles {}  prompts {}  delayeds {}  lost {}",
-                       text_of(at(status, {"state"})), text_of(at(status, {"health", "state"})),
-                       text_of(at(status, {"run", "id"})), age(at(status, {"uptime_s"})),
-                       rate(at(status, {"rates", "frames_per_s"}), "/s"),
-                       rate(at(status, {"rates", "singles_per_s"}), "/s"),
-                       rate(at(status, {"rates", "prompts_per_s"}), "/s"),
-                       rate(at(status, {"rates", "delayeds_per_s"}), "/s"),
-                       text_of(at(status, {"ledger", "datagrams", "lost"})));
+    const auto rate = [&](const char* field) { return scaled(at(status, {"rates", field}), "/s"); };
+    std::string codes;
+    if (const json& reasons = at(status, {"health", "reasons"}); reasons.is_array()) {
+        for (const json& reason : reasons)
+            codes += (codes.empty() ? " (" : " ") + text_of(at(reason, {"code"}));
+        if (!codes.empty()) codes += ")";
+    }
+    return fmt::format("{}  {}{}  run {}  up {}  frames {}  singles {}  prompts {}  delayeds {}  lost {}",
+                       text_of(at(status, {"state"})), text_of(at(status, {"health", "state"})), codes,
+                       text_of(at(status, {"run", "id"})), duration(at(status, {"uptime_s"})),
+                       rate("frames_per_s"), rate("singles_per_s"), rate("prompts_per_s"),
+                       rate("delayeds_per_s"), text_of(at(status, {"ledger", "datagrams", "lost"})));
 }
 
 std::string stop_line(const json& result) {

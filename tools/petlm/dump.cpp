@@ -2,15 +2,15 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <iostream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "daemon/listmode_reader.hpp"
-#include "daemon/run_directory.hpp"
 #include "tools/petlm/commands.hpp"
+#include "tools/petlm/csv.hpp"
+#include "tools/petlm/run.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -18,22 +18,14 @@ namespace {
 /// Nobody reads standard output any more.
 struct ReaderGone {};
 
+/// Lines to standard output.
 class Csv {
   public:
-    Csv& text(std::string_view word) {
-        std::memcpy(at_, word.data(), word.size());
-        at_ += word.size();
-        return *this;
-    }
-    // Of a float, the shortest text that reads back to the same value.
-    template <class Number>
-    Csv& number(Number value, char behind) {
-        at_ = std::to_chars(at_, buffer_.end(), value).ptr;
-        *at_++ = behind;
-        return *this;
-    }
-    void end_line() {
-        if (buffer_.end() - at_ < longest_line) flush();
+    void text(std::string_view words) { at_ = csv_text(at_, words); }
+    template <class Record>
+    void line(const Record& record) {
+        if (buffer_.data() + buffer_.size() - at_ < static_cast<std::ptrdiff_t>(longest_csv_line)) flush();
+        at_ = csv_line(at_, record);
     }
     void flush() {
         for (const char* from = buffer_.data(); from != at_;) {
@@ -50,39 +42,19 @@ class Csv {
     }
 
   private:
-    static constexpr std::ptrdiff_t longest_line = 256;
     std::array<char, std::size_t{1} << 16U> buffer_{};
     char* at_ = buffer_.data();
 };
 
-void line(Csv& csv, const gpu::Coincidence& c) {
-    switch (c.kind) {
-        case gpu::Kind::prompt:
-            csv.text("prompt,");
-            break;
-        case gpu::Kind::delayed:
-            csv.text("delayed,");
-            break;
-        default:
-            csv.number(static_cast<std::uint32_t>(c.kind), ',');
-    }
-    csv.number(c.time, ',').number(c.dt, ',').number(c.crystal_a, ',').number(c.crystal_b, ',');
-    csv.number(c.energy_a, ',').number(c.energy_b, '\n').end_line();
-}
-
-void line(Csv& csv, const gpu::Single& s) {
-    csv.number(s.time, ',').number(s.crystal, ',').number(s.energy, '\n').end_line();
-}
-
+/// Takes what it prints off `limit`.
 void dump_records(daemon::ListModeReader& reader, Csv& csv, std::optional<gpu::Kind> kind,
-                  std::uint64_t limit) {
+                  std::uint64_t& limit) {
     const bool pairs = reader.kind() == daemon::RecordKind::coincidences;
-    csv.text(pairs ? "kind,time,dt,crystal_a,crystal_b,energy_a,energy_b\n" : "time,crystal,energy\n");
     while (limit != 0 && reader.next()) {
         if (!pairs) {
             for (const auto& single : reader.singles()) {
                 if (limit == 0) break;
-                line(csv, single);
+                csv.line(single);
                 --limit;
             }
             continue;
@@ -90,31 +62,40 @@ void dump_records(daemon::ListModeReader& reader, Csv& csv, std::optional<gpu::K
         for (const auto& pair : reader.coincidences()) {
             if (limit == 0) break;
             if (kind && pair.kind != *kind) continue;
-            line(csv, pair);
+            csv.line(pair);
             --limit;
         }
     }
-    csv.flush();
 }
 
 }  // namespace
 
-int dump(const std::filesystem::path& file, std::optional<gpu::Kind> kind,
+int dump(const std::filesystem::path& target, std::optional<gpu::Kind> kind,
          std::optional<std::uint64_t> limit) {
-    const bool is_run = std::filesystem::is_directory(file);
-    daemon::ListModeReader reader(is_run ? file / daemon::coincidences_file : file);
-    if (kind && reader.kind() == daemon::RecordKind::singles) {
-        throw UsageError(reader.path().string() + " holds singles: --kind is for coincidences");
-    }
+    int status = ok;
+    std::uint64_t left = limit.value_or(UINT64_MAX);
+    Csv csv;
+    bool first = true;
     try {
-        Csv csv;
-        dump_records(reader, csv, kind, limit.value_or(UINT64_MAX));
+        for (const auto& file : record_files(target, daemon::RecordKind::coincidences)) {
+            daemon::ListModeReader reader(file);
+            if (kind && reader.kind() == daemon::RecordKind::singles) {
+                throw UsageError(reader.path().string() + " holds singles: --kind is for coincidences");
+            }
+            if (std::exchange(first, false)) csv.text(csv_header(reader.kind()));
+            dump_records(reader, csv, kind, left);
+            csv.flush();
+            if (reader.condition().state != daemon::FileState::complete) {
+                std::cerr << "petlm: " << reader.path().string() << ": " << reader.condition().summary()
+                          << '\n';
+                status = has_problems;
+            }
+            if (left == 0) break;
+        }
     } catch (const ReaderGone&) {
         return ok;
     }
-    if (reader.condition().state == daemon::FileState::complete) return ok;
-    std::cerr << "petlm: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
-    return has_problems;
+    return status;
 }
 
 }  // namespace petacq::petlm

@@ -1,12 +1,29 @@
 #include "tools/petlm/run.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
+#include <map>
+#include <optional>
 
 #include "daemon/listmode_reader.hpp"
 #include "daemon/run_directory.hpp"
 
 namespace petacq::petlm {
+namespace {
+
+/// 3 of "coincidences-0003".
+std::optional<std::uint64_t> part_number(const std::string& stem, const std::string& name) {
+    constexpr std::size_t fewest_digits = 4;
+    if (stem.size() < name.size() + 1 + fewest_digits || !stem.starts_with(name + "-")) return std::nullopt;
+    std::uint64_t number = 0;
+    const char* end = stem.data() + stem.size();
+    const auto parsed = std::from_chars(stem.data() + name.size() + 1, end, number);
+    if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+    return number;
+}
+
+}  // namespace
 
 std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& target) {
     if (!std::filesystem::is_directory(target)) return {target};
@@ -18,6 +35,39 @@ std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& t
     }
     if (files.empty()) throw daemon::NotListMode(target.string() + ": a directory without list-mode files");
     std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::vector<std::filesystem::path> record_files(const std::filesystem::path& target,
+                                                daemon::RecordKind kind) {
+    if (!std::filesystem::is_directory(target)) return {target};
+    const std::string name = daemon::name_of(kind);
+    std::map<std::uint64_t, std::filesystem::path> parts;
+    for (const auto& entry : std::filesystem::directory_iterator(target)) {
+        if (entry.path().extension() != ".plm") continue;
+        const auto number = part_number(entry.path().stem().string(), name);
+        if (number && !parts.emplace(*number, entry.path()).second) {
+            throw daemon::NotListMode(target.string() + ": part " + std::to_string(*number) + " of its " +
+                                      name + " is there twice");
+        }
+    }
+    const auto whole = target / (name + ".plm");
+    const bool has_whole = std::filesystem::exists(whole);
+    if (has_whole && !parts.empty()) {
+        throw daemon::NotListMode(target.string() + ": holds " + whole.filename().string() +
+                                  " and parts of it as well; expected one or the other");
+    }
+    if (has_whole) return {whole};
+    if (parts.empty()) throw daemon::NotListMode(target.string() + ": a directory without " + name);
+    std::vector<std::filesystem::path> files;
+    for (const auto& [number, path] : parts) {
+        if (number != files.size() + 1) {
+            throw daemon::NotListMode(target.string() + ": part " + std::to_string(files.size() + 1) +
+                                      " of its " + name + " is missing; the next one is " +
+                                      path.filename().string());
+        }
+        files.push_back(path);
+    }
     return files;
 }
 

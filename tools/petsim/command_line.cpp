@@ -1,5 +1,7 @@
 #include "tools/petsim/command_line.hpp"
 
+#include <arpa/inet.h>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -220,6 +222,12 @@ void add_options(CLI::App& app, Command& c) {
         ->capture_default_str();
     app.add_flag("--prepare", c.prepare, "Simulate all of it into memory before sending")->group("Output");
     app.add_flag("--dry-run", c.dry_run, "Simulate and count, send nothing")->group("Output");
+    output("--write", c.write_file, "Write the stream to this pcap file instead of sending it");
+    output("--send", c.send_file, "Simulate nothing: send the datagrams of this pcap file");
+    output("--speed", c.speed, "With --send: times the pace of the capture; 0: as fast as possible")
+        ->check(CLI::Range(0.0, 1e9))
+        ->needs("--send")
+        ->capture_default_str();
     output("--truth", c.truth_file, "File for the truth of every frame");
     output("--summary", c.summary_file, "File for the summary (JSON)");
     app.add_flag("--quiet", c.quiet, "No summary on standard output")->group("Output");
@@ -248,8 +256,8 @@ std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand
 void interpret(Command& command) {
     if (command.scanner_file.empty()) throw std::invalid_argument("--scanner is required");
     if (command.calibration_file.empty()) throw std::invalid_argument("--calibration is required");
-    if (command.destinations.empty() && !command.dry_run) {
-        throw std::invalid_argument("--to HOST:PORT is required (or --dry-run)");
+    if (command.destinations.empty() && !command.dry_run && command.write_file.empty()) {
+        throw std::invalid_argument("--to HOST:PORT is required (or --write FILE, or --dry-run)");
     }
     read_activity(command);
     read_faults(command);
@@ -276,6 +284,33 @@ TransmitOptions transmit_options(const Command& command, double tick_ps) {
         sender.send_buffer_bytes = command.send_buffer_bytes;
         out.destinations.push_back(sender);
     }
+    return out;
+}
+
+std::vector<net::Endpoint> capture_destinations(const Command& command) {
+    constexpr std::uint32_t loopback = 0x7F000001;
+    constexpr std::uint16_t usual_port = 9601;
+    if (command.destinations.empty()) return {{loopback, usual_port}};
+    std::vector<net::Endpoint> to;
+    for (const net::SenderOptions& o : transmit_options(command, 1).destinations) {
+        in_addr address{};
+        if (inet_pton(AF_INET, o.address.c_str(), &address) != 1)
+            refuse("--to", o.address, "an IPv4 address");
+        to.push_back({ntohl(address.s_addr), o.port});
+    }
+    return to;
+}
+
+SendCaptureOptions send_capture_options(const Command& command) {
+    if (command.destinations.size() != 1) {
+        throw std::invalid_argument("--send wants one --to HOST:PORT, found " +
+                                    std::to_string(command.destinations.size()));
+    }
+    SendCaptureOptions out;
+    out.file = command.send_file;
+    out.destination = transmit_options(command, 1).destinations.front();
+    out.speed = command.fast ? 0 : command.speed;
+    out.burst_us = command.burst_us;
     return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/petsim/capture_file.hpp"
 #include "tools/petsim/options.hpp"
 #include "tools/petsim/transmit.hpp"
 
@@ -36,8 +37,11 @@ struct Command {
     bool prepare = false;
     bool dry_run = false;
     bool quiet = false;
+    std::string write_file;
     std::string truth_file;
     std::string summary_file;
+    std::string send_file;  ///< nothing is simulated
+    double speed = 1;
     Options options;
 };
 
@@ -56,5 +60,9 @@ std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand
 void interpret(Command& command);
 /// Throws std::invalid_argument.
 TransmitOptions transmit_options(const Command& command, double tick_ps);
+/// The same as addresses, for a file; the daemon's usual port on loopback without --to.
+std::vector<net::Endpoint> capture_destinations(const Command& command);
+/// Throws std::invalid_argument.
+SendCaptureOptions send_capture_options(const Command& command);
 
 }  // namespace petacq::sim

@@ -83,6 +83,20 @@ Timing transmit(const sim::Command& command, sim::Simulation& simulation, double
         timing.simulated_s = seconds_since(start);
         return timing;
     }
+    if (!command.write_file.empty()) {
+        sim::CaptureFile file(command.write_file, sim::capture_destinations(command), tick_ps);
+        simulation.run(
+            [&](const sim::Datagram& datagram) {
+                file.add(datagram);
+                progress.show("writing", simulation.progress());
+            },
+            truth);
+        file.flush();
+        progress.done();
+        timing.sent_s = seconds_since(start);
+        timing.datagrams_sent = file.datagrams_written();
+        return timing;
+    }
     sim::Transmitter transmitter(sim::transmit_options(command, tick_ps), interrupted);
     timing.gso = transmitter.gso();
     if (command.prepare) {
@@ -145,9 +159,34 @@ void report(const sim::Command& command, const sim::Simulation& simulation, cons
         return;
     }
     const double frames = static_cast<double>(simulation.statistics().total().frames_sent);
+    if (!command.write_file.empty()) {
+        std::printf("written in         %.2f s to %s\n", timing.sent_s, command.write_file.c_str());
+        return;
+    }
     std::printf("sent in            %.2f s, %.4g frames/s, at worst %.3f ms late%s\n", timing.sent_s,
                 timing.sent_s > 0 ? frames / timing.sent_s : 0.0, 1e3 * timing.worst_delay_s,
                 timing.gso ? ", with GSO" : "");
+}
+
+void install_handlers() {
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+}
+
+int send_file(const sim::Command& command) {
+    const sim::SendCaptureOptions options = sim::send_capture_options(command);
+    install_handlers();
+    Progress progress;
+    const sim::SentCapture sent =
+        sim::send_capture(options, interrupted, [&](double share) { progress.show("sending", share); });
+    progress.done();
+    if (!command.quiet) {
+        std::printf("sent %llu datagrams in %.2f s, at worst %.3f ms late\n",
+                    static_cast<unsigned long long>(sent.datagrams), sent.seconds, 1e3 * sent.worst_delay_s);
+    }
+    return 0;
 }
 
 int simulate(sim::Command& command) {
@@ -163,10 +202,7 @@ int simulate(sim::Command& command) {
     }
     sim::Simulation simulation(scanner, calibration, command.options);
     running = &simulation;
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
+    install_handlers();
 
     std::unique_ptr<sim::TruthWriter> writer;
     sim::Simulation::TruthSink truth;
@@ -198,7 +234,7 @@ int main(int argc, char** argv) {
         if (comparison.given) {
             return sim::compare_files(comparison.truth_file, comparison.run_directory, comparison.json);
         }
-        return simulate(command);
+        return command.send_file.empty() ? simulate(command) : send_file(command);
     } catch (const std::invalid_argument& e) {
         return fail(e, exit_usage);
     } catch (const config::Error& e) {

@@ -1,0 +1,142 @@
+#include "daemon/capture.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "daemon/logging.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+std::int64_t wall_minus_steady() {
+    using std::chrono::duration_cast;
+    using std::chrono::nanoseconds;
+    return duration_cast<nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count() -
+           duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::BatchPool& pool,
+                 std::size_t max_batches)
+    : framing_(framing),
+      pool_(pool),
+      max_batches_(max_batches),
+      wall_minus_steady_ns_(wall_minus_steady()),
+      writer_(file.string()),
+      thread_([this] { run(); }) {
+    pthread_setname_np(thread_.native_handle(), "capture");
+}
+
+Capture::~Capture() {
+    finish();
+}
+
+bool Capture::offer(net::Batch* batch) {
+    offered_.add(batch->datagrams.size());
+    if (waiting_.load(std::memory_order_relaxed) >= max_batches_) {
+        refused_.add(batch->datagrams.size());
+        return false;
+    }
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    Item item;
+    item.batch = batch;
+    queue_.enqueue(std::move(item));
+    return true;
+}
+
+void Capture::offer_part(const net::Batch& batch, std::size_t count) {
+    offered_.add(count);
+    Item item;
+    item.bytes = std::make_unique<std::byte[]>(batch.used);
+    std::copy_n(batch.data, batch.used, item.bytes.get());
+    item.copy = std::make_unique<net::Batch>();
+    item.copy->data = item.bytes.get();
+    item.copy->datagrams.assign(batch.datagrams.begin(),
+                                batch.datagrams.begin() + static_cast<std::ptrdiff_t>(count));
+    item.copy->first_arrival_ns = batch.first_arrival_ns;
+    item.copy->to = batch.to;
+    queue_.enqueue(std::move(item));
+}
+
+void Capture::finish() {
+    if (!thread_.joinable()) return;
+    queue_.enqueue(Item{});
+    thread_.join();
+}
+
+CaptureCounts Capture::counts() const {
+    return {offered_.value(), written_.value(), refused_.value() + unwritten_.value(), bytes_.value()};
+}
+
+std::string Capture::failure() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+}
+
+void Capture::run() {
+    for (;;) {
+        Item item;
+        queue_.wait_dequeue(item);
+        if (item.batch != nullptr) {
+            write(*item.batch);
+            pool_.put(item.batch);
+            waiting_.fetch_sub(1, std::memory_order_relaxed);
+        } else if (item.copy) {
+            write(*item.copy);
+        } else {
+            return;
+        }
+    }
+}
+
+void Capture::write(const net::Batch& batch) {
+    const std::int64_t first = wall_minus_steady_ns_ + batch.first_arrival_ns;
+    const bool has_header = framing_ == net::Framing::sequenced;
+    for (const net::Datagram& d : batch.datagrams) {
+        if (!writer_.has_room()) flush();
+        std::array<std::byte, net::header_bytes> header;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+        std::span<const std::byte> head;
+        std::size_t body = d.bytes;
+        if (has_header && !d.rejected) {
+            // Its header was taken apart; it has no other content than this.
+            net::encode_header({d.flags, d.source, d.sequence}, header.data());
+            head = header;
+            body -= header.size();
+        }
+        writer_.add(first + d.arrival_ns, {d.address, d.port}, batch.to, head,
+                    std::span<const std::byte>(batch.data + d.offset, body));
+        ++unflushed_;
+    }
+    flush();  // its memory goes back
+}
+
+void Capture::flush() {
+    const std::size_t datagrams = std::exchange(unflushed_, 0);
+    if (datagrams == 0) return;
+    if (failed_) {
+        writer_.discard();
+        unwritten_.add(datagrams);
+        return;
+    }
+    try {
+        writer_.flush();
+        written_.add(datagrams);
+        bytes_.add(writer_.bytes_written() - bytes_.value());
+    } catch (const std::system_error& e) {
+        failed_ = true;
+        unwritten_.add(datagrams);
+        log_error("raw capture: {}; the run goes on without it", e.what());
+        const std::lock_guard lock(mutex_);
+        failure_ = e.what();
+    }
+}
+
+}  // namespace petacq::daemon

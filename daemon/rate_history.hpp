@@ -1,0 +1,43 @@
+// The rates of the last minutes, one row for each status that was published: what a page that is opened later
+// shows of the past.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace petacq::daemon {
+
+/// A ring of fixed size. One thread.
+class RateHistory {
+  public:
+    /// Columns beside the time; each is named as it is in `rates` of the status document.
+    static constexpr std::array<const char*, 8> columns{
+        "singles_per_s",   "prompts_per_s", "delayeds_per_s", "net_trues_per_s",
+        "datagrams_per_s", "frames_per_s",  "lost_fraction",  "bytes_per_s"};
+    /// What is not a number in the status document is not known.
+    static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+    /// `rows`: most that are kept, at least 1.
+    explicit RateHistory(std::size_t rows) : rows_(rows) { ring_.reserve(rows); }
+
+    void add(const nlohmann::json& status, std::chrono::system_clock::time_point now);
+    /// Columns of equal length, oldest first: "time" (seconds since 1970), "uptime_s", and those above.
+    [[nodiscard]] std::string text() const;
+
+  private:
+    struct Row {
+        double time = 0;
+        double uptime_s = 0;
+        std::array<double, columns.size()> rates{};
+    };
+    std::size_t rows_;
+    std::size_t oldest_ = 0;  ///< once the ring is full
+    std::vector<Row> ring_;
+};
+
+}  // namespace petacq::daemon

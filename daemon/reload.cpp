@@ -1,0 +1,77 @@
+#include "daemon/reload.hpp"
+
+#include "config/error.hpp"
+#include "daemon/logging.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using nlohmann::json;
+
+/// JSON pointers of the keys that differ. Both documents have every key, with defaults filled in; an array is
+/// one value.
+void find_differences(const json& a, const json& b, const std::string& path, std::vector<std::string>& out) {
+    if (a == b) return;
+    if (!a.is_object() || !b.is_object()) {
+        out.push_back(path);
+        return;
+    }
+    json keys = a;
+    keys.update(b);
+    for (const auto& [key, ignored] : keys.items()) {
+        const std::string here = path + "/" + key;
+        if (a.contains(key) && b.contains(key)) {
+            find_differences(a.at(key), b.at(key), here, out);
+        } else {
+            out.push_back(here);
+        }
+    }
+}
+
+bool can_change(const std::string& key) {
+    return key == "/log_level" || key.rfind("/health/", 0) == 0;
+}
+
+}  // namespace
+
+Reloaded reload(const std::filesystem::path& file, const config::Configuration& running) {
+    const config::Configuration found = config::load_configuration(file);
+    Reloaded result;
+    json document = running.document;
+    std::vector<std::string> differences;
+    find_differences(running.document, found.document, "", differences);
+    for (std::string& key : differences) {
+        if (!can_change(key)) {
+            result.needs_restart.push_back(std::move(key));
+            continue;
+        }
+        const json::json_pointer at(key);
+        document[at] = found.document[at];
+        result.changed.push_back(std::move(key));
+    }
+    result.configuration = std::make_shared<const config::Configuration>(
+        config::configuration_from_json(document, file.parent_path()));
+    return result;
+}
+
+void reload_configuration(const std::filesystem::path& file, RunSetting& setting) {
+    try {
+        const Reloaded reloaded = reload(file, *setting.configuration);
+        for (const std::string& key : reloaded.changed) {
+            log_info("reload: {} is {} now", key,
+                     reloaded.configuration->document[json::json_pointer(key)].dump());
+        }
+        for (const std::string& key : reloaded.needs_restart)
+            log_warning("reload: {} has changed in {}: it needs a restart", key, file.string());
+        if (reloaded.changed.empty() && reloaded.needs_restart.empty())
+            log_info("reload: nothing has changed");
+        setting.configuration = reloaded.configuration;
+        // Also takes back a level that was set by hand.
+        set_log_level(log_level_from(setting.configuration->log_level));
+    } catch (const config::Error& e) {
+        log_error("reload: the configuration stays as it was: {}", e.what());
+    }
+}
+
+}  // namespace petacq::daemon

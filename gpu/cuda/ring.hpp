@@ -1,0 +1,96 @@
+// A place in the ring of slices under way, and the times of its slice where somebody wants to know them.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gpu/cuda/memory.hpp"
+#include "gpu/cuda/slot.hpp"
+#include "gpu/cuda/timeline.hpp"
+
+namespace petacq::gpu::cuda {
+
+/// One slot and what orders its work on the streams.
+struct RingSlot {
+    /// `flags`: of the events that a timeline reads.
+    RingSlot(std::size_t place_in_ring, const PipelineOptions& options, Memory& memory, unsigned flags)
+        : place(place_in_ring),
+          slot(options, memory),
+          uploaded(flags),
+          converted(flags),
+          found(flags),
+          downloaded(flags) {}
+    const std::size_t place;
+    Slot slot;
+    Event uploaded;
+    Event converted;
+    Event found;
+    Event downloaded;
+    Event folded;
+};
+
+class RingTimes {
+  public:
+    /// Events that lie before the steps.
+    struct Begins {
+        Event upload{cudaEventDefault};
+        Event convert{cudaEventDefault};
+        Event order{cudaEventDefault};
+        Event down{cudaEventDefault};
+    };
+
+    RingTimes(std::size_t places, TimelineSink sink)
+        : sink_(std::move(sink)), base_(cudaEventDefault), lines_(places) {
+        for (std::size_t i = 0; i < places; ++i)
+            begins_.push_back(std::make_unique<Begins>());
+        const Stream stream;
+        base_.record(stream);
+        base_.wait("starting the timeline");
+        start_ = std::chrono::steady_clock::now();
+    }
+
+    [[nodiscard]] const Begins& begins(std::size_t place) const { return *begins_[place]; }
+    void mark(std::size_t place, double SliceTimeline::*step) { lines_[place].*step = now(); }
+    void submitting(std::size_t place, cudaStream_t up) {
+        mark(place, &SliceTimeline::submit_begin);
+        begins(place).upload.record(up);
+    }
+
+    /// When all of the slice is done.
+    void tell(std::size_t place, const RingSlot& r) {
+        SliceTimeline& line = lines_[place];
+        line.id = r.slot.id;
+        line.frames = r.slot.frames;
+        line.records = static_cast<std::uint32_t>(r.slot.result.coincidences.size());
+        line.upload_begin = at(begins(place).upload);
+        line.upload_end = at(r.uploaded);
+        line.convert_begin = at(begins(place).convert);
+        line.convert_end = at(r.converted);
+        line.order_begin = at(begins(place).order);
+        line.find_end = at(r.found);
+        line.down_begin = at(begins(place).down);
+        line.down_end = at(r.downloaded);
+        line.collected = now();
+        sink_(line);
+    }
+
+  private:
+    [[nodiscard]] double now() const {
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+    }
+    [[nodiscard]] double at(cudaEvent_t event) const {
+        float ms = 0;
+        check(cudaEventElapsedTime(&ms, base_, event), "cudaEventElapsedTime", "reading the timeline");
+        return ms;
+    }
+
+    TimelineSink sink_;
+    Event base_;
+    std::chrono::steady_clock::time_point start_;
+    std::vector<std::unique_ptr<Begins>> begins_;
+    std::vector<SliceTimeline> lines_;
+};
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,173 @@
+// What the threads of a warp or a block do together: scans, reductions, compaction, histograms, searches.
+//
+// Functions named block_* are called by all threads of a block of `threads` threads, a multiple of 32, in one
+// dimension; they contain barriers. On return all threads may read what they gave out, and use the storage
+// again.
+#pragma once
+
+#include <cstdint>
+
+namespace petacq::gpu::sort {
+
+inline constexpr std::uint32_t warp_threads = 32;
+inline constexpr unsigned all_lanes = 0xFFFFFFFF;
+
+__device__ inline std::uint32_t lane() {
+    return threadIdx.x % warp_threads;
+}
+__device__ inline unsigned lanes_below() {
+    return (1U << lane()) - 1;
+}
+
+/// Sum of the values of this lane and those below. All lanes of the warp take part, here and below.
+template <class T>
+__device__ T warp_inclusive_sum(T value) {
+#pragma unroll
+    for (std::uint32_t step = 1; step < warp_threads; step *= 2) {
+        const T before = __shfl_up_sync(all_lanes, value, step);
+        if (lane() >= step) value += before;
+    }
+    return value;
+}
+
+/// op over all values of the warp, in every lane; op is associative and commutative.
+template <class T, class Op>
+__device__ T warp_reduce(T value, const Op& op) {
+#pragma unroll
+    for (std::uint32_t step = warp_threads / 2; step > 0; step /= 2)
+        value = op(value, __shfl_xor_sync(all_lanes, value, step));
+    return value;
+}
+
+/// Lanes whose label has the same low `bits` bits.
+template <int bits>
+__device__ unsigned warp_peers(std::uint32_t label) {
+    unsigned peers = all_lanes;
+#pragma unroll
+    for (int bit = 0; bit < bits; ++bit) {
+        const bool set = (label >> bit & 1) != 0;
+        const unsigned with = __ballot_sync(all_lanes, set);
+        peers &= set ? with : ~with;
+    }
+    return peers;
+}
+
+/// First index in [low, high) that `holds` does not hold for, or high; it holds for a first part only.
+template <class Holds>
+__device__ std::uint32_t partition_point(std::uint32_t low, std::uint32_t high, const Holds& holds) {
+    while (low < high) {
+        const std::uint32_t middle = low + (high - low) / 2;
+        if (holds(middle)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/// The same by a whole warp, 32 probes at a time; every lane gets the answer.
+template <class Holds>
+__device__ std::uint32_t warp_partition_point(std::uint32_t low, std::uint32_t high, const Holds& holds) {
+    while (low < high) {
+        const std::uint32_t step = (high - low + 31) / 32;
+        const std::uint64_t probe = low + std::uint64_t{lane()} * step;
+        const bool held = probe < high && holds(static_cast<std::uint32_t>(probe));
+        const auto count = static_cast<std::uint32_t>(__popc(__ballot_sync(all_lanes, held)));
+        if (count == 0) {
+            high = low;
+        } else {
+            const std::uint64_t beyond = low + std::uint64_t{count} * step;
+            low += (count - 1) * step + 1;
+            high = beyond < high ? static_cast<std::uint32_t>(beyond) : high;
+        }
+    }
+    return low;
+}
+
+/// A value per warp, in shared memory.
+template <class T, std::uint32_t threads>
+struct WarpValues {
+    static_assert(threads % warp_threads == 0 && threads <= 1024);
+    T of[threads / warp_threads];
+};
+
+/// Sum of the values of the threads before this one; the sum of all to `total`.
+template <std::uint32_t threads, class T>
+__device__ T block_exclusive_sum(T value, WarpValues<T, threads>& storage, T& total) {
+    const T inclusive = warp_inclusive_sum(value);
+    const std::uint32_t warp = threadIdx.x / warp_threads;
+    if (lane() == warp_threads - 1) storage.of[warp] = inclusive;
+    __syncthreads();
+    T before = 0;
+    total = 0;
+#pragma unroll 8
+    for (std::uint32_t w = 0; w < threads / warp_threads; ++w) {
+        if (w < warp) before += storage.of[w];
+        total += storage.of[w];
+    }
+    __syncthreads();
+    return before + inclusive - value;
+}
+
+/// Sum of the values of this thread and those before it.
+template <std::uint32_t threads, class T>
+__device__ T block_inclusive_sum(T value, WarpValues<T, threads>& storage, T& total) {
+    return block_exclusive_sum<threads>(value, storage, total) + value;
+}
+
+/// op over the values of all threads, in every thread; op is associative and commutative.
+template <std::uint32_t threads, class T, class Op>
+__device__ T block_reduce(T value, WarpValues<T, threads>& storage, const Op& op) {
+    value = warp_reduce(value, op);
+    if (lane() == 0) storage.of[threadIdx.x / warp_threads] = value;
+    __syncthreads();
+    T all = storage.of[0];
+#pragma unroll 8
+    for (std::uint32_t w = 1; w < threads / warp_threads; ++w)
+        all = op(all, storage.of[w]);
+    __syncthreads();
+    return all;
+}
+
+/// Where this thread's item goes when those that are not kept are left out and the order stays; the number
+/// kept to `kept`.
+template <std::uint32_t threads>
+__device__ std::uint32_t block_compact(bool keep, WarpValues<std::uint32_t, threads>& storage,
+                                       std::uint32_t& kept) {
+    const unsigned with = __ballot_sync(all_lanes, keep);
+    const std::uint32_t warp = threadIdx.x / warp_threads;
+    if (lane() == 0) storage.of[warp] = __popc(with);
+    __syncthreads();
+    std::uint32_t before = 0;
+    kept = 0;
+#pragma unroll 8
+    for (std::uint32_t w = 0; w < threads / warp_threads; ++w) {
+        if (w < warp) before += storage.of[w];
+        kept += storage.of[w];
+    }
+    __syncthreads();
+    return before + __popc(with & lanes_below());
+}
+
+/// counts[0..bins) = 0, in shared memory.
+template <std::uint32_t threads>
+__device__ void block_clear(std::uint32_t* counts, std::uint32_t bins) {
+    for (std::uint32_t i = threadIdx.x; i < bins; i += threads)
+        counts[i] = 0;
+    __syncthreads();
+}
+
+/// counts[bin] = how many labels of the block are bin, for all bins in [0, bins); larger labels do not count.
+template <std::uint32_t threads, std::uint32_t items>
+__device__ void block_histogram(const std::uint32_t (&labels)[items], std::uint32_t* counts,
+                                std::uint32_t bins) {
+    block_clear<threads>(counts, bins);
+#pragma unroll
+    for (std::uint32_t k = 0; k < items; ++k) {
+        if (labels[k] < bins) atomicAdd(&counts[labels[k]], 1U);
+    }
+    __syncthreads();
+}
+
+}  // namespace petacq::gpu::sort

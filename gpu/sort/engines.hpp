@@ -1,0 +1,50 @@
+// The engines behind gpu/sort/sort.hpp: what each needs and launches. Arguments have been checked; count > 0.
+#pragma once
+
+#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/parts.hpp"
+#include "gpu/sort/sort.hpp"
+
+namespace petacq::gpu::sort {
+
+using cuda::Parts;
+
+struct Job {
+    void* scratch = nullptr;
+    std::size_t scratch_bytes = 0;
+    Pairs in;
+    Pairs out;
+    std::uint32_t count = 0;
+    int bits = 64;
+    cudaStream_t stream = nullptr;
+};
+
+std::size_t merge_scratch_bytes(std::uint32_t count);
+void launch_merge_sort(const Job& job);
+/// Merges sorted runs of `run` items, of which two make a multiple of the merge tile, until one is left. The
+/// runs lie where place_for_runs() says; the result is in job.out.
+Pairs place_for_runs(const Job& job, std::uint32_t run);
+void launch_merges(const Job& job, std::uint32_t run);
+
+std::size_t radix_scratch_bytes(std::uint32_t count);
+void launch_radix_sort(const Job& job);
+
+void launch_bitonic_sort(const Job& job);
+
+std::size_t quicksort_scratch_bytes(std::uint32_t count);
+void launch_quicksort(const Job& job);
+
+void launch_odd_even_sort(const Job& job);
+
+std::size_t cub_scratch_bytes(std::uint32_t count);
+void launch_cub_sort(const Job& job);
+
+/// A second set of arrays for engines that go to and fro.
+inline Pairs take_pairs(Parts& parts, std::uint32_t count) {
+    return {parts.take<std::uint64_t>(count), parts.take<std::uint64_t>(count)};
+}
+
+/// Multiprocessors of the current device.
+std::uint32_t processors();
+
+}  // namespace petacq::gpu::sort

@@ -1,0 +1,196 @@
+// Stable distribution of items over bins, in one pass over the data. A block takes a tile of items, counts
+// its bins, ranks the items, and learns from the tiles before it where each bin goes on: these publish their
+// counts at once, and sums over all tiles up to them as soon as they know ("decoupled look-back").
+//
+// No tile waits for a later one: tiles are numbered in the order in which blocks take them, so that those
+// waited for are always running.
+#pragma once
+
+#include "gpu/sort/block_primitives.cuh"
+#include "gpu/sort/sort.hpp"
+
+namespace petacq::gpu::sort {
+
+// A word says by itself what it holds, and nothing else is read because of it: relaxed accesses will do.
+__device__ inline void store_relaxed(std::uint64_t* at, std::uint64_t value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
+__device__ inline std::uint64_t load_relaxed(const std::uint64_t* at) {
+    std::uint64_t value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+}
+
+/// What tiles tell each other: a word for each tile and bin, zero before the first round. Rounds that follow
+/// each other use the same words, since each has states of its own.
+struct LookBack {
+    std::uint64_t* words;
+    std::uint32_t round;
+
+    __device__ std::uint64_t counted() const { return std::uint64_t{2 * round + 1} << 32; }
+    __device__ std::uint64_t summed() const { return std::uint64_t{2 * round + 2} << 32; }
+
+    __device__ void publish_count(std::uint64_t word, std::uint32_t count) const {
+        store_relaxed(words + word, counted() | count);
+    }
+    __device__ void publish_sum(std::uint64_t word, std::uint32_t sum) const {
+        store_relaxed(words + word, summed() | sum);
+    }
+    /// The sum up to the tile before; words of neighbouring tiles are `stride` apart.
+    __device__ std::uint32_t sum_before(std::uint64_t word, std::uint32_t stride) const {
+        std::uint32_t sum = 0;
+        while (true) {
+            word -= stride;
+            std::uint64_t seen = load_relaxed(words + word);
+            while (seen < counted())
+                seen = load_relaxed(words + word);
+            sum += static_cast<std::uint32_t>(seen);
+            if (seen >= summed()) return sum;
+        }
+    }
+};
+
+template <std::uint32_t threads_, std::uint32_t items_, int bin_bits_>
+struct Partition {
+    static constexpr std::uint32_t threads = threads_;
+    static constexpr std::uint32_t items = items_;
+    static constexpr int bin_bits = bin_bits_;
+    static constexpr std::uint32_t bins = 1U << bin_bits;
+    static constexpr std::uint32_t tile = threads * items;
+    static constexpr std::uint32_t warps = threads / warp_threads;
+    static constexpr std::uint32_t bins_per_thread = bins > threads ? bins / threads : 1;
+
+    struct Storage {
+        union {
+            std::uint32_t warp_counts[warps][bins];
+            std::uint64_t exchange[tile];
+        };
+        std::uint32_t bin_base[bins];
+        std::uint16_t bin_of[tile];
+        WarpValues<std::uint32_t, threads> scan;
+    };
+
+    /// Where the tile lies.
+    struct Tile {
+        std::uint32_t begin;  ///< first item
+        std::uint32_t count;  ///< items, at most a tile
+        std::uint64_t word;   ///< of its first bin in the look-back
+        bool first;           ///< no tile before it; base says where bins begin
+    };
+
+    /// A thread's bins, if it has any: [first_bin(), first_bin() + bins_per_thread).
+    static __device__ std::uint32_t first_bin() { return threadIdx.x * bins_per_thread; }
+    static __device__ bool has_bins() { return first_bin() < bins; }
+
+    /// Items of the tile from `in` to their places in `out`. bin_of(key) < bins. `base` holds, in the first
+    /// tile, the first place of each of the thread's bins. By a whole block; storage is free on return.
+    template <class BinOf>
+    static __device__ void run(Storage& s, const Tile& t, Pairs in, Pairs out, const BinOf& bin_of,
+                               const LookBack& look_back, const std::uint32_t (&base)[bins_per_thread]) {
+        const std::uint32_t warp = threadIdx.x / warp_threads;
+        const std::uint32_t mine = warp * items * warp_threads + lane();  // and each 32nd after it
+        for (std::uint32_t i = threadIdx.x; i < warps * bins; i += threads)
+            (&s.warp_counts[0][0])[i] = 0;
+
+        // A warp's items lie together. What stands in for missing ones is last in the tile and in its bin.
+        std::uint64_t key[items];
+#pragma unroll
+        for (std::uint32_t k = 0; k < items; ++k) {
+            const std::uint32_t i = mine + k * warp_threads;
+            key[k] = i < t.count ? in.key[t.begin + i] : 0;
+        }
+        __syncthreads();
+        std::uint32_t bin[items];
+#pragma unroll
+        for (std::uint32_t k = 0; k < items; ++k) {
+            bin[k] = mine + k * warp_threads < t.count ? bin_of(key[k]) : bins - 1;
+            atomicAdd(&s.warp_counts[warp][bin[k]], 1U);
+        }
+        __syncthreads();
+
+        std::uint32_t total[bins_per_thread] = {};  // in the tile
+        std::uint32_t total_all = 0;
+        if (has_bins()) {
+#pragma unroll
+            for (std::uint32_t j = 0; j < bins_per_thread; ++j) {
+                for (std::uint32_t w = 0; w < warps; ++w)
+                    total[j] += s.warp_counts[w][first_bin() + j];
+                total_all += total[j];
+                std::uint32_t real = total[j];
+                if (first_bin() + j == bins - 1) real -= tile - t.count;
+                if (!t.first) look_back.publish_count(t.word + first_bin() + j, real);
+            }
+        }
+        std::uint32_t unused = 0;
+        const std::uint32_t offset = block_exclusive_sum<threads>(total_all, s.scan, unused);
+        if (has_bins()) {
+            std::uint32_t at = offset;
+#pragma unroll
+            for (std::uint32_t j = 0; j < bins_per_thread; ++j) {
+                for (std::uint32_t w = 0; w < warps; ++w) {
+                    const std::uint32_t count = s.warp_counts[w][first_bin() + j];
+                    s.warp_counts[w][first_bin() + j] = at;
+                    at += count;
+                }
+            }
+        }
+        __syncthreads();
+
+        std::uint32_t rank[items];
+#pragma unroll
+        for (std::uint32_t k = 0; k < items; ++k) {
+            const unsigned peers = warp_peers<bin_bits>(bin[k]);
+            const std::uint32_t at = s.warp_counts[warp][bin[k]];
+            rank[k] = at + __popc(peers & lanes_below());
+            __syncwarp();
+            if ((peers & lanes_below()) == 0) s.warp_counts[warp][bin[k]] = at + __popc(peers);
+            __syncwarp();
+        }
+        __syncthreads();
+#pragma unroll
+        for (std::uint32_t k = 0; k < items; ++k) {
+            s.exchange[rank[k]] = key[k];
+            s.bin_of[rank[k]] = static_cast<std::uint16_t>(bin[k]);
+        }
+        std::uint64_t value[items];
+#pragma unroll
+        for (std::uint32_t k = 0; k < items; ++k) {
+            const std::uint32_t i = mine + k * warp_threads;
+            value[k] = i < t.count ? in.value[t.begin + i] : 0;
+        }
+        if (has_bins()) {
+            std::uint32_t at = offset;
+#pragma unroll
+            for (std::uint32_t j = 0; j < bins_per_thread; ++j) {
+                const std::uint64_t word = t.word + first_bin() + j;
+                const std::uint32_t before = t.first ? base[j] : look_back.sum_before(word, bins);
+                std::uint32_t real = total[j];
+                if (first_bin() + j == bins - 1) real -= tile - t.count;
+                look_back.publish_sum(word, before + real);
+                s.bin_base[first_bin() + j] = before - at;  // modulo 2^32
+                at += total[j];
+            }
+        }
+        __syncthreads();
+        std::uint32_t place[items];
+#pragma unroll
+        for (std::uint32_t k = 0; k < items; ++k) {
+            const std::uint32_t i = k * threads + threadIdx.x;
+            place[k] = s.bin_base[s.bin_of[i]] + i;
+            if (i < t.count) out.key[place[k]] = s.exchange[i];
+        }
+        __syncthreads();
+#pragma unroll
+        for (std::uint32_t k = 0; k < items; ++k)
+            s.exchange[rank[k]] = value[k];
+        __syncthreads();
+#pragma unroll
+        for (std::uint32_t k = 0; k < items; ++k) {
+            const std::uint32_t i = k * threads + threadIdx.x;
+            if (i < t.count) out.value[place[k]] = s.exchange[i];
+        }
+        __syncthreads();
+    }
+};
+
+}  // namespace petacq::gpu::sort

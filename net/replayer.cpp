@@ -1,0 +1,185 @@
+#include "net/replayer.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+
+namespace petacq::net {
+
+namespace {
+
+// While the pool is empty the pipeline is what everybody waits for.
+constexpr auto pool_wait = std::chrono::microseconds(50);
+
+}  // namespace
+
+std::size_t joined_length(std::span<const std::byte> payload) {
+    DatagramHeader first;
+    const std::size_t whole = payload.size() / frame_bytes * frame_bytes;
+    if (parse_datagram(Framing::sequenced, payload.data(), whole, first) != Malformed::none) {
+        return payload.size();
+    }
+    for (std::size_t at = header_bytes; at + header_bytes <= whole; at += frame_bytes) {
+        DatagramHeader next;
+        if (parse_datagram(Framing::sequenced, payload.data() + at, header_bytes, next) == Malformed::none &&
+            next.source == first.source && next.sequence == first.sequence + 1) {
+            return at;
+        }
+    }
+    return payload.size();
+}
+
+Replayer::Replayer(const std::vector<std::string>& files, const ReceiverOptions& options,
+                   const std::vector<std::uint16_t>& ports, BatchPool& pool, BatchQueue& output)
+    : framing_(options.framing),
+      admission_(options),
+      flush_interval_ns_(std::int64_t{options.flush_interval_ms} * 1'000'000),
+      pool_(pool),
+      output_(output),
+      token_(output) {
+    for (const std::string& file : files)
+        inputs_.push_back(std::unique_ptr<Input>(new Input{PcapReader(file, ports), {}, false}));
+}
+
+Replayer::~Replayer() {
+    stop();
+}
+
+void Replayer::start() {
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "replay");
+}
+
+void Replayer::stop() {
+    stopping_.store(true, std::memory_order_relaxed);
+    if (thread_.joinable()) thread_.join();
+}
+
+PcapCounts Replayer::packets() const {
+    PcapCounts all;
+    for (const auto& input : inputs_) {
+        const PcapCounts& c = input->reader.counts();
+        all.packets += c.packets;
+        all.datagrams += c.datagrams;
+        all.other += c.other;
+        all.fragments += c.fragments;
+        all.fragments_incomplete += c.fragments_incomplete;
+    }
+    return all;
+}
+
+std::uint64_t Replayer::bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& input : inputs_)
+        sum += input->reader.size();
+    return sum;
+}
+
+void Replayer::run() {
+    try {
+        for (const auto& input : inputs_)
+            input->has_datagram = input->reader.next(input->datagram);
+        while (Input* const input = earliest()) {
+            if (stopping_.load(std::memory_order_relaxed)) break;
+            take(input->datagram);
+            const std::uint64_t before = input->reader.position();
+            input->has_datagram = input->reader.next(input->datagram);
+            read_.add(input->reader.position() - before);
+        }
+    } catch (const std::exception& e) {
+        failure_ = e.what();
+    }
+    pass_on();
+    done_.store(true, std::memory_order_release);
+}
+
+/// The input whose next datagram arrived first; of equals, the one named first.
+Replayer::Input* Replayer::earliest() {
+    Input* found = nullptr;
+    for (const auto& input : inputs_) {
+        if (input->has_datagram && (found == nullptr || input->datagram.time_ns < found->datagram.time_ns)) {
+            found = input.get();
+        }
+    }
+    return found;
+}
+
+void Replayer::take(const CapturedDatagram& datagram) {
+    std::span<const std::byte> rest = datagram.payload;
+    const std::size_t length = framing_ == Framing::sequenced ? joined_length(rest) : rest.size();
+    do {
+        const std::size_t size = std::min(length, rest.size());
+        take_one(datagram, rest.first(size));
+        rest = rest.subspan(size);
+    } while (!rest.empty());
+}
+
+void Replayer::take_one(const CapturedDatagram& datagram, std::span<const std::byte> payload) {
+    counters_.bytes_received.add(payload.size());
+    DatagramHeader header;
+    switch (admission_.judge(datagram.from.address, payload.data(), payload.size(), header)) {
+        case Admitted::malformed:
+            counters_.datagrams_malformed.add();
+            break;
+        case Admitted::unknown_source:
+            counters_.datagrams_unknown_source.add();
+            break;
+        case Admitted::yes: {
+            const std::size_t frame_size = payload.size() - admission_.header_size();
+            if (batch_ != nullptr && datagram.time_ns - batch_->first_arrival_ns >= flush_interval_ns_) {
+                pass_on();
+            }
+            if (!make_room(frame_size)) return;
+            std::byte* const first = batch_->data + batch_->used;
+            std::memcpy(first, payload.data() + admission_.header_size(), frame_size);
+            if (batch_->datagrams.empty()) {
+                batch_->first_arrival_ns = datagram.time_ns;
+                batch_->arrival_ns = datagram.time_ns;
+                batch_->to = datagram.to;
+            }
+            Datagram& d = batch_->datagrams.emplace_back();
+            admission_.describe(header, first, payload.size(), d);
+            d.offset = static_cast<std::uint32_t>(batch_->used);
+            d.bytes = static_cast<std::uint32_t>(payload.size());
+            d.arrival_ns = static_cast<std::uint32_t>(
+                std::max<std::int64_t>(datagram.time_ns - batch_->first_arrival_ns, 0));
+            d.address = datagram.from.address;
+            d.port = datagram.from.port;
+            batch_->arrival_ns = std::max(batch_->arrival_ns, datagram.time_ns);
+            batch_->used += frame_size;
+            counters_.frames_delivered.add(d.frames);
+            counters_.datagrams_delivered.add();
+            break;
+        }
+    }
+    counters_.datagrams_received.add();
+}
+
+/// Waits for a batch with room. False when told to stop meanwhile.
+bool Replayer::make_room(std::size_t bytes) {
+    if (batch_ != nullptr &&
+        (batch_->capacity - batch_->used < bytes || batch_->datagrams.size() == batch_->max_datagrams)) {
+        pass_on();
+    }
+    while (batch_ == nullptr) {
+        if (stopping_.load(std::memory_order_relaxed)) return false;
+        batch_ = pool_.take();
+        if (batch_ == nullptr) std::this_thread::sleep_for(pool_wait);
+    }
+    return true;
+}
+
+void Replayer::pass_on() {
+    if (batch_ == nullptr) return;
+    // Before the batch: whoever finds the queue empty has seen all that arrived until then.
+    clock_.store(std::max(clock_.load(std::memory_order_relaxed), batch_->first_arrival_ns),
+                 std::memory_order_release);
+    counters_.batches.add();
+    if (!output_.enqueue(token_, batch_)) throw std::bad_alloc();
+    batch_ = nullptr;
+}
+
+}  // namespace petacq::net

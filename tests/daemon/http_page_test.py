@@ -1,0 +1,257 @@
+"""The live page in a headless Chromium: what it shows is what the status document says, whatever screen, keyboard
+and colours one has. Exit status 77: there is no Chromium here."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+STAND, SOURCE, LIBRARY = sys.argv[1:4]
+sys.path.insert(0, os.path.join(SOURCE, "tools"))
+import browser  # noqa: E402  (found by the line above)
+
+CHROMIUM = browser.find()
+FIELDS = """Object.fromEntries([...document.querySelectorAll('[data-field]')].map(
+    e => [e.dataset.field, {value: e.getAttribute('value'), text: e.textContent, format: e.dataset.format || 'text'}]))"""
+
+
+class Stand:
+    """A server that shows what it is told to."""
+
+    def __init__(self, library=LIBRARY):
+        self.process = subprocess.Popen([STAND] + ([library] if library else []), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = f"http://127.0.0.1:{self.process.stdout.readline().strip()}/"
+
+    def show(self, document=None):
+        self.process.stdin.write((json.dumps(document) if document else "") + "\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def find(document, path):
+    for key in path.split("."):
+        if document is None:
+            return None
+        if isinstance(document, list):
+            document = document[int(key)] if int(key) < len(document) else None
+        else:
+            document = document.get(key)
+    return document
+
+
+def number_of(text):
+    """What a number says that is written for people: 1,234.5, 12.3K, 1.5 MB, 0.125%."""
+    scale = {"K": 1e3, "M": 1e6, "B": 1e9, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "%": 1e-2}
+    text = text.replace(",", "").replace(" ms", "")
+    if " B" in text:
+        return float(text.replace(" B", ""))
+    for unit in sorted(scale, key=len, reverse=True):
+        if text.endswith(unit):
+            return float(text[:-len(unit)]) * scale[unit]
+    return float(text)
+
+
+class Page(unittest.TestCase):
+    def open(self, stand, **screen):
+        page = browser.Browser(CHROMIUM, **screen)
+        self.addCleanup(page.close)
+        page.open(stand.url)
+        page.wait("document.documentElement.dataset.connection === 'live'")
+        return page
+
+    def test_numbers_are_those_of_the_status(self):
+        with Stand() as stand:
+            stand.show()
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            fields = page.evaluate(FIELDS)
+            compared = 0
+            for name, shown in fields.items():
+                if name.startswith("page."):
+                    continue
+                with self.subTest(field=name):
+                    path = name.replace(".name", ".id") if name.startswith("sources.") else name
+                    value = find(status, path)
+                    if value is None:
+                        self.assertEqual((shown["value"], shown["text"]), ("", "–"))
+                    elif isinstance(value, bool):
+                        self.assertEqual(shown["text"], "yes" if value else "no")
+                    elif isinstance(value, (int, float)):
+                        self.assertEqual(float(shown["value"]), value)
+                        if shown["format"] == "duration":
+                            self.assertRegex(shown["text"], r"^\d+ (s|min \d+ s|h \d+ min|d \d+ h)$")
+                        elif shown["format"] == "about":
+                            amount, unit = shown["text"].split(" ")
+                            seconds = float(amount.replace(",", "")) * {"s": 1, "min": 60, "h": 3600, "d": 86400}[unit]
+                            self.assertAlmostEqual(seconds, value, delta=value * 6e-3)
+                        else:
+                            self.assertAlmostEqual(number_of(shown["text"]), value, delta=abs(value) * 6e-3)
+                    else:
+                        self.assertEqual(shown["text"], value)
+                    compared += 1
+            self.assertGreater(compared, 110)
+            for name in ("rates.prompts_per_s", "rates.singles_per_s", "average.prompts_per_s", "sources.3.lost",
+                         "modules.0.mean_keV", "disk.free_bytes", "latency.p99_ms", "run.note", "stages.1.utilisation"):
+                self.assertIn(name, fields)
+            self.assertEqual(fields["sources.3.frames_per_s"]["text"], "22,500")
+            self.assertEqual(fields["disk.free_bytes"]["text"], "512 GB")
+            self.assertEqual(fields["rates.lost_fraction"]["text"], "0.125%")
+            self.assertEqual(fields["page.silent_crystals"]["text"], "1")
+            self.assertEqual(fields["page.crystals"]["text"], "12")
+            self.assertEqual(page.evaluate("document.getElementById('reasons').textContent"),
+                             status["health"]["reasons"][0]["message"])
+            self.assertTrue(page.evaluate("document.title.startsWith('DEGRADED')"))
+            self.assertEqual(page.complaints, [])
+
+    def test_charts_show_history_and_singles(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        with Stand() as stand:
+            for _ in range(5):
+                stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate("charts.coincidences.data.datasets[0].data.map(p => [p.x, p.y])"),
+                             [[i - 5, 1234.5 * i] for i in range(1, 6)])
+            self.assertEqual(page.evaluate("charts.loss.data.datasets[0].data[0].y"), 0.125)
+            self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[127]"), {"x": 510, "y": 10000})
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('.plot canvas')].every(c => c.offsetHeight > 100)"), True)
+            stand.show()
+            page.wait("charts.coincidences.data.datasets[0].data.length === 6")
+            # A pixel for each crystal, the last ring on top.
+            self.assertEqual(page.evaluate("[document.getElementById('map').width, document.getElementById('map').height]"), [6, 2])
+            pixels = page.evaluate("[...document.getElementById('map').getContext('2d').getImageData(0, 0, 6, 2).data]")
+            at = lambda crystal, ring: pixels[4 * (crystal + 6 * (1 - ring)):][:3]
+            self.assertEqual(at(5, 0), page.evaluate("rgb(colour('ramp-0'))"))
+            self.assertEqual(at(5, 1), page.evaluate("rgb(colour('ramp-2'))"))
+            self.assertNotIn(at(0, 0), (at(5, 0), at(5, 1)))
+            page.evaluate("document.getElementById('spectrum-of').value = '1'; document.getElementById('spectrum-of').dispatchEvent(new Event('change'))")
+            self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[127].y"), 0)
+            self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[128].y"), 20000)
+            self.assertEqual(page.complaints, [])
+
+    def test_without_the_chart_library_all_figures_are_there(self):
+        with Stand(library=None) as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertIn("libjs-chart.js", page.evaluate("document.getElementById('no-charts').innerText"))
+            self.assertEqual(page.evaluate(FIELDS)["rates.prompts_per_s"]["value"], "1234.5")
+            self.assertEqual(page.evaluate("document.querySelector('.plot').offsetHeight"), 0)
+            page.complaints = [c for c in page.complaints if "/chart.js" not in c]
+            self.assertEqual(page.complaints, [])
+
+    def test_a_lost_daemon_is_seen(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            stand.process.kill()
+            stand.process.wait()
+            page.wait("document.documentElement.dataset.connection === 'lost'")
+            self.assertRegex(page.evaluate("document.getElementById('connection').innerText"), r"^No data since \d\d:\d\d:\d\d")
+            self.assertTrue(page.evaluate("document.title.startsWith('NO DATA')"))
+            self.assertTrue(page.evaluate("document.body.classList.contains('stale')"))
+
+    def test_a_screen_reader_hears_of_changes_only(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            page.evaluate("""window.said = []; new MutationObserver(() => said.push(document.getElementById('announcement').textContent))
+                .observe(document.getElementById('announcement'), {childList: true, characterData: true, subtree: true}), 0""")
+            for seconds in (3.1, 4.1):
+                status["uptime_s"] += 1
+                status["health"]["reasons"][0]["message"] = f"source 3 is silent for {seconds} s"
+                stand.show(status)
+                page.wait(f"document.getElementById('reasons').textContent === 'source 3 is silent for {seconds} s'")
+            self.assertEqual(page.evaluate("said"), [])
+            status["uptime_s"] += 1
+            status["health"] = {"state": "ok", "reasons": []}
+            stand.show(status)
+            page.wait("said.length > 0")
+            self.assertEqual(page.evaluate("said"), ["Health: ok"])
+
+    def test_text_from_outside_stays_text(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate("document.querySelector('[data-field=\"run.note\"]').textContent"), "<b>a & b</b>")
+            self.assertEqual(page.evaluate("document.querySelectorAll('main b').length"), 0)
+
+    def test_fits_a_phone_and_a_wall(self):
+        with Stand() as stand:
+            stand.show()
+            for width, height, mobile in ((320, 568, True), (390, 844, True), (1400, 900, False), (3840, 2160, False)):
+                with self.subTest(width=width):
+                    page = self.open(stand, width=width, height=height, mobile=mobile)
+                    self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                    self.assertEqual(page.complaints, [])
+
+    def test_contrast_is_enough_in_both_colours(self):
+        luminance = """(hex => rgb(hex).map(c => c / 255).map(c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+            .reduce((s, c, i) => s + c * [.2126, .7152, .0722][i], 0))(colour('%s'))"""
+        with Stand() as stand:
+            stand.show()
+            grounds = []
+            for dark in (False, True):
+                page = self.open(stand, dark=dark)
+                ground = page.evaluate(luminance % "card")
+                grounds.append(ground)
+                for name, least in (("ink", 7), ("ink-soft", 4.5), ("good", 4.5), ("warn", 4.5), ("bad", 4.5), ("focus", 4.5),
+                                    ("prompts", 3), ("trues", 3), ("delayeds", 3), ("singles", 3), ("lost", 3)):
+                    with self.subTest(dark=dark, colour=name):
+                        other = page.evaluate(luminance % name)
+                        ratio = (max(ground, other) + .05) / (min(ground, other) + .05)
+                        self.assertGreaterEqual(ratio, least)
+            self.assertGreater(grounds[0], 0.8)
+            self.assertLess(grounds[1], 0.1)
+
+    def test_keyboard_and_screen_reader(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            page.press("Tab", 9)
+            self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
+            seen = set()
+            for _ in range(30):
+                page.press("Tab", 9)
+                seen.add(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
+            self.assertLessEqual({"spectrum-of", "map", "map-time"}, seen)
+            page.evaluate("document.getElementById('map').focus()")
+            page.press("ArrowRight", 39)
+            page.press("ArrowUp", 38)
+            self.assertRegex(page.evaluate("document.getElementById('map-reading').innerText"), r"^Ring 1, crystal 1, module 0: [\d,]+ singles$")
+            nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+            roles = {}
+            for node in nodes:
+                if not node.get("ignored"):
+                    roles.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
+            self.assertEqual(len(roles["main"]), 1)
+            for image in roles.get("image", []) + roles.get("img", []):
+                self.assertNotEqual(image, "")
+            headings = roles["heading"]
+            for title in ("Rates", "Sources", "Modules", "Run"):
+                self.assertIn(title, headings)
+            self.assertEqual(page.evaluate("document.querySelectorAll('[aria-live]').length"), 1)
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('table')].every(t => t.tHead && t.closest('[aria-label],[aria-labelledby]'))"), True)
+            self.assertEqual(page.evaluate("document.documentElement.lang"), "en")
+
+
+if __name__ == "__main__":
+    if CHROMIUM is None:
+        print("SKIPPED: no Chromium here (apt install chromium)")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,78 @@
+// Linked into a petacqd of its own in place of daemon/backend.cpp: the CPU back-end, until it fails as a GPU
+// does, from one moment on and for good. PETACQ_TEST_FAILURE="CALL N": CALL (submit or collect) throws from
+// its N-th time on.
+#include <cstdlib>
+#include <sstream>
+#include <stdexcept>
+
+#include "daemon/backend.hpp"
+#include "daemon/settings.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+class FailingPipeline final : public gpu::Pipeline {
+  public:
+    explicit FailingPipeline(std::unique_ptr<gpu::Pipeline> pipeline) : pipeline_(std::move(pipeline)) {
+        const char* text = std::getenv("PETACQ_TEST_FAILURE");
+        if (text == nullptr || !(std::istringstream(text) >> call_ >> left_)) {
+            throw std::invalid_argument("PETACQ_TEST_FAILURE: expected a call and a number");
+        }
+    }
+
+    [[nodiscard]] std::size_t depth() const override { return pipeline_->depth(); }
+    void submit(const gpu::Slice& slice) override {
+        fail_in("submit", slice.spans.empty());
+        pipeline_->submit(slice);
+    }
+    bool collect(gpu::SliceResult& result, bool wait) override {
+        const bool collected = pipeline_->collect(result, wait);
+        if (collected) fail_in("collect", result.frames.received == 0);
+        return collected;
+    }
+    void histograms(gpu::SinglesHistograms& out) override {
+        refuse();
+        pipeline_->histograms(out);
+    }
+    void reset() override {
+        refuse();
+        pipeline_->reset();
+    }
+    [[nodiscard]] std::uint64_t memory_bytes() const override { return pipeline_->memory_bytes(); }
+    [[nodiscard]] std::string description() const override { return "failing " + pipeline_->description(); }
+
+  private:
+    void refuse() const {
+        if (failed_) throw std::runtime_error("used after it has failed");
+    }
+    void fail_in(const std::string& call, bool empty) {
+        refuse();
+        if (call != call_ || empty || --left_ > 0) return;
+        failed_ = true;
+        throw std::runtime_error(
+            "CUDA: cudaEventSynchronize failed while converting frames: an illegal memory access was "
+            "encountered (cudaErrorIllegalAddress)");
+    }
+
+    std::unique_ptr<gpu::Pipeline> pipeline_;
+    std::string call_;
+    int left_ = 0;
+    bool failed_ = false;
+};
+
+}  // namespace
+
+Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
+                     const config::Calibration& calibration) {
+    Backend backend;
+    backend.pipeline = std::make_unique<FailingPipeline>(
+        gpu::make_host_pipeline(pipeline_options(configuration, scanner), calibration));
+    backend.memory = net::make_host_memory({});
+    backend.randoms = gpu::make_host_randoms(
+        scanner.geometry, pipeline_options(configuration, scanner).rules, scanner.tick_ps * 1e-12);
+    backend.choice = "a test";
+    return backend;
+}
+
+}  // namespace petacq::daemon

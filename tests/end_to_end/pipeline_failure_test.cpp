@@ -1,0 +1,110 @@
+// A pipeline that fails, as it does when a GPU is lost: the run and the daemon end, what was written is
+// readable, the cause is named everywhere, nothing goes on with wrong data.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "tests/catch.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* cause = "cudaErrorIllegalAddress";
+
+// Blocks that are written soon, slices that are small.
+json quick_blocks() {
+    return {{"listmode", {{"block_bytes", 8192}, {"sync_interval_ms", 50}}},
+            {"pipeline", {{"slice_frames", 4096}, {"threads", 1}}},
+            {"watermark", {{"max_disorder_us", 20000}}}};
+}
+
+class Failure {
+  public:
+    explicit Failure(const std::string& when) { ::setenv("PETACQ_TEST_FAILURE", when.c_str(), 1); }
+    ~Failure() { ::unsetenv("PETACQ_TEST_FAILURE"); }
+    Failure(const Failure&) = delete;
+    Failure& operator=(const Failure&) = delete;
+};
+
+// The last status that names the failure; null when none did before the daemon was gone.
+json last_status(Daemon& daemon) {
+    json last;
+    try {
+        while (true) {
+            json status = daemon.status();
+            if (contains(status["health"].dump(), cause)) last = std::move(status);
+        }
+    } catch (const std::exception&) {
+        return last;  // it has left
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline that fails during a run ends run and daemon", "[e2e][failure]") {
+    const std::string when = GENERATE("submit 12", "collect 12");
+    INFO(when);
+    const Failure failure(when);
+    const Site site(quick_blocks());
+    Daemon daemon(site, "petacqd", PETACQD_FAILING_PROGRAM);
+    daemon.start("broken");
+    Process petsim(PETSIM_PROGRAM,
+                   petsim_arguments(site, short_stream(daemon, {"--seed", "3", "--duration-s", "20"})),
+                   site.directory() / "petsim");
+    const json status = last_status(daemon);
+    CHECK(daemon.process().wait() == 70);
+
+    INFO(status.dump(1));
+    REQUIRE(status.is_object());
+    CHECK(status["health"]["state"] == "failed");
+    CHECK(contains(daemon.log(), "pipeline: CUDA: "));
+    CHECK(contains(daemon.log(), cause));
+    CHECK(contains(daemon.log(), "run broken failed: "));
+    CHECK_FALSE(contains(daemon.log(), "used after it has failed"));
+
+    const json run = site.run_json("broken");
+    INFO(run["ledger"].dump(1));
+    CHECK(run["state"] == "failed");
+    CHECK(contains(run["stop_reason"], cause));
+    CHECK(contains(run["stop_reason"], "while converting frames"));
+    const json& ledger = run["ledger"];
+    CHECK(ledger["pairs"]["written"] > 100);
+    CHECK(ledger["pairs"]["in_queue"] == 0);
+    CHECK(ledger["pairs"]["write_failed"] == 0);
+
+    // Eleven slices went through, and their pairs are there: whole, readable, in order.
+    const auto file = site.run("broken") / "coincidences.plm";
+    CHECK(run_program(PETLM_PROGRAM, {"verify", site.run("broken").string()}).status == 0);
+    const auto pairs = coincidences_of(file);
+    CHECK(pairs.size() == ledger["pairs"]["written"].get<std::size_t>());
+    CHECK(std::is_sorted(pairs.begin(), pairs.end(),
+                         [](const auto& a, const auto& b) { return a.time < b.time; }));
+
+    // The next daemon in the same place has a next run.
+    petsim.signal(SIGKILL);
+    petsim.wait();
+    Daemon next(site, "next");
+    next.start("whole");
+    const json summary = simulate(site, short_stream(next));
+    REQUIRE(next.received(summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>()));
+    CHECK(next.stop()["ledger_closed"] == true);
+    CHECK(next.terminate() == 0);
+}
+
+TEST_CASE("a pipeline that fails between runs ends the daemon", "[e2e][failure]") {
+    const Failure failure("collect 3");
+    const Site site(quick_blocks());
+    Daemon daemon(site, "petacqd", PETACQD_FAILING_PROGRAM);
+    Process petsim(PETSIM_PROGRAM, petsim_arguments(site, short_stream(daemon, {"--duration-s", "20"})),
+                   site.directory() / "petsim");
+    const json status = last_status(daemon);
+    CHECK(daemon.process().wait() == 70);
+    REQUIRE(status.is_object());
+    CHECK(status["health"]["state"] == "failed");
+    CHECK(contains(daemon.log(), cause));
+    CHECK(std::filesystem::is_empty(site.directory() / "data"));
+    CHECK_FALSE(std::filesystem::exists(site.socket()));
+}

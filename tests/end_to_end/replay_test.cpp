@@ -1,0 +1,205 @@
+// Raw captures, and what --replay makes of them: the same list-mode as the live run.
+#include <csignal>
+
+#include "tests/catch.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+Outcome replay(const Site& site, const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{"--config", site.configuration()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return run_program(PETACQD_PROGRAM, all);
+}
+
+void check_same(const Site& site, const std::string& live, const std::string& replayed) {
+    INFO(live << " and " << replayed);
+    const json a = site.run_json(live);
+    const json b = site.run_json(replayed);
+    CHECK(payload_of(site.run(live) / "coincidences.plm") ==
+          payload_of(site.run(replayed) / "coincidences.plm"));
+    CHECK(payload_of(site.run(live) / "singles.plm") == payload_of(site.run(replayed) / "singles.plm"));
+    CHECK(a["ledger"]["pairs"] == b["ledger"]["pairs"]);
+    CHECK(a["start_ticks"] == b["start_ticks"]);
+    CHECK(b["state"] == "complete");
+    CHECK(b["ledger"]["closed"] == true);
+    CHECK(b["ledger"]["frames"]["late"] == 0);
+    const Outcome verify = run_program(PETLM_PROGRAM, {"verify", site.run(replayed).string()});
+    INFO(verify.out);
+    CHECK(verify.status == 0);
+}
+
+const json with_raw = {{"listmode", {{"write_raw", true}, {"write_singles", true}}}};
+
+}  // namespace
+
+TEST_CASE("a run's capture, replayed, gives the run's list-mode", "[e2e][replay]") {
+    Site site(with_raw);
+    {
+        Daemon daemon(site);
+        daemon.start("live");
+        const json summary = simulate(site, short_stream(daemon, {"--reorder", "0.2", "--duplicate", "0.1",
+                                                                  "--corrupt", "magic:0.02"}));
+        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+        CHECK(daemon.stop()["ledger_closed"] == true);
+        CHECK(daemon.terminate() == 0);
+    }
+    const json live = site.run_json("live");
+    CHECK(live["ledger"]["datagrams"]["malformed"] > 0);
+    CHECK(live["capture"]["failure"].is_null());
+    CHECK(live["capture"]["datagrams_dropped"] == 0);
+    // Those that were not let in are in it, too.
+    CHECK(live["capture"]["datagrams_written"] == live["ledger"]["datagrams"]["received"]);
+    CHECK(live["capture"]["bytes"] == std::filesystem::file_size(site.run("live") / "raw.pcap"));
+
+    const std::string capture = (site.run("live") / "raw.pcap").string();
+    const Outcome outcome = replay(site, {"--replay", capture, "--run", "again"});
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    check_same(site, "live", "again");
+    const json again = site.run_json("again");
+    CHECK(again["replayed"] == json::array({capture}));
+    CHECK(again["stop_ticks"] == live["stop_ticks"]);
+    for (const char* key : {"received", "malformed", "duplicate", "lost"})
+        CHECK(again["ledger"]["datagrams"][key] == live["ledger"]["datagrams"][key]);
+
+    // However it is cut into slices and batches.
+    int number = 0;
+    for (const json& pipeline :
+         {json{{"slice_frames", 777}, {"threads", 1}}, json{{"slice_frames", 1'000'000}, {"threads", 3}}}) {
+        const std::string name = "way" + std::to_string(number++);
+        site.configure({{"listmode", {{"write_singles", true}}},
+                        {"pipeline", pipeline},
+                        {"receive", {{"batch_bytes", 131072}}}});
+        REQUIRE(replay(site, {"--replay", capture, "--run", name}).status == 0);
+        check_same(site, "live", name);
+    }
+}
+
+TEST_CASE("a run that begins and ends within a stream is all in its capture", "[e2e][replay]") {
+    const Site site(with_raw);
+    {
+        Daemon daemon(site);
+        Process stream(PETSIM_PROGRAM,
+                       petsim_arguments(site, {"--to", daemon.address(), "--duration-s", "60", "--rate",
+                                               "150000", "--sources", "4", "--seed", "5", "--quiet"}),
+                       site.directory() / "stream");
+        const auto accepted = [](const json& status) {
+            return status["total"]["frames"]["accepted"].get<std::uint64_t>();
+        };
+        for (const char* name : {"one", "two"}) {
+            std::uint64_t before = 0;
+            REQUIRE(daemon.until([&](const json& s) { return (before = accepted(s)) > 20'000; }));
+            daemon.start(name);
+            REQUIRE(daemon.until([&](const json& s) { return accepted(s) > before + 60'000; }));
+            const json end = daemon.stop();
+            INFO(end.dump(1));
+            CHECK(end["ledger_closed"] == true);
+            CHECK(end["prompts"] > 100);
+        }
+        stream.signal(SIGTERM);
+        CHECK(daemon.terminate() == 0);
+    }
+    for (const std::string name : {"one", "two"}) {
+        const json live = site.run_json(name);
+        CHECK(live["start_ticks"] > 0);
+        const Outcome outcome =
+            replay(site, {"--replay", (site.run(name) / "raw.pcap").string(), "--run", name + "-again"});
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        check_same(site, name, name + "-again");
+        CHECK(site.run_json(name + "-again")["stop_ticks"] == live["stop_ticks"]);
+    }
+}
+
+TEST_CASE("a simulated capture is what is sent, and what is replayed", "[e2e][replay]") {
+    const Site site(json{{"listmode", {{"write_singles", true}}}});
+    const std::vector<std::string> stream{"--duration-s", "0.5", "--rate", "200000",
+                                          "--sources",    "4",   "--seed", "8"};
+    const std::string file = (site.directory() / "simulated.pcap").string();
+    std::vector<std::string> to_file = stream;
+    to_file.insert(to_file.end(), {"--write", file});
+    const json summary = simulate(site, to_file, "written");
+    {
+        Daemon daemon(site);
+        daemon.start("live");
+        std::vector<std::string> to_daemon = stream;
+        to_daemon.insert(to_daemon.end(), {"--to", daemon.address()});
+        simulate(site, to_daemon, "sent");
+        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+        daemon.stop();
+        daemon.start("from-file");
+        const Outcome sent =
+            run_program(PETSIM_PROGRAM, {"--send", file, "--to", daemon.address(), "--speed", "2"});
+        INFO(sent.err);
+        REQUIRE(sent.status == 0);
+        REQUIRE(daemon.received(2 * summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>()));
+        CHECK(daemon.stop()["ledger_closed"] == true);
+        CHECK(daemon.terminate() == 0);
+    }
+    CHECK(site.run_json("live")["ledger"]["pairs"]["prompts_found"] > 1000);
+    CHECK(payload_of(site.run("live") / "coincidences.plm") ==
+          payload_of(site.run("from-file") / "coincidences.plm"));
+    const Outcome outcome = replay(site, {"--replay", file, "--run", "replayed"});
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    check_same(site, "live", "replayed");
+    // Twice the same file name is no way to lose the first.
+    CHECK(run_program(PETSIM_PROGRAM, petsim_arguments(site, to_file)).status != 0);
+}
+
+TEST_CASE("an interval of a capture", "[e2e][replay]") {
+    const Site site;
+    const std::string file = (site.directory() / "simulated.pcap").string();
+    simulate(site, {"--duration-s", "0.5", "--rate", "200000", "--seed", "9", "--write", file});
+    REQUIRE(replay(site, {"--replay", file, "--run", "whole"}).status == 0);
+    const std::uint64_t end = site.run_json("whole")["stop_ticks"];
+    const std::string middle = std::to_string(end / 2);
+    REQUIRE(replay(site, {"--replay", file, "--run", "first", "--to-ticks", middle}).status == 0);
+    REQUIRE(replay(site, {"--replay", file, "--run", "second", "--from-ticks", middle}).status == 0);
+    const json first = site.run_json("first");
+    const json second = site.run_json("second");
+    CHECK(first["start_ticks"] == 0);
+    CHECK(first["stop_ticks"] == end / 2);
+    CHECK(second["start_ticks"] == end / 2);
+    CHECK(second["stop_ticks"] == end);
+    for (const auto& c : coincidences_of(site.run("first") / "coincidences.plm"))
+        REQUIRE(c.time < end / 2);
+    for (const auto& c : coincidences_of(site.run("second") / "coincidences.plm"))
+        REQUIRE(c.time >= end / 2);
+    const auto pairs = [&](const std::string& name) {
+        return site.run_json(name)["ledger"]["pairs"]["prompts_found"].get<std::uint64_t>();
+    };
+    // What straddles the cut may be counted otherwise: a group at most.
+    CHECK(pairs("first") + pairs("second") + 3 >= pairs("whole"));
+    CHECK(pairs("first") > 100);
+    CHECK(pairs("second") > 100);
+}
+
+TEST_CASE("what cannot be replayed is refused with the reason", "[e2e][replay]") {
+    const Site site;
+    const auto refused = [&](const std::vector<std::string>& arguments, int status, const std::string& part) {
+        const Outcome outcome = replay(site, arguments);
+        INFO(outcome.err);
+        CHECK(outcome.status == status);
+        CHECK(contains(outcome.err, part));
+    };
+    const std::string missing = (site.directory() / "missing.pcap").string();
+    refused({"--replay", missing}, 78, missing);
+    const std::string foreign = (site.directory() / "foreign.pcap").string();
+    write_file(foreign, std::string(1000, 'x'));
+    refused({"--replay", foreign}, 78, "not a pcap file");
+    const std::string file = (site.directory() / "simulated.pcap").string();
+    simulate(site, {"--duration-s", "0.1", "--rate", "100000", "--write", file});
+    refused({"--replay", file, "--from-ticks", "10", "--to-ticks", "9"}, 78, "above --to-ticks");
+    refused({"--from-ticks", "10"}, 64, "--replay");
+    // Cut short: what is there is kept, and the exit status says that it is not all.
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) - 5);
+    refused({"--replay", file, "--run", "cut"}, 74, "cut");
+    CHECK(site.run_json("cut")["ledger"]["closed"] == true);
+    CHECK(contains(site.run_json("cut")["stop_reason"], "cut"));
+    REQUIRE(replay(site, {"--replay", file, "--run", "cut"}).status != 0);  // the id is taken
+}

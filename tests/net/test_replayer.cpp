@@ -1,0 +1,220 @@
+// Captured datagrams become batches as received ones do.
+#include <filesystem>
+#include <random>
+
+#include "net/pcap_writer.hpp"
+#include "net/receiver_totals.hpp"
+#include "net/replayer.hpp"
+#include "tests/catch.hpp"
+#include "tests/net/loopback.hpp"
+
+using namespace petacq;
+using namespace petacq::net;
+using petacq::test::Bytes;
+
+namespace {
+
+struct Sent {
+    std::int64_t time_ns;
+    Endpoint from;
+    Bytes bytes;
+};
+
+class Captures {
+  public:
+    Captures() {
+        static int number = 0;
+        directory_ = std::filesystem::temp_directory_path() /
+                     ("petacq-replay-" + std::to_string(getpid()) + "-" + std::to_string(number++));
+        std::filesystem::create_directory(directory_);
+    }
+    ~Captures() { std::filesystem::remove_all(directory_); }
+    Captures(const Captures&) = delete;
+    Captures& operator=(const Captures&) = delete;
+
+    std::string add(const std::vector<Sent>& datagrams, std::uint16_t port = 9601) {
+        const std::string name = (directory_ / std::to_string(files_++)).string();
+        PcapWriter writer(name);
+        for (const Sent& s : datagrams) {
+            if (!writer.has_room()) writer.flush();
+            writer.add(s.time_ns, s.from, {0x7F000001, port}, {}, s.bytes);
+        }
+        writer.flush();
+        return name;
+    }
+
+  private:
+    std::filesystem::path directory_;
+    int files_ = 0;
+};
+
+struct Got {
+    Datagram record;
+    Bytes frames;
+    std::int64_t arrival_ns;
+};
+
+/// Everything a replayer passes on, with a consumer that is `slow` to give batches back.
+std::vector<Got> replay(const std::vector<std::string>& files, const ReceiverOptions& options,
+                        std::string* failure = nullptr, ReceiverTotals* totals = nullptr,
+                        std::size_t batches = 4) {
+    BatchPool pool(batches, 65536, make_host_memory({false, false}));
+    BatchQueue queue(pool.count(), 1, 0);
+    Replayer replayer(files, options, {9601}, pool, queue);
+    std::vector<Got> all;
+    std::int64_t clock = 0;
+    replayer.start();
+    Batch* batch = nullptr;
+    const auto take = [&] {
+        for (const Datagram& d : batch->datagrams) {
+            const std::byte* at = batch->data + d.offset;
+            REQUIRE(d.offset % frame_bytes == 0);
+            all.push_back(
+                {d, Bytes(at, at + d.frames * frame_bytes), batch->first_arrival_ns + d.arrival_ns});
+        }
+        REQUIRE(batch->first_arrival_ns <= batch->arrival_ns);
+        // The clock never runs ahead of what has been handed over.
+        const std::int64_t now = replayer.clock().load();
+        REQUIRE(now >= clock);
+        clock = now;
+        pool.put(batch);
+    };
+    while (!replayer.done()) {
+        if (queue.wait_dequeue_timed(batch, std::chrono::milliseconds(1))) take();
+    }
+    while (queue.try_dequeue(batch))
+        take();
+    replayer.stop();
+    if (failure != nullptr) *failure = replayer.failure();
+    if (totals != nullptr) *totals = read_totals(replayer.counters());
+    CHECK(pool.free_count() == pool.count());
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("replay: datagrams come in the order of their times, from several files, whole") {
+    std::mt19937_64 random(3);
+    Captures captures;
+    std::vector<std::vector<Sent>> files(3);
+    std::vector<Sent> all;
+    for (std::uint64_t i = 0; i < 2000; ++i) {
+        Sent s{static_cast<std::int64_t>(1'000'000'000 + i * 10'000),
+               {0x0A000001, static_cast<std::uint16_t>(i % 7)},
+               test::sequenced_datagram(static_cast<std::uint16_t>(i % 7), i / 7, random() % 91, random)};
+        files[random() % files.size()].push_back(s);
+        all.push_back(std::move(s));
+    }
+    std::vector<std::string> names;
+    for (const auto& file : files)
+        names.push_back(captures.add(file));
+    ReceiverTotals totals{};
+    const std::vector<Got> got = replay(names, {}, nullptr, &totals);
+    REQUIRE(got.size() == all.size());
+    CHECK(totals.datagrams_received == all.size());
+    CHECK(totals.datagrams_delivered == all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Bytes& bytes = all[i].bytes;
+        REQUIRE(got[i].frames == Bytes(bytes.begin() + header_bytes, bytes.end()));
+        REQUIRE(got[i].record.bytes == bytes.size());
+        REQUIRE(got[i].record.source == i % 7);
+        REQUIRE(got[i].record.sequence == i / 7);
+        REQUIRE(got[i].record.port == i % 7);
+        REQUIRE(got[i].arrival_ns == all[i].time_ns);
+        if (!got[i].frames.empty()) {
+            REQUIRE(got[i].record.first_time == frame_time(got[i].frames.data()));
+            REQUIRE(got[i].record.last_time ==
+                    frame_time(got[i].frames.data() + got[i].frames.size() - frame_bytes));
+        }
+    }
+}
+
+TEST_CASE("replay: what a receiver would not let in is counted as there") {
+    std::mt19937_64 random(5);
+    Captures captures;
+    std::vector<Sent> sent;
+    for (std::uint64_t i = 0; i < 10; ++i)
+        sent.push_back({1, {0x0A000001, 1}, test::sequenced_datagram(3, i, 5, random)});
+    sent.push_back({1, {0x0A000001, 1}, test::random_bytes(160, random)});
+    sent.push_back({1, {0x0A000001, 1}, {}});
+    sent.push_back({1, {0x0A000001, 1}, test::sequenced_datagram(4, 0, 5, random)});
+    sent.push_back({1, {0x0A000002, 1}, test::sequenced_datagram(3, 0, 5, random)});
+    ReceiverOptions options;
+    options.allowed_sources = {3};
+    options.allowed_addresses = {0x0A000001};
+    ReceiverTotals totals{};
+    CHECK(replay({captures.add(sent)}, options, nullptr, &totals).size() == 10);
+    CHECK(totals.datagrams_received == 14);
+    CHECK(totals.datagrams_malformed == 2);
+    CHECK(totals.datagrams_unknown_source == 2);
+    CHECK(totals.datagrams_dropped_no_buffer == 0);
+    CHECK(replay({captures.add(sent, 9999)}, options).empty());  // another port
+}
+
+TEST_CASE("replay: datagrams that were captured as one are taken apart") {
+    std::mt19937_64 random(6);
+    Captures captures;
+    for (const std::size_t frames : {0, 1, 5, 91}) {
+        std::vector<Bytes> datagrams;
+        Bytes joined;
+        for (std::uint64_t i = 0; i < 8; ++i) {
+            datagrams.push_back(test::sequenced_datagram(2, 100 + i, i == 7 ? frames / 2 : frames, random));
+            joined.insert(joined.end(), datagrams.back().begin(), datagrams.back().end());
+        }
+        const std::vector<Got> got = replay({captures.add({{1, {1, 1}, joined}})}, {});
+        REQUIRE(got.size() == datagrams.size());
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            CHECK(got[i].record.sequence == 100 + i);
+            CHECK(got[i].frames == Bytes(datagrams[i].begin() + header_bytes, datagrams[i].end()));
+        }
+    }
+    // One that is alone stays so.
+    const Bytes alone = test::sequenced_datagram(2, 0, 50, random);
+    CHECK(joined_length(alone) == alone.size());
+}
+
+TEST_CASE("replay: bare frames") {
+    std::mt19937_64 random(7);
+    Captures captures;
+    const Bytes frames = test::random_bytes(16 * 20, random);
+    ReceiverOptions options;
+    options.framing = Framing::bare;
+    const std::vector<Got> got = replay({captures.add({{1, {1, 5}, frames}, {2, {1, 6}, frames}})}, options);
+    REQUIRE(got.size() == 2);
+    CHECK(got[0].frames == frames);
+    CHECK(got[1].record.port == 6);
+}
+
+TEST_CASE("replay: a capture that was cut gives what is whole, and the reason") {
+    std::mt19937_64 random(8);
+    Captures captures;
+    std::vector<Sent> sent;
+    for (std::uint64_t i = 0; i < 100; ++i)
+        sent.push_back({1, {1, 1}, test::sequenced_datagram(1, i, 10, random)});
+    const std::string name = captures.add(sent);
+    std::filesystem::resize_file(name, std::filesystem::file_size(name) - 1);
+    std::string failure;
+    CHECK(replay({name}, {}, &failure).size() == 99);
+    CHECK(failure.find("cut") != std::string::npos);
+}
+
+TEST_CASE("replay: waits when the pool is empty, and stops when told meanwhile") {
+    std::mt19937_64 random(9);
+    Captures captures;
+    std::vector<Sent> sent;
+    for (std::uint64_t i = 0; i < 1000; ++i)
+        sent.push_back({1, {1, 1}, test::sequenced_datagram(1, i, 91, random)});
+    const std::string name = captures.add(sent);
+    CHECK(replay({name}, {}, nullptr, nullptr, 1).size() == 1000);
+
+    BatchPool pool(2, 65536, make_host_memory({false, false}));
+    BatchQueue queue(pool.count(), 1, 0);
+    Replayer replayer({name}, {}, {}, pool, queue);
+    replayer.start();
+    while (pool.free_count() != 0)
+        std::this_thread::yield();
+    CHECK_FALSE(replayer.done());
+    replayer.stop();
+    CHECK(replayer.done());
+    CHECK(replayer.counters().datagrams_dropped_no_buffer.value() == 0);
+}

@@ -1,0 +1,170 @@
+import json
+import shutil
+import unittest
+from datetime import datetime, timedelta
+
+import numpy as np
+import support
+
+import petacq
+
+
+class RealRun(unittest.TestCase):
+    def setUp(self):
+        self.run_ = petacq.open_run(support.small_run(), verify=True)
+
+    def test_run_json(self):
+        run = self.run_
+        self.assertEqual((run.id, run.state, run.note), ("small", "complete", "a <point> & more"))
+        self.assertEqual(run.metadata, json.loads((run.path / "run.json").read_text()))
+        self.assertEqual(run.ledger["pairs"]["written"], len(run.coincidences))
+        self.assertEqual(run.ledger["saved_singles"]["written"], len(run.singles))
+        self.assertEqual(run.configuration["coincidence"]["window_ticks"], 320)
+        self.assertIsInstance(run.start, datetime)
+        self.assertEqual(run.start.utcoffset(), timedelta(0))
+        self.assertLess(run.start, run.stop)
+        self.assertEqual(run.scanner, petacq.Scanner.load(support.SOURCE / "config/examples/small.scanner.json"))
+        self.assertAlmostEqual(run.duration_s, 0.5, delta=0.2)
+        self.assertEqual(run.tick_s, 15.625e-12)
+
+    def test_how_it_looks_in_a_notebook(self):
+        text = self.run_._repr_html_()
+        self.assertIn("a &lt;point&gt; &amp; more", text)
+        self.assertIn(f"{self.run_.ledger['pairs']['prompts_found']:,}", text)
+        self.assertIn("small", repr(self.run_))
+
+    def test_histograms_json_counts_the_singles(self):
+        counts = np.bincount(self.run_.singles["crystal"], minlength=self.run_.scanner.crystal_count)
+        self.assertEqual(counts.tolist(), self.run_.histograms["crystals"])
+
+
+class MadeRuns(unittest.TestCase):
+    def setUp(self):
+        self.source = petacq.open_run(support.small_run())
+        self.records = self.source.coincidences.records()
+        self.path = support.scratch() / "made"
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir()
+        shutil.copy(self.source.path / "run.json", self.path)
+
+    def split(self, cuts, name="coincidences-{:04d}.plm", **description):
+        for number, (begin, end) in enumerate(zip([0, *cuts], [*cuts, len(self.records)]), 1):
+            sizes = [700] * ((end - begin) // 700) + ([(end - begin) % 700] if (end - begin) % 700 else [])
+            content = support.listmode(self.records[begin:end].tobytes(), sizes, part=number, **description)
+            (self.path / name.format(number)).write_bytes(content)
+
+    def test_several_files_are_one_sequence(self):
+        self.split([1000, 1001, 5000])
+        pairs = petacq.open_run(self.path, verify=True).coincidences
+        self.assertEqual(len(pairs.files), 4)
+        self.assertTrue(pairs.complete)
+        self.assertEqual(pairs.kind, "coincidences")
+        self.assertEqual(pairs.description["part"], 1)
+        np.testing.assert_array_equal(pairs.records(), self.records)
+        np.testing.assert_array_equal(np.concatenate(list(pairs.blocks())), self.records)
+        for wanted in (slice(900, 1100), slice(None, None, 333), slice(5100, 990, -1), slice(995, 1000)):
+            np.testing.assert_array_equal(pairs[wanted], self.records[wanted])
+        self.assertEqual(pairs[1000], self.records[1000])
+        self.assertFalse(pairs[1001:1100].flags.owndata)
+        begin, end = int(self.records["time"][990]), int(self.records["time"][5100])
+        inside = (self.records["time"] >= begin) & (self.records["time"] < end)
+        np.testing.assert_array_equal(np.concatenate(list(pairs.between(begin, end))), self.records[inside])
+
+    def test_part_numbers_of_any_length_stay_in_order(self):
+        self.split([2000])
+        for before, after in (("0001", "9999"), ("0002", "1000000000")):
+            (self.path / f"coincidences-{before}.plm").rename(self.path / f"coincidences-{after}.plm")
+        (self.path / "coincidences-9998.plm").write_bytes(support.listmode(b"", []))
+        with self.assertWarns(petacq.IncompleteWarning):
+            pairs = petacq.open_run(self.path).coincidences
+        self.assertEqual([len(file) for file in pairs.files], [0, 2000, len(self.records) - 2000])
+        gone = [str(part) for part in pairs.missing]
+        self.assertEqual(len(gone), 2)
+        self.assertIn("part 1 to 9997 of", gone[0])
+        self.assertIn("part 10000 to 999999999 of", gone[1])
+
+    def test_a_part_that_is_gone_is_said(self):
+        self.split([1000, 2000])
+        (self.path / "coincidences-0002.plm").unlink()
+        with self.assertWarnsRegex(petacq.IncompleteWarning, "coincidences-0002.plm"):
+            pairs = petacq.open_run(self.path).coincidences
+        self.assertFalse(pairs.complete)
+        self.assertEqual([part.path.name for part in pairs.missing], ["coincidences-0002.plm"])
+        self.assertEqual(len(pairs), len(self.records) - 1000)
+        with self.assertRaises(petacq.PlmError):
+            pairs.verify()
+
+    def test_a_part_that_was_cut_is_said(self):
+        self.split([1000])
+        last = self.path / "coincidences-0002.plm"
+        last.write_bytes(last.read_bytes()[:-100])
+        with self.assertWarns(petacq.IncompleteWarning):
+            run = petacq.open_run(self.path)
+            pairs = run.coincidences
+        self.assertFalse(pairs.complete)
+        self.assertIn("incomplete", run._repr_html_())
+
+    def test_parts_of_different_runs_or_out_of_order_are_refused(self):
+        self.split([1000])
+        first, second = self.path / "coincidences-0001.plm", self.path / "coincidences-0002.plm"
+        first.rename(self.path / "x")
+        second.rename(first)
+        (self.path / "x").rename(second)
+        with self.assertRaisesRegex(petacq.PlmError, "begins before"):
+            petacq.open_run(self.path).coincidences
+        first.write_bytes(support.listmode(self.records[:5].tobytes(), [5], run_id="another"))
+        with self.assertRaisesRegex(petacq.PlmError, "another run"):
+            petacq.open_run(self.path).coincidences
+
+    def test_what_recover_made_is_not_read_twice(self):
+        shutil.copy(self.source.path / "coincidences.plm", self.path)
+        shutil.copy(self.source.path / "coincidences.plm", self.path / "coincidences.recovered.plm")
+        self.assertEqual(len(petacq.open_run(self.path).coincidences), len(self.records))
+
+    def test_a_file_of_the_other_kind_is_refused(self):
+        shutil.copy(self.source.path / "singles.plm", self.path / "coincidences.plm")
+        with self.assertRaisesRegex(petacq.RunError, "holds singles"):
+            petacq.open_run(self.path).coincidences
+
+    def test_without_run_json_the_list_mode_can_be_read(self):
+        (self.path / "run.json").unlink()
+        shutil.copy(self.source.path / "coincidences.plm", self.path)
+        run = petacq.open_run(self.path, verify=True)
+        self.assertEqual((run.id, run.state, len(run.coincidences)), ("made", "unknown", len(self.records)))
+        self.assertIsNone(run.singles)
+        self.assertIn("made", run._repr_html_())
+        with self.assertRaises(petacq.RunError):
+            run.scanner
+
+    def test_a_run_that_still_goes_on(self):
+        document = json.loads((self.path / "run.json").read_text())
+        for key in ("ledger", "stop_utc", "stop_ticks", "stop_reason"):
+            del document[key]
+        document["state"] = "running"
+        (self.path / "run.json").write_text(json.dumps(document))
+        content = (self.source.path / "coincidences.plm").read_bytes()
+        (self.path / "coincidences.plm").write_bytes(content[:200_000])
+        with self.assertWarns(petacq.IncompleteWarning):
+            run = petacq.open_run(self.path)
+            text = run._repr_html_()
+        self.assertIn("running", text)
+        self.assertEqual(run.stop_ticks, run.coincidences.last_time)
+        self.assertIsNone(run.stop)
+
+    def test_what_is_no_run(self):
+        with self.assertRaises(petacq.RunError):
+            petacq.open_run(self.path / "run.json")
+        with self.assertRaises(petacq.RunError):
+            petacq.open_run(self.path / "none")
+        (self.path / "run.json").write_text("{")
+        with self.assertRaisesRegex(petacq.RunError, "not JSON"):
+            petacq.open_run(self.path).state
+        with self.assertRaisesRegex(petacq.RunError, "without coincidences"):
+            petacq.open_run(self.path).coincidences
+        (self.path / "run.json").unlink()
+        with self.assertRaisesRegex(petacq.RunError, "neither"):
+            petacq.open_run(self.path)
+
+
+if __name__ == "__main__":
+    unittest.main()

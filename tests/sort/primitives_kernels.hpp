@@ -1,0 +1,39 @@
+// Kernels that use the block-level primitives, each on one block.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace petacq::test {
+
+using Words = std::vector<std::uint32_t>;
+
+/// One value for each of 32, 256 or 1024 threads; each primitive is used twice with the same storage, the
+/// second time on values of its own.
+struct Scanned {
+    Words exclusive, inclusive;
+    std::uint32_t total;
+    Words doubled_exclusive;  ///< of twice the values
+    std::uint32_t largest;
+    std::uint32_t sum;
+};
+Scanned scan_on_device(const Words& values);
+/// 64-bit sums; exclusive, and the total behind them.
+std::vector<std::uint64_t> scan_long_on_device(const std::vector<std::uint64_t>& values);
+
+/// Those that are odd, in order.
+Words compact_on_device(const Words& values);
+
+/// counts[bin] for four labels to each of 256 threads, twice over.
+Words histogram_on_device(const Words& labels, std::uint32_t bins);
+
+/// For each of 32 lanes: the lanes with the same low 5 bits.
+Words peers_on_device(const Words& labels);
+
+/// For each limit: the first of the ordered values that is not below it, by one thread and by a warp.
+struct Found {
+    Words by_thread, by_warp;
+};
+Found search_on_device(const Words& ordered, const Words& limits);
+
+}  // namespace petacq::test

@@ -1,0 +1,86 @@
+#!/bin/sh
+# Installs the package into a clean Debian, tries it, purges it, and compares what is left with what was there.
+#
+#   package.sh PACKAGE.deb SUITE         debootstrap makes the root
+#   package.sh PACKAGE.deb DIRECTORY     a copy of this root is taken
+#
+# Root; exit status 77 where that or debootstrap is missing.
+set -eu
+if [ "$(id -u)" -ne 0 ]; then
+    echo "skipped: not root"
+    exit 77
+fi
+work=$(mktemp -d)
+root=$work/root
+finish() {
+    umount "$root/proc" 2>/dev/null || true
+    rm -rf --one-file-system "$work"
+}
+trap finish EXIT
+if [ -d "$2" ]; then
+    cp -a "$2" "$root"
+elif command -v debootstrap >/dev/null; then
+    debootstrap --variant=minbase "$2" "$root" >"$work/log" || { tail "$work/log"; exit 1; }
+else
+    echo "skipped: no debootstrap here"
+    exit 77
+fi
+mount -t proc proc "$root/proc"
+inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+# apt's own caches and logs, and the backups that every change of users makes, say nothing.
+files() {
+    (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./run -o -path ./var/cache \
+        -o -path ./var/log -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./root \) -prune -o -print |
+        grep -v -e '^./etc/\(passwd\|group\|shadow\|gshadow\|subuid\|subgid\)-$' -e '^./etc/.pwd.lock$' | sort)
+}
+users() { sort "$root/etc/passwd" "$root/etc/group"; }
+wanted() { eval "$2" || { echo "FAILED: $1" >&2; exit 1; }; echo "ok: $1"; }
+
+cp "$1" "$root/package.deb"
+# What it needs first: it is the package itself that is looked at.
+inside apt-get update -q >"$work/log" 2>&1
+inside apt-get install -q -y --no-install-recommends systemd >>"$work/log" 2>&1
+# shellcheck disable=SC2046 # a list of words
+inside apt-get install -q -y --no-install-recommends $(dpkg-deb -f "$1" Depends | tr ',' '\n' |
+    sed 's/|.*//; s/(.*//; s/ //g') >>"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
+files >"$work/files-before"
+users >"$work/users-before"
+
+inside dpkg -i /package.deb >>"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
+wanted "installs" true
+for program in petacqd petctl petsim petlm petcal petbench; do
+    inside "$program" --version >/dev/null 2>&1 || inside "$program" --help >/dev/null || { echo "FAILED: $program" >&2; exit 1; }
+done
+wanted "the programs run" true
+wanted "the user is there" "inside id petacq >/dev/null"
+owned=$(inside find / -xdev -user petacq)
+wanted "and owns nothing but its state: $owned" '[ "$owned" = /var/lib/petacqd ]'
+wanted "the service is not enabled" '! ls "$root"/etc/systemd/system/*/petacqd.* 2>/dev/null'
+status=0
+inside petacqd --check --config /etc/petacqd/petacqd.json >"$work/check" 2>&1 || status=$?
+wanted "without a calibration it says so: $(cat "$work/check")" '[ $status -eq 78 ] && grep -q calibration.h5 "$work/check"'
+inside petcal make --scanner /etc/petacqd/mouse.scanner.json --output /etc/petacqd/calibration.h5 >/dev/null
+wanted "with one the configuration is good" "inside petacqd --check --config /etc/petacqd/petacqd.json >/dev/null"
+wanted "the units are clean where they are" \
+    "inside systemd-analyze verify --man=no --recursive-errors=no /lib/systemd/system/petacqd.service /lib/systemd/system/petacqd.socket"
+
+# An edited configuration lives through an upgrade and a removal; a run lives through a purge.
+echo >>"$root/etc/petacqd/petacqd.json"
+sum=$(md5sum <"$root/etc/petacqd/petacqd.json")
+inside dpkg -i /package.deb >>"$work/log" 2>&1
+wanted "an upgrade leaves an edited configuration" '[ "$(md5sum <"$root/etc/petacqd/petacqd.json")" = "$sum" ]'
+inside dpkg -r petacqd >>"$work/log" 2>&1
+wanted "so does a removal" '[ "$(md5sum <"$root/etc/petacqd/petacqd.json")" = "$sum" ]'
+wanted "which takes the programs" '[ ! -e "$root/usr/bin/petacqd" ]'
+mkdir "$root/var/lib/petacqd/a-run"
+inside dpkg -P petacqd >"$work/purge" 2>&1
+wanted "a purge leaves runs, and says so" '[ -d "$root/var/lib/petacqd/a-run" ] && grep -q "runs are left" "$work/purge"'
+rm -r "$root/var/lib/petacqd/a-run"
+
+inside dpkg -i /package.deb >>"$work/log" 2>&1
+inside petcal make --scanner /etc/petacqd/mouse.scanner.json --output /etc/petacqd/calibration.h5 >/dev/null
+inside dpkg -P petacqd >>"$work/log" 2>&1
+files >"$work/files-after"
+users >"$work/users-after"
+wanted "a purge leaves no file" 'diff "$work/files-before" "$work/files-after"'
+wanted "and no user" 'diff "$work/users-before" "$work/users-after"'

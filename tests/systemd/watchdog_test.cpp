@@ -1,0 +1,97 @@
+// The watchdog is fed while every stage moves, and only then.
+#include <csignal>
+
+#include "daemon/watchdog.hpp"
+#include "tests/catch.hpp"
+#include "tests/systemd/supervised.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const nlohmann::json quick_disk = {{"listmode", {{"sync_interval_ms", 50}}}};  // NOLINT(cert-err58-cpp)
+
+}  // namespace
+
+TEST_CASE("fed while no stage is stalled", "[systemd][watchdog]") {
+    boost::asio::io_context io;
+    std::vector<daemon::StageState> stages(2);
+    stages[0] = {"acquisition", daemon::Activity::idle, 0, 0};
+    stages[1] = {"writer", daemon::Activity::busy, 1, 0};
+    int looks = 0;
+    int fed = 0;
+    const daemon::Watchdog watchdog(
+        io, 2ms,
+        [&] {
+            ++looks;
+            return stages;
+        },
+        [&] { ++fed; });
+    CHECK(fed == 1);  // at once: the interval counts from the start
+    for (const daemon::Activity activity :
+         {daemon::Activity::idle, daemon::Activity::stalled, daemon::Activity::busy}) {
+        stages[1].activity = activity;
+        looks = fed = 0;
+        while (looks < 3)
+            io.run_one();
+        CHECK(fed == (activity == daemon::Activity::stalled ? 0 : 3));
+    }
+}
+
+TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][watchdog]") {
+    const Site site(quick_disk);
+    NotifySocket notify(site.directory() / "notify");
+    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}, {"WATCHDOG_USEC", "400000"}}, {}});
+    // Nothing to do is a reason to stand still.
+    REQUIRE(notify.until("WATCHDOG=1", 5));
+    const std::uint16_t port = daemon.call("status")["sockets"][0]["port"];
+    const Udp sender;
+    sender.connect(port);
+
+    const auto [thread, stage] = GENERATE(
+        table<std::string, std::string>({{"receive", "receiver 0"}, {"acquisition", "acquisition"}}));
+    INFO(stage);
+    {
+        const StoppedThread stopped(daemon.pid(), thread);
+        std::uint64_t sequence = 0;
+        // What waits, a stopped receiver leaves in its socket, a stopped acquisition in the queue.
+        REQUIRE(eventually([&] {
+            return sender.send(heartbeat(1, sequence++)) &&
+                   contains(daemon.log(), "stage " + stage + " stands still");
+        }));
+        const std::size_t fed = notify.count("WATCHDOG=1");
+        // That nothing comes can only be told by waiting: ten of its looks.
+        CHECK_FALSE(eventually([&] { return notify.count("WATCHDOG=1") > fed; }, 2s));
+    }
+    CHECK(daemon.says("stage " + stage + " moves again"));
+    CHECK(notify.until("WATCHDOG=1", notify.count("WATCHDOG=1") + 2));
+    // Said once, however often it was looked at.
+    const std::string log = daemon.log();
+    CHECK(log.find("stands still") == log.rfind("stands still"));
+    daemon.signal(SIGTERM);
+    CHECK(daemon.wait() == 0);
+}
+
+TEST_CASE("so does a writer that takes no blocks; its run is whole all the same", "[systemd][watchdog]") {
+    const Site site(quick_disk);
+    NotifySocket notify(site.directory() / "notify");
+    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}, {"WATCHDOG_USEC", "400000"}}, {}});
+    REQUIRE(notify.until("READY=1"));
+    const std::uint16_t port = daemon.call("status")["sockets"][0]["port"];
+    daemon.call("start", {{"run", "r1"}});
+    {
+        const StoppedThread stopped(daemon.pid(), "listmode");
+        simulate(site, {"--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--flush-us", "4000",
+                        "--duration-s", "0.3", "--to", "127.0.0.1:" + std::to_string(port)});
+        CHECK(daemon.says("stage writer stands still"));
+        const std::size_t fed = notify.count("WATCHDOG=1");
+        CHECK_FALSE(eventually([&] { return notify.count("WATCHDOG=1") > fed; }, 2s));
+    }
+    CHECK(daemon.says("stage writer moves again"));
+    CHECK(daemon.call("stop")["ledger_closed"] == true);
+    CHECK(site.run_json("r1")["state"] == "complete");
+    daemon.signal(SIGTERM);
+    CHECK(daemon.wait() == 0);
+}

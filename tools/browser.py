@@ -1,0 +1,145 @@
+"""Drives a headless Chromium through its debugging pipe. Needs nothing but Python and Chromium."""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+
+def find():
+    """Path of a Chromium, or None."""
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        path = shutil.which(name)
+        if path:
+            return path
+    return None
+
+
+class Browser:
+    """One page. Messages of its console and failed requests are in `complaints`."""
+
+    def __init__(self, path, width=1400, height=900, scale=1, mobile=False, dark=False):
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        to_browser, self._out = os.pipe()
+        self._in, from_browser = os.pipe()
+
+        def place_pipes():  # the browser reads descriptor 3 and writes descriptor 4
+            a, b = os.dup(to_browser), os.dup(from_browser)
+            os.dup2(a, 3)
+            os.dup2(b, 4)
+
+        self._process = subprocess.Popen(
+            [path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+             "--force-color-profile=srgb", "--lang=en-GB", f"--user-data-dir={self._profile.name}",
+             "--remote-debugging-pipe", "about:blank"],
+            preexec_fn=place_pipes, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_browser)
+        os.close(from_browser)
+        self._buffer = b""
+        self._next = 1
+        self._session = None
+        self._events = []
+        self.complaints = []
+        try:
+            target = self.call("Target.createTarget", url="about:blank")["targetId"]
+            self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
+                self.call(domain + ".enable")
+            self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
+                      mobile=mobile)
+            self.call("Emulation.setEmulatedMedia",
+                      features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self._process.kill()
+        self._process.wait()
+        os.close(self._in)
+        os.close(self._out)
+        self._profile.cleanup()
+
+    def _message(self, patience):
+        end = time.monotonic() + patience
+        while b"\0" not in self._buffer:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self._in], [], [], left)[0]:
+                raise TimeoutError("the browser does not answer")
+            chunk = os.read(self._in, 1 << 20)
+            if not chunk:
+                raise RuntimeError("the browser has gone")
+            self._buffer += chunk
+        text, self._buffer = self._buffer.split(b"\0", 1)
+        return json.loads(text)
+
+    def _take_note(self, message):
+        method, values = message.get("method"), message.get("params", {})
+        if method == "Log.entryAdded":
+            self.complaints.append(values["entry"]["text"] + " " + values["entry"].get("url", ""))
+        elif method == "Runtime.exceptionThrown":
+            details = values["exceptionDetails"]
+            self.complaints.append(details.get("exception", {}).get("description", details["text"]))
+        elif method == "Runtime.consoleAPICalled" and values["type"] in ("error", "warning"):
+            self.complaints.append(str([a.get("value") for a in values["args"]]))
+
+    def call(self, method, **parameters):
+        number, self._next = self._next, self._next + 1
+        message = {"id": number, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._message(60)
+            if answer.get("id") == number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+            self._take_note(answer)
+
+    def open(self, url):
+        self.call("Page.navigate", url=url)
+
+    def evaluate(self, expression):
+        """The value of a JavaScript expression; promises are waited for."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(result["exceptionDetails"].get("exception", {}).get("description", "exception"))
+        return result["result"].get("value")
+
+    def wait(self, condition, patience=60):
+        """Until a JavaScript expression is true. While a page loads, what it looks at may not be there."""
+        end = time.monotonic() + patience
+        while True:
+            try:
+                if self.evaluate(f"Boolean({condition})"):
+                    return
+            except RuntimeError:
+                pass
+            if time.monotonic() > end:
+                raise TimeoutError(f"never true: {condition}; {self.complaints}")
+            time.sleep(0.05)
+
+    def press(self, key, code=0):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+
+    def screenshot(self, file, whole_page=True):
+        """PNG. The viewport as it is, or all of the page."""
+        parameters = {"format": "png", "captureBeyondViewport": whole_page, "optimizeForSpeed": False}
+        if whole_page:
+            size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+            parameters["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        with open(file, "wb") as out:
+            out.write(base64.b64decode(self.call("Page.captureScreenshot", **parameters)["data"]))

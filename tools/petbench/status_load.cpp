@@ -1,0 +1,342 @@
+// petbench status-load: what a crowd of status subscribers costs the receive path of a real petacqd.
+//
+// By turns without and with them, a sender at a fixed rate; one of the subscribers never reads, and a few
+// programs ask over HTTP as fast as they are answered. The CPU time that the receiving thread spends on a
+// million datagrams is the figure that repeats; loss is what an operator would see.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "config/make_calibration.hpp"
+#include "config/scanner.hpp"
+#include "daemon/control_client.hpp"
+#include "net/sender.hpp"
+#include "net/wire.hpp"
+#include "tools/petbench/frames.hpp"
+#include "tools/petbench/suites.hpp"
+
+namespace petacq::bench {
+
+namespace {
+
+using daemon::ControlClient;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+struct StatusLoadOptions {
+    std::string scanner = "config/examples/small.scanner.json";
+    unsigned subscribers = 100;
+    unsigned http_clients = 4;
+    double interval_s = 1;
+    double seconds = 3;
+    double rate = 20'000;
+    unsigned repetitions = 5;
+};
+
+/// A daemon in a directory of its own, killed and removed at the end.
+class Daemon {
+  public:
+    explicit Daemon(const std::string& scanner_file) {
+        std::string pattern = (fs::temp_directory_path() / "petbench-XXXXXX").string();
+        if (::mkdtemp(pattern.data()) == nullptr)
+            throw std::system_error(errno, std::generic_category(), pattern);
+        directory_ = pattern;
+        const config::Scanner scanner = config::load_scanner(scanner_file);
+        config::CalibrationModel model;
+        model.bins = 16;
+        config::save_calibration(directory_ / "c.h5", scanner.geometry,
+                                 config::make_calibration(scanner, model));
+        const json configuration = {
+            {"scanner", fs::absolute(scanner_file).string()},
+            {"calibration", "c.h5"},
+            {"data_dir", "."},
+            {"receive", {{"sockets", {{{"address", "127.0.0.1"}, {"port", 0}}}}, {"lock_memory", false}}},
+            {"coincidence", {{"window_ticks", 320}}},
+            {"pipeline", {{"backend", "cpu"}}},
+            {"control", {{"socket", "control.sock"}, {"max_clients", 4096}}},
+            {"http", {{"listen", "127.0.0.1:0"}}}};
+        std::ofstream(directory_ / "petacqd.json") << configuration;
+        const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "petacqd";
+        if (!fs::exists(program)) throw std::runtime_error(program.string() + ": not there; build petacqd");
+        const std::string file = (directory_ / "petacqd.json").string();
+        const std::string log = (directory_ / "log").string();
+        pid_ = ::fork();
+        if (pid_ == 0) {
+            const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+            ::dup2(out, 2);
+            ::execl(program.c_str(), program.c_str(), "--config", file.c_str(), nullptr);
+            ::_exit(127);
+        }
+        for (int tries = 0; log_text().find(" ready: ") == std::string::npos; ++tries) {
+            if (tries > 600 || ::waitpid(pid_, nullptr, WNOHANG) != 0) {
+                throw std::runtime_error("petacqd does not come up: " + log_text());
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+        client_ = std::make_unique<ControlClient>(socket());
+    }
+    ~Daemon() {
+        ::kill(pid_, SIGTERM);
+        ::waitpid(pid_, nullptr, 0);
+        std::error_code ignored;
+        fs::remove_all(directory_, ignored);
+    }
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+
+    [[nodiscard]] fs::path socket() const { return directory_ / "control.sock"; }
+    json status() { return client_->call("status"); }
+    [[nodiscard]] std::uint16_t http_port() const {
+        const std::string log = log_text();
+        const std::size_t at = log.find(", port ", log.find("http: listening"));
+        return static_cast<std::uint16_t>(std::stoul(log.substr(at + 7)));
+    }
+    /// Of the thread that receives.
+    [[nodiscard]] double receive_cpu_seconds() const {
+        for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(pid_) + "/task")) {
+            std::ifstream name(task.path() / "comm");
+            std::string comm;
+            name >> comm;
+            if (comm != "receive") continue;
+            std::ifstream schedule(task.path() / "schedstat");
+            double ns = 0;
+            schedule >> ns;
+            return ns * 1e-9;
+        }
+        throw std::runtime_error("petacqd has no thread named receive");
+    }
+
+  private:
+    [[nodiscard]] std::string log_text() const {
+        std::ifstream in(directory_ / "log");
+        return {std::istreambuf_iterator<char>(in), {}};
+    }
+    fs::path directory_;
+    pid_t pid_ = -1;
+    std::unique_ptr<ControlClient> client_;
+};
+
+/// Subscribers whose notifications are read and thrown away; the first is deaf.
+class Crowd {
+  public:
+    Crowd(const Daemon& daemon, const StatusLoadOptions& options) {
+        for (unsigned i = 0; i < options.subscribers; ++i) {
+            clients_.push_back(std::make_unique<ControlClient>(daemon.socket()));
+            clients_.back()->send_bytes(
+                R"({"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"interval_s":)" +
+                std::to_string(options.interval_s) + "}}\n");
+        }
+        threads_.emplace_back([this] { read_all(); });
+        for (unsigned i = 0; i < options.http_clients; ++i)
+            threads_.emplace_back([this, port = daemon.http_port()] { ask(port); });
+    }
+    ~Crowd() { finish(); }
+    Crowd(const Crowd&) = delete;
+    Crowd& operator=(const Crowd&) = delete;
+
+    void finish() {
+        stop_.store(true, std::memory_order_relaxed);
+        for (std::thread& thread : threads_)
+            thread.join();
+        threads_.clear();
+    }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t answers() const { return answers_.load(std::memory_order_relaxed); }
+
+  private:
+    void read_all() {
+        std::vector<pollfd> sockets;
+        for (std::size_t i = 1; i < clients_.size(); ++i)
+            sockets.push_back({clients_[i]->descriptor(), POLLIN, 0});
+        std::vector<char> waste(1 << 16);
+        while (!stop_.load(std::memory_order_relaxed)) {
+            if (::poll(sockets.data(), sockets.size(), 20) <= 0) continue;
+            for (const pollfd& socket : sockets) {
+                if (socket.revents == 0) continue;
+                const ssize_t n = ::recv(socket.fd, waste.data(), waste.size(), MSG_DONTWAIT);
+                if (n > 0) bytes_.fetch_add(static_cast<std::uint64_t>(n), std::memory_order_relaxed);
+            }
+        }
+    }
+
+    /// Like a monitor that is in a hurry: ten times a second.
+    void ask(std::uint16_t port) {
+        const std::string request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        to.sin_port = htons(port);
+        std::vector<char> waste(1 << 16);
+        if (::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+            while (!stop_.load(std::memory_order_relaxed)) {
+                if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) <= 0) break;
+                pollfd readable{fd, POLLIN, 0};
+                while (::poll(&readable, 1, 100) > 0) {
+                    const ssize_t n = ::recv(fd, waste.data(), waste.size(), 0);
+                    if (n <= 0) break;
+                    bytes_.fetch_add(static_cast<std::uint64_t>(n), std::memory_order_relaxed);
+                }
+                answers_.fetch_add(1, std::memory_order_relaxed);
+            }
+        }
+        ::close(fd);
+    }
+
+    std::vector<std::unique_ptr<ControlClient>> clients_;
+    std::atomic<bool> stop_{false};
+    std::atomic<std::uint64_t> bytes_{0};
+    std::atomic<std::uint64_t> answers_{0};
+    std::vector<std::thread> threads_;
+};
+
+/// Datagrams of real frames at a fixed rate, sequence numbers and all.
+class PacedLoad {
+  public:
+    PacedLoad(std::uint16_t port, const std::string& scanner_file, double rate)
+        : sender_({"127.0.0.1", port, false}), rate_(rate) {
+        StreamOptions options;
+        options.frames = std::size_t{count} * options.frames_per_datagram;
+        stream_ = make_stream(config::load_scanner(scanner_file), options);
+        const std::size_t payload =
+            net::header_bytes + std::size_t{options.frames_per_datagram} * net::frame_bytes;
+        bytes_.resize(count * payload);
+        for (std::size_t i = 0; i < count; ++i) {
+            std::byte* datagram = bytes_.data() + i * payload;
+            std::copy_n(stream_.bytes.data() + i * (payload - net::header_bytes), payload - net::header_bytes,
+                        datagram + net::header_bytes);
+            payloads_.emplace_back(datagram, payload);
+        }
+    }
+
+    /// Sends for that long; datagrams sent.
+    std::uint64_t run(double seconds) {
+        const std::uint64_t before = sender_.datagrams_sent();
+        const auto start = std::chrono::steady_clock::now();
+        constexpr double step_s = 1e-3;
+        const auto steps = static_cast<std::uint64_t>(seconds / step_s);
+        const auto each = static_cast<std::size_t>(rate_ * step_s);
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            for (std::size_t i = 0; i < each; ++i) {
+                const auto place = static_cast<std::size_t>(sequence_ % count);
+                net::encode_header({0, 1, sequence_++}, const_cast<std::byte*>(payloads_[place].data()));
+                sender_.send(std::span(payloads_).subspan(place, 1));
+            }
+            std::this_thread::sleep_until(
+                start + std::chrono::duration<double>(static_cast<double>(step + 1) * step_s));
+        }
+        return sender_.datagrams_sent() - before;
+    }
+
+  private:
+    static constexpr std::size_t count = 1024;
+    net::Sender sender_;
+    double rate_;
+    std::uint64_t sequence_ = 0;
+    Stream stream_;
+    std::vector<std::byte> bytes_;
+    std::vector<std::span<const std::byte>> payloads_;
+};
+
+struct Figures {
+    std::vector<double> cpu;   // seconds per million datagrams
+    std::vector<double> loss;  // fraction
+};
+
+void measure(Daemon& daemon, PacedLoad& load, double seconds, Figures& figures) {
+    const double cpu = daemon.receive_cpu_seconds();
+    const auto received = [&] { return daemon.status()["total"]["datagrams"]["received"].get<double>(); };
+    const double before = received();
+    const auto sent = static_cast<double>(load.run(seconds));
+    double now = received();
+    for (int tries = 0; now - before < sent && tries < 20; ++tries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        now = received();
+    }
+    figures.cpu.push_back((daemon.receive_cpu_seconds() - cpu) / (now - before) * 1e6);
+    figures.loss.push_back(1 - (now - before) / sent);
+}
+
+void print(const char* name, const Figures& f) {
+    std::printf("  %-20s %7.3f CPU s per M datagrams   %9.6f %% lost, at most %9.6f %%\n", name,
+                median(f.cpu), 100 * median(f.loss), 100 * *std::max_element(f.loss.begin(), f.loss.end()));
+}
+
+void run(const StatusLoadOptions& options) {
+    Daemon daemon(options.scanner);
+    PacedLoad load(daemon.status()["sockets"][0]["port"].get<std::uint16_t>(), options.scanner, options.rate);
+    std::printf(
+        "status-load: %u subscribers every %g s, one of which never reads, %u HTTP clients at 10/s; %.0f "
+        "datagrams/s, "
+        "medians of %u x %g s by turns\n",
+        options.subscribers, options.interval_s, options.http_clients, options.rate, options.repetitions,
+        options.seconds);
+    Figures without;
+    Figures with;
+    Figures warm;
+    measure(daemon, load, 1, warm);
+    std::uint64_t bytes = 0;
+    std::uint64_t answers = 0;
+    for (unsigned i = 0; i < options.repetitions; ++i) {
+        measure(daemon, load, options.seconds, without);
+        Crowd crowd(daemon, options);
+        measure(daemon, load, options.seconds, with);
+        crowd.finish();
+        bytes += crowd.bytes();
+        answers += crowd.answers();
+    }
+    print("without subscribers", without);
+    print("with subscribers", with);
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < with.cpu.size(); ++i)
+        ratios.push_back(with.cpu[i] / without.cpu[i]);
+    std::printf(
+        "  with/without: CPU per datagram %.3f (%llu bytes and %llu answers over HTTP read by the "
+        "subscribers)\n",
+        median(ratios), static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(answers));
+}
+
+}  // namespace
+
+void add_status_load_suite(CLI::App& app) {
+    auto options = std::make_shared<StatusLoadOptions>();
+    CLI::App* sub =
+        app.add_subcommand("status-load", "what status subscribers cost the receive path of a real petacqd");
+    sub->add_option("--scanner", options->scanner, "scanner description")->capture_default_str();
+    sub->add_option("--subscribers", options->subscribers, "on the control socket; one never reads")
+        ->check(CLI::Range(1U, 4000U))
+        ->capture_default_str();
+    sub->add_option("--http-clients", options->http_clients, "asking for /metrics ten times a second")
+        ->check(CLI::Range(0U, 60U))
+        ->capture_default_str();
+    sub->add_option("--interval", options->interval_s, "of the subscriptions, seconds")
+        ->check(CLI::Range(0.1, 3600.0))
+        ->capture_default_str();
+    sub->add_option("--rate", options->rate, "datagrams per second of 1472 bytes")
+        ->check(CLI::Range(1000.0, 1e7))
+        ->capture_default_str();
+    sub->add_option("--seconds", options->seconds, "length of one measurement")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    sub->add_option("--repetitions", options->repetitions, "measurements of each kind")
+        ->check(CLI::Range(1U, 1000U))
+        ->capture_default_str();
+    sub->callback([options] { run(*options); });
+}
+
+}  // namespace petacq::bench

@@ -1,0 +1,127 @@
+#include "tools/petctl/commands.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "tools/petctl/ledger_text.hpp"
+#include "tools/petctl/runs_text.hpp"
+#include "tools/petctl/status_text.hpp"
+#include "tools/petctl/values.hpp"
+
+namespace petacq::petctl {
+
+using daemon::ControlClient;
+using nlohmann::json;
+
+namespace {
+
+/// Few enough for the smallest send buffer that can be configured.
+constexpr std::size_t runs_in_answer = 100;
+
+void print(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        throw OutputError("cannot write to the standard output");
+}
+
+void print_json(const json& document) {
+    print(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+int show_ledger_answer(const json& answer, bool as_json) {
+    if (as_json) {
+        print_json(answer);
+    } else {
+        print(joined(ledger_lines(answer), colour_wanted()));
+    }
+    return at(answer, {"ledger", "closed"}) == false ? exit_refused : 0;
+}
+
+}  // namespace
+
+int start_run(ControlClient& client, const json& parameters) {
+    const json result = client.call("start", parameters);
+    print(fmt::format("run {} started\n", text_of(at(result, {"run"}))));
+    return 0;
+}
+
+int stop_run(ControlClient& client) {
+    const json result = client.call("stop", json::object(), ControlClient::for_ever);
+    print(stop_line(result) + "\n");
+    const auto problems = stop_problems(result);
+    for (const std::string& problem : problems)
+        fmt::print(stderr, "petctl: {}\n", problem);
+    return problems.empty() ? 0 : exit_refused;
+}
+
+int show_status(ControlClient& client, bool as_json) {
+    const json document = client.call("status");
+    if (as_json) {
+        print_json(document);
+    } else {
+        print(joined(status_lines(document), colour_wanted()));
+    }
+    return 0;
+}
+
+int show_ledger(ControlClient& client, const std::optional<std::string>& run, bool as_json) {
+    json parameters = json::object();
+    if (run) parameters["run"] = *run;
+    return show_ledger_answer(client.call("ledger", parameters), as_json);
+}
+
+int show_ledger_of_file(const std::string& path, bool as_json) {
+    std::error_code ignored;
+    std::filesystem::path file(path);
+    if (std::filesystem::is_directory(file, ignored)) file /= "run.json";
+    std::ifstream in(file);
+    if (!in) throw OutputError("cannot open " + file.string());
+    const json content = json::parse(in, nullptr, false);
+    const json& ledger = at(content, {"ledger"});
+    if (!ledger.is_object()) throw OutputError(file.string() + ": no run.json with a ledger");
+    return show_ledger_answer(
+        {{"run", at(content, {"run_id"})}, {"state", at(content, {"state"})}, {"ledger", ledger}}, as_json);
+}
+
+int show_runs(ControlClient& client, std::optional<std::size_t> last, bool as_json) {
+    json runs = json::array();
+    json data_dir;
+    std::size_t wanted = last.value_or(std::numeric_limits<std::size_t>::max());
+    json parameters = json::object();
+    // The latest first, page by page, however many there are.
+    while (wanted > 0) {
+        parameters["limit"] = std::min(wanted, runs_in_answer);
+        const json page = client.call("runs", parameters);
+        data_dir = at(page, {"data_dir"});
+        const json& more = at(page, {"runs"});
+        if (!more.is_array() || more.empty()) break;
+        wanted -= std::min(wanted, more.size());
+        for (auto run = more.rbegin(); run != more.rend(); ++run)
+            runs.push_back(*run);
+        const json& earlier = at(page, {"earlier"});
+        if (!earlier.is_number() || earlier == 0) break;
+        parameters["before"] = at(more.front(), {"run"});
+    }
+    std::reverse(runs.begin(), runs.end());
+    if (as_json) {
+        print_json({{"data_dir", data_dir}, {"runs", runs}});
+    } else if (runs.empty()) {
+        print("no runs\n");
+    } else {
+        print(joined(runs_lines(runs), colour_wanted()));
+    }
+    return 0;
+}
+
+int log_level(ControlClient& client, const std::string& level) {
+    const json result = client.call("log_level", level.empty() ? json::object() : json{{"level", level}});
+    print(text_of(at(result, {"level"})) + "\n");
+    return 0;
+}
+
+}  // namespace petacq::petctl

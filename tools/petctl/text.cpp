@@ -1,0 +1,83 @@
+#include "tools/petctl/text.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace petacq::petctl {
+
+namespace {
+
+const char* escape_of(Style style) {
+    switch (style) {
+        case Style::title:
+            return "\x1b[1m";
+        case Style::faint:
+            return "\x1b[2m";
+        case Style::good:
+            return "\x1b[32m";
+        case Style::warning:
+            return "\x1b[33m";
+        case Style::bad:
+            return "\x1b[1;31m";
+        case Style::plain:
+            break;
+    }
+    return "";
+}
+
+}  // namespace
+
+std::size_t width_of(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+Lines table_lines(const Table& table) {
+    std::vector<std::size_t> widths(table.left.size(), 0);
+    for (const Line& row : table.rows) {
+        for (std::size_t i = 0; i < row.size(); ++i)
+            widths[i] = std::max(widths[i], width_of(row[i].text));
+    }
+    Lines lines;
+    for (const Line& row : table.rows) {
+        Line line;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const std::string pad(widths[i] - width_of(row[i].text), ' ');
+            const bool last = i + 1 == row.size();
+            line.push_back({table.left[i] ? "  " : "  " + pad});
+            line.push_back(row[i]);
+            if (table.left[i] && !last) line.push_back({pad});
+        }
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+Line labelled(std::string_view label, std::string value, Style style) {
+    return {{fmt::format("  {:<16}  ", label)}, {std::move(value), style}};
+}
+
+std::string joined(const Lines& lines, bool colour) {
+    std::string text;
+    for (const Line& line : lines) {
+        for (const Span& span : line) {
+            const char* escape = colour && !span.text.empty() ? escape_of(span.style) : "";
+            text += escape + span.text;
+            if (*escape != '\0') text += "\x1b[0m";
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+bool colour_wanted() {
+    const char* no_colour = std::getenv("NO_COLOR");
+    const char* terminal = std::getenv("TERM");
+    return ::isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0') &&
+           !(terminal != nullptr && std::string_view(terminal) == "dumb");
+}
+
+}  // namespace petacq::petctl

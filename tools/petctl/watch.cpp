@@ -1,0 +1,109 @@
+#include "tools/petctl/watch.hpp"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/petctl/status_text.hpp"
+#include "tools/petctl/terminal.hpp"
+
+namespace petacq::petctl {
+
+using daemon::ControlClient;
+using nlohmann::json;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const json every_second = {{"interval_s", 1.0}};  // NOLINT(cert-err58-cpp)
+
+volatile std::sig_atomic_t told_to_stop = 0;
+
+void show(const json& status, bool as_json, bool redraw) {
+    if (redraw) {
+        const std::string text = as_json ? status.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
+                                         : joined(status_lines(status), colour_wanted());
+        fmt::print("\x1b[H\x1b[2J{}", text);
+    } else {
+        fmt::print("{}\n", as_json ? status.dump(-1, ' ', false, json::error_handler_t::replace)
+                                   : status_line(status));
+    }
+    std::fflush(stdout);
+}
+
+/// Signals that end the display, and the one that tells of a changed size, come only while wait() lets them:
+/// none is missed between looking and waiting.
+class Signals {
+  public:
+    Signals() {
+        struct sigaction stop {};
+        stop.sa_handler = [](int) { told_to_stop = 1; };
+        sigset_t held;
+        sigemptyset(&held);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+            ::sigaction(signal, &stop, nullptr);
+            sigaddset(&held, signal);
+        }
+        sigaddset(&held, SIGWINCH);
+        ::sigprocmask(SIG_BLOCK, &held, &outside_);
+    }
+
+    /// Until there is a key, a status, a signal, or a second is over; false when the keyboard is gone.
+    [[nodiscard]] bool wait(int daemon) const {
+        std::array<pollfd, 2> inputs{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{daemon, POLLIN, 0}};
+        const timespec second{1, 0};
+        if (::ppoll(inputs.data(), inputs.size(), &second, &outside_) <= 0) return true;
+        return (inputs[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
+    }
+
+  private:
+    sigset_t outside_{};
+};
+
+}  // namespace
+
+int watch_status(ControlClient& client, bool as_json) {
+    // Everything shown was flushed: nothing is left to do on Ctrl-C.
+    std::signal(SIGINT, [](int) { ::_exit(0); });
+    std::signal(SIGTERM, [](int) { ::_exit(0); });
+    const bool redraw = ::isatty(STDOUT_FILENO) == 1;
+    show(client.call("subscribe", every_second), as_json, redraw);
+    while (const auto notification = client.next_notification()) {
+        show(notification->value("params", json::object()), as_json, redraw);
+    }
+    return 0;
+}
+
+int watch_dashboard(ControlClient& client) {
+    if (::isatty(STDOUT_FILENO) != 1 || ::isatty(STDIN_FILENO) != 1) return watch_status(client, false);
+    Dashboard dashboard;
+    dashboard.add(client.call("subscribe", every_second));
+    auto taken = Clock::now();
+    const Signals signals;
+    Terminal terminal;
+    while (told_to_stop == 0) {
+        const double age_s = std::chrono::duration<double>(Clock::now() - taken).count();
+        terminal.show(dashboard.draw(terminal.width(), terminal.height(), terminal.unicode(), age_s));
+        if (!signals.wait(client.descriptor())) break;
+        Key key{};
+        while (terminal.read_key(key)) {
+            if (key == Key::quit) return 0;
+            dashboard.press(key);
+        }
+        while (const auto notification = client.next_notification(std::chrono::milliseconds(0))) {
+            dashboard.add(notification->value("params", json::object()));
+            taken = Clock::now();
+        }
+    }
+    return 0;
+}
+
+}  // namespace petacq::petctl

@@ -1,0 +1,22 @@
+// CoinStruct, the pairs of existing scanners: two of these behind each other, 32 bytes, little-endian.
+// docs/formats/coinstruct.md.
+#pragma once
+
+#include <cstdint>
+
+namespace petacq::petlm {
+
+struct CoinStructSingle {
+    std::uint32_t crystal = 0;
+    float energy = 0;  ///< keV
+    double time = 0;   ///< ticks
+};
+static_assert(sizeof(CoinStructSingle) == 16);
+
+struct CoinStructPair {
+    CoinStructSingle first;
+    CoinStructSingle second;
+};
+static_assert(sizeof(CoinStructPair) == 32);
+
+}  // namespace petacq::petlm

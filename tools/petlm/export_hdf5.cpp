@@ -1,0 +1,228 @@
+// HDF5: a column per field. docs/formats/hdf5.md.
+#include <array>
+#include <memory>
+
+#include "config/hdf5_handle.hpp"
+#include "tools/petlm/export.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using config::Hdf5DataSet;
+using config::Hdf5File;
+using config::Hdf5List;
+using config::Hdf5Space;
+using config::Hdf5Type;
+using Hdf5Group = config::Hdf5Handle<H5Gclose>;
+using config::Hdf5Attribute;
+
+constexpr hsize_t chunk = 65536;                  // records
+constexpr unsigned gzip_level = 1;                // higher ones are several times slower for a few percent
+constexpr std::size_t largest_attribute = 32768;  // the oldest file layout takes less than 64 KiB
+
+void require(bool good) {
+    if (!good) throw std::runtime_error("HDF5: " + config::hdf5_error());
+}
+
+void attribute(hid_t object, const char* name, const std::string& text) {
+    const Hdf5Type type(H5Tcopy(H5T_C_S1));
+    require(type && H5Tset_size(type.id(), text.size() + 1) >= 0 &&
+            H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0);
+    const Hdf5Space space(H5Screate(H5S_SCALAR));
+    const Hdf5Attribute a(H5Acreate2(object, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT));
+    require(a && H5Awrite(a.id(), type.id(), text.c_str()) >= 0);
+}
+
+template <class Value>
+void attribute(hid_t object, const char* name, hid_t file_type, hid_t memory_type, Value value) {
+    const Hdf5Space space(H5Screate(H5S_SCALAR));
+    const Hdf5Attribute a(H5Acreate2(object, name, file_type, space.id(), H5P_DEFAULT, H5P_DEFAULT));
+    require(a && H5Awrite(a.id(), memory_type, &value) >= 0);
+}
+
+/// For what is too long for an attribute.
+void text_data_set(hid_t file, const char* name, const std::string& text) {
+    const Hdf5Type type(H5Tcopy(H5T_C_S1));
+    require(type && H5Tset_size(type.id(), text.size() + 1) >= 0 &&
+            H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0);
+    const Hdf5Space space(H5Screate(H5S_SCALAR));
+    const Hdf5DataSet set(
+        H5Dcreate2(file, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    require(set && H5Dwrite(set.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.c_str()) >= 0);
+}
+
+/// A data set that grows by whole chunks.
+template <class Value>
+class Column {
+  public:
+    Column(hid_t group, const char* name, hid_t file_type, hid_t memory_type, const char* units)
+        : memory_type_(memory_type) {
+        const hsize_t none = 0;
+        const hsize_t any = H5S_UNLIMITED;
+        const hsize_t size = chunk;
+        const Hdf5Space space(H5Screate_simple(1, &none, &any));
+        const Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
+        require(space && creation && H5Pset_chunk(creation.id(), 1, &size) >= 0 &&
+                H5Pset_shuffle(creation.id()) >= 0 && H5Pset_deflate(creation.id(), gzip_level) >= 0 &&
+                H5Pset_fletcher32(creation.id()) >= 0);
+        set_ = Hdf5DataSet(
+            H5Dcreate2(group, name, file_type, space.id(), H5P_DEFAULT, creation.id(), H5P_DEFAULT));
+        require(static_cast<bool>(set_));
+        attribute(set_.id(), "units", units);
+        values_.reserve(chunk);
+    }
+    void add(Value value) {
+        values_.push_back(value);
+        if (values_.size() == chunk) flush();
+    }
+    void close() {
+        flush();
+        require(set_.close());
+    }
+
+  private:
+    void flush() {
+        if (values_.empty()) return;
+        const hsize_t count = values_.size();
+        const hsize_t size = written_ + count;
+        require(H5Dset_extent(set_.id(), &size) >= 0);
+        const Hdf5Space all(H5Dget_space(set_.id()));
+        const Hdf5Space part(H5Screate_simple(1, &count, nullptr));
+        require(all && part &&
+                H5Sselect_hyperslab(all.id(), H5S_SELECT_SET, &written_, nullptr, &count, nullptr) >= 0 &&
+                H5Dwrite(set_.id(), memory_type_, part.id(), all.id(), H5P_DEFAULT, values_.data()) >= 0);
+        written_ = size;
+        values_.clear();
+    }
+    hid_t memory_type_;
+    Hdf5DataSet set_;
+    std::vector<Value> values_;
+    hsize_t written_ = 0;
+};
+
+using Column64 = Column<std::uint64_t>;
+using Column32 = Column<std::uint32_t>;
+using ColumnFloat = Column<float>;
+
+/// 0 prompt, 1 delayed, with names in the file.
+Hdf5Type kind_type(hid_t base) {
+    Hdf5Type type(H5Tenum_create(base));
+    const std::uint8_t prompt = 0;
+    const std::uint8_t delayed = 1;
+    require(type && H5Tenum_insert(type.id(), "prompt", &prompt) >= 0 &&
+            H5Tenum_insert(type.id(), "delayed", &delayed) >= 0);
+    return type;
+}
+
+Exported write_coincidences(hid_t file, const ExportSource& source) {
+    const Hdf5Group group(H5Gcreate2(file, "coincidences", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(group));
+    const hid_t at = group.id();
+    const Hdf5Type kinds = kind_type(H5T_STD_U8LE);
+    Column<std::uint8_t> kind(at, "kind", kinds.id(), kinds.id(), "1");
+    Column64 time(at, "time", H5T_STD_U64LE, H5T_NATIVE_UINT64, "ticks");
+    Column32 dt(at, "dt", H5T_STD_U32LE, H5T_NATIVE_UINT32, "ticks");
+    Column32 crystal_a(at, "crystal_a", H5T_STD_U32LE, H5T_NATIVE_UINT32, "1");
+    Column32 crystal_b(at, "crystal_b", H5T_STD_U32LE, H5T_NATIVE_UINT32, "1");
+    ColumnFloat energy_a(at, "energy_a", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, "keV");
+    ColumnFloat energy_b(at, "energy_b", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, "keV");
+    Exported exported;
+    source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
+        for (const auto& c : reader.coincidences()) {
+            kind.add(static_cast<std::uint8_t>(c.kind));
+            time.add(c.time);
+            dt.add(c.dt);
+            crystal_a.add(c.crystal_a);
+            crystal_b.add(c.crystal_b);
+            energy_a.add(c.energy_a);
+            energy_b.add(c.energy_b);
+            ++(c.kind == gpu::Kind::prompt ? exported.prompts : exported.delayeds);
+        }
+    });
+    kind.close();
+    time.close();
+    dt.close();
+    crystal_a.close();
+    crystal_b.close();
+    energy_a.close();
+    energy_b.close();
+    return exported;
+}
+
+Exported write_singles(hid_t file, const ExportSource& source) {
+    const Hdf5Group group(H5Gcreate2(file, "singles", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(group));
+    const hid_t at = group.id();
+    Column64 time(at, "time", H5T_STD_U64LE, H5T_NATIVE_UINT64, "ticks");
+    Column32 crystal(at, "crystal", H5T_STD_U32LE, H5T_NATIVE_UINT32, "1");
+    ColumnFloat energy(at, "energy", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, "keV");
+    Exported exported;
+    source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
+        for (const auto& s : reader.singles()) {
+            time.add(s.time);
+            crystal.add(s.crystal);
+            energy.add(s.energy);
+        }
+        exported.singles += reader.singles().size();
+    });
+    time.close();
+    crystal.close();
+    energy.close();
+    return exported;
+}
+
+/// Numbers as numbers, texts as texts, the rest as JSON.
+void describe(hid_t file, const ExportSource& source) {
+    const auto text_of = [](const nlohmann::json& value) {
+        return value.is_string() ? value.get<std::string>()
+                                 : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    };
+    for (const auto& [key, value] : source.description().items()) {
+        if (value.is_null() || key.empty() || key == "made_by") continue;
+        if (value.is_number_unsigned()) {
+            attribute(file, key.c_str(), H5T_STD_U64LE, H5T_NATIVE_UINT64, value.get<std::uint64_t>());
+        } else if (value.is_number()) {
+            attribute(file, key.c_str(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, value.get<double>());
+        } else if (const auto text = text_of(value); text.size() < largest_attribute) {
+            attribute(file, key.c_str(), text);
+        } else {
+            text_data_set(file, key.c_str(), text);
+        }
+    }
+    if (source.run().is_null()) return;
+    for (const char* key : {"state", "stop_utc", "stop_reason", "note", "calibration_sha256"}) {
+        const auto value = source.run().value(key, nlohmann::json());
+        if (value.is_string() && !source.description().contains(key)) attribute(file, key, text_of(value));
+    }
+    text_data_set(file, "run_json", text_of(source.run()));
+}
+
+Exported write_file(const std::filesystem::path& path, const ExportSource& source) {
+    Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(file));
+    attribute(file.id(), "made_by", "petlm export --format hdf5");
+    describe(file.id(), source);
+    Exported exported = source.kind() == daemon::RecordKind::singles ? write_singles(file.id(), source)
+                                                                     : write_coincidences(file.id(), source);
+    require(H5Fflush(file.id(), H5F_SCOPE_LOCAL) >= 0 && file.close());
+    return exported;
+}
+
+}  // namespace
+
+Exported export_hdf5(const ExportSource& source, const ExportOptions& options, ExportOutputs& outputs) {
+    outputs.claim(options.output);
+    // For its message where the file cannot be made: HDF5's own say little.
+    OutputFile(options.output).close();
+    const config::Hdf5Silence silence;
+    Exported exported = write_file(ExportOutputs::partial(options.output), source);
+    const bool singles = source.kind() == daemon::RecordKind::singles;
+    exported.files = {options.output.filename().string() + ": group /" +
+                      (singles ? "singles" : "coincidences") +
+                      ", one data set per field, with its units as attribute"};
+    exported.notes = {"Attributes of the file are what the list-mode file says of itself."};
+    if (!source.run().is_null()) exported.notes.push_back("The data set /run_json is the run's run.json.");
+    return exported;
+}
+
+}  // namespace petacq::petlm

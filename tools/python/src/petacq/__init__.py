@@ -1,0 +1,36 @@
+"""Reads the runs of petacqd: list-mode as NumPy arrays without copying, metadata, scanner, calibration.
+
+>>> import petacq
+>>> run = petacq.open_run("data/first")
+>>> for block in run.coincidences.blocks():
+...     print(block["energy_a"].mean())
+"""
+
+from petacq.calibration import Calibration
+from petacq.errors import CalibrationError, IncompleteWarning, PetacqError, PlmError, RunError, ScannerError
+from petacq.layout import COINCIDENCE, DELAYED, PROMPT, SINGLE
+from petacq.plm import Missing, PlmFile, PlmFiles
+from petacq.run import Run, open_run
+from petacq.scanner import Scanner
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "COINCIDENCE",
+    "DELAYED",
+    "PROMPT",
+    "SINGLE",
+    "Calibration",
+    "CalibrationError",
+    "IncompleteWarning",
+    "Missing",
+    "PetacqError",
+    "PlmError",
+    "PlmFile",
+    "PlmFiles",
+    "Run",
+    "RunError",
+    "Scanner",
+    "ScannerError",
+    "open_run",
+]

@@ -1,0 +1,183 @@
+"""Histograms of list-mode. Everything goes block by block: memory does not grow with the file.
+
+``pairs`` is ``run.coincidences``, ``run.singles``, or an array of records as these give them.
+``kind`` of coincidences is "prompt", "delayed" or "all".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from petacq.layout import COINCIDENCE, DELAYED, PROMPT, SINGLE, Records
+from petacq.records import RecordBlocks
+from petacq.scanner import Scanner
+
+Kind = Literal["prompt", "delayed", "all"]
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.floating[Any]]
+Source = RecordBlocks | Records | Iterable[Records]
+
+
+class Histogram(NamedTuple):
+    counts: Counts
+    edges: Floats  #: one more than counts
+
+    @property
+    def centres(self) -> Floats:
+        middle: Floats = (self.edges[:-1] + self.edges[1:]) / 2
+        return middle
+
+
+class Sinogram(NamedTuple):
+    counts: npt.NDArray[np.int32]  #: ``[plane][angle][radial]``
+    angles: Floats  #: of each row, radians
+    radial_mm: Floats  #: of each column
+    planes_mm: Floats  #: z of each plane
+
+
+class Rates(NamedTuple):
+    seconds: Floats  #: edges of the intervals, from the first
+    prompts: Floats  #: per second; of singles: all
+    delayeds: Floats
+
+
+def energy_spectrum(
+    source: Source, bin_keV: float = 4.0, up_to_keV: float = 1000.0, kind: Kind = "prompt"
+) -> Histogram:
+    """Energies of both crystals of each pair, or of singles. What lies beyond the last bin is left out."""
+    bins = max(1, round(up_to_keV / bin_keV))
+    counts = np.zeros(bins, np.int64)
+    for block in _blocks(source, kind):
+        for name in ("energy_a", "energy_b") if block.dtype == COINCIDENCE else ("energy",):
+            bin_of = (block[name] / np.float32(bin_keV)).astype(np.int64)
+            counts += np.bincount(bin_of[(bin_of >= 0) & (bin_of < bins)], minlength=bins)
+    return Histogram(counts, np.arange(bins + 1) * float(bin_keV))
+
+
+def crystal_map(source: Source, scanner: Scanner, kind: Kind = "prompt") -> Counts:
+    """``[ring][in_ring]``: how often each crystal was hit: the ring unrolled, as seen from outside with z upwards
+    when row 0 is drawn at the bottom. Of pairs both crystals count."""
+    counts = np.zeros(scanner.crystal_count, np.int64)
+    for block in _blocks(source, kind):
+        for name in ("crystal_a", "crystal_b") if block.dtype == COINCIDENCE else ("crystal",):
+            counts += np.bincount(block[name], minlength=scanner.crystal_count)
+    return counts.reshape(scanner.rings, scanner.crystals_in_ring)
+
+
+def time_differences(pairs: Source, window_ticks: int, kind: Kind = "prompt") -> tuple[npt.NDArray[np.int64], Counts]:
+    """(ticks, counts) for each whole tick from -window to window. The difference is the time of the crystal with the
+    larger number less that of the one with the smaller: with both signs, unlike ``dt``."""
+    size = 2 * window_ticks + 1
+    counts = np.zeros(size, np.int64)
+    for block in _blocks(pairs, kind):
+        dt = block["dt"].astype(np.int64)
+        signed = np.where(block["crystal_b"] > block["crystal_a"], dt, -dt) + window_ticks
+        counts += np.bincount(signed[(signed >= 0) & (signed < size)], minlength=size)
+    return np.arange(-window_ticks, window_ticks + 1), counts
+
+
+def rates(source: Source, tick_ps: float, interval_s: float, begin_ticks: int, end_ticks: int) -> Rates:
+    """Records per second of detector time in intervals from ``begin_ticks`` to ``end_ticks``. The last interval may be
+    shorter; its rate is right all the same."""
+    length = max(1, round(interval_s * 1e12 / tick_ps))
+    edges = np.append(np.arange(begin_ticks, end_ticks, length, dtype=np.int64), np.int64(end_ticks))
+    bins = len(edges) - 1
+    counts = np.zeros((2, max(bins, 0)), np.int64)
+    for block in _blocks(source, "all"):
+        interval = (block["time"].astype(np.int64) - begin_ticks) // length
+        inside = (interval >= 0) & (interval < bins)
+        delayed = block["kind"] == DELAYED if block.dtype == COINCIDENCE else np.zeros(len(block), bool)
+        counts[0] += np.bincount(interval[inside & ~delayed], minlength=bins)
+        counts[1] += np.bincount(interval[inside & delayed], minlength=bins)
+    widths = np.diff(edges) * tick_ps * 1e-12
+    return Rates((edges - begin_ticks) * tick_ps * 1e-12, counts[0] / widths, counts[1] / widths)
+
+
+def michelogram(pairs: Source, scanner: Scanner, kind: Kind = "prompt") -> Counts:
+    """``[ring][ring]``: pairs by the rings of the two crystals, first the one with the smaller place around the ring:
+    above and below the diagonal are lines that lean this and that way."""
+    n, rings = scanner.crystals_in_ring, scanner.rings
+    counts = np.zeros(rings * rings, np.int64)
+    for block in _blocks(pairs, kind):
+        a, b = block["crystal_a"].astype(np.int64), block["crystal_b"].astype(np.int64)
+        in_order = a % n <= b % n
+        place = np.where(in_order, a // n * rings + b // n, b // n * rings + a // n)
+        counts += np.bincount(place, minlength=rings * rings)
+    return counts.reshape(rings, rings)
+
+
+def sinogram(
+    pairs: Source,
+    scanner: Scanner,
+    kind: Kind = "prompt",
+    angles: int | None = None,
+    radial: int | None = None,
+    radius_mm: float | None = None,
+    depth_mm: float = 0.0,
+) -> Sinogram:
+    """Single-slice rebinned: a pair counts in the plane half way between its rings, ring_a + ring_b of
+    2 * ``rings`` - 1, at the angle phi and the distance s of its line: s = x cos phi + y sin phi for every point of
+    it, 0 <= phi < pi. By default half as many angles as crystals in the ring, and bins of s half a crystal wide out
+    to the ring. Lines end ``depth_mm`` behind the front faces. Pairs further out than ``radius_mm`` are left out."""
+    n = scanner.crystals_in_ring
+    angles = angles or n // 2
+    radius = radius_mm or scanner.ring_radius_mm
+    radial = radial or max(1, round(2 * radius / (scanner.crystal_pitch_y_mm / 2)))
+    planes = 2 * scanner.rings - 1
+    bin_of_pair = _line_bins(scanner, angles, radial, radius, depth_mm)
+    counts = np.zeros(planes * angles * radial, np.int32)
+    for block in _blocks(pairs, kind):
+        a, b = block["crystal_a"].astype(np.int64), block["crystal_b"].astype(np.int64)
+        line = bin_of_pair[a % n, b % n]
+        place = (a // n + b // n) * (angles * radial) + line
+        found, times = np.unique(place[line >= 0], return_counts=True)
+        counts[found] += times.astype(np.int32)
+    step = 2 * radius / radial
+    z = scanner.axial_mm
+    both = z[:, None] + z[None, :]
+    # Gaps between blocks make the ring pairs of one plane differ a little: the mean of the most direct ones.
+    planes_mm = np.array([both[p // 2, p - p // 2] / 2 for p in range(planes)])
+    return Sinogram(
+        counts.reshape(planes, angles, radial),
+        (np.arange(angles) + 0.5) * np.pi / angles,
+        (np.arange(radial) + 0.5) * step - radius,
+        planes_mm,
+    )
+
+
+def _line_bins(scanner: Scanner, angles: int, radial: int, radius: float, depth_mm: float) -> npt.NDArray[np.int32]:
+    """``[in_ring][in_ring]``: angle * radial + radial bin of the line; -1 outside."""
+    xy = scanner.positions_mm(depth_mm)[: scanner.crystals_in_ring, :2]
+    x, y = xy[:, 0], xy[:, 1]
+    phi = np.arctan2(x[:, None] - x[None, :], y[None, :] - y[:, None])  # of the normal: (-dy, dx) turned upwards
+    phi = np.where(phi < 0, phi + np.pi, phi)
+    phi = np.where(phi >= np.pi, phi - np.pi, phi)
+    s = x[:, None] * np.cos(phi) + y[:, None] * np.sin(phi)
+    angle = np.minimum((phi * (angles / np.pi)).astype(np.int32), angles - 1)
+    column = np.floor((s + radius) * (radial / (2 * radius))).astype(np.int32)
+    inside = (column >= 0) & (column < radial) & ~np.eye(len(x), dtype=bool)
+    bins = np.where(inside, angle * radial + column, -1)
+    # Rounding must not make a difference of which crystal comes first.
+    return np.asarray(np.triu(bins) + np.triu(bins, 1).T, np.int32)
+
+
+def _blocks(source: Source, kind: Kind) -> Iterator[Records]:
+    blocks: Iterable[Records]
+    if isinstance(source, RecordBlocks):
+        blocks = source.blocks()
+    elif isinstance(source, np.ndarray):
+        blocks = (source[at : at + (1 << 16)] for at in range(0, len(source), 1 << 16))
+    else:
+        blocks = source
+    wanted: dict[str, Any] = {"prompt": PROMPT, "delayed": DELAYED, "all": None}
+    if kind not in wanted:
+        raise ValueError(f"kind {kind!r}: expected prompt, delayed or all")
+    for block in blocks:
+        if block.dtype == SINGLE or wanted[kind] is None:
+            yield block
+        else:
+            yield block[block["kind"] == wanted[kind]]

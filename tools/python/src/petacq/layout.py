@@ -1,0 +1,100 @@
+"""The bytes of a list-mode file, as docs/list-mode-format.md of petacqd describes them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petacq.errors import PlmError
+
+if sys.byteorder != "little":  # records are shown as they lie in the file
+    raise ImportError("petacq: list-mode files are little-endian, and so must be the machine that reads them")
+
+Records = npt.NDArray[np.void]
+
+PROMPT = 0
+DELAYED = 1
+
+#: One coincidence. Times in ticks, energies in keV; a is the earlier single.
+COINCIDENCE = np.dtype(
+    [
+        ("time", "<u8"),
+        ("dt", "<u4"),
+        ("crystal_a", "<u4"),
+        ("crystal_b", "<u4"),
+        ("energy_a", "<f4"),
+        ("energy_b", "<f4"),
+        ("kind", "<u4"),
+    ]
+)
+#: One single. Time in ticks, energy in keV.
+SINGLE = np.dtype([("time", "<u8"), ("crystal", "<u4"), ("energy", "<f4")])
+
+KINDS: dict[int, tuple[str, np.dtype[np.void]]] = {1: ("coincidences", COINCIDENCE), 2: ("singles", SINGLE)}
+
+FILE_MAGIC = b"PETACQLM"
+BLOCK_MAGIC = b"PLMBLOCK"
+TRAILER_MAGIC = b"PLMTRAIL"
+VERSION = 1
+HEADER_ALIGNMENT = 4096
+MOST_HEADER_BYTES = 64 << 20
+
+FILE_HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "<u4"),
+        ("header_bytes", "<u4"),
+        ("kind", "<u4"),
+        ("record_bytes", "<u4"),
+        ("block_bytes", "<u4"),
+        ("description_bytes", "<u4"),
+        ("description_crc", "<u4"),
+        ("header_crc", "<u4"),
+    ]
+)
+BLOCK_HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("number", "<u8"),
+        ("records", "<u4"),
+        ("record_bytes", "<u4"),
+        ("first_time", "<u8"),
+        ("last_time", "<u8"),
+        ("first_record", "<u8"),
+        ("payload_crc", "<u4"),
+        ("reserved", "<u4", 2),
+        ("header_crc", "<u4"),
+    ]
+)
+INDEX_ENTRY = np.dtype(
+    [("offset", "<u8"), ("records", "<u4"), ("payload_crc", "<u4"), ("first_time", "<u8"), ("last_time", "<u8")]
+)
+TRAILER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("index_offset", "<u8"),
+        ("blocks", "<u8"),
+        ("records", "<u8"),
+        ("index_crc", "<u4"),
+        ("payload_crc", "<u4"),
+        ("reserved", "<u4", 5),
+        ("trailer_crc", "<u4"),
+    ]
+)
+assert (FILE_HEADER.itemsize, BLOCK_HEADER.itemsize, INDEX_ENTRY.itemsize, TRAILER.itemsize) == (40, 64, 32, 64)
+
+
+def value(header: Any, field: str) -> int:
+    """A number of a header, as a Python integer: those of NumPy wrap around."""
+    return int(header[field])
+
+
+def field_type(records: np.dtype[np.void], name: str) -> np.dtype[Any]:
+    """The type of one column. Raises PlmError for a column that is not there."""
+    if records.fields is None or name not in records.fields:
+        raise PlmError(f"no column {name!r}: there are {', '.join(records.names or ())}")
+    kind: np.dtype[Any] = records.fields[name][0]
+    return kind

@@ -1,0 +1,252 @@
+"""A run: the directory that petacqd writes."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import warnings
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from petacq.calibration import Calibration
+from petacq.errors import CalibrationError, IncompleteWarning, RunError
+from petacq.plm import Missing, PlmFile, PlmFiles
+from petacq.scanner import Scanner
+
+
+def open_run(path: str | os.PathLike[str], verify: bool = False) -> Run:
+    """Opens the run in that directory. With ``verify`` all its records are read and checked at once.
+
+    Raises RunError for a directory that is no run, PlmError for list-mode that is damaged, OSError.
+    """
+    run = Run(path)
+    if verify:
+        for part in (run.coincidences, run.singles):
+            if part is not None:
+                part.verify()
+    return run
+
+
+class Run:
+    """One run. Its list-mode is opened when it is first asked for, and mapped, never read as a whole."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise RunError(f"{self.path}: expected the directory of a run")
+        names = [entry.name for entry in self.path.iterdir()]
+        self._parts = {kind: _parts(kind, names) for kind in ("coincidences", "singles")}
+        if "run.json" not in names and not any(self._parts.values()):
+            raise RunError(f"{self.path}: not a run: neither run.json nor list-mode")
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id!r} in {str(self.path)!r}, {self.state}>"
+
+    # run.json
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """``run.json``. Raises RunError when there is none or it is not JSON."""
+        return self._json("run.json")
+
+    @property
+    def id(self) -> str:
+        return str(self.metadata.get("run_id", self.path.name)) if self._has_metadata else self.path.name
+
+    @property
+    def state(self) -> str:
+        """ "complete": the ledger closes and everything found was written. "running" also after a crash."""
+        return str(self.metadata.get("state", "unknown")) if self._has_metadata else "unknown"
+
+    @property
+    def note(self) -> str:
+        return str(self.metadata.get("note") or "")
+
+    @property
+    def ledger(self) -> dict[str, Any]:
+        """Where every datagram, frame, single and pair went (docs/ledger.md). Empty while the run goes on."""
+        return self._part("ledger", {})
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What the run was taken with, defaults included."""
+        return self._part("configuration")
+
+    @cached_property
+    def scanner(self) -> Scanner:
+        return Scanner.from_json(self._part("scanner"))
+
+    @property
+    def start(self) -> datetime | None:
+        return _time(self.metadata.get("start_utc"))
+
+    @property
+    def stop(self) -> datetime | None:
+        return _time(self.metadata.get("stop_utc"))
+
+    @property
+    def start_ticks(self) -> int:
+        """Detector time at which the run begins."""
+        start = self.metadata.get("start_ticks") if self._has_metadata else None
+        return start if isinstance(start, int) else self._first_and_last()[0]
+
+    @property
+    def stop_ticks(self) -> int:
+        """Detector time at which the run ends; that of the last record while ``run.json`` does not say."""
+        stop = self.metadata.get("stop_ticks") if self._has_metadata else None
+        return stop if isinstance(stop, int) else self._first_and_last()[1]
+
+    @property
+    def tick_s(self) -> float:
+        """Seconds of one tick."""
+        return self.scanner.tick_ps * 1e-12
+
+    @property
+    def duration_s(self) -> float:
+        """Detector time from start to stop."""
+        return (self.stop_ticks - self.start_ticks) * self.tick_s
+
+    # List-mode
+
+    @cached_property
+    def coincidences(self) -> PlmFile | PlmFiles:
+        """All coincidences, whatever number of files they are in. Raises RunError when there are none."""
+        found = self._open("coincidences")
+        if found is None:
+            raise RunError(f"{self.path}: a run without coincidences")
+        return found
+
+    @cached_property
+    def singles(self) -> PlmFile | PlmFiles | None:
+        """All singles; None when the run has none (``listmode.write_singles``)."""
+        return self._open("singles")
+
+    # Beside it
+
+    @cached_property
+    def histograms(self) -> dict[str, Any]:
+        """``histograms.json``: of the singles converted during the run."""
+        return self._json("histograms.json")
+
+    def calibration(self, path: str | os.PathLike[str] | None = None) -> Calibration:
+        """The calibration that the run was taken with: by default from where ``run.json`` says it was.
+        Raises CalibrationError when its SHA-256 is not the one of the run, and as ``Calibration.load``."""
+        source = Path(path if path is not None else str(self.configuration.get("calibration", "")))
+        calibration = Calibration.load(source, self.scanner)
+        expected = self.metadata.get("calibration_sha256")
+        if calibration.sha256 != expected:
+            raise CalibrationError(
+                f"{source}: not the calibration of the run: SHA-256 {calibration.sha256}, expected {expected}"
+            )
+        return calibration
+
+    # How it looks in a notebook
+
+    def summary(self) -> dict[str, str]:
+        """What one wants to know first, as text."""
+        lines = {"run": self.id, "state": self.state}
+        if self._has_metadata:
+            lines |= {"scanner": f"{self.scanner.name}, {self.scanner.crystal_count:,} crystals"}
+            lines |= {"started": str(self.metadata.get("start_utc")), "stopped": str(self.metadata.get("stop_utc"))}
+            if self.note:
+                lines["note"] = self.note
+            if self._parts["coincidences"]:
+                lines["duration"] = f"{self.duration_s:,.3f} s of detector time"
+        pairs = self.ledger.get("pairs") if self._has_metadata else None
+        if isinstance(pairs, Mapping):
+            lines["prompts"] = _figure(pairs.get("prompts_found"))
+            lines["delayeds"] = _figure(pairs.get("delayeds_found"))
+        for kind, names in self._parts.items():
+            if names:
+                part = self.coincidences if kind == "coincidences" else self.singles
+                assert part is not None
+                files = "" if len(names) == 1 else f" in {len(names)} files"
+                lines[kind] = f"{len(part):,} records{files}{'' if part.complete else ', incomplete'}"
+        return lines
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(key)}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for key, text in self.summary().items()
+        )
+        return f"<table>{rows}</table>"
+
+    # Below
+
+    @cached_property
+    def _has_metadata(self) -> bool:
+        return (self.path / "run.json").is_file()
+
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        try:
+            document = json.loads(path.read_bytes())
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{path}: not JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise RunError(f"{path}: not a JSON object")
+        return document
+
+    def _part(self, key: str, default: dict[str, Any] | None = None) -> dict[str, Any]:
+        part = self.metadata.get(key, default)
+        if not isinstance(part, dict):
+            raise RunError(f"{self.path / 'run.json'}: expected an object {key!r}")
+        return part
+
+    def _first_and_last(self) -> tuple[int, int]:
+        pairs = self.coincidences
+        return (pairs.first_time or 0, pairs.last_time or 0)
+
+    def _open(self, kind: str) -> PlmFile | PlmFiles | None:
+        names = self._parts[kind]
+        files = [PlmFile(self.path / name) for name in names.values()]
+        for file in files:
+            if file.kind != kind:
+                raise RunError(f"{file.path}: holds {file.kind}")
+        missing = [
+            Missing(
+                self.path / f"{kind}-{first:04d}.plm",
+                None,
+                0,
+                f"part {first}{_up_to(first, last)} of the run is not there",
+            )
+            for first, last in _gaps([number for number in names if number > 0], 2 if 0 in names else 1)
+        ]
+        for part in missing:
+            warnings.warn(IncompleteWarning(str(part)), stacklevel=3)
+        if not files:
+            return None
+        return files[0] if len(files) == 1 and not missing else PlmFiles(files, missing)
+
+
+def _parts(kind: str, names: list[str]) -> dict[int, str]:
+    """Its files by number; the one without a number is 0. What ``petlm recover`` made does not match."""
+    pattern = re.compile(rf"{kind}(?:-(\d+))?\.plm")
+    found = {int(match[1] or 0): name for name in names if (match := pattern.fullmatch(name))}
+    return dict(sorted(found.items()))
+
+
+def _gaps(numbers: list[int], first: int) -> list[tuple[int, int]]:
+    """The stretches between ``first`` and the last number that are not there; the numbers ascend."""
+    before = [first - 1, *numbers]
+    return [(low + 1, high - 1) for low, high in zip(before, numbers) if high > low + 1]
+
+
+def _up_to(first: int, last: int) -> str:
+    return f" to {last}" if last > first else ""
+
+
+def _time(text: Any) -> datetime | None:
+    return datetime.fromisoformat(text) if isinstance(text, str) else None
+
+
+def _figure(number: Any) -> str:
+    return f"{number:,}" if isinstance(number, int) else "unknown"
