@@ -97,6 +97,8 @@ ListMode listmode_from(const json& j) {
     read(j, "queue_blocks", l.queue_blocks);
     read(j, "write_singles", l.write_singles);
     read(j, "write_raw", l.write_raw);
+    read(j, "split_bytes", l.split_bytes);
+    read(j, "split_s", l.split_s);
     return l;
 }
 

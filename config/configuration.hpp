@@ -82,6 +82,8 @@ struct ListMode {
     std::uint32_t sync_interval_ms = 1'000;  ///< a block that is not full is written, and the file synced
     std::uint32_t queue_blocks = 64;         ///< blocks that may wait for the disk
     bool write_singles = false;
+    std::uint64_t split_bytes = 0;  ///< a file does not grow above; 0: there is one
+    double split_s = 0;             ///< nor hold more detector time; 0: there is one
     bool write_raw = false;  ///< every datagram as received, to raw.pcap
 };
 

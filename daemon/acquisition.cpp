@@ -43,6 +43,7 @@ Acquisition::~Acquisition() {
 }
 
 void Acquisition::start() {
+    carry_out_commands();  // a run that begins with the data has begun before any come
     thread_ = std::thread([this] { loop(); });
     pthread_setname_np(thread_.native_handle(), "acquisition");
 }

@@ -96,6 +96,7 @@ class Acquisition {
     Acquisition(const Acquisition&) = delete;
     Acquisition& operator=(const Acquisition&) = delete;
 
+    /// What was asked for before is carried out in the calling thread.
     void start();
     /// Ends a run in progress at once, joins. Idempotent.
     void stop();

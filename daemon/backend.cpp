@@ -27,9 +27,10 @@ std::optional<std::string> why_not_cuda() {
 }  // namespace
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration) {
+                     const config::Calibration& calibration, gpu::Input input) {
     const std::string& wanted = configuration.pipeline.backend;
-    const gpu::PipelineOptions options = pipeline_options(configuration, scanner);
+    gpu::PipelineOptions options = pipeline_options(configuration, scanner);
+    options.input = input;
     const double tick_s = scanner.tick_ps * 1e-12;
     Backend backend;
     std::string reason = "asked for";

@@ -23,6 +23,6 @@ struct Backend {
 /// By /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA where a usable GPU is found. Throws
 /// config::Error when CUDA was asked for and cannot be had, and what the back-end throws.
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration);
+                     const config::Calibration& calibration, gpu::Input input = gpu::Input::frames);
 
 }  // namespace petacq::daemon

@@ -131,13 +131,14 @@ void ControlSocket::listen() {
     device_ = made.st_dev;
     inode_ = made.st_ino;
     bound_ = true;
-    give_to_group();
+    // A service in that group may well be forbidden to change owners.
+    if (group_ && made.st_gid != *group_) give_to_group();
     if (::chmod(path_.c_str(), mode_) != 0) throw failure(path_, "cannot set its mode: " + reason(errno));
     if (::listen(descriptor_, SOMAXCONN) != 0) throw failure(path_, "cannot listen: " + reason(errno));
 }
 
 void ControlSocket::give_to_group() {
-    if (!group_ || ::chown(path_.c_str(), static_cast<uid_t>(-1), *group_) == 0) return;
+    if (::chown(path_.c_str(), static_cast<uid_t>(-1), *group_) == 0) return;
     log_warning("control socket {}: cannot give it to group {}: {}", path_.string(), *group_, reason(errno));
 }
 

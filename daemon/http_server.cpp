@@ -84,7 +84,7 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
     return control;
 }
 
-class HttpServer::Implementation : public std::enable_shared_from_this<HttpServer::Implementation> {
+class HttpServer::Implementation {
   public:
     Implementation(HttpOptions options, const config::Geometry& geometry, HttpControl control)
         : io_(1), work_(io_.get_executor()), acceptor_(io_), retry_timer_(io_) {
@@ -115,7 +115,15 @@ class HttpServer::Implementation : public std::enable_shared_from_this<HttpServe
         pthread_sigmask(SIG_SETMASK, &all, &before);
         thread_ = std::thread([this] {
             setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
-            io_.run();
+            // Whatever goes wrong here (memory, at the most), the acquisition goes on.
+            for (bool ended = false; !ended;) {
+                try {
+                    io_.run();
+                    ended = true;
+                } catch (const std::exception& error) {
+                    log_error("http: {}", error.what());
+                }
+            }
         });
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
         pthread_setname_np(thread_.native_handle(), "http");
@@ -208,7 +216,7 @@ class HttpServer::Implementation : public std::enable_shared_from_this<HttpServe
 };
 
 HttpServer::HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control)
-    : implementation_(std::make_shared<Implementation>(std::move(options), geometry, std::move(control))) {
+    : implementation_(std::make_unique<Implementation>(std::move(options), geometry, std::move(control))) {
     implementation_->start();
 }
 

@@ -61,7 +61,7 @@ class HttpServer {
 
   private:
     class Implementation;
-    std::shared_ptr<Implementation> implementation_;
+    std::unique_ptr<Implementation> implementation_;
 };
 
 }  // namespace petacq::daemon

@@ -39,7 +39,8 @@ ListModeWriter::ListModeWriter(const std::filesystem::path& path, ListModeOption
       block_bytes_(options.block_bytes),
       interval_(options.sync_interval_ms),
       memory_(allocate(options)),
-      file_(path, options.kind, options.block_bytes, options.description, std::move(options.calls)),
+      file_(path, options.kind, options.block_bytes, options.description, options.split,
+            std::move(options.calls)),
       queue_(options.queue_blocks),
       synced_(Clock::now()),
       marks_(max_marks) {

@@ -18,6 +18,7 @@
 #include "daemon/latency.hpp"
 #include "daemon/listmode_file.hpp"
 #include "daemon/listmode_format.hpp"
+#include "daemon/listmode_series.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::daemon {
@@ -28,6 +29,7 @@ struct ListModeOptions {
     std::uint32_t sync_interval_ms = 1'000;  ///< records are on the disk about this long after they came
     std::uint32_t queue_blocks = 64;         ///< block buffers, at least 2; memory: times block_bytes
     nlohmann::json description = nlohmann::json::object();  ///< goes into the file header
+    SplitOptions split;                                     ///< into files
     FileCalls calls;                                        ///< for tests
 };
 
@@ -36,7 +38,7 @@ struct ListModeCounts {
     std::uint64_t appended = 0;
     std::uint64_t written = 0;       ///< handed to the system in whole blocks
     std::uint64_t write_failed = 0;  ///< could not be written, or came after that
-    std::uint64_t bytes = 0;         ///< size of the file
+    std::uint64_t bytes = 0;         ///< size of the file, or of all of a series
     std::uint64_t blocks = 0;
     std::uint64_t stalls = 0;        ///< appends that had to wait for a free buffer
     std::uint64_t queue_blocks = 0;  ///< blocks that wait for the disk now
@@ -49,8 +51,8 @@ struct ListModeCounts {
 /// append() and finish() from one thread; the rest from any thread.
 class ListModeWriter {
   public:
-    /// Makes the file and starts the thread. Throws as ListModeFile's constructor does, and
-    /// std::invalid_argument for options that cannot be.
+    /// Makes the file, or the first of a series, and starts the thread. Throws as ListModeFile's constructor
+    /// does, and std::invalid_argument for options that cannot be.
     ListModeWriter(const std::filesystem::path& path, ListModeOptions options);
     /// As finish(), its counts thrown away.
     ~ListModeWriter();
@@ -74,6 +76,8 @@ class ListModeWriter {
     ListModeCounts finish();
 
     [[nodiscard]] ListModeCounts counts() const;
+    /// The files, in order. After finish().
+    [[nodiscard]] std::vector<ListModePart> parts() const { return file_.parts(); }
     /// Of the marks, lately: from arrival until write(2) had returned.
     [[nodiscard]] LatencySummary latency() const;
     /// What went wrong with the file, in words; empty while all is well. Once set it stays: the file is
@@ -113,7 +117,7 @@ class ListModeWriter {
     const std::size_t block_bytes_;
     const std::chrono::milliseconds interval_;
     std::unique_ptr<std::byte, Release> memory_;
-    ListModeFile file_;  ///< the writing thread's alone
+    ListModeSeries file_;  ///< the writing thread's alone
 
     mutable std::mutex mutex_;  ///< guards all that follows up to the thread
     std::condition_variable work_;

@@ -72,6 +72,23 @@ nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
     return {{"pairs_per_s", randoms.total}, {"pairs", randoms.total * seconds}, {"data_s", seconds}};
 }
 
+void add_files(nlohmann::json& files, RecordKind kind, const ListModeWriter& writer) {
+    std::uint64_t first_record = 0;
+    for (const ListModePart& part : writer.parts()) {
+        const auto time = [&](std::uint64_t ticks) {
+            return part.records == 0 ? nlohmann::json() : nlohmann::json(ticks);
+        };
+        files.push_back({{"name", part.name},
+                         {"kind", name_of(kind)},
+                         {"bytes", part.bytes},
+                         {"first_record", first_record},
+                         {"records", part.records},
+                         {"first_time", time(part.first_time)},
+                         {"last_time", time(part.last_time)}});
+        first_record += part.records;
+    }
+}
+
 nlohmann::json to_json(const Capture& capture) {
     const CaptureCounts counts = capture.counts();
     const std::string failure = capture.failure();
@@ -131,6 +148,7 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
     o.block_bytes = listmode.block_bytes;
     o.sync_interval_ms = listmode.sync_interval_ms;
     o.queue_blocks = listmode.queue_blocks;
+    o.split = {listmode.split_bytes, ticks_of(listmode.split_s, *setting_.scanner)};
     o.description = {{"run_id", directory_.run_id()},
                      {"start_utc", utc_text(started_)},
                      {"version", version},
@@ -224,6 +242,9 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     content["stop_ticks"] = end.stop_ticks;
     content["ledger"] = to_json(ledger);
     content["expected_randoms"] = expected_randoms(end, setting_);
+    content["files"] = nlohmann::json::array();
+    add_files(content["files"], RecordKind::coincidences, *coincidences_);
+    if (singles_) add_files(content["files"], RecordKind::singles, *singles_);
     if (capture_) content["capture"] = to_json(*capture_);
     content["state"] = !failure.empty() ? "failed" : !open.empty() ? "bad-ledger" : "complete";
     try {

@@ -56,7 +56,13 @@ struct EnergyWindow {
     float upper = 0;  ///< keV, inclusive
 };
 
+/// What the spans of a slice hold. Singles are 16 bytes, too: they are taken as converted, the energy window
+/// and the watermark apply to them as to frames; a crystal that the scanner has not counts as a bad address.
+/// Of the histograms only per_crystal is kept then.
+enum class Input : std::uint8_t { frames, singles };
+
 struct PipelineOptions {
+    Input input = Input::frames;
     config::Geometry geometry;
     std::uint8_t head_marker = 0xA;
     std::uint8_t tail_marker = 0x5;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace petacq::gpu {
 
@@ -104,6 +105,35 @@ std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const C
     counts.received += span.count;
     counts.below_window += below;
     counts.above_window += above;
+    counts.accepted += n - before_span;
+    histograms.frames_ += span.count;
+    return n;
+}
+
+std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
+                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
+    const std::size_t before_span = n;
+    const auto crystal_count = static_cast<std::uint32_t>(histograms.per_crystal.size());
+    const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
+    for (std::uint32_t i = 0; i < span.count; ++i) {
+        Single s;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+        std::memcpy(&s, span.frames + std::size_t{i} * sizeof(Single), sizeof s);
+        if (s.crystal >= crystal_count) {
+            ++counts.bad_address;
+        } else if (guard.refuses(s.time)) {
+            ++counts.time_jump;
+        } else if (s.time < watermark) {
+            ++counts.late;
+        } else if (!(s.energy >= tables.lower)) {  // NaN, too
+            ++counts.below_window;
+        } else if (s.energy > tables.upper) {
+            ++counts.above_window;
+        } else {
+            ++histograms.per_crystal[s.crystal];
+            out[n++] = s;
+        }
+    }
+    counts.received += span.count;
     counts.accepted += n - before_span;
     histograms.frames_ += span.count;
     return n;

@@ -37,4 +37,8 @@ SinglesHistograms make_histograms(const config::Geometry& geometry);
 std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
                          FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n);
 
+/// The same for spans that hold singles.
+std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
+                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n);
+
 }  // namespace petacq::gpu

@@ -46,6 +46,7 @@ class HostPipeline final : public Pipeline {
   public:
     HostPipeline(const PipelineOptions& options, const config::Calibration& calibration)
         : options_(options),
+          convert_(options.input == Input::singles ? take_singles : convert_span),
           tables_(options, calibration),
           pool_(options.threads),
           orderer_(pool_),
@@ -198,8 +199,8 @@ class HostPipeline final : public Pipeline {
                 const std::lock_guard lock(totals_mutex_);
                 w.histograms.flush_into(totals_);
             }
-            count = convert_span(piece, watermark_, tables_.view(), w.counts, w.histograms, w.singles.data(),
-                                 count);
+            count =
+                convert_(piece, watermark_, tables_.view(), w.counts, w.histograms, w.singles.data(), count);
             span.frames += std::size_t{piece.count} * net::frame_bytes;
             span.count -= piece.count;
         }
@@ -307,6 +308,7 @@ class HostPipeline final : public Pipeline {
     }
 
     PipelineOptions options_;
+    decltype(&convert_span) convert_;
     OwnedTables tables_;
     WorkerPool pool_;
     Orderer orderer_;

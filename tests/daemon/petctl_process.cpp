@@ -1,13 +1,10 @@
 #include "tests/daemon/petctl_process.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -78,61 +75,27 @@ Petctl::~Petctl() {
 }
 
 int Petctl::wait() {
-    int status = 0;
-    if (::waitpid(process_, &status, 0) != process_) throw std::runtime_error("waitpid");
+    siginfo_t ended{};
+    if (::waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED) != 0)
+        throw std::runtime_error("waitid");
     process_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return ended.si_code == CLD_EXITED ? ended.si_status : -ended.si_status;
+}
+
+int Petctl::wait(PseudoTerminal& terminal) {
+    const bool ended = eventually([&] {
+        terminal.read();
+        siginfo_t found{};
+        return ::waitid(P_PID, static_cast<id_t>(process_), &found, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               found.si_pid == process_;
+    });
+    if (!ended) throw std::runtime_error("petctl does not end");
+    terminal.read();
+    return wait();
 }
 
 void Petctl::kill(int signal) const {
     ::kill(process_, signal);
-}
-
-PseudoTerminal::PseudoTerminal() {
-    main_ = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (main_ < 0) return;
-    std::array<char, 64> name{};
-    if (::grantpt(main_) != 0 || ::unlockpt(main_) != 0 || ::ptsname_r(main_, name.data(), name.size()) != 0)
-        throw std::runtime_error("cannot make a pseudo-terminal");
-    name_ = name.data();
-    other_ = ::open(name_.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (other_ < 0 || ::tcgetattr(other_, &modes_) != 0)
-        throw std::runtime_error("cannot open the pseudo-terminal");
-    resize(80, 24);
-}
-
-PseudoTerminal::~PseudoTerminal() {
-    if (other_ >= 0) ::close(other_);
-    if (main_ >= 0) ::close(main_);
-}
-
-void PseudoTerminal::resize(unsigned short columns, unsigned short rows) const {
-    const winsize size{rows, columns, 0, 0};
-    ::ioctl(main_, TIOCSWINSZ, &size);
-}
-
-void PseudoTerminal::type(const std::string& keys) const {
-    if (::write(main_, keys.data(), keys.size()) != static_cast<ssize_t>(keys.size()))
-        throw std::runtime_error("cannot type");
-}
-
-bool PseudoTerminal::shows(const std::string& text) {
-    seen_.clear();
-    return eventually([&] {
-        pollfd readable{main_, POLLIN, 0};
-        std::array<char, 4096> chunk{};
-        if (::poll(&readable, 1, 100) > 0) {
-            const ssize_t got = ::read(main_, chunk.data(), chunk.size());
-            if (got > 0) seen_.append(chunk.data(), static_cast<std::size_t>(got));
-        }
-        return contains(seen_, text);
-    });
-}
-
-bool PseudoTerminal::as_it_was() const {
-    termios now{};
-    return ::tcgetattr(other_, &now) == 0 && now.c_lflag == modes_.c_lflag && now.c_iflag == modes_.c_iflag &&
-           now.c_oflag == modes_.c_oflag && now.c_cflag == modes_.c_cflag;
 }
 
 json full_status() {

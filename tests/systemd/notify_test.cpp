@@ -13,7 +13,7 @@ using nlohmann::json;
 TEST_CASE("ready when the sockets take data; status and stopping follow", "[systemd][notify]") {
     const Site site;
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}}, {}});
+    Supervised daemon(site, {&notify});
     INFO(daemon.log());
     REQUIRE(notify.until("READY=1"));
     // What systemctl status shows first stands there already.
@@ -42,7 +42,7 @@ TEST_CASE("a daemon that cannot start is never ready", "[systemd][notify]") {
     const json patch = {{"receive", {{"sockets", json::array({socket})}}}};
     const Site site(patch);
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}}, {}});
+    Supervised daemon(site, {&notify});
     CHECK(daemon.wait() == 74);
     CHECK(notify.messages().empty());
 }
@@ -50,7 +50,7 @@ TEST_CASE("a daemon that cannot start is never ready", "[systemd][notify]") {
 TEST_CASE("a notify socket that is gone is nobody's problem", "[systemd][notify]") {
     const Site site;
     auto notify = std::make_unique<NotifySocket>(site.directory() / "notify");
-    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify->path()}, {"WATCHDOG_USEC", "200000"}}, {}});
+    Supervised daemon(site, {notify.get(), {{"WATCHDOG_USEC", "200000"}}});
     REQUIRE(notify->until("WATCHDOG=1", 2));
     notify.reset();
     CHECK(daemon.call("start", {{"run", "r1"}})["run"] == "r1");
@@ -62,7 +62,7 @@ TEST_CASE("a notify socket that is gone is nobody's problem", "[systemd][notify]
 TEST_CASE("SIGHUP reads the configuration again", "[systemd][reload]") {
     Site site;
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}}, {}});
+    Supervised daemon(site, {&notify});
     REQUIRE(notify.until("READY=1"));
     const auto reload = [&] {
         const std::size_t before = notify.count("READY=1");
@@ -115,7 +115,7 @@ TEST_CASE("SIGHUP reads the configuration again", "[systemd][reload]") {
 TEST_CASE("SIGHUP during a run leaves it alone", "[systemd][reload]") {
     Site site;
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}}, {}});
+    Supervised daemon(site, {&notify});
     REQUIRE(notify.until("READY=1"));
     daemon.call("start", {{"run", "r1"}});
     site.configure({{"log_level", "warning"}});
@@ -129,7 +129,7 @@ TEST_CASE("SIGHUP during a run leaves it alone", "[systemd][reload]") {
 }
 
 TEST_CASE("the status in one line", "[systemd][notify]") {
-    const auto line = [](json patch) {
+    const auto line = [](const json& patch) {
         json status = {{"state", "idle"},
                        {"run", nullptr},
                        {"rates", {{"frames_per_s", 0.0}, {"prompts_per_s", nullptr}}},
@@ -137,7 +137,7 @@ TEST_CASE("the status in one line", "[systemd][notify]") {
         status.merge_patch(patch);
         return daemon::status_line(status);
     };
-    CHECK(line({}) == "idle: 0 frames/s, ok");
+    CHECK(line(json::object()) == "idle: 0 frames/s, ok");
     CHECK(line({{"state", "running"},
                 {"run", {{"id", "r1"}}},
                 {"rates", {{"frames_per_s", 12.34e6}, {"prompts_per_s", 1.2e6}}}}) ==

@@ -85,7 +85,7 @@ bool NotifySocket::until(std::string_view line, std::size_t nth) {
 }
 
 Supervised::Supervised(const Site& site, const Supervision& supervision, const std::string& name)
-    : control_(site.socket()), log_(site.directory() / (name + ".err")) {
+    : notify_(supervision.notify), control_(site.socket()), log_(site.directory() / (name + ".err")) {
     std::vector<std::string> arguments{PETACQD_PROGRAM, "--config", site.configuration()};
     std::vector<char*> argv;
     for (std::string& argument : arguments)
@@ -95,6 +95,7 @@ Supervised::Supervised(const Site& site, const Supervision& supervision, const s
     pid_ = ::fork();
     if (pid_ < 0) fail("fork");
     if (pid_ != 0) return;
+    if (notify_ != nullptr) ::setenv("NOTIFY_SOCKET", notify_->path().c_str(), 1);
     for (const auto& [key, value] : supervision.environment)
         ::setenv(key.c_str(), value.c_str(), 1);
     if (!supervision.sockets.empty()) {
@@ -113,7 +114,12 @@ Supervised::~Supervised() {
     ::waitpid(pid_, nullptr, 0);
 }
 
+void Supervised::take_notifications() {
+    if (notify_ != nullptr) notify_->messages();
+}
+
 bool Supervised::ended() {
+    take_notifications();
     int status = 0;
     if (!reaped_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
         reaped_ = true;
@@ -132,7 +138,10 @@ int Supervised::wait() {
 }
 
 bool Supervised::says(const std::string& text) {
-    return eventually([&] { return contains(log(), text); });
+    return eventually([&] {
+        take_notifications();
+        return contains(log(), text);
+    });
 }
 
 nlohmann::json Supervised::call(const std::string& method, const nlohmann::json& parameters) {

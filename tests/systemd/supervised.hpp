@@ -35,6 +35,7 @@ class NotifySocket {
 };
 
 struct Supervision {
+    NotifySocket* notify = nullptr;
     std::vector<std::pair<std::string, std::string>> environment;
     std::vector<int> sockets;  ///< handed over, and kept open here
     std::string socket_name = "frames";
@@ -52,7 +53,8 @@ class Supervised {
     /// Its exit status; minus the signal that ended it.
     int wait();
     [[nodiscard]] std::string log() const { return read_file(log_); }
-    /// Waits until the log has this.
+    /// Waits until the log has this. As in wait(), notifications are taken meanwhile: a queue that is full
+    /// would hold the daemon up.
     bool says(const std::string& text);
     /// On the control socket, which must be there.
     nlohmann::json call(const std::string& method,
@@ -60,7 +62,9 @@ class Supervised {
 
   private:
     bool ended();
+    void take_notifications();
 
+    NotifySocket* notify_;
     std::filesystem::path control_;
     std::filesystem::path log_;
     pid_t pid_ = -1;

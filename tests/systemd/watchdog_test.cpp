@@ -43,7 +43,7 @@ TEST_CASE("fed while no stage is stalled", "[systemd][watchdog]") {
 TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][watchdog]") {
     const Site site(quick_disk);
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}, {"WATCHDOG_USEC", "400000"}}, {}});
+    Supervised daemon(site, {&notify, {{"WATCHDOG_USEC", "400000"}}});
     // Nothing to do is a reason to stand still.
     REQUIRE(notify.until("WATCHDOG=1", 5));
     const std::uint16_t port = daemon.call("status")["sockets"][0]["port"];
@@ -58,6 +58,7 @@ TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][w
         std::uint64_t sequence = 0;
         // What waits, a stopped receiver leaves in its socket, a stopped acquisition in the queue.
         REQUIRE(eventually([&] {
+            notify.messages();  // a queue that is full would hold the daemon up
             return sender.send(heartbeat(1, sequence++)) &&
                    contains(daemon.log(), "stage " + stage + " stands still");
         }));
@@ -77,7 +78,7 @@ TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][w
 TEST_CASE("so does a writer that takes no blocks; its run is whole all the same", "[systemd][watchdog]") {
     const Site site(quick_disk);
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}, {"WATCHDOG_USEC", "400000"}}, {}});
+    Supervised daemon(site, {&notify, {{"WATCHDOG_USEC", "400000"}}});
     REQUIRE(notify.until("READY=1"));
     const std::uint16_t port = daemon.call("status")["sockets"][0]["port"];
     daemon.call("start", {{"run", "r1"}});

@@ -49,10 +49,11 @@ std::vector<T> column(hid_t file, const std::string& name, hid_t type, std::stri
                                  nullptr) >= 0);
     const hid_t attribute = H5Aopen(set, "units", H5P_DEFAULT);
     const hid_t text = H5Aget_type(attribute);
-    std::array<char, 64> buffer{};
-    REQUIRE(H5Tget_size(text) < buffer.size());
-    REQUIRE(H5Aread(attribute, text, buffer.data()) >= 0);
-    units = buffer.data();
+    REQUIRE(H5Tis_variable_str(text) > 0);
+    char* words = nullptr;
+    REQUIRE(H5Aread(attribute, text, static_cast<void*>(&words)) >= 0);
+    units = words;
+    H5free_memory(words);
     H5Tclose(text);
     H5Aclose(attribute);
     H5Pclose(creation);

@@ -64,4 +64,46 @@ struct ImportOptions {
 /// Makes a list-mode file of the pairs of another acquisition.
 int import_pairs(const ImportOptions& options);
 
+struct CutOptions {
+    std::filesystem::path target;   ///< file or run directory
+    std::filesystem::path output;   ///< list-mode file
+    bool singles = false;           ///< of a run directory: its singles, not its coincidences
+    std::uint64_t from = 0;         ///< ticks: records at or above it
+    std::uint64_t to = UINT64_MAX;  ///< and below it
+    bool force = false;             ///< replace the output
+};
+/// Makes a list-mode file of the records of an interval.
+int cut(const CutOptions& options);
+
+struct MergeOptions {
+    std::vector<std::filesystem::path> targets;  ///< files or run directories, at least one
+    std::filesystem::path output;                ///< list-mode file
+    bool singles = false;                        ///< of run directories: their singles
+    bool force = false;                          ///< replace the output
+};
+/// Makes one list-mode file, in order, of the records of several, or of the parts of a run that was split.
+int merge(const MergeOptions& options);
+
+struct ResortOptions {
+    std::filesystem::path run;     ///< its directory
+    std::filesystem::path output;  ///< list-mode file
+    bool force = false;            ///< replace the output
+    // What is absent is as the run had it.
+    std::optional<std::uint32_t> window_ticks;
+    std::optional<std::string> window_mode;
+    std::optional<std::string> multiples_policy;
+    std::optional<std::uint32_t> max_multiplicity;
+    std::optional<std::uint32_t> min_module_difference;
+    std::optional<std::uint32_t> max_ring_difference;
+    std::optional<std::uint64_t> delay_ticks;
+    bool no_delay = false;
+    std::optional<double> lower_keV;  // NOLINT(readability-identifier-naming): the unit's spelling
+    std::optional<double> upper_keV;  // NOLINT(readability-identifier-naming)
+    std::string backend = "auto";
+    std::optional<std::uint32_t> threads;
+};
+/// Finds the coincidences of a run again from its singles: what the run would have written with these
+/// settings.
+int resort(const ResortOptions& options);
+
 }  // namespace petacq::petlm

@@ -24,13 +24,19 @@ void require(bool good) {
     if (!good) throw std::runtime_error("HDF5: " + config::hdf5_error());
 }
 
+/// Text of variable length, which Python and others take for text without further ado.
+Hdf5Type text_type() {
+    Hdf5Type type(H5Tcopy(H5T_C_S1));
+    require(type && H5Tset_size(type.id(), H5T_VARIABLE) >= 0 && H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0);
+    return type;
+}
+
 void attribute(hid_t object, const char* name, const std::string& text) {
-    const Hdf5Type type(H5Tcopy(H5T_C_S1));
-    require(type && H5Tset_size(type.id(), text.size() + 1) >= 0 &&
-            H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0);
+    const Hdf5Type type = text_type();
     const Hdf5Space space(H5Screate(H5S_SCALAR));
     const Hdf5Attribute a(H5Acreate2(object, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT));
-    require(a && H5Awrite(a.id(), type.id(), text.c_str()) >= 0);
+    const char* words = text.c_str();
+    require(a && H5Awrite(a.id(), type.id(), &words) >= 0);
 }
 
 template <class Value>
@@ -42,13 +48,12 @@ void attribute(hid_t object, const char* name, hid_t file_type, hid_t memory_typ
 
 /// For what is too long for an attribute.
 void text_data_set(hid_t file, const char* name, const std::string& text) {
-    const Hdf5Type type(H5Tcopy(H5T_C_S1));
-    require(type && H5Tset_size(type.id(), text.size() + 1) >= 0 &&
-            H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0);
+    const Hdf5Type type = text_type();
     const Hdf5Space space(H5Screate(H5S_SCALAR));
     const Hdf5DataSet set(
         H5Dcreate2(file, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    require(set && H5Dwrite(set.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.c_str()) >= 0);
+    const char* words = text.c_str();
+    require(set && H5Dwrite(set.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &words) >= 0);
 }
 
 /// A data set that grows by whole chunks.

@@ -15,12 +15,34 @@ namespace {
 
 using petacq::gpu::Kind;
 
+void add_resort(CLI::App& app, petacq::petlm::ResortOptions& o, int& status) {
+    auto* resorting = app.add_subcommand(
+        "resort",
+        "Finds the coincidences of a run again from its singles; what is not given is as the run had it");
+    resorting->add_option("run", o.run, "Run directory with singles.plm")->required();
+    resorting->add_option("--output,-o", o.output, "List-mode file to write")->required();
+    resorting->add_flag("--force", o.force, "Replace the output");
+    resorting->add_option("--window-ticks", o.window_ticks, "Coincidence window, inclusive");
+    resorting->add_option("--window-mode", o.window_mode, "single or every");
+    resorting->add_option("--policy", o.multiples_policy, "Multiples policy");
+    resorting->add_option("--max-multiplicity", o.max_multiplicity, "Larger groups are dropped");
+    resorting->add_option("--min-module-difference", o.min_module_difference, "Around the ring");
+    resorting->add_option("--max-ring-difference", o.max_ring_difference, "Along the axis");
+    auto* delay = resorting->add_option("--delay-ticks", o.delay_ticks, "Of the delayed window");
+    resorting->add_flag("--no-delay", o.no_delay, "Look for no delayeds")->excludes(delay);
+    resorting->add_option("--lower-kev", o.lower_keV, "Energy window; not below what was saved");
+    resorting->add_option("--upper-kev", o.upper_keV, "Energy window; not above what was saved");
+    resorting->add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
+    resorting->add_option("--threads", o.threads, "Of the CPU back-end; 0: one per core");
+    resorting->callback([&o, &status] { status = petacq::petlm::resort(o); });
+}
+
 int run(int argc, char** argv) {
     CLI::App app{"petlm: looks at list-mode files (.plm)"};
     app.require_subcommand(1);
     app.footer(
         "Exit status: 0 fine, 1 the file has problems, 64 usage, 65 not a list-mode file, 74 I/O failure, 78 "
-        "unusable scanner description.");
+        "unusable settings or scanner description.");
     int status = 0;
 
     std::filesystem::path target;
@@ -84,6 +106,27 @@ int run(int argc, char** argv) {
     importing->add_option("--output,-o", from.output, "List-mode file to write")->required();
     importing->add_flag("--force", from.force, "Replace it");
     importing->callback([&] { status = petacq::petlm::import_pairs(from); });
+
+    petacq::petlm::CutOptions part;
+    auto* cutting = app.add_subcommand("cut", "The records of an interval of detector time, as a file");
+    cutting->add_option("target", part.target, "File, or run directory: its coincidences")->required();
+    cutting->add_option("--output,-o", part.output, "List-mode file to write")->required();
+    cutting->add_option("--from-ticks", part.from, "Records at or above it");
+    cutting->add_option("--to-ticks", part.to, "And below it");
+    cutting->add_flag("--singles", part.singles, "Of a run directory: its singles");
+    cutting->add_flag("--force", part.force, "Replace the output");
+    cutting->callback([&] { status = petacq::petlm::cut(part); });
+
+    petacq::petlm::MergeOptions all;
+    auto* merging = app.add_subcommand("merge", "One file, in order, of several, or of the parts of a run");
+    merging->add_option("targets", all.targets, "Files, or run directories: their coincidences")->required();
+    merging->add_option("--output,-o", all.output, "List-mode file to write")->required();
+    merging->add_flag("--singles", all.singles, "Of run directories: their singles");
+    merging->add_flag("--force", all.force, "Replace the output");
+    merging->callback([&] { status = petacq::petlm::merge(all); });
+
+    petacq::petlm::ResortOptions other;
+    add_resort(app, other, status);
 
     try {
         app.parse(argc, argv);

@@ -1,0 +1,178 @@
+// cut and merge: list-mode files made of parts of others, record for record.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <queue>
+
+#include "tools/petlm/commands.hpp"
+#include "tools/petlm/export_output.hpp"
+#include "tools/petlm/progress.hpp"
+#include "tools/petlm/record_file.hpp"
+#include "tools/petlm/record_source.hpp"
+#include "tools/petlm/run.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using daemon::RecordKind;
+
+template <class Record>
+std::span<const Record> records_of(const daemon::ListModeReader& reader);
+template <>
+std::span<const gpu::Coincidence> records_of(const daemon::ListModeReader& reader) {
+    return reader.coincidences();
+}
+template <>
+std::span<const gpu::Single> records_of(const daemon::ListModeReader& reader) {
+    return reader.singles();
+}
+
+/// Of a file, its own; of a run, coincidences unless singles are asked for.
+RecordKind kind_of(const std::filesystem::path& target, bool singles) {
+    if (!std::filesystem::is_directory(target)) return daemon::ListModeReader(target).kind();
+    return singles ? RecordKind::singles : RecordKind::coincidences;
+}
+
+template <class Record>
+std::uint64_t cut_records(RecordSource& source, const CutOptions& options, RecordFile& out) {
+    Progress progress("cutting", source.total_bytes());
+    std::uint64_t passed = 0;
+    while (source.next()) {
+        progress.show(source.bytes_done());
+        const daemon::BlockHeader& block = source.reader().block();
+        passed += block.records;
+        if (block.last_time < options.from || block.first_time >= options.to) continue;
+        const auto all = records_of<Record>(source.reader());
+        const auto begin = std::partition_point(all.begin(), all.end(),
+                                                [&](const Record& r) { return r.time < options.from; });
+        const auto end =
+            std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < options.to; });
+        out.append(std::span<const Record>(begin, end));
+    }
+    return passed;
+}
+
+/// One of the inputs of a merge, at its present record.
+template <class Record>
+struct Head {
+    RecordSource* source;
+    std::span<const Record> left;
+    std::size_t number;
+
+    bool advance() {
+        left = left.subspan(1);
+        while (left.empty()) {
+            if (!source->next()) return false;
+            left = records_of<Record>(source->reader());
+        }
+        return true;
+    }
+    /// For a queue that gives the earliest; of equal records, that of the input named first.
+    bool operator<(const Head& o) const {
+        if (daemon::in_order(left.front(), o.left.front()) !=
+            daemon::in_order(o.left.front(), left.front())) {
+            return !daemon::in_order(left.front(), o.left.front());
+        }
+        return number > o.number;
+    }
+};
+
+template <class Record>
+void merge_records(std::vector<std::unique_ptr<RecordSource>>& sources, RecordFile& out) {
+    std::uint64_t total = 0;
+    for (const auto& source : sources)
+        total += source->total_bytes();
+    Progress progress("merging", total);
+    std::priority_queue<Head<Record>> heads;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        while (sources[i]->next()) {
+            const auto records = records_of<Record>(sources[i]->reader());
+            if (records.empty()) continue;
+            heads.push({sources[i].get(), records, i});
+            break;
+        }
+    }
+    std::vector<Record> ready;
+    while (!heads.empty()) {
+        Head<Record> head = heads.top();
+        heads.pop();
+        ready.push_back(head.left.front());
+        if (head.advance()) heads.push(head);
+        if (ready.size() == 65'536) {
+            out.append(std::span<const Record>(ready));
+            ready.clear();
+            std::uint64_t done = 0;
+            for (const auto& source : sources)
+                done += source->bytes_done();
+            progress.show(done);
+        }
+    }
+    out.append(std::span<const Record>(ready));
+}
+
+/// Keys that say what the records mean, and must agree between files that are put together.
+void check_alike(const RecordSource& a, const RecordSource& b) {
+    for (const char* key : {"tick_ps", "crystals", "crystals_in_ring"}) {
+        const auto value = [&](const RecordSource& s) {
+            return s.description().value(key, nlohmann::json());
+        };
+        if (value(a) != value(b)) {
+            throw UsageError(fmt::format("{} and {} do not belong together: their {} are {} and {}",
+                                         a.reader().path().string(), b.reader().path().string(), key,
+                                         value(a).dump(), value(b).dump()));
+        }
+    }
+}
+
+}  // namespace
+
+int cut(const CutOptions& options) {
+    if (options.from >= options.to) {
+        throw UsageError(
+            fmt::format("--from-ticks {}: expected less than --to-ticks {}", options.from, options.to));
+    }
+    const RecordKind kind = kind_of(options.target, options.singles);
+    RecordSource source(options.target, kind);
+    ExportOutputs outputs(options.force);
+    outputs.claim(options.output);
+    nlohmann::json description = source.description();
+    description["cut"] = {{"from_ticks", options.from}, {"to_ticks", options.to}};
+    RecordFile out(ExportOutputs::partial(options.output), kind, source.block_bytes(), description);
+    const std::uint64_t passed = kind == RecordKind::coincidences
+                                     ? cut_records<gpu::Coincidence>(source, options, out)
+                                     : cut_records<gpu::Single>(source, options, out);
+    out.close();
+    outputs.commit();
+    std::cout << fmt::format("{}: {} of {} {}\n", options.output.string(), out.records(), passed,
+                             daemon::name_of(kind));
+    return ok;
+}
+
+int merge(const MergeOptions& options) {
+    const RecordKind kind = kind_of(options.targets.front(), options.singles);
+    std::vector<std::unique_ptr<RecordSource>> sources;
+    nlohmann::json from = nlohmann::json::array();
+    for (const auto& target : options.targets) {
+        sources.push_back(std::make_unique<RecordSource>(target, kind));
+        check_alike(*sources.front(), *sources.back());
+        from.push_back(target.string());
+    }
+    ExportOutputs outputs(options.force);
+    outputs.claim(options.output);
+    nlohmann::json description = sources.front()->description();
+    if (sources.size() > 1) description["merged"] = from;
+    RecordFile out(ExportOutputs::partial(options.output), kind, sources.front()->block_bytes(), description);
+    if (kind == RecordKind::coincidences) {
+        merge_records<gpu::Coincidence>(sources, out);
+    } else {
+        merge_records<gpu::Single>(sources, out);
+    }
+    out.close();
+    outputs.commit();
+    std::cout << fmt::format("{}: {} {}\n", options.output.string(), out.records(), daemon::name_of(kind));
+    return ok;
+}
+
+}  // namespace petacq::petlm

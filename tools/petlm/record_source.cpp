@@ -1,0 +1,43 @@
+#include "tools/petlm/record_source.hpp"
+
+#include "tools/petlm/export_source.hpp"
+#include "tools/petlm/run.hpp"
+
+namespace petacq::petlm {
+
+RecordSource::RecordSource(const std::filesystem::path& target, daemon::RecordKind kind)
+    : kind_(kind), files_(record_files(target, kind)) {
+    for (const auto& file : files_)
+        total_bytes_ += std::filesystem::file_size(file);
+    open();
+    description_ = reader_->description();
+    description_.erase("part");
+    block_bytes_ = reader_->header().block_bytes;
+}
+
+void RecordSource::open() {
+    reader_ = std::make_unique<daemon::ListModeReader>(files_[current_]);
+    if (reader_->kind() != kind_) {
+        throw daemon::NotListMode(files_[current_].string() + ": holds " + daemon::name_of(reader_->kind()) +
+                                  ", expected " + daemon::name_of(kind_));
+    }
+}
+
+bool RecordSource::next() {
+    for (;;) {
+        const bool found = reader_->next();
+        const daemon::Condition& condition = reader_->condition();
+        if (condition.damage_count != 0 || (!found && condition.state != daemon::FileState::complete)) {
+            throw BadInput(files_[current_].string() + ": " +
+                           (found ? std::string("damaged") : condition.summary()) +
+                           "; 'petlm recover' gives every whole block of it");
+        }
+        if (found) return true;
+        if (current_ + 1 == files_.size()) return false;
+        bytes_done_ += reader_->file_bytes();
+        ++current_;
+        open();
+    }
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,164 @@
+// resort: coincidences found again from the singles of a run, with other settings.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "config/configuration.hpp"
+#include "daemon/backend.hpp"
+#include "tools/petlm/commands.hpp"
+#include "tools/petlm/export_output.hpp"
+#include "tools/petlm/export_source.hpp"
+#include "tools/petlm/progress.hpp"
+#include "tools/petlm/record_file.hpp"
+#include "tools/petlm/record_source.hpp"
+#include "tools/petlm/run.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr std::uint32_t slice_singles = 1U << 20;
+
+/// The run's configuration with what was asked for in its place.
+config::Configuration configured(const nlohmann::json& run, const ResortOptions& options) {
+    nlohmann::json document = run.at("configuration");
+    nlohmann::json& coincidence = document["coincidence"];
+    const auto set = [](nlohmann::json& object, const char* key, const auto& value) {
+        if (value) object[key] = *value;
+    };
+    set(coincidence, "window_ticks", options.window_ticks);
+    set(coincidence, "window_mode", options.window_mode);
+    set(coincidence, "multiples_policy", options.multiples_policy);
+    set(coincidence, "max_multiplicity", options.max_multiplicity);
+    set(coincidence, "min_module_difference", options.min_module_difference);
+    set(coincidence, "max_ring_difference", options.max_ring_difference);
+    set(coincidence, "delay_ticks", options.delay_ticks);
+    if (options.no_delay) coincidence.erase("delay_ticks");
+    set(document["energy"], "lower_keV", options.lower_keV);
+    set(document["energy"], "upper_keV", options.upper_keV);
+    if (options.lower_keV || options.upper_keV) document["energy"]["filter"] = true;
+    document["pipeline"]["backend"] = options.backend;
+    set(document["pipeline"], "threads", options.threads);
+    document["pipeline"]["slice_frames"] = slice_singles;
+    document["pipeline"]["max_pending_singles"] = std::uint64_t{16} * slice_singles;
+    document["listmode"]["write_singles"] = false;
+    return config::configuration_from_json(document, "/");
+}
+
+/// Singles need none; its shape is all that counts.
+config::Calibration no_calibration(const config::Geometry& g) {
+    const std::size_t units = std::size_t{g.bdm_count} * g.du_count;
+    config::Calibration calibration;
+    calibration.position_table.assign(units * g.position_size * g.position_size, 0);
+    calibration.bins = 1;
+    calibration.energy_factor.assign(units * g.crystals_per_du(), 1);
+    return calibration;
+}
+
+class Resorting {
+  public:
+    Resorting(gpu::Pipeline& pipeline, RecordFile& out) : pipeline_(pipeline), out_(out) {
+        buffers_.resize(pipeline.depth() + 1);
+    }
+    void add(std::span<const gpu::Single> singles) {
+        while (!singles.empty()) {
+            std::vector<gpu::Single>& buffer = buffers_[filling_];
+            const auto taken = singles.first(std::min(singles.size(), slice_singles - buffer.size()));
+            buffer.insert(buffer.end(), taken.begin(), taken.end());
+            singles = singles.subspan(taken.size());
+            if (buffer.size() == slice_singles) submit(false);
+        }
+    }
+    void finish() {
+        submit(true);
+        while (collect()) {
+        }
+    }
+    [[nodiscard]] const gpu::SingleCounts& counts() const { return counts_; }
+    [[nodiscard]] const gpu::FrameCounts& taken() const { return taken_; }
+
+  private:
+    void submit(bool last) {
+        while (waiting_ == pipeline_.depth())
+            collect();
+        const std::vector<gpu::Single>& buffer = buffers_[filling_];
+        if (!buffer.empty()) watermark_ = buffer.back().time;
+        spans_[filling_] = {reinterpret_cast<const std::byte*>(buffer.data()),
+                            static_cast<std::uint32_t>(buffer.size()), 0, UINT64_MAX};
+        gpu::Slice slice;
+        slice.spans = std::span(&spans_[filling_], buffer.empty() ? 0 : 1);
+        slice.watermark = last ? UINT64_MAX : watermark_;
+        if (last) slice.close_at = UINT64_MAX;
+        pipeline_.submit(slice);
+        ++waiting_;
+        filling_ = (filling_ + 1) % buffers_.size();
+        buffers_[filling_].clear();
+    }
+    bool collect() {
+        if (!pipeline_.collect(result_, true)) return false;
+        --waiting_;
+        out_.append(std::span<const gpu::Coincidence>(result_.coincidences));
+        counts_ += result_.counts;
+        taken_ += result_.frames;
+        return true;
+    }
+
+    gpu::Pipeline& pipeline_;
+    RecordFile& out_;
+    std::vector<std::vector<gpu::Single>>
+        buffers_;  // a ring; the pipeline reads all but the one being filled
+    std::vector<gpu::FrameSpan> spans_ = std::vector<gpu::FrameSpan>(pipeline_.depth() + 1);
+    std::size_t filling_ = 0;
+    std::size_t waiting_ = 0;
+    std::uint64_t watermark_ = 0;
+    gpu::SliceResult result_;
+    gpu::SingleCounts counts_;
+    gpu::FrameCounts taken_;
+};
+
+}  // namespace
+
+int resort(const ResortOptions& options) {
+    std::string why;
+    const nlohmann::json run = run_json(options.run, why);
+    if (run.is_null()) throw UsageError(why + "; expected the directory of a run");
+    const config::Configuration configuration = configured(run, options);
+    const config::Scanner scanner = config::scanner_from_json(run.at("scanner"));
+    config::check_against_scanner(configuration, scanner);
+
+    RecordSource source(options.run, daemon::RecordKind::singles);
+    daemon::Backend backend =
+        daemon::make_backend(configuration, scanner, no_calibration(scanner.geometry), gpu::Input::singles);
+    ExportOutputs outputs(options.force);
+    outputs.claim(options.output);
+    nlohmann::json description = source.description();
+    const config::Coincidence& c = configuration.coincidence;
+    description["window_ticks"] = c.window_ticks;
+    description["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
+    description["resorted"] = {{"coincidence", configuration.document.at("coincidence")},
+                               {"energy", configuration.document.at("energy")}};
+    RecordFile out(ExportOutputs::partial(options.output), daemon::RecordKind::coincidences,
+                   source.block_bytes(), description);
+    Resorting resorting(*backend.pipeline, out);
+    {
+        Progress progress("finding coincidences", source.total_bytes());
+        while (source.next()) {
+            resorting.add(source.reader().singles());
+            progress.show(source.bytes_done());
+        }
+        resorting.finish();
+    }
+    if (resorting.taken().bad_address != 0) {
+        throw BadInput(fmt::format("{}: {} singles name crystals that the scanner has not",
+                                   options.run.string(), resorting.taken().bad_address));
+    }
+    out.close();
+    outputs.commit();
+    std::cout << fmt::format("{}: {} prompts, {} delayeds from {} singles ({})\n", options.output.string(),
+                             resorting.counts().prompts, resorting.counts().delayeds,
+                             resorting.taken().accepted, backend.pipeline->description());
+    return ok;
+}
+
+}  // namespace petacq::petlm
