@@ -19,6 +19,7 @@
 #include "daemon/capture.hpp"
 #include "daemon/latency.hpp"
 #include "daemon/ledger.hpp"
+#include "daemon/logging.hpp"
 #include "daemon/run.hpp"
 #include "daemon/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
@@ -201,6 +202,7 @@ class Acquisition {
     std::uint64_t free_batches_low_water_ = UINT64_MAX;
     AcquisitionProgress progress_;
     std::string failure_;
+    RateLimit log_limit_{std::chrono::seconds(10)};
 
     const std::uint64_t decided_after_;  ///< ticks that the watermark is past a frame when it is decided
     UndecidedArrivals arrivals_;

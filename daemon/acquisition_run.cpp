@@ -153,7 +153,8 @@ void Acquisition::restart_after_common_reset() {
         run_->stop = watermark_;
         process_slice(watermark_);
     }
-    log_warning("the sources agree on a time before the present watermark: detector time starts again");
+    log_limit_.log(LogLevel::warning, "reset",
+                   "the sources agree on a time before the present watermark: detector time starts again");
     restart_time();
     if (waiting_) waiting_->start = 0;
 }

@@ -199,6 +199,13 @@ class Finder {
             add("disk_slow", "the disk does not keep up: every list-mode block waited for it",
                 "find what else uses it; a higher listmode.queue_blocks bridges short spells");
         }
+        if (in_.capture && !in_.capture->failure.empty()) {
+            add("capture_incomplete", "the raw capture failed", in_.capture->failure);
+        } else if (in_.capture && in_.capture->counts.dropped > in_.capture_dropped_before) {
+            add("capture_incomplete",
+                counted(in_.capture->counts.dropped, "datagram") + " missing from the raw capture",
+                "the disk is too slow for listmode.write_raw; the list-mode is whole");
+        }
         if (!in_.disk) return;
         const std::string path = in_.configuration->data_dir.string();
         if (!in_.disk->space) {

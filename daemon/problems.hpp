@@ -27,6 +27,8 @@ struct HealthReading {
     std::string last_run_failure;
     std::optional<ListModeCounts> written;  ///< of the run in progress
     std::uint64_t stalls_before = 0;
+    std::optional<CaptureStatus> capture;  ///< likewise
+    std::uint64_t capture_dropped_before = 0;
     std::optional<DiskStatus> disk;  ///< absent: not looked at
     LatencySummary latency;
     std::vector<StageState> stages;

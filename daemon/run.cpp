@@ -209,6 +209,11 @@ ListModeCounts Run::written() const {
     return counts;
 }
 
+std::optional<CaptureStatus> Run::capture_status() const {
+    if (!capture_) return {};
+    return CaptureStatus{capture_->counts(), capture_->failure()};
+}
+
 void Run::add_progress(std::vector<StageProgress>& stages) const {
     const auto add = [&](const char* name, const ListModeWriter& writer) {
         const ListModeCounts c = writer.counts();

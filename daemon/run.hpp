@@ -50,6 +50,11 @@ struct RunEnd {
     gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
 };
 
+struct CaptureStatus {
+    CaptureCounts counts;
+    std::string failure;  ///< empty while all is well
+};
+
 /// append() by one thread; finish() after the last append, by any.
 class Run {
   public:
@@ -60,6 +65,7 @@ class Run {
     void append(const gpu::SliceResult& result);
     /// Of the datagrams, when asked for; else nullptr.
     [[nodiscard]] Capture* capture() const { return capture_.get(); }
+    [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
     /// Everything of the data that arrived at these times (steady clock, ns) has been appended.
     void mark(std::span<const std::int64_t> arrivals) { coincidences_->mark(arrivals); }
     /// What went wrong with the files; empty while all is well.

@@ -16,6 +16,15 @@ constexpr std::chrono::seconds sample_interval{1};
 
 const char* words[] = {"idle", "running", "stopping", "failed"};
 
+/// The id of the source that a problem is about, if there is one.
+std::optional<std::uint32_t> source_of(const Problem& problem, const HealthReading& reading) {
+    const auto& sources = reading.now->sources.sources;
+    const bool about_one = std::string_view(problem.code).starts_with("source_");
+    const bool has_ids = reading.configuration->receive.framing != "bare";
+    if (!about_one || !has_ids || problem.subject >= sources.size()) return std::nullopt;
+    return sources[problem.subject].id;
+}
+
 }  // namespace
 
 Service::Service(boost::asio::io_context& io, const RunSetting& setting, const net::BatchPool& pool,
@@ -78,7 +87,9 @@ std::vector<StageProgress> Service::stage_progress() const {
 void Service::look_around() {
     progress_.observe(stage_progress(), std::chrono::steady_clock::now());
     if (current_ && current_->run) {
-        write_rate_.observe(current_->run->written().bytes, sample_.taken);
+        const auto capture = current_->run->capture_status();
+        const std::uint64_t raw = capture ? capture->counts.bytes : 0;
+        write_rate_.observe(current_->run->written().bytes + raw, sample_.taken);
     } else {
         write_rate_.clear();
     }
@@ -97,22 +108,27 @@ void Service::assess() {
     if (current_ && current_->run) {
         r.written = current_->run->written();
         r.latency = current_->run->latency();
+        r.capture = current_->run->capture_status();
     }
     r.stalls_before = stalls_before_;
+    r.capture_dropped_before = capture_dropped_before_;
     r.disk = disk_;
     r.stages = progress_.states();
     for (const HealthChange& change : health_.observe(find_problems(r, health_), sample_.taken)) {
         const Problem& problem = change.reason.problem;
+        const auto source = source_of(problem, r);
         if (!change.raised) {
-            log_info("recovered: {} (after {:.1f} s)", problem.what,
-                     std::chrono::duration<double>(sample_.taken - change.reason.since).count());
+            const std::chrono::duration<double> lasted = sample_.taken - change.reason.since;
+            log_message(LogLevel::info,
+                        fmt::format("recovered: {} (after {:.1f} s)", problem.what, lasted.count()), source);
         } else if (problem.failed) {
-            log_error("failed: {}", problem.message());
+            log_message(LogLevel::error, "failed: " + problem.message(), source);
         } else {
-            log_warning("degraded: {}", problem.message());
+            log_message(LogLevel::warning, "degraded: " + problem.message(), source);
         }
     }
     stalls_before_ = r.written ? r.written->stalls : 0;
+    capture_dropped_before_ = r.capture ? r.capture->counts.dropped : 0;
 }
 
 void Service::tick() {
@@ -153,13 +169,13 @@ void Service::start(StartRequest request, Reply reply) {
     try {
         run = std::make_unique<Run>(setting_, wanted);
     } catch (const std::exception& e) {
-        log_warning("start refused: {}", e.what());
+        log_limit_.log(LogLevel::warning, "start", "start refused: {}", e.what());
         return reply.error(rpc_refused, e.what());
     }
     state_ = State::running;
     Current current;
     current.run = run.get();
-    current.status = {run->id(), wanted.note, utc_text(run->started()), wanted.duration_s, {}, {}};
+    current.status = {run->id(), wanted.note, utc_text(run->started()), wanted.duration_s, {}, {}, {}};
     const std::string path = run->path().string();
     set_log_run(run->id());
     log_info("run {} started in {}", run->id(), path);
@@ -177,9 +193,14 @@ void Service::stop(Reply reply) {
     if (!current_) return reply.error(rpc_refused, "no run is in progress");
     waiting_.push_back(std::move(reply));
     if (state_ == State::running) {
-        state_ = State::stopping;
-        acquisition_->end_run("stopped by operator");
+        stop_run("stopped by operator");
     }
+}
+
+void Service::stop_run(const std::string& reason) {
+    state_ = State::stopping;
+    log_info("run {} stopping: {}", current_->status.id, reason);
+    acquisition_->end_run(reason);
 }
 
 void Service::shut_down(const std::string& reason, std::function<void()> done) {
@@ -187,14 +208,15 @@ void Service::shut_down(const std::string& reason, std::function<void()> done) {
     if (!current_) return done();
     when_idle_.push_back(std::move(done));
     if (state_ == State::running) {
-        state_ = State::stopping;
-        acquisition_->end_run(reason);
+        stop_run(reason);
     }
 }
 
 void Service::run_finished(FinishedRun finished) {
     auto shared = std::make_shared<FinishedRun>(std::move(finished));
     boost::asio::post(io_, [this, shared] {
+        if (state_ == State::running)
+            log_info("run {} stopping: {}", current_->status.id, shared->end.reason);
         state_ = State::stopping;
         current_->run = nullptr;
         if (finisher_.joinable()) finisher_.join();
@@ -303,6 +325,7 @@ nlohmann::json Service::status() {
         if (current_->run) {
             in.run->written = current_->run->written();
             in.run->latency = current_->run->latency();
+            in.run->capture = current_->run->capture_status();
         }
     }
     in.began = run_began_ ? run_began_ : daemon_began_;

@@ -22,6 +22,7 @@
 #include "daemon/control_server.hpp"
 #include "daemon/disk_space.hpp"
 #include "daemon/health.hpp"
+#include "daemon/logging.hpp"
 #include "daemon/progress.hpp"
 #include "daemon/randoms_meter.hpp"
 #include "daemon/run_list.hpp"
@@ -72,6 +73,7 @@ class Service : public ControlHandler {
         RunStatus status;
     };
 
+    void stop_run(const std::string& reason);
     void finalised(const std::string& id, const Ledger& ledger, const RunEnd& end, const std::string& failure,
                    double seconds);
     void tick();
@@ -92,6 +94,7 @@ class Service : public ControlHandler {
     const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 
     State state_ = State::idle;
+    RateLimit log_limit_{std::chrono::seconds(10)};
     bool failed_ = false;
     bool shutting_down_ = false;
     std::optional<Current> current_;
@@ -103,7 +106,8 @@ class Service : public ControlHandler {
     Health health_;
     DiskStatus disk_;
     WriteRate write_rate_;
-    std::uint64_t stalls_before_ = 0;  ///< of the run's writers, a tick ago
+    std::uint64_t stalls_before_ = 0;           ///< of the run's writers, a tick ago
+    std::uint64_t capture_dropped_before_ = 0;  ///< of the run's capture, likewise
 
     std::optional<RandomsMeter> randoms_;
     ProgressWatch progress_;

@@ -30,10 +30,19 @@ json make_health(const StatusInput& in) {
 
 json make_run(const StatusInput& in) {
     if (!in.run) return {};
+    json capture;
+    if (const auto& c = in.run->capture) {
+        capture = {{"datagrams_offered", c->counts.offered},
+                   {"datagrams_written", c->counts.written},
+                   {"datagrams_dropped", c->counts.dropped},
+                   {"bytes", c->counts.bytes},
+                   {"failure", c->failure.empty() ? json() : json(c->failure)}};
+    }
     return {{"id", in.run->id},
             {"start_utc", in.run->start_utc},
             {"note", in.run->note},
-            {"duration_s", or_null(in.run->duration_s)}};
+            {"duration_s", or_null(in.run->duration_s)},
+            {"capture", std::move(capture)}};
 }
 
 json make_sockets(const StatusInput& in) {

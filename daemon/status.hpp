@@ -34,6 +34,7 @@ struct RunStatus {
     std::optional<double> duration_s;
     std::optional<ListModeCounts> written;  ///< while it lasts
     LatencySummary latency;                 ///< likewise
+    std::optional<CaptureStatus> capture;   ///< likewise, when there is one
 };
 
 struct StatusInput {
@@ -43,8 +44,8 @@ struct StatusInput {
     const config::Configuration* configuration = nullptr;
     const config::Scanner* scanner = nullptr;
     const StatusSample* now = nullptr;
-    const StatusSample* before = nullptr;              ///< one to two seconds earlier
-    std::shared_ptr<const AcquisitionSnapshot> began;  ///< when the run did, or the daemon
+    const StatusSample* before = nullptr;                          ///< one to two seconds earlier
+    std::shared_ptr<const AcquisitionSnapshot> began;              ///< when the run did, or the daemon
     std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms;  ///< of the latest second; may be unknown
     std::optional<double> average_randoms_per_s;                   ///< expected, since it began
     const Health* health = nullptr;

@@ -36,6 +36,9 @@ void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::
                   cudaStream_t stream);
 /// Every frame of the slice to its fate. Adds to totals and histograms, which begin as zero.
 void launch_convert(const ConvertArguments& arguments, cudaStream_t stream);
+/// The same for cells that hold singles, of a scanner with so many crystals. Of the histograms only
+/// per_crystal is counted.
+void launch_take_singles(const ConvertArguments& arguments, std::uint32_t crystals, cudaStream_t stream);
 /// totals[i] += slice[i] for all the histograms of a slice.
 void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std::uint64_t* totals,
                  cudaStream_t stream);

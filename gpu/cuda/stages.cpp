@@ -78,8 +78,8 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     scratch_bytes_ = sort::scratch_bytes(o.sort_engine, room);
     const std::size_t list_bytes = place_lists(nullptr, room, r.delay.has_value(), find_base_);
     run_scratch_bytes_ = run_scratch_bytes(room);
-    packing_ = ValuePacking::of(o);
-    host_last_number_ = memory.pinned<std::uint32_t>(1);
+    run_totals_ = memory.device<RunTotals>(1);
+    host_run_totals_ = memory.pinned<RunTotals>(1);
     scratch_ = memory.device<std::byte>(std::max({scratch_bytes_, run_scratch_bytes_, list_bytes}));
     place_lists(scratch_, room, r.delay.has_value(), find_base_);
     if (r.delay) {
@@ -118,7 +118,11 @@ void Stages::convert(Slot& slot, cudaStream_t stream) {
     a.histograms = slot.histograms;
     a.totals = slot.converted;
     launch_split(a, pending_arrays_[pending_which_], pending_, stream);
-    launch_convert(a, stream);
+    if (options_.input == Input::singles) {
+        launch_take_singles(a, options_.geometry.crystal_count(), stream);
+    } else {
+        launch_convert(a, stream);
+    }
     to_host(slot.host_converted, slot.converted, 1, stream);
     slot.base = watermark_;
     watermark_ = slot.watermark;
@@ -174,14 +178,15 @@ void Stages::order_long_runs(Slot& slot, cudaStream_t stream) {
     Single* const out = ordered_[which_] + begin_;
     auto* const numbers = reinterpret_cast<std::uint32_t*>(out);
     clear(slot.found, sizeof(FindTotals), stream);
-    launch_number_times(scratch_, run_scratch_bytes_, sorted_.time, ready_count_, numbers, stream);
-    to_host(host_last_number_, numbers + ready_count_ - 1, 1, stream);
+    clear(run_totals_, sizeof(RunTotals), stream);
+    launch_number_times(scratch_, run_scratch_bytes_, sorted_, ready_count_, numbers, run_totals_, stream);
+    to_host(host_run_totals_, run_totals_, 1, stream);
     numbered_.record(stream);
     numbered_.wait("numbering times");
-    const int number_bits = static_cast<int>(std::bit_width(*host_last_number_));
-    if (number_bits + packing_.bits() <= 64) {
-        launch_order_runs(scratch_, run_scratch_bytes_, sorted_, ready_count_, number_bits, packing_,
-                          slot.base, out, stream);
+    const KeyPacking packing = KeyPacking::of(*host_run_totals_, options_.geometry.crystal_count());
+    if (packing.bits() <= 64) {
+        launch_order_runs(scratch_, run_scratch_bytes_, sorted_, ready_count_, packing, slot.base, out,
+                          stream);
         return;
     }
     // Too many different times: by value, then by time, back to where they were.

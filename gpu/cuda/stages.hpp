@@ -58,8 +58,8 @@ class Stages {
     std::uint64_t room_ = 0;  // singles
     std::size_t scratch_bytes_ = 0;
     std::size_t run_scratch_bytes_ = 0;
-    ValuePacking packing_;
-    std::uint32_t* host_last_number_ = nullptr;
+    RunTotals* run_totals_ = nullptr;
+    RunTotals* host_run_totals_ = nullptr;
     Event numbered_;
 
     SingleArrays ready_;

@@ -80,7 +80,6 @@ __device__ inline void window_ends(const Tile& tile, const Single* singles, cons
     const TileTimes time{times, singles, tile.begin, tile.end};
     // Where windows reach far behind the tile, all ends lie between those of the first and the last.
     constexpr std::uint32_t nearby = 32;
-    constexpr std::uint32_t long_window = 256;
     const bool far =
         tile.view - tile.end > nearby && singles[tile.end + nearby].time - times[tile.size() - 1] <= width;
     if (far) {
@@ -92,32 +91,14 @@ __device__ inline void window_ends(const Tile& tile, const Single* singles, cons
         }
         __syncthreads();
     }
-    const auto end_of = [&](std::uint32_t i, std::uint64_t start) {
-        if (far && singles[tile.end].time - start <= width) {
-            return partition_point(bracket[0], bracket[1],
-                                   [&](std::uint32_t k) { return singles[k].time - start <= width; });
-        }
-        return window_end(time, tile.begin + i, tile.view, start, width);
-    };
-    const std::uint32_t lane = threadIdx.x % 32;
     for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
         const std::uint64_t start = times[i];
-        // Where the windows of a whole warp are long, its first and its last lane look for their ends, and
-        // the others between them: nowhere, when all have one time.
-        const std::uint32_t last = i - lane + 31;
-        const bool together = last < tile.size() && tile.view - tile.begin > last + long_window &&
-                              time(tile.begin + last + long_window) - times[last] <= width;
-        if (!together) {
-            ends[i] = end_of(i, start);
-            continue;
+        if (far && singles[tile.end].time - start <= width) {
+            ends[i] = partition_point(bracket[0], bracket[1],
+                                      [&](std::uint32_t k) { return singles[k].time - start <= width; });
+        } else {
+            ends[i] = window_end(time, tile.begin + i, tile.view, start, width);
         }
-        const bool at_edge = lane == 0 || lane == 31;
-        std::uint32_t end = at_edge ? end_of(i, start) : 0;
-        const std::uint32_t low = __shfl_sync(all_lanes, end, 0);
-        const std::uint32_t high = __shfl_sync(all_lanes, end, 31);
-        if (!at_edge)
-            end = partition_point(low, high, [&](std::uint32_t k) { return time(k) - start <= width; });
-        ends[i] = end;
     }
 }
 

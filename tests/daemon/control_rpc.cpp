@@ -119,6 +119,15 @@ TEST_CASE("rpc: parameters are checked by name and type", "[control]") {
         call.params = {{"duration_s", bad}};
         CHECK(message_of(number).starts_with("duration_s: expected half to two, found "));
     }
+    const auto whole = [](const RpcParams& params) { static_cast<void>(params.whole("run", 1, 9)); };
+    for (const json& good : {json(1), json(9), json(4.0)}) {
+        call.params = {{"run", good}};
+        CHECK(RpcParams(call, {"run"}).whole("run", 1, 9) == good.get<std::uint32_t>());
+    }
+    for (const json& bad : {json(0), json(10), json(1.5), json(-1), json("1"), json(1e300), json()}) {
+        call.params = {{"run", bad}};
+        CHECK(message_of(whole).starts_with("run: expected a whole number from 1 to 9, found "));
+    }
     call.params = json::array({1});
     CHECK(message_of(text) == "params: expected an object (parameters by name), found an array");
     call.params = json::array();

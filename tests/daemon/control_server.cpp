@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "daemon/logging.hpp"
 #include "tests/catch.hpp"
 #include "tests/daemon/control_fixture.hpp"
 
@@ -214,4 +215,40 @@ TEST_CASE("control: a client that closes its sending side still gets its answers
     CHECK(json::parse(client.read_line().value())["result"]["run"] == "r");
     CHECK_THROWS_AS(client.read_line(), ControlUnavailable);
     CHECK(server.statistics().requests == 11);
+}
+
+TEST_CASE("control: runs and ledgers are asked for by their parameters", "[control]") {
+    TestServer server;
+    ControlClient client(server.socket());
+    json all = json::array();
+    for (int i = 0; i < 150; ++i)
+        all.push_back({{"run", std::to_string(i)}});
+    server.handler.set_runs(all);
+    server.handler.set_ledger({{"run", nullptr}, {"ledger", {{"closed", true}}}});
+    CHECK(client.call("runs")["runs"].size() == 100);
+    CHECK(client.call("runs", {{"limit", 1000}})["runs"] == all);
+    CHECK(client.call("runs", {{"limit", 2}, {"before", "7"}}) ==
+          json{{"data_dir", "/data"}, {"earlier", 5}, {"runs", {all[5], all[6]}}});
+    CHECK(client.call("ledger") == json{{"run", nullptr}, {"ledger", {{"closed", true}}}});
+    CHECK(client.call("ledger", {{"run", "r"}})["run"] == "r");
+    for (const auto& [method, wrong] :
+         {std::pair{"runs", json{{"limit", 0}}}, std::pair{"runs", json{{"limit", 1001}}},
+          std::pair{"runs", json{{"limit", 1.5}}}, std::pair{"runs", json{{"before", 5}}},
+          std::pair{"runs", json{{"after", "r"}}}, std::pair{"ledger", json{{"run", 5}}},
+          std::pair{"ledger", json{{"id", "r"}}}, std::pair{"log_level", json{{"level", "loud"}}},
+          std::pair{"log_level", json{{"level", 3}}}, std::pair{"log_level", json{{"word", "info"}}}}) {
+        CAPTURE(method, wrong.dump());
+        CHECK(refusal([&, m = method, w = wrong] { client.call(m, w); }).code() == -32602);
+    }
+    CHECK(refusal([&] { client.call("ledger", {{"run", "missing"}}); }).code() == -32000);
+}
+
+TEST_CASE("control: the log level is told and set", "[control]") {
+    TestServer server;
+    ControlClient client(server.socket());
+    set_log_level(LogLevel::info);
+    CHECK(client.call("log_level") == json{{"level", "info"}});
+    CHECK(client.call("log_level", {{"level", "error"}}) == json{{"level", "error"}, {"previous", "info"}});
+    CHECK(log_level() == LogLevel::error);
+    CHECK(client.call("log_level", {{"level", "info"}}) == json{{"level", "info"}, {"previous", "error"}});
 }

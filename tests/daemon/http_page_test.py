@@ -30,9 +30,11 @@ class Stand:
         self.process.stdout.readline()
 
     def close(self):
-        if self.process.poll() is None:
+        try:
             self.process.stdin.close()
-            self.process.wait()
+        except BrokenPipeError:
+            pass  # killed by a test
+        self.process.wait()
         self.process.stdout.close()
 
     def __enter__(self):

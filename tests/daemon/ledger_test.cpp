@@ -113,7 +113,7 @@ TEST_CASE("one count more or less in any field of an identity is found", "[ledge
             }
         }
     }
-    CHECK(fields == 49);
+    CHECK(fields == 50);
 }
 
 TEST_CASE("an open identity is told with its numbers", "[ledger]") {

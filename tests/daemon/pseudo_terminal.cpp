@@ -138,6 +138,8 @@ void Screen::take(std::string_view bytes) {
                 sequence(waiting_.substr(2, waiting_.size() - 3), c);
             } else if (waiting_[1] == '(') {
                 if (waiting_.size() < 3) continue;
+            } else if (waiting_[1] == 'M' && y_ > 0) {
+                --y_;
             } else if (waiting_[1] != '=' && waiting_[1] != '>') {
                 unknown_ += waiting_.substr(1);
             }

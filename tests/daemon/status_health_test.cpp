@@ -154,6 +154,13 @@ const std::vector<Case>& cases() {
              p.reading.stalls_before = 2;
          },
          [](Patient& p) { p.reading.stalls_before = 3; }},
+        {"capture_incomplete", "7 datagrams missing from the raw capture",
+         [](Patient& p) {
+             p.reading.capture.emplace();
+             p.reading.capture->counts.dropped = 7;
+             p.reading.capture_dropped_before = 6;
+         },
+         [](Patient& p) { p.reading.capture_dropped_before = 7; }},
         {"disk_unknown", "/data cannot be looked at", [](Patient& p) { p.reading.disk->space.reset(); },
          [](Patient& p) {
              p.reading.disk->space = DiskSpace{100ULL << 30, 200ULL << 30};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "daemon/source_tracker.hpp"
 
@@ -85,6 +86,13 @@ class Detector {
     bool bare_;
 };
 
+/// In detector time; the detector has run for a while.
+inline constexpr std::uint64_t start = 5'000'000 * ms;
+/// Host time alike.
+inline std::int64_t host(std::uint64_t time) {
+    return static_cast<std::int64_t>(time);
+}
+
 /// All frames of the datagram would be time jumps.
 inline bool rejected(const daemon::Verdict& v) {
     return v.use && v.time_low > v.time_high;
@@ -92,6 +100,19 @@ inline bool rejected(const daemon::Verdict& v) {
 /// A frame at `time` would be taken.
 inline bool takes(const daemon::Verdict& v, std::uint64_t time) {
     return v.use && v.time_low <= time && time <= v.time_high;
+}
+
+/// All sources send 1 ms datagrams in step over [from, to) of detector time, with host time alike. Returns
+/// whether every frame was taken.
+inline bool run(Detector& d, const std::vector<std::uint16_t>& ids, std::uint64_t from, std::uint64_t to) {
+    bool all = true;
+    for (std::uint64_t t = from; t < to; t += ms) {
+        for (const auto id : ids) {
+            const daemon::Verdict v = d.tick(id, t);
+            all = all && takes(v, t) && takes(v, t + ms);
+        }
+    }
+    return all;
 }
 
 }  // namespace petacq::test

@@ -76,7 +76,7 @@ TEST_CASE("HTTP says what the control socket says", "[e2e][http]") {
 }
 
 TEST_CASE("a run is started and stopped over HTTP where that is allowed", "[e2e][http]") {
-    const Site site({{"http", {{"allow_control", true}}}});
+    const Site site(json{{"http", {{"allow_control", true}}}});
     Daemon daemon(site);
     const std::uint16_t port = http_port(daemon);
     const std::map<std::string, std::string> type{{"Content-Type", "application/json"}};
@@ -94,13 +94,13 @@ TEST_CASE("a run is started and stopped over HTTP where that is allowed", "[e2e]
 }
 
 TEST_CASE("without an address there is no HTTP; a taken one is named", "[e2e][http]") {
-    const Site none({{"http", {{"listen", ""}}}});
+    const Site none(json{{"http", {{"listen", ""}}}});
     Daemon silent(none);
     CHECK(!contains(silent.log(), "http:"));
     const Site first;
     Daemon daemon(first);
     const std::string taken = "127.0.0.1:" + std::to_string(http_port(daemon));
-    const Site second({{"http", {{"listen", taken}}}});
+    const Site second(json{{"http", {{"listen", taken}}}});
     const Outcome outcome = run_program(PETACQD_PROGRAM, {"--config", second.configuration()});
     CHECK(outcome.status == 74);
     CHECK(contains(outcome.err, "http.listen: cannot listen on " + taken));

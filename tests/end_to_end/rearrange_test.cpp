@@ -155,7 +155,7 @@ TEST_CASE("coincidences found again from singles are those that other settings w
     const std::vector<Way> ways{
         {"same", json::object(), {}},
         {"window", {{"coincidence", {{"window_ticks", 900}}}}, {"--window-ticks", "900"}},
-        {"all goods",
+        {"all-goods",
          {{"coincidence",
            {{"window_ticks", 5000}, {"multiples_policy", "TakeAllGoods"}, {"delay_ticks", 10000}}}},
          {"--window-ticks", "5000", "--policy", "TakeAllGoods", "--delay-ticks", "10000"}},

@@ -180,6 +180,8 @@ TEST_CASE("stop delivers what the socket holds") {
     CHECK(same(sent, loop.received));
     CHECK(loop.pool.free_count() == loop.pool.count());
     CHECK(loop.counters().cpu_ns.value() > 0);
+    CHECK(loop.counters().cpu_read_ns.value() > 0);
+    CHECK(loop.counters().polls.value() >= 2);  // at its start and its end, and while it runs
 }
 
 TEST_CASE("stop ends under a sender that never does") {

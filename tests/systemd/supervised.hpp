@@ -36,8 +36,8 @@ class NotifySocket {
 
 struct Supervision {
     NotifySocket* notify = nullptr;
-    std::vector<std::pair<std::string, std::string>> environment;
-    std::vector<int> sockets;  ///< handed over, and kept open here
+    std::vector<std::pair<std::string, std::string>> environment = {};
+    std::vector<int> sockets = {};  ///< handed over, and kept open here
     std::string socket_name = "frames";
 };
 

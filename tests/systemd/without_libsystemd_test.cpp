@@ -14,7 +14,7 @@ TEST_CASE("without libsystemd notification is missed, sockets are refused", "[sy
     const Site site;
     {
         NotifySocket notify(site.directory() / "notify");
-        Supervised daemon(site, {{{"NOTIFY_SOCKET", notify.path()}}, {}});
+        Supervised daemon(site, {&notify});
         REQUIRE(daemon.says(" ready: "));
         CHECK(contains(daemon.log(), "built without libsystemd: use Type=exec"));
         CHECK(notify.messages().empty());
@@ -22,7 +22,7 @@ TEST_CASE("without libsystemd notification is missed, sockets are refused", "[sy
         CHECK(daemon.wait() == 0);
     }
     const Udp socket;
-    Supervised daemon(site, {{}, {socket.descriptor()}});
+    Supervised daemon(site, {nullptr, {}, {socket.descriptor()}});
     CHECK(daemon.wait() == 78);
     CHECK(contains(daemon.log(), "hands over sockets, but petacqd was built without libsystemd"));
 }
@@ -32,8 +32,8 @@ TEST_CASE("without libsystemd a line for the journal begins with its priority", 
     write_file(site.directory() / "petacqd.err", "");
     struct stat file {};
     REQUIRE(::stat((site.directory() / "petacqd.err").c_str(), &file) == 0);
-    Supervised daemon(
-        site, {{{"JOURNAL_STREAM", std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino)}}, {}});
+    const std::string stream = std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
+    Supervised daemon(site, {nullptr, {{"JOURNAL_STREAM", stream}}});
     REQUIRE(daemon.says(" ready: "));
     CHECK(daemon.log().starts_with("<6>"));
     CHECK(contains(daemon.log(), "\n<6>petacqd "));

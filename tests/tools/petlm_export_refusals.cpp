@@ -133,8 +133,11 @@ TEST_CASE("records that no scanner makes are refused", "[petlm][export]") {
     records[2000].crystal_b = 0;
     records[2000].kind = static_cast<gpu::Kind>(7);
     write_run(directory / "kind", records);
+    records[2000].kind = gpu::Kind::prompt;
+    records[2000].time = records[1990].time;
+    write_run(directory / "order", records);
     for (const auto& format : export_formats()) {
-        for (const char* run : {"crystal", "kind"}) {
+        for (const char* run : {"crystal", "kind", "order"}) {
             const Outcome outcome = exported(format, directory / run, directory / "out");
             CAPTURE(format, run, outcome.out);
             CHECK(outcome.status == 1);

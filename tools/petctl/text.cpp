@@ -44,12 +44,14 @@ Lines table_lines(const Table& table) {
     Lines lines;
     for (const Line& row : table.rows) {
         Line line;
-        for (std::size_t i = 0; i < row.size(); ++i) {
+        std::size_t last = row.size();
+        while (last > 1 && row[last - 1].text.empty())
+            --last;
+        for (std::size_t i = 0; i < last; ++i) {
             const std::string pad(widths[i] - width_of(row[i].text), ' ');
-            const bool last = i + 1 == row.size();
             line.push_back({table.left[i] ? "  " : "  " + pad});
             line.push_back(row[i]);
-            if (table.left[i] && !last) line.push_back({pad});
+            if (table.left[i] && i + 1 < last) line.push_back({pad});
         }
         lines.push_back(std::move(line));
     }

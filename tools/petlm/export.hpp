@@ -1,6 +1,7 @@
 // The formats of `petlm export`, each in a file of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -37,7 +38,7 @@ Exported export_hdf5(const ExportSource& source, const ExportOptions& options, E
 /// Whole milliseconds in that many ticks.
 inline std::uint64_t milliseconds(std::uint64_t ticks, double tick_ps) {
     // Multiplied first: the product is exact as long as it fits, and the quotient then right at whole ones.
-    return static_cast<std::uint64_t>(static_cast<double>(ticks) * tick_ps / 1e9);
+    return static_cast<std::uint64_t>(std::min(static_cast<double>(ticks) * tick_ps / 1e9, 0x1p63));
 }
 
 /// The depth asked for, or half a crystal. Throws UsageError when it lies outside of the crystal.

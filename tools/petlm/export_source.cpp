@@ -1,6 +1,7 @@
 #include "tools/petlm/export_source.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "config/error.hpp"
 #include "tools/petlm/commands.hpp"
@@ -21,26 +22,29 @@ nlohmann::json value_of(const nlohmann::json& object, const char* key) {
     return found == object.end() ? nlohmann::json() : *found;
 }
 
-void check_records(std::span<const gpu::Coincidence> all, std::uint64_t crystals, const std::string& file,
-                   std::uint64_t first) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto& c = all[i];
-        if (c.crystal_a < crystals && c.crystal_b < crystals && c.kind <= gpu::Kind::delayed) continue;
-        throw BadInput(file + ": record " + std::to_string(first + i) + " has crystals " +
-                       std::to_string(c.crystal_a) + " and " + std::to_string(c.crystal_b) + " and kind " +
-                       std::to_string(static_cast<std::uint32_t>(c.kind)) + "; expected crystals below " +
-                       std::to_string(crystals) + " and kind 0 or 1");
-    }
-}
+/// What the CRCs cannot tell: records that a sound writer does not make.
+struct RecordCheck {
+    std::uint64_t crystals;
+    std::uint64_t end;       ///< latest time that the index has
+    std::uint64_t last = 0;  ///< time of the record before
 
-void check_records(std::span<const gpu::Single> all, std::uint64_t crystals, const std::string& file,
-                   std::uint64_t first) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i].crystal < crystals) continue;
-        throw BadInput(file + ": record " + std::to_string(first + i) + " has crystal " +
-                       std::to_string(all[i].crystal) + "; expected below " + std::to_string(crystals));
+    bool good(const gpu::Coincidence& c) {
+        const bool in_order = c.time >= std::exchange(last, c.time) && c.time <= end;
+        return in_order && c.crystal_a < crystals && c.crystal_b < crystals && c.kind <= gpu::Kind::delayed;
     }
-}
+    bool good(const gpu::Single& s) {
+        return s.time >= std::exchange(last, s.time) && s.time <= end && s.crystal < crystals;
+    }
+    template <class Record>
+    void all(std::span<const Record> records, const std::string& file, std::uint64_t first) {
+        for (std::size_t i = 0; i < records.size(); ++i) {
+            if (good(records[i])) continue;
+            throw BadInput(file + ": record " + std::to_string(first + i) +
+                           " is out of time order, or has a crystal of " + std::to_string(crystals) +
+                           " or above, or is neither prompt nor delayed; petlm verify tells which");
+        }
+    }
+};
 
 }  // namespace
 
@@ -163,6 +167,7 @@ config::Scanner ExportSource::scanner(const std::optional<std::filesystem::path>
 void ExportSource::for_each_block(std::uint64_t crystals,
                                   const std::function<void(const daemon::ListModeReader&)>& use) const {
     Progress progress("exporting " + target_.filename().string(), bytes_);
+    RecordCheck records{crystals, last_time_};
     std::uint64_t done = 0;
     for (const auto& file : files_) {
         daemon::ListModeReader reader(file);
@@ -175,9 +180,9 @@ void ExportSource::for_each_block(std::uint64_t crystals,
             check();
             const std::uint64_t first = reader.block().first_record;
             if (kind_ == daemon::RecordKind::coincidences) {
-                check_records(reader.coincidences(), crystals, file.string(), first);
+                records.all(reader.coincidences(), file.string(), first);
             } else {
-                check_records(reader.singles(), crystals, file.string(), first);
+                records.all(reader.singles(), file.string(), first);
             }
             use(reader);
             progress.show(done + reader.block_offset());

@@ -57,8 +57,8 @@ class ExportSource {
     [[nodiscard]] config::Scanner scanner(const std::optional<std::filesystem::path>& file) const;
 
     /// Calls `use` with the reader at every block, in order, with progress on a terminal. Throws BadInput at
-    /// the first thing that is wrong: a block that is not whole, a crystal of `crystals` or above, a
-    /// coincidence that is neither prompt nor delayed.
+    /// the first thing that is wrong: a block that is not whole, a record out of time order, a crystal of
+    /// `crystals` or above, a coincidence that is neither prompt nor delayed.
     void for_each_block(std::uint64_t crystals,
                         const std::function<void(const daemon::ListModeReader&)>& use) const;
     /// Number of crystals in the description, or more than any record can name.

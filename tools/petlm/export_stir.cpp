@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t most_rings = 256;
 constexpr std::uint32_t most_in_ring = 65536;
+constexpr std::uint64_t most_milliseconds = std::uint64_t{1} << 48U;
 constexpr std::uint64_t time_record = std::uint64_t{1} << 63U;
 constexpr std::uint64_t delayed_event = std::uint64_t{1} << 62U;
 
@@ -181,6 +182,12 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, E
 
     const Detectors detectors(scanner);
     const std::uint64_t origin = source.time_origin();
+    // The end of the run, so that STIR knows how long it was.
+    const std::uint64_t length_ms = milliseconds(source.time_end() - origin, scanner.tick_ps) + 1;
+    if (length_ms >= most_milliseconds) {
+        throw BadInput(source.target().string() +
+                       ": too long; stir (SAFIR list-mode) counts milliseconds with 48 bits");
+    }
     OutputFile out(options.output / "listmode.clm.safir");
     std::array<char, 32> signature{"SAFIR CListModeData"};
     out.put(signature);
@@ -195,8 +202,6 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, E
             ++(c.kind == gpu::Kind::prompt ? exported.prompts : exported.delayeds);
         }
     });
-    // The end of the run, so that STIR knows how long it was.
-    const std::uint64_t length_ms = milliseconds(source.time_end() - origin, scanner.tick_ps) + 1;
     out.put(time_record | length_ms);
     out.close();
 

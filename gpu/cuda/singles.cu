@@ -1,0 +1,84 @@
+// Slices that hold singles instead of frames.
+#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/convert.hpp"
+#include "gpu/cuda/placement.cuh"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+constexpr std::uint32_t threads = 256;
+
+/// The span that cell `position` of tile `tile` belongs to, if it belongs to one.
+__device__ const SpanEntry& span_of(const ConvertArguments& a, std::uint32_t tile, std::uint32_t position) {
+    std::uint32_t low = a.tile_first[tile];
+    std::uint32_t high = a.tile_first[tile + 1] + 1;
+    while (high - low > 1) {
+        const std::uint32_t middle = (low + high) / 2;
+        if (a.spans[middle].first <= position) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return a.spans[low];
+}
+
+__global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::uint32_t crystals) {
+    __shared__ std::uint32_t block_count[2];
+    __shared__ std::uint32_t block_base[2];
+    if (threadIdx.x < 2) block_count[threadIdx.x] = 0;
+    __syncthreads();
+    const std::uint32_t position = blockIdx.x * threads + threadIdx.x;
+    Placed placed[1] = {{0, 0, nowhere}};
+    auto fate = static_cast<std::uint32_t>(fate_count);  // none: no single is here
+    if (position < a.cell_count) {
+        const SpanEntry& span = span_of(a, position / cell_tile, position);
+        if (position - span.first < span.count) {
+            const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
+            const std::uint64_t time = v.x;
+            const auto crystal = static_cast<std::uint32_t>(v.y);
+            const float energy = __uint_as_float(static_cast<std::uint32_t>(v.y >> 32));
+            Fate f = Fate::accepted;
+            if (crystal >= crystals) {
+                f = Fate::bad_address;
+            } else if (TimeGuard::of(span.time_low, span.time_high).refuses(time)) {
+                f = Fate::time_jump;
+            } else if (time < a.base) {
+                f = Fate::late;
+            } else if (!(energy >= a.tables.lower)) {  // NaN, too
+                f = Fate::below_window;
+            } else if (energy > a.tables.upper) {
+                f = Fate::above_window;
+            } else {
+                atomicAdd(&a.histograms.per_crystal[crystal], 1U);
+                placed[0] = {time, value_of(crystal, energy), destination_of(a, time)};
+            }
+            fate = static_cast<std::uint32_t>(f);
+        }
+    }
+    const std::uint32_t lane = threadIdx.x % 32;
+    for (std::uint32_t f = 0; f < fate_count; ++f) {
+        const std::uint32_t count = __popc(__ballot_sync(all_lanes, fate == f));
+        if (lane == 0 && count > 0) {
+            atomicAdd(reinterpret_cast<unsigned long long*>(&a.totals->fates[f]),
+                      static_cast<unsigned long long>(count));
+        }
+    }
+    std::uint64_t key = 0;
+    std::uint64_t pending_time = 0;
+    track_maxima(a, placed[0], key, pending_time);
+    write_placed(a, placed, block_count, block_base);
+    add_maxima(a.totals, key, pending_time);
+}
+
+}  // namespace
+
+void launch_take_singles(const ConvertArguments& arguments, std::uint32_t crystals, cudaStream_t stream) {
+    if (arguments.cell_count == 0) return;
+    singles_kernel<<<(arguments.cell_count + threads - 1) / threads, threads, 0, stream>>>(arguments,
+                                                                                           crystals);
+    check(cudaGetLastError(), "kernel launch", "taking singles");
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,77 @@
+#!/bin/bash
+# Completion as bash would do it: completion_test.sh FOLDER_OF_PROGRAMS COMPLETION_FILE
+set -u
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+mkdir bin other.d
+touch data.plm other.d/x "two words.json"
+
+# The real programs, but for the daemon: a list of runs without one.
+for program in petacqd petsim petlm petcal petbench; do ln -s "$1/$program" bin/; done
+cat >bin/petctl <<END
+#!/bin/bash
+if [[ " \$* " == *" runs "* && " \$* " != *" --help "* ]]; then
+    [[ " \$* " == *" --socket /elsewhere "* ]] && prefix=else
+    printf '  run      started  duration\n  %smouse-1  2026  -\n  %srat-2    2026  -\n' "\$prefix" "\$prefix"
+else
+    exec "$1/petctl" "\$@"
+fi
+END
+chmod +x bin/petctl
+PATH=$folder/bin:$PATH
+# shellcheck source=/dev/null
+source "$2" || exit 1
+
+failures=0
+# LINE EXPECTED: what is offered at the end of the line, sorted, in one line. Words are cut as bash cuts them.
+offers() {
+    local line=$1 expected=$2 found
+    read -ra COMP_WORDS <<<"${line//=/ = }"
+    [[ $line == *" " ]] && COMP_WORDS+=("")
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_LINE=$line COMP_POINT=${#line}
+    COMPREPLY=(left from before)
+    _petacq "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    found=$(printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd ' ')
+    if [[ $found != "$expected" ]]; then
+        printf 'after "%s"\n  expected: %s\n  offered:  %s\n' "$line" "$expected" "$found"
+        failures=$((failures + 1))
+    fi
+}
+
+offers "petctl " "ledger log-level runs start status stop watch"
+offers "petctl st" "start status stop"
+offers "petctl --so" "--socket"
+offers "petctl --socket " "bin data.plm other.d two words.json"
+offers "petctl --socket start st" "start status stop" # "start" is the socket's name
+offers "petctl start --" "--duration --help --note --run --socket --version"
+offers "petctl start --d" "--duration"
+offers "petctl start --duration " ""
+offers "petctl start --run " "" # a name to be made up
+offers "petctl ledger --run " "mouse-1 rat-2"
+offers "petctl ledger --run=m" "mouse-1"
+offers "petctl ledger --run r" "rat-2"
+offers "petctl --socket /elsewhere ledger --run " "elsemouse-1 elserat-2"
+offers "petctl ledger --file d" "data.plm"
+offers "petctl log-level " "debug error info trace warning"
+offers "petctl log-level e" "error"
+offers "petctl stop " ""
+offers "petctl runs --l" "--last"
+offers "petacqd --config d" "data.plm"
+offers "petacqd -c t" "two words.json"
+offers "petacqd --ch" "--check"
+offers "petsim --framing " "bare sequenced"
+offers "petsim --seed " ""
+offers "petsim comp" "compare"
+offers "petlm in" "info"
+offers "petlm info d" "data.plm"
+offers "petlm dump --kind " "delayed prompt"
+offers "petbench receive --no-g" "--no-gro --no-gso"
+offers "petcal ins" "inspect"
+offers "petcal make --sc" "--scanner"
+offers "petbench wr" "writer"
+offers "petbench nonsense --j" ""
+offers "$folder/bin/petlm ver" "verify"
+
+((failures == 0)) && echo "all offered as expected"
+exit $((failures > 0))
