@@ -115,6 +115,8 @@ constexpr std::array scalars{
            "Accepted datagrams far from the sequence of their source."},
     Scalar{"/total/datagrams/dropped_kernel", "petacqd_datagrams_dropped_kernel_total", counter,
            "Datagrams dropped by the kernel, socket queue full."},
+    Scalar{"/total/datagrams/discarded_backlog", "petacqd_datagrams_discarded_backlog_total", counter,
+           "Datagrams that came before the daemon was ready, in a socket of systemd's."},
     Scalar{"/total/datagrams/restarted", "petacqd_source_restarts_total", counter,
            "Times that a source began a fresh sequence."},
     Scalar{"/total/datagrams/lost", "petacqd_datagrams_lost", gauge,

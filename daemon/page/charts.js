@@ -101,7 +101,7 @@ class Charts {
     this.singles = lineChart("singles", [["Singles", "singles"]], time, count);
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
-      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0, includeBounds: false}}, count);
+      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}}, count);
     this.all = [this.coincidences, this.singles, this.loss, this.spectrum];
     this.paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
@@ -143,7 +143,7 @@ class Charts {
     if (!this.all.length) return;
     // The last bin holds everything above.
     this.spectrum.data.datasets[0].data = counts.slice(0, -1).map((y, i) => ({x: (i + 0.5) * bin, y}));
-    this.spectrum.options.scales.x.max = counts.length * bin;
+    this.spectrum.options.scales.x.max = Math.floor(counts.length * bin / 200) * 200;
     this.spectrum.update();
   }
 }

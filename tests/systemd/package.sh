@@ -53,7 +53,7 @@ for program in petacqd petctl petsim petlm petcal petbench; do
 done
 wanted "the programs run" true
 wanted "the user is there" "inside id petacq >/dev/null"
-owned=$(inside find / -xdev -user petacq)
+owned=$(inside find / -xdev -path /run -prune -o -user petacq -print)
 wanted "and owns nothing but its state: $owned" '[ "$owned" = /var/lib/petacqd ]'
 wanted "the service is not enabled" '! ls "$root"/etc/systemd/system/*/petacqd.* 2>/dev/null'
 status=0

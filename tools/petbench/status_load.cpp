@@ -264,7 +264,7 @@ void measure(Daemon& daemon, PacedLoad& load, double seconds, Figures& figures) 
     const double before = received();
     const auto sent = static_cast<double>(load.run(seconds));
     double now = received();
-    for (int tries = 0; now - before < sent && tries < 20; ++tries) {
+    for (int tries = 0; now - before < sent && tries < 200; ++tries) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         now = received();
     }

@@ -151,7 +151,7 @@ config::Scanner ExportSource::scanner(const std::optional<std::filesystem::path>
             throw BadInput(target_.string() + ": the scanner in run.json: " + error.what());
         }
     };
-    const config::Scanner scanner = file ? config::load_scanner(*file) : from_run();
+    config::Scanner scanner = file ? config::load_scanner(*file) : from_run();
     const std::uint32_t count = scanner.geometry.crystal_count();
     if (crystals() != any_crystal && crystals() != count) {
         throw BadInput(target_.string() + ": recorded with " + std::to_string(crystals()) +
