@@ -331,6 +331,11 @@ void ControlConnection::answer(const RpcCall& call, const ExchangePtr& exchange,
     send(std::move(line));
 }
 
+void ControlConnection::tell() {
+    if (interval_.count() == 0) return;
+    guarded([this] { notify(); });
+}
+
 void ControlConnection::notify_after_interval() {
     interval_timer_.expires_after(interval_);  // cancels the wait before
     interval_timer_.async_wait([self = shared_from_this()](error_code error) {

@@ -74,6 +74,8 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     /// outside.
     void start();
     void close();
+    /// Sends the status now, if the client has subscribed to it.
+    void tell();
 
   private:
     struct Exchange;

@@ -93,6 +93,13 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
             connection->close();
     }
 
+    void tell_subscribers() {
+        // A copy: one that is dropped leaves the set.
+        const auto open = context_->connections;
+        for (const auto& connection : open)
+            connection->tell();
+    }
+
     [[nodiscard]] const ControlContext& context() const { return *context_; }
 
   private:
@@ -136,6 +143,10 @@ ControlServer::ControlServer(boost::asio::io_context& io, ControlHandler& handle
 
 ControlServer::~ControlServer() {
     implementation_->close();
+}
+
+void ControlServer::tell_subscribers() {
+    implementation_->tell_subscribers();
 }
 
 void ControlServer::close() {

@@ -112,6 +112,8 @@ class ControlServer {
     ControlServer& operator=(const ControlServer&) = delete;
     ~ControlServer();
 
+    /// Sends the status to every subscriber now: how the daemon ends.
+    void tell_subscribers();
     /// Removes the socket and disconnects everybody; answers already sent reach their clients.
     void close();
     /// Any thread.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "daemon/backend.hpp"
 #include "daemon/settings.hpp"
@@ -64,13 +65,13 @@ class FailingPipeline final : public gpu::Pipeline {
 }  // namespace
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration) {
+                     const config::Calibration& calibration, gpu::Input input) {
+    gpu::PipelineOptions options = pipeline_options(configuration, scanner);
+    options.input = input;
     Backend backend;
-    backend.pipeline = std::make_unique<FailingPipeline>(
-        gpu::make_host_pipeline(pipeline_options(configuration, scanner), calibration));
+    backend.pipeline = std::make_unique<FailingPipeline>(gpu::make_host_pipeline(options, calibration));
     backend.memory = net::make_host_memory({});
-    backend.randoms = gpu::make_host_randoms(
-        scanner.geometry, pipeline_options(configuration, scanner).rules, scanner.tick_ps * 1e-12);
+    backend.randoms = gpu::make_host_randoms(scanner.geometry, options.rules, scanner.tick_ps * 1e-12);
     backend.choice = "a test";
     return backend;
 }

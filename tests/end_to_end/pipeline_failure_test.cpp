@@ -29,18 +29,20 @@ class Failure {
     Failure& operator=(const Failure&) = delete;
 };
 
-// The last status that names the failure; null when none did before the daemon was gone.
-json last_status(Daemon& daemon) {
-    json last;
-    try {
-        while (true) {
-            json status = daemon.status();
-            if (contains(status["health"].dump(), cause)) last = std::move(status);
-        }
-    } catch (const std::exception&) {
-        return last;  // it has left
+// Hears how the daemon ends.
+class Watcher {
+  public:
+    explicit Watcher(const Site& site) : client_(site.socket()) {
+        client_.call("subscribe", {{"interval_s", 3600}});
     }
-}
+    json last_status() {
+        const auto notification = client_.next_notification(patience);
+        return notification ? notification->at("params") : json();
+    }
+
+  private:
+    petacq::daemon::ControlClient client_;
+};
 
 }  // namespace
 
@@ -50,16 +52,20 @@ TEST_CASE("a pipeline that fails during a run ends run and daemon", "[e2e][failu
     const Failure failure(when);
     const Site site(quick_blocks());
     Daemon daemon(site, "petacqd", PETACQD_FAILING_PROGRAM);
+    REQUIRE(contains(daemon.status()["backend"].dump(), "failing"));
+    Watcher watcher(site);
     daemon.start("broken");
     Process petsim(PETSIM_PROGRAM,
                    petsim_arguments(site, short_stream(daemon, {"--seed", "3", "--duration-s", "20"})),
                    site.directory() / "petsim");
-    const json status = last_status(daemon);
+    const json status = watcher.last_status();
     CHECK(daemon.process().wait() == 70);
 
     INFO(status.dump(1));
     REQUIRE(status.is_object());
+    CHECK(status["state"] == "failed");
     CHECK(status["health"]["state"] == "failed");
+    CHECK(contains(status["health"]["reasons"].dump(), cause));
     CHECK(contains(daemon.log(), "pipeline: CUDA: "));
     CHECK(contains(daemon.log(), cause));
     CHECK(contains(daemon.log(), "run broken failed: "));
@@ -71,13 +77,14 @@ TEST_CASE("a pipeline that fails during a run ends run and daemon", "[e2e][failu
     CHECK(contains(run["stop_reason"], cause));
     CHECK(contains(run["stop_reason"], "while converting frames"));
     const json& ledger = run["ledger"];
+    CHECK(ledger["closed"] == true);
     CHECK(ledger["pairs"]["written"] > 100);
     CHECK(ledger["pairs"]["in_queue"] == 0);
     CHECK(ledger["pairs"]["write_failed"] == 0);
 
     // Eleven slices went through, and their pairs are there: whole, readable, in order.
     const auto file = site.run("broken") / "coincidences.plm";
-    CHECK(run_program(PETLM_PROGRAM, {"verify", site.run("broken").string()}).status == 0);
+    CHECK(run_program(PETLM_PROGRAM, {"verify", file.string()}).status == 0);
     const auto pairs = coincidences_of(file);
     CHECK(pairs.size() == ledger["pairs"]["written"].get<std::size_t>());
     CHECK(std::is_sorted(pairs.begin(), pairs.end(),
@@ -98,12 +105,15 @@ TEST_CASE("a pipeline that fails between runs ends the daemon", "[e2e][failure]"
     const Failure failure("collect 3");
     const Site site(quick_blocks());
     Daemon daemon(site, "petacqd", PETACQD_FAILING_PROGRAM);
+    Watcher watcher(site);
     Process petsim(PETSIM_PROGRAM, petsim_arguments(site, short_stream(daemon, {"--duration-s", "20"})),
                    site.directory() / "petsim");
-    const json status = last_status(daemon);
+    const json status = watcher.last_status();
     CHECK(daemon.process().wait() == 70);
     REQUIRE(status.is_object());
+    CHECK(status["state"] == "failed");
     CHECK(status["health"]["state"] == "failed");
+    CHECK(contains(status["health"]["reasons"].dump(), cause));
     CHECK(contains(daemon.log(), cause));
     CHECK(std::filesystem::is_empty(site.directory() / "data"));
     CHECK_FALSE(std::filesystem::exists(site.socket()));

@@ -107,7 +107,7 @@ void write_template(const std::filesystem::path& file, const config::Scanner& sc
     }
     std::string text =
         "!INTERFILE :=\n!imaging modality := PT\nname of data file := template.s\n"
-        "originating system := User_defined_scanner\n!version of keys := STIR3.0\n!GENERAL DATA :=\n"
+        "originating system := Userdefined\n!version of keys := STIR3.0\n!GENERAL DATA :=\n"
         "!GENERAL IMAGE DATA :=\n!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
         "!PET STUDY (General) :=\n!PET data type := Emission\napplied corrections := {None}\n"
         "!number format := float\n!number of bytes per pixel := 4\nnumber of dimensions := 4\n";
@@ -125,7 +125,7 @@ void write_template(const std::filesystem::path& file, const config::Scanner& sc
     line("minimum ring difference per segment", "{" + differences + "}");
     line("maximum ring difference per segment", "{" + differences + "}");
     text += "Scanner parameters :=\n";
-    line("Scanner type", "User_defined_scanner");
+    line("Scanner type", "Userdefined");
     line("Number of rings", g.rings());
     line("Number of detectors per ring", g.crystals_in_ring());
     line("Inner ring diameter (cm)", 2 * d.ring_radius_mm / 10);
