@@ -172,6 +172,7 @@ json full_status(std::uint64_t n) {
                          {"dropped_no_buffer", 4 * n},
                          {"lost", 7},
                          {"dropped_kernel", 5 * n},
+                         {"discarded_backlog", 6 * n},
                          {"reordered", n},
                          {"stray", 0},
                          {"restarted", 1}}},
