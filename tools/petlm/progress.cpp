@@ -1,13 +1,38 @@
 #include "tools/petlm/progress.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace petacq::petlm {
 
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+std::string time_text(double seconds) {
+    const auto s = static_cast<std::uint64_t>(std::lround(std::min(seconds, 1e9)));
+    if (s < 120) return fmt::format("{} s", s);
+    if (s < 7200) return fmt::format("{} min", (s + 30) / 60);
+    return fmt::format("{} h {:02} min", s / 3600, s % 3600 / 60);
+}
+
+}  // namespace
+
+std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t begun_at,
+                          std::uint64_t total, double seconds) {
+    const auto all = static_cast<double>(total);
+    std::string text =
+        fmt::format("{}: {:.0f} % of {:.1f} GB", what, 100 * static_cast<double>(done) / all, all / 1e9);
+    if (done <= begun_at || seconds <= 0) return text;
+    const double rate = static_cast<double>(done - begun_at) / seconds;
+    text += fmt::format(", {:.0f} MB/s", rate / 1e6);
+    if (done < total) text += ", " + time_text(static_cast<double>(total - done) / rate) + " left";
+    return text;
+}
 
 Progress::Progress(std::string what, std::uint64_t total_bytes)
     : what_(std::move(what)),
@@ -23,13 +48,15 @@ Progress::~Progress() {
 void Progress::show(std::uint64_t done_bytes) {
     if (!terminal_) return;
     const auto now = Clock::now();
+    if (!begun_at_) {
+        begun_at_ = done_bytes;
+        start_ = now;
+    }
     if (now - last_ < std::chrono::milliseconds(200)) return;
     last_ = now;
     shown_ = true;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    const double part = static_cast<double>(done_bytes) / static_cast<double>(total_);
-    std::fprintf(stderr, "\r\033[K%s: %.0f %% of %.1f GB, %.0f MB/s", what_.c_str(), 100 * part,
-                 static_cast<double>(total_) / 1e9, static_cast<double>(done_bytes) / 1e6 / seconds);
+    std::fprintf(stderr, "\r\033[K%s", progress_text(what_, done_bytes, *begun_at_, total_, seconds).c_str());
 }
 
 }  // namespace petacq::petlm

@@ -1,12 +1,20 @@
-// A line on the terminal that says how far long work is; nothing when standard error is no terminal.
+// A line on the terminal that says how far long work is and how long it will go on; nothing when standard
+// error is no terminal.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace petacq::petlm {
 
+/// "verifying a.plm: 25 % of 8.0 GB, 500 MB/s, 12 s left". Of the bytes done, those after `begun_at` took the
+/// seconds.
+std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t begun_at,
+                          std::uint64_t total, double seconds);
+
+/// One thread at a time.
 class Progress {
   public:
     Progress(std::string what, std::uint64_t total_bytes);
@@ -14,6 +22,7 @@ class Progress {
     ~Progress();
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
+    /// At most a few times a second. What was done before the first call is taken to have cost no time.
     void show(std::uint64_t done_bytes);
 
   private:
@@ -21,6 +30,7 @@ class Progress {
     std::uint64_t total_;
     bool terminal_;
     bool shown_ = false;
+    std::optional<std::uint64_t> begun_at_;
     std::chrono::steady_clock::time_point start_;
     std::chrono::steady_clock::time_point last_;
 };
