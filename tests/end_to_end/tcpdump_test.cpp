@@ -231,6 +231,39 @@ TEST_CASE("a capture that tcpdump made of a run gives the run's list-mode", "[e2
     }
 }
 
+TEST_CASE("tcpdump reads the capture that a run makes", "[e2e][replay][tcpdump]") {
+    if (tcpdump_program().empty()) {
+        WARN("skipped: tcpdump is not installed");
+        return;
+    }
+    const Site site(json{{"listmode", {{"write_raw", true}}}});
+    {
+        Daemon daemon(site);
+        daemon.start("live");
+        const json summary = simulate(site, short_stream(daemon, {"--corrupt", "magic:0.02"}));
+        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+        CHECK(daemon.stop()["ledger_closed"] == true);
+        CHECK(daemon.terminate() == 0);
+    }
+    const Outcome read = run_program(
+        tcpdump_program(), {"-r", (site.run("live") / "raw.pcap").string(), "-nn", "-tt", "-v", "udp"});
+    INFO(read.err);
+    REQUIRE(read.status == 0);
+    CHECK(contains(read.err, "RAW"));
+    const json live = site.run_json("live");
+    const auto lines_with = [&](const std::string& part) {
+        std::uint64_t count = 0;
+        for (std::size_t at = read.out.find(part); at != std::string::npos; at = read.out.find(part, at + 1))
+            ++count;
+        return count;
+    };
+    const std::uint64_t written = live["capture"]["datagrams_written"];
+    CHECK(written > 500);
+    CHECK(lines_with("proto UDP (17)") == written);
+    CHECK(lines_with("UDP, length ") == written);
+    CHECK(lines_with("bad cksum") == 0);
+}
+
 TEST_CASE("tcpdump's capture of datagrams in IP fragments gives the run's list-mode",
           "[e2e][replay][tcpdump]") {
     // A loopback of its own, with the MTU of Ethernet, for this process and what it starts.
