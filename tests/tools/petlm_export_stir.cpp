@@ -127,7 +127,7 @@ TEST_CASE("stir: template and parameter files name each other and the scanner", 
     write_run(directory / "run", pairs(3), export_scanner(), 1,
               {{"max_ring_difference", 2}, {"min_module_difference", 3}});
     const auto out = directory / "out";
-    CHECK_THAT(exported("stir", directory / "run", out).out, contains("does not hold the run's min_module"));
+    CHECK_THAT(exported("stir", directory / "run", out).out, contains("the run's min_module_difference"));
     const auto values = key_values(out / "template.hs", " := ");
     CHECK(values.at("Number of rings") == "24");
     CHECK(values.at("Number of detectors per ring") == "120");
@@ -135,12 +135,18 @@ TEST_CASE("stir: template and parameter files name each other and the scanner", 
     CHECK(values.at("!matrix size [4]") == "5");
     CHECK(values.at("!matrix size [3]") == "60");
     CHECK(values.at("!matrix size [2]") == "{22,23,24,23,22}");
-    CHECK(values.at("!matrix size [1]") == "119");
+    // Modules of ten crystals, three apart: 21 crystals at least, so at most 39 positions from the middle.
+    CHECK(values.at("!matrix size [1]") == "79");
+    CHECK(values.at("Distance between rings (cm)") == "0.17");
     CHECK(values.at("minimum ring difference per segment") == "{-2,-1,0,1,2}");
     CHECK(values.at("maximum ring difference per segment") == "{-2,-1,0,1,2}");
     CHECK(values.at("Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic)") == "Generic");
     CHECK(std::filesystem::exists(out / values.at("Name of crystal map")));
     CHECK(std::filesystem::exists(out / values.at("name of data file")));
+    write_run(directory / "all", pairs(3));
+    REQUIRE(exported("stir", directory / "all", directory / "all-out").status == 0);
+    // -58 to 58 of the -59 to 60 that STIR knows: its projectors look at the neighbours.
+    CHECK(key_values(directory / "all-out" / "template.hs", " := ").at("!matrix size [1]") == "117");
     const auto list = key_values(out / "listmode.par", " := ");
     for (const char* key :
          {"listmode data filename", "crystal map filename", "template projection data filename"})

@@ -93,8 +93,22 @@ std::uint32_t largest_ring_difference(const config::Scanner& scanner, const Expo
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(all, limit.get<std::uint64_t>()));
 }
 
+/// Tangential positions of the projection data: those of the pairs that the run accepted. A pair whose
+/// detectors are n apart around the ring is at +-(detectors / 2 - n).
+std::uint32_t tangential_positions(const config::Scanner& scanner, const ExportSource& source) {
+    const auto& g = scanner.geometry;
+    const std::uint32_t half = g.crystals_in_ring() / 2;
+    const auto limit = source.configured("/coincidence/min_module_difference");
+    const std::uint64_t modules = limit.is_number_unsigned() ? limit.get<std::uint64_t>() : 0;
+    const std::uint64_t crystals = modules == 0 ? 0 : (modules - 1) * g.blocks.y * g.crystals.y + 1;
+    // Neighbours and those next to them are left out in any case: STIR's projectors look one position further
+    // on either side, and there is none beyond.
+    const std::uint64_t nearest = std::max<std::uint64_t>(crystals, 2);
+    return half > nearest ? static_cast<std::uint32_t>(2 * (half - nearest) + 1) : 1;
+}
+
 void write_template(const std::filesystem::path& file, const config::Scanner& scanner, std::uint32_t segments,
-                    double depth_mm) {
+                    std::uint32_t tangential, double depth_mm) {
     const auto& g = scanner.geometry;
     const auto& d = scanner.dimensions;
     std::string sizes;
@@ -122,7 +136,7 @@ void write_template(const std::filesystem::path& file, const config::Scanner& sc
     line("matrix axis label [2]", "axial coordinate");
     line("!matrix size [2]", "{" + sizes + "}");
     line("matrix axis label [1]", "tangential coordinate");
-    line("!matrix size [1]", g.crystals_in_ring() - 1);
+    line("!matrix size [1]", tangential);
     line("minimum ring difference per segment", "{" + differences + "}");
     line("maximum ring difference per segment", "{" + differences + "}");
     text += "Scanner parameters :=\n";
@@ -208,7 +222,8 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, E
 
     const std::uint32_t segments = largest_ring_difference(scanner, source);
     write_crystal_map(options.output / "crystal_map.txt", scanner, detectors, depth_mm);
-    write_template(options.output / "template.hs", scanner, segments, depth_mm);
+    write_template(options.output / "template.hs", scanner, segments, tangential_positions(scanner, source),
+                   depth_mm);
     write_text(options.output / "template.s", "");
     write_text(options.output / "listmode.par", list_mode_parameters);
     write_text(options.output / "lm_to_projdata.par", binning_parameters(length_ms));
@@ -230,11 +245,12 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, E
                      "stir: SAFIR list-mode does not hold TOF.", "stir: times are whole milliseconds."};
     if (!source.configured("/coincidence/min_module_difference").is_null()) {
         exported.lost.push_back(
-            "stir: the template does not hold the run's min_module_difference; its bins include lines that "
-            "the "
-            "run did not accept.");
+            "stir: the template leaves out lines that are too near to the edge for the run's "
+            "min_module_difference; of those at its limit it has some that the run did not accept.");
     }
-    for (auto& sentence : limit_sentences(source, "; of these the template has the ring difference."))
+    for (auto& sentence : limit_sentences(
+             source,
+             "; the template has the ring difference, and the other as a range of tangential positions."))
         exported.notes.push_back(std::move(sentence));
     return exported;
 }
