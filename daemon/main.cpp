@@ -19,6 +19,7 @@
 #include "daemon/acquisition.hpp"
 #include "daemon/backend.hpp"
 #include "daemon/control_server.hpp"
+#include "daemon/descriptor_limit.hpp"
 #include "daemon/http_server.hpp"
 #include "daemon/inherited_sockets.hpp"
 #include "daemon/journal.hpp"
@@ -69,6 +70,7 @@ int run(const Inputs& in, const std::string& file) {
     std::signal(SIGPIPE, SIG_IGN);
 
     if (const std::string missing = notification_missing(); !missing.empty()) log_warning("{}", missing);
+    raise_descriptor_limit(configuration);
     std::vector<net::ReceiverOptions> sockets = receiver_options(configuration);
     take_inherited_sockets(sockets);
     Backend backend = make_backend(configuration, in.scanner, in.calibration);
@@ -194,8 +196,8 @@ int run(const Inputs& in, const std::string& file) {
     }
     io.run();
 
-    // The last answers leave: a client that waits for the end of a run hears of it, and who watches the status
-    // of a failure.
+    // The last answers leave: a client that waits for the end of a run hears of it, and who watches the
+    // status of a failure.
     if (status == exit_internal) control.tell_subscribers();
     io.restart();
     io.run_for(std::chrono::milliseconds(100));

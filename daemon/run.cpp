@@ -222,6 +222,9 @@ void Run::add_progress(std::vector<StageProgress>& stages) const {
     };
     add("writer", *coincidences_);
     if (singles_) add("writer singles", *singles_);
+    // Never said to have work to do, and so never stalled: the run goes on without its capture.
+    if (capture_)
+        stages.push_back({"capture", 0, false, capture_->counts().busy_s, std::chrono::steady_clock::now()});
 }
 
 void Run::complete(Ledger& ledger) const {

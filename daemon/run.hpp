@@ -74,7 +74,7 @@ class Run {
     [[nodiscard]] ListModeCounts written() const;
     /// From arrival until the coincidences were written, lately.
     [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
-    /// "writer", and "writer singles" when singles are saved.
+    /// "writer"; "writer singles" when singles are saved; "capture" when datagrams are.
     void add_progress(std::vector<StageProgress>& stages) const;
     /// Fills in what the writers know, as of now: all that was appended is written, failed or in the queue.
     void complete(Ledger& ledger) const;

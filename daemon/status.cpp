@@ -84,6 +84,7 @@ json make_stages(const StatusInput& in) {
 json make_queues(const StatusInput& in) {
     const AcquisitionSnapshot& a = *in.now->acquisition;
     const ListModeCounts written = in.run ? in.run->written.value_or(ListModeCounts{}) : ListModeCounts{};
+    const CaptureCounts captured = in.run && in.run->capture ? in.run->capture->counts : CaptureCounts{};
     return {{"free_batches", in.free_batches},
             {"free_batches_low_water", a.free_batches_low_water},
             {"batches", in.batches},
@@ -92,6 +93,8 @@ json make_queues(const StatusInput& in) {
             {"writer_blocks", written.queue_blocks},
             {"writer_high_water", written.queue_high_water},
             {"writer_stalls", written.stalls},
+            {"capture_batches", captured.queue_batches},
+            {"capture_high_water", captured.queue_high_water},
             {"log_overrun", in.log_overrun},
             {"log_unwritten", in.log_unwritten}};
 }

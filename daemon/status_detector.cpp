@@ -111,12 +111,18 @@ json make_sources(const StatusInput& in) {
                     {"clock_jumps", s.clock_jumps},
                     {"progress_s", static_cast<double>(s.progress) * tick_s}};
         one["lost"] = s.lost ? json(*s.lost) : json();
-        one["lost_per_s"] = when(s.lost.has_value(), rate(s.lost.value_or(0), b.lost.value_or(0), seconds));
+        const double lost = rate(s.lost.value_or(0), b.lost.value_or(0), seconds);
+        const double sent = lost + rate(s.datagrams, b.datagrams, seconds);
+        one["lost_per_s"] = when(s.lost.has_value(), lost);
+        one["lost_fraction"] = when(s.lost.has_value() && sent > 0, lost / sent);
         one["skew_us"] = s.skew ? json(static_cast<double>(*s.skew) * tick_s * 1e6) : json();
         one["last_seen_s"] =
             s.last_seen ? json(std::max(0.0, static_cast<double>(now_ns - *s.last_seen) * 1e-9)) : json();
         sources.push_back(std::move(one));
     }
+    // Sources without an id stay as they appeared.
+    std::stable_sort(sources.begin(), sources.end(),
+                     [](const json& a, const json& b) { return a["id"] < b["id"]; });
     return sources;
 }
 

@@ -8,7 +8,21 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
-const compact = new Intl.NumberFormat("en", {notation: "compact", maximumSignificantDigits: 4});
+const figures = new Intl.NumberFormat("en", {maximumSignificantDigits: 4});
+
+/** 12,345 is "12.35 k". */
+function scaled(value, step, units) {
+  let unit = 0;
+  while (Math.abs(value) >= step && unit < units.length - 1) {
+    value /= step;
+    ++unit;
+  }
+  return `${figures.format(value)} ${units[unit]}`.trimEnd();
+}
+
+function compact(value) {
+  return Math.abs(value) < 10000 ? figures.format(value) : scaled(value, 1000, ["", "k", "M", "G", "T"]);
+}
 
 /** Rates of the last minutes, by the daemon's own clock: gaps of the connection do not bend them. */
 class History {
@@ -95,9 +109,10 @@ class Charts {
     }
     Chart.defaults.font.family = getComputedStyle(document.documentElement).fontFamily;
     const time = {min: -history_s, max: 0, ticks: {maxRotation: 0, autoSkip: false, callback: timeLabel}};
-    const count = {ticks: {maxTicksLimit: 6, callback: (value) => compact.format(value)}};
+    const count = {ticks: {maxTicksLimit: 6, callback: compact}};
+    // The first one is drawn last: where trues are nearly all of the prompts, both are to be seen.
     this.coincidences = lineChart("coincidences",
-      [["Prompts", "prompts"], ["Net trues", "trues", [10, 4]], ["Delayeds", "delayeds", [3, 3]]], time, count);
+      [["Net trues", "trues", [8, 6]], ["Delayeds", "delayeds", [3, 3]], ["Prompts", "prompts"]], time, count);
     this.singles = lineChart("singles", [["Singles", "singles"]], time, count);
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
@@ -134,7 +149,7 @@ class Charts {
       chart.options.scales.x.ticks.stepSize = span / 2;
       chart.update();
     };
-    put(this.coincidences, history.points("prompts_per_s"), history.points("net_trues_per_s"), history.points("delayeds_per_s"));
+    put(this.coincidences, history.points("net_trues_per_s"), history.points("delayeds_per_s"), history.points("prompts_per_s"));
     put(this.singles, history.points("singles_per_s"));
     put(this.loss, history.points("lost_fraction", 100));
   }
@@ -167,7 +182,10 @@ class CrystalMap {
       if (!(event.key in steps) || !this.counts) return;
       event.preventDefault();
       const [x, y] = this.place || [0, 0];
-      this.point((x + steps[event.key][0] + this.around) % this.around, Math.min(Math.max(y + steps[event.key][1], 0), this.along - 1));
+      // With Shift by a module.
+      const [around, along] = event.shiftKey ? [this.module.around, this.module.along] : [1, 1];
+      const [right, up] = steps[event.key];
+      this.point((x + right * around + this.around) % this.around, Math.min(Math.max(y + up * along, 0), this.along - 1));
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <regex>
 #include <stdexcept>
 
 #include "config/make_calibration.hpp"
@@ -65,6 +66,14 @@ Daemon::Daemon(const Site& site, const std::string& name, const std::string& pro
     const json now = status();
     for (const json& socket : now["sockets"])
         ports_.push_back(socket["port"]);
+}
+
+std::uint16_t Daemon::http_port() const {
+    static const std::regex line("http: listening on [^ ]+, port ([0-9]+)");
+    const std::string said = log();
+    std::smatch match;
+    if (!std::regex_search(said, match, line)) throw std::runtime_error("petacqd serves no HTTP: " + said);
+    return static_cast<std::uint16_t>(std::stoi(match[1]));
 }
 
 json Daemon::call(const std::string& method, const json& parameters) {

@@ -47,6 +47,9 @@ class Daemon {
     /// HOST:PORT of the first socket.
     [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(ports_.front()); }
 
+    /// Where it serves HTTP.
+    [[nodiscard]] std::uint16_t http_port() const;
+
     nlohmann::json start(const std::string& run);
     /// The ledger of the run and how it ended.
     nlohmann::json stop();

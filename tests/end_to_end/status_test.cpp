@@ -120,6 +120,7 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
         CHECK(source["datagrams_per_s"] > 0);
         CHECK(source["frames_per_s"] > source["datagrams_per_s"]);
         CHECK(source["lost_per_s"] == 0);
+        CHECK(source["lost_fraction"] == 0);
     }
     for (const json& module : status["modules"]) {
         CHECK(module["health"] == "ok");
@@ -216,6 +217,9 @@ TEST_CASE("every field of the status is in the manual with its type, and the oth
         status = s;
         return !s["health"]["reasons"].empty() && s["run"]["capture"]["datagrams_written"] > 0;
     }));
+    CHECK(status["queues"]["capture_high_water"] > 0);
+    CHECK(status["stages"].back()["name"] == "capture");
+    CHECK(status["stages"].back()["state"] != "stalled");
     check_fields(status, "", documented, seen);
     CHECK(status["health"]["state"] == "degraded");
     CHECK(status["modules"][0]["health"] == "degraded");
