@@ -177,16 +177,24 @@ void Acquisition::carry_out_commands() {
 }
 
 std::uint64_t Acquisition::next_watermark() {
-    std::uint64_t watermark = std::max(watermark_, tracker_.watermark(now_ns_, latest_pending_time_));
-    if (pending_ > options_.max_pending_singles) {
-        // Rather than memory, the sources that hold the watermark back are given up.
-        const TrackerStatus status = tracker_.status(now_ns_);
-        if (status.reference && *status.reference > watermark) {
-            watermark = *status.reference;
-            ++given_up_;
-        }
-    }
-    return watermark;
+    const std::uint64_t watermark = std::max(watermark_, tracker_.watermark(now_ns_, latest_pending_time_));
+    if (pending_ <= options_.max_pending_singles) return watermark;
+    // Rather than memory, the sources that hold the watermark back are given up.
+    std::uint64_t raised = std::max(watermark, tracker_.status(now_ns_).reference.value_or(0));
+    // That has not helped: what waits lies ahead of the other sources, and is decided as it is.
+    const std::uint64_t slice = options_.slice_frames + net::max_datagram_frames;
+    if (pending_ > options_.max_pending_singles + slice)
+        raised = std::max(raised, add_or_max(latest_pending_time_, 1));
+    if (raised > watermark) ++given_up_;
+    return raised;
+}
+
+/// Near the bound, the next watermark depends on how much the slices under way leave undecided.
+void Acquisition::know_what_waits() {
+    std::uint64_t under_way = 0;
+    for (const InFlight& slice : in_flight_)
+        under_way += slice.frames;
+    if (pending_ + under_way > options_.max_pending_singles) collect_all();
 }
 
 void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
@@ -197,6 +205,8 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
         release(held_);
         return;
     }
+    know_what_waits();
+    if (!failure_.empty()) return;  // the pipeline's, met while its results were collected
     const std::uint64_t watermark = close_at ? std::max(watermark_, *close_at) : next_watermark();
     if (run_ &&
         (run_->start >= earliest_time_ || watermark > add_or_max(earliest_time_, options_.max_offset)))
@@ -287,6 +297,17 @@ void Acquisition::account(const gpu::SliceResult& result, std::uint64_t watermar
 }
 
 void Acquisition::fail(const std::string& reason) {
+    note_failure(reason);
+    if (waiting_) enter_run();
+    if (run_) {
+        run_->reason = failure_;
+        run_->failed = true;
+        finish_run();
+    }
+}
+
+/// The pipeline and what it has been given are done with.
+void Acquisition::note_failure(const std::string& reason) {
     if (!failure_.empty()) return;
     failure_ = "pipeline: " + reason;
     log_error("{}", failure_);
@@ -298,12 +319,17 @@ void Acquisition::fail(const std::string& reason) {
     spans_.clear();
     frames_ = 0;
     release(held_);
-    if (waiting_) enter_run();
-    if (run_) {
-        run_->reason = failure_;
-        run_->failed = true;
-        finish_run();
+}
+
+/// False when the pipeline has failed, now or before.
+bool Acquisition::read_histograms(gpu::SinglesHistograms& histograms) {
+    if (!failure_.empty()) return false;
+    try {
+        pipeline_->histograms(histograms);
+    } catch (const std::exception& e) {
+        note_failure(e.what());
     }
+    return failure_.empty();
 }
 
 Ledger Acquisition::totals(Reading reading) const {

@@ -32,6 +32,8 @@ namespace petacq::daemon {
 struct AcquisitionOptions {
     std::uint32_t slice_frames = 262'144;
     std::chrono::milliseconds slice_interval{20};
+    /// When more wait, the watermark lets go of them: of slow sources first, one slice later of everything.
+    /// The pipeline has room for three slices more.
     std::uint64_t max_pending_singles = 16U << 20;
     /// A run that is being stopped ends without its last singles when the watermark has not passed them by
     /// then (host time).
@@ -145,6 +147,7 @@ class Acquisition {
     void take_batch(net::Batch* batch);
     void carry_out_commands();
     std::uint64_t next_watermark();
+    void know_what_waits();
     void process_slice(std::optional<std::uint64_t> close_at = {});
     bool collect(bool wait);
     void collect_all();
@@ -152,6 +155,8 @@ class Acquisition {
     void account(const gpu::SliceResult& result, std::uint64_t watermark);
     void pipeline_is_empty();
     void fail(const std::string& reason);
+    void note_failure(const std::string& reason);
+    bool read_histograms(gpu::SinglesHistograms& histograms);
     enum class Reading { quick, one_moment };  ///< of the receivers' counters
     [[nodiscard]] Ledger totals(Reading reading) const;
     [[nodiscard]] std::int64_t host_ns() const;

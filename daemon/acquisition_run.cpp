@@ -46,10 +46,10 @@ void Acquisition::enter_run() {
     arrivals_.clear();
     pending_high_water_ = pending_;
     free_batches_low_water_ = pool_.free_count();
-    if (failure_.empty()) pipeline_->histograms(active.histograms_at_start);
     // The duration counts from the first frame of the run.
     const std::function<void()> begun = std::move(active.begun);
     run_ = std::move(active);
+    read_histograms(run_->histograms_at_start);
     publish(false);
     begun();
     if (!failure_.empty()) {
@@ -130,9 +130,11 @@ void Acquisition::finish_run() {
     const std::uint64_t first = std::max(finished.end.start_ticks, earliest_time_);
     finished.end.data_ticks = finished.end.stop_ticks > first ? finished.end.stop_ticks - first : 0;
     finished.end.ledger = totals(Reading::one_moment) - run_->at_start;
-    if (failure_.empty()) {
-        pipeline_->histograms(finished.end.histograms);
+    if (read_histograms(finished.end.histograms)) {
         finished.end.histograms -= run_->histograms_at_start;
+    } else {
+        finished.end.reason = failure_;
+        finished.end.failed = true;
     }
     if (capture_ != nullptr && batch_ != nullptr) capture_->offer_part(*batch_, batch_seen_);
     capture_ = nullptr;
@@ -165,7 +167,12 @@ void Acquisition::restart_time() {
     process_slice(UINT64_MAX);
     collect_all();
     if (!failure_.empty()) return;
-    pipeline_->reset();
+    try {
+        pipeline_->reset();
+    } catch (const std::exception& e) {
+        fail(e.what());
+        return;
+    }
     tracker_.restart_watermark();
     watermark_ = 0;
     pending_ = 0;

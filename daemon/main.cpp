@@ -87,6 +87,7 @@ int run(const Inputs& in, const std::string& file) {
     setting.scanner = &in.scanner;
     setting.calibration_sha256 = in.calibration.sha256;
     setting.backend = pipeline->description();
+    setting.backend_choice = backend.choice;
     const std::uint64_t pipeline_bytes = pipeline->memory_bytes();
     log_info("pipeline: {} ({}), at most {:.1f} MiB", setting.backend, backend.choice,
              mebibytes(pipeline_bytes));
@@ -184,7 +185,7 @@ int run(const Inputs& in, const std::string& file) {
         notifier.tell(document);
         if (!http) return;
         const auto seen = acquisition.snapshot();
-        http->publish({document, seen->histograms, seen->histograms_taken});
+        http->publish({document, seen->histograms, seen->histograms_taken, service.expected_randoms()});
     };
     tell(service.status());
     service.on_status(tell);

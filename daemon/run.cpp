@@ -169,6 +169,7 @@ nlohmann::json Run::description() const {
     content["duration_s"] = request_.duration_s ? nlohmann::json(*request_.duration_s) : nlohmann::json();
     content["version"] = version;
     content["backend"] = setting_.backend;
+    content["backend_choice"] = setting_.backend_choice;
     content["configuration"] = setting_.configuration->document;
     content["scanner"] = config::to_json(*setting_.scanner);
     content["calibration_sha256"] = setting_.calibration_sha256;

@@ -35,7 +35,8 @@ struct RunSetting {
     std::shared_ptr<const config::Configuration> configuration;
     const config::Scanner* scanner = nullptr;
     std::string calibration_sha256;
-    std::string backend;
+    std::string backend;             ///< what computes
+    std::string backend_choice;      ///< and why
     net::BatchPool* pool = nullptr;  ///< a raw capture gives its batches back there; nullptr: none is made
 };
 

@@ -307,12 +307,17 @@ void Service::ledger(std::optional<std::string> run, Reply reply) {
     });
 }
 
+std::shared_ptr<const gpu::ExpectedRandoms> Service::expected_randoms() const {
+    return randoms_ ? randoms_->recent() : nullptr;
+}
+
 nlohmann::json Service::status() {
     // A sample older than the interval would hide what a quick client has just done.
     if (std::chrono::steady_clock::now() - sample_.taken > sample_interval / 5) take_sample();
     StatusInput in;
     in.state = words[static_cast<int>(state_)];
     in.backend = setting_.backend;
+    in.backend_choice = setting_.backend_choice;
     in.uptime_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
     in.configuration = setting_.configuration.get();
     in.scanner = setting_.scanner;
@@ -330,7 +335,7 @@ nlohmann::json Service::status() {
     }
     in.began = run_began_ ? run_began_ : daemon_began_;
     if (randoms_) {
-        in.expected_randoms = randoms_->recent();
+        in.expected_randoms = expected_randoms();
         in.average_randoms_per_s = randoms_->average();
     }
     in.health = &health_;

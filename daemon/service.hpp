@@ -59,6 +59,8 @@ class Service : public ControlHandler {
     void measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator) {
         randoms_.emplace(std::move(estimator));
     }
+    /// Of the latest second; nullptr while they are not known.
+    [[nodiscard]] std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms() const;
     /// `told` hears the status document about once a second.
     void on_status(std::function<void(const nlohmann::json&)> told) { on_status_ = std::move(told); }
     /// As of about a second ago: receivers, acquisition, pipeline, writers. Empty before attach().

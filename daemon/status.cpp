@@ -112,6 +112,7 @@ json make_status(const StatusInput& in) {
                    {"state", in.state},
                    {"uptime_s", in.uptime_s},
                    {"backend", in.backend},
+                   {"backend_choice", in.backend_choice},
                    {"scanner", in.scanner->name},
                    {"health", make_health(in)},
                    {"run", make_run(in)},

@@ -40,6 +40,7 @@ struct RunStatus {
 struct StatusInput {
     std::string state;  ///< idle | running | stopping | failed
     std::string backend;
+    std::string backend_choice;
     double uptime_s = 0;
     const config::Configuration* configuration = nullptr;
     const config::Scanner* scanner = nullptr;

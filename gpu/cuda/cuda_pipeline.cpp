@@ -403,7 +403,7 @@ std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& option
     std::size_t all_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", "asking for free memory");
     if (plan.device_bytes() > free_bytes) {
-        throw std::runtime_error(
+        throw DeviceMemoryError(
             fmt::format("the CUDA back-end needs {} MiB of GPU memory for slices of {} frames and {} pending "
                         "singles, and {} MiB are free",
                         plan.device_bytes() >> 20, options.max_slice_frames, options.max_pending_singles,

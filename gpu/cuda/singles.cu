@@ -38,7 +38,8 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
             const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
             const std::uint64_t time = v.x;
             const auto crystal = static_cast<std::uint32_t>(v.y);
-            const float energy = __uint_as_float(static_cast<std::uint32_t>(v.y >> 32));
+            // + 0: see OwnedTables.
+            const float energy = __uint_as_float(static_cast<std::uint32_t>(v.y >> 32)) + 0.0F;
             Fate f = Fate::accepted;
             if (crystal >= crystals) {
                 f = Fate::bad_address;

@@ -106,6 +106,17 @@ int Daemon::terminate() {
     return process_.wait();
 }
 
+std::string no_cuda_reason() {
+    static const std::string reason = [] {
+        const Site site(nlohmann::json{{"pipeline", {{"backend", "auto"}}}});
+        Daemon daemon(site);
+        const std::string choice = daemon.status().at("backend_choice");
+        const std::size_t why = choice.find("CUDA cannot be used");
+        return why == std::string::npos ? std::string() : choice.substr(why);
+    }();
+    return reason;
+}
+
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments) {
     std::vector<std::string> all{
         "--scanner", site.scanner(), "--calibration", site.calibration(), "--quiet", "--threads", "1"};

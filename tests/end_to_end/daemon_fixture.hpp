@@ -78,6 +78,9 @@ class Daemon {
     std::unique_ptr<daemon::ControlClient> client_;
 };
 
+/// "" when the CUDA back-end can be used here, else why not: "CUDA cannot be used: ...".
+std::string no_cuda_reason();
+
 /// Scanner and calibration of the site, a source in the middle of it, then the arguments.
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments);
 /// Runs petsim to its end; its summary. Throws when it fails. `name`.truth is its truth file, `name`.json its
