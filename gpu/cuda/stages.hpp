@@ -50,7 +50,6 @@ class Stages {
 
   private:
     [[nodiscard]] FindArguments find_arguments(const Slot& slot) const;
-    void copy_tables(const OwnedTables& tables, Memory& memory);
 
     PipelineOptions options_;
     ConversionTables tables_;
