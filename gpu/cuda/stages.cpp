@@ -82,13 +82,18 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     host_run_totals_ = memory.pinned<RunTotals>(1);
     scratch_ = memory.device<std::byte>(std::max({scratch_bytes_, run_scratch_bytes_, list_bytes}));
     place_lists(scratch_, room, r.delay.has_value(), find_base_);
+    const Slot sizes = [&] {
+        Memory plan(Memory::Purpose::plan);
+        return Slot(o, plan);
+    }();
     if (r.delay) {
-        const Slot sizes = [&] {
-            Memory plan(Memory::Purpose::plan);
-            return Slot(o, plan);
-        }();
         prompts_ = memory.device<Coincidence>(sizes.record_room);
         delayeds_ = memory.device<Coincidence>(sizes.record_room);
+    }
+    words_count_ = placement_words(room, sizes.cell_room);
+    words_ = memory.device<std::uint64_t>(words_count_);
+    if (words_ != nullptr) {
+        check(cudaMemset(words_, 0, words_count_ * sizeof(std::uint64_t)), "cudaMemset", "set-up");
     }
     // The tables go up on the default stream, for which the streams of the back-end do not wait.
     if (ready_.time != nullptr) check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up");
@@ -119,6 +124,12 @@ void Stages::convert(Slot& slot, cudaStream_t stream) {
     a.pending = pending_arrays_[1 - pending_which_];
     a.histograms = slot.histograms;
     a.totals = slot.converted;
+    if (rounds_ > last_round) {
+        clear(words_, words_count_ * sizeof(std::uint64_t), stream);
+        rounds_ = 0;
+    }
+    a.words = words_;
+    a.round = rounds_++;
     launch_split(a, pending_arrays_[pending_which_], pending_, stream);
     if (options_.input == Input::singles) {
         launch_take_singles(a, options_.geometry.crystal_count(), stream);

@@ -130,49 +130,57 @@ __device__ T block_reduce(T value, WarpValues<T, threads>& storage, const Op& op
     return all;
 }
 
-/// Of block_compact(): kept items of each warp, for each item of its threads.
-template <std::uint32_t threads, std::uint32_t items>
+/// Of block_compact(): items of each kind, of each warp for each item of its threads.
+template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
 struct Compaction {
-    static_assert(threads % warp_threads == 0);
+    static_assert(threads % warp_threads == 0 && kinds <= threads / warp_threads);
     static constexpr std::uint32_t stretches = items * (threads / warp_threads);
-    std::uint32_t before[stretches];
-    std::uint32_t kept;
+    std::uint32_t before[kinds][stretches];
+    std::uint32_t kept[kinds];
 };
 
-/// place[k]: where the k-th item of this thread goes when those that are not kept are left out and the order
-/// stays; in order, that item is number k * threads + threadIdx.x of the block. Returns the number kept.
-template <std::uint32_t threads, std::uint32_t items>
-__device__ std::uint32_t block_compact(const bool (&keep)[items], Compaction<threads, items>& storage,
-                                       std::uint32_t (&place)[items]) {
+/// place[k]: where the k-th item of this thread goes among those of its kind when the order stays; in order,
+/// that item is number k * threads + threadIdx.x of the block. Items of kind `kinds` are left out, and have
+/// no place. kept[kind]: how many there are.
+template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
+__device__ void block_compact(const std::uint32_t (&kind)[items], Compaction<threads, items, kinds>& storage,
+                              std::uint32_t (&place)[items], std::uint32_t (&kept)[kinds]) {
     constexpr std::uint32_t warps = threads / warp_threads;
-    constexpr std::uint32_t stretches = Compaction<threads, items>::stretches;
+    constexpr std::uint32_t stretches = items * warps;
     const std::uint32_t warp = threadIdx.x / warp_threads;
 #pragma unroll
     for (std::uint32_t k = 0; k < items; ++k) {
-        const unsigned with = __ballot_sync(all_lanes, keep[k]);
-        place[k] = __popc(with & lanes_below());
-        if (lane() == 0) storage.before[k * warps + warp] = __popc(with);
+        place[k] = 0;
+#pragma unroll
+        for (std::uint32_t n = 0; n < kinds; ++n) {
+            const unsigned with = __ballot_sync(all_lanes, kind[k] == n);
+            if (kind[k] == n) place[k] = __popc(with & lanes_below());
+            if (lane() == 0) storage.before[n][k * warps + warp] = __popc(with);
+        }
     }
     __syncthreads();
-    if (warp == 0) {
+    if (warp < kinds) {
+        std::uint32_t* const before = storage.before[warp];
         std::uint32_t sum = 0;
 #pragma unroll
         for (std::uint32_t base = 0; base < stretches; base += warp_threads) {
             const std::uint32_t i = base + lane();
-            const std::uint32_t own = i < stretches ? storage.before[i] : 0;
+            const std::uint32_t own = i < stretches ? before[i] : 0;
             const std::uint32_t inclusive = warp_inclusive_sum(own);
-            if (i < stretches) storage.before[i] = sum + inclusive - own;
+            if (i < stretches) before[i] = sum + inclusive - own;
             sum += __shfl_sync(all_lanes, inclusive, warp_threads - 1);
         }
-        if (lane() == 0) storage.kept = sum;
+        if (lane() == 0) storage.kept[warp] = sum;
     }
     __syncthreads();
 #pragma unroll
-    for (std::uint32_t k = 0; k < items; ++k)
-        place[k] += storage.before[k * warps + warp];
-    const std::uint32_t kept = storage.kept;
+    for (std::uint32_t k = 0; k < items; ++k) {
+        if (kind[k] < kinds) place[k] += storage.before[kind[k]][k * warps + warp];
+    }
+#pragma unroll
+    for (std::uint32_t n = 0; n < kinds; ++n)
+        kept[n] = storage.kept[n];
     __syncthreads();
-    return kept;
 }
 
 /// counts[0..bins) = 0, in shared memory.

@@ -63,22 +63,27 @@ __global__ void scan_long_kernel(const std::uint64_t* values, std::uint64_t* out
     if (threadIdx.x == 0) out[threads] = total;
 }
 
-template <std::uint32_t threads, std::uint32_t items>
+template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
 __global__ void compact_kernel(const std::uint32_t* values, std::uint32_t* out, std::uint32_t* count) {
-    __shared__ sort::Compaction<threads, items> storage;
-    for (int twice = 0; twice < 2; ++twice) {
+    __shared__ sort::Compaction<threads, items, kinds> storage;
+    for (std::uint32_t turn = 0; turn < 2; ++turn) {
         std::uint32_t own[items];
-        bool keep[items];
+        std::uint32_t kind[items];
         std::uint32_t place[items];
+        std::uint32_t kept[kinds];
         for (std::uint32_t k = 0; k < items; ++k) {
             own[k] = values[k * threads + threadIdx.x];
-            keep[k] = own[k] % 2 == static_cast<std::uint32_t>(twice);
+            kind[k] = min((own[k] + turn) % 3, kinds);
         }
-        const std::uint32_t kept = sort::block_compact<threads>(keep, storage, place);
-        for (std::uint32_t k = 0; k < items && twice == 1; ++k) {
-            if (keep[k]) out[place[k]] = own[k];
+        sort::block_compact(kind, storage, place, kept);
+        std::uint32_t before = 0;
+        for (std::uint32_t n = 0; n < kinds && turn == 1; ++n) {
+            for (std::uint32_t k = 0; k < items; ++k) {
+                if (kind[k] == n) out[before + place[k]] = own[k];
+            }
+            before += kept[n];
         }
-        if (threadIdx.x == 0) *count = kept;
+        if (threadIdx.x == 0) *count = before;
     }
 }
 
@@ -122,12 +127,12 @@ Scanned scan_as(const Words& values) {
             totals[2]};
 }
 
-template <std::uint32_t threads, std::uint32_t items>
+template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
 Words compact_as(const Words& values) {
     Memory memory(Memory::Purpose::use);
     auto* const out = memory.device<std::uint32_t>(threads * items);
     auto* const count = memory.device<std::uint32_t>(1);
-    compact_kernel<threads, items><<<1, threads>>>(put(memory, values), out, count);
+    compact_kernel<threads, items, kinds><<<1, threads>>>(put(memory, values), out, count);
     return get(out, get(count, 1)[0]);
 }
 
@@ -148,13 +153,13 @@ std::vector<std::uint64_t> scan_long_on_device(const std::vector<std::uint64_t>&
 Words compact_on_device(const Words& values) {
     switch (values.size()) {
         case 32:
-            return compact_as<32, 1>(values);
+            return compact_as<32, 1, 1>(values);
         case 768:
-            return compact_as<256, 3>(values);
+            return compact_as<256, 3, 2>(values);
         case 1024:
-            return compact_as<1024, 1>(values);
+            return compact_as<1024, 1, 2>(values);
         default:
-            return compact_as<256, 8>(values);
+            return compact_as<256, 8, 1>(values);
     }
 }
 

@@ -21,7 +21,8 @@ Scanned scan_on_device(const Words& values);
 /// 64-bit sums; exclusive, and the total behind them.
 std::vector<std::uint64_t> scan_long_on_device(const std::vector<std::uint64_t>& values);
 
-/// Those that are odd, in order, of 32, 768, 1024 or 2048 values: some of them several to a thread.
+/// Of 32, 768, 1024 or 2048 values, several to a thread, those of value + 1 divisible by 3, in order; of 768
+/// and 1024 those of value divisible by 3 behind them.
 Words compact_on_device(const Words& values);
 
 /// Counts of four labels to each of 256 threads, all counted twice.
