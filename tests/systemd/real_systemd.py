@@ -168,11 +168,12 @@ def the_tests(m):
     a_run(m, journal)
     reload(m)
     stop_with_a_run(m)
-    crash(m)
+    crash(m, journal)
     starved_watchdog(m, journal)
     bad_configuration(m)
     taken_port(m)
     socket_unit(m)
+    early_socket(m)
     bad_configuration_with_traffic(m)
 
 
@@ -244,10 +245,13 @@ def stop_with_a_run(m):
     check(m.run("ls", "/run/petacqd", check_it=False).returncode != 0, "its runtime directory is gone")
 
 
-def crash(m):
+def crash(m, journal):
     m.systemctl("start", "petacqd.service")
     m.run("petctl", "start", "--run", "r3")
     m.scan(0.3)
+    if journal:
+        eventually(lambda: any("degraded: source 2 is silent" in entry["MESSAGE"] and entry["PETACQ_RUN"] == "r3"
+                               for entry in m.journal("PETACQ_SOURCE=2")), "the journal finds what happened to a source")
     main = m.kill()
     eventually(lambda: m.up_again(main), "restarted after SIGKILL")
     check(m.show("NRestarts") == "1", "counted as one restart")
@@ -327,6 +331,17 @@ def socket_unit(m):
         check(int(size.group(1)) >= 256 << 20, "the socket buffer is as large as the unit says")
     m.systemctl("stop", "petacqd.socket", "petacqd.service")
     check(m.show("ActiveState") == "inactive", "stopped, socket and all")
+
+
+def early_socket(m):
+    more = m.path("/etc/systemd/system/petacqd.socket.d/early.conf")
+    more.write_text("[Socket]\nListenDatagram=\nListenDatagram=192.0.2.1:9601\n")
+    m.systemctl("daemon-reload")
+    m.systemctl("start", "petacqd.socket")
+    check(m.show("ActiveState", "petacqd.socket") == "active", "the socket does not wait for the network")
+    m.systemctl("stop", "petacqd.socket")
+    more.unlink()
+    m.systemctl("daemon-reload")
 
 
 def bad_configuration_with_traffic(m):
