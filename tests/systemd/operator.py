@@ -30,7 +30,7 @@ skip_unless_possible(root / "lib/systemd/systemd")
 
 def commands(chapter):
     """Of its code blocks, without comments, each with the lines that continue it."""
-    text = re.search(rf"^## {chapter}$(.*?)(?=^## )", manual.read_text() + "\n## ", re.M | re.S).group(1)
+    text = re.search(rf"^## {chapter}$(.*?)(?=^##)", manual.read_text() + "\n## ", re.M | re.S).group(1)
     found = []
     for block in re.findall(r"^ *```sh\n(.*?)^ *```", text, re.M | re.S):
         for line in re.sub(r"\\\n *", "", block).splitlines():
@@ -115,7 +115,7 @@ def the_tests(machine):
     run = json.loads(machine.path("/var/lib/petacqd/first/run.json").read_text())
     check(run["state"] == "complete" and run["ledger"]["pairs"]["prompts_found"] > 0, "a whole run with pairs")
 
-    # A host that is switched off and on.
+    machine.systemctl("reload", "petacqd")
     machine.systemctl("restart", "petacqd")
     check(machine.status()["state"] == "idle", "it restarts")
 

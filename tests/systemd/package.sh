@@ -23,7 +23,9 @@ trap finish EXIT
 if [ -d "$2" ]; then
     cp -a "$2" "$root"
 elif command -v debootstrap >/dev/null; then
-    debootstrap --variant=minbase "$2" "$root" >"$work/log"
+    # Ubuntu keeps most libraries apart.
+    components=$(. /etc/os-release && [ "$ID" = ubuntu ] && echo main,universe || echo main)
+    debootstrap --variant=minbase --components="$components" "$2" "$root" >"$work/log"
 else
     echo "skipped: no debootstrap here"
     exit 77
