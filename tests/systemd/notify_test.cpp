@@ -10,7 +10,7 @@ using namespace petacq;
 using namespace petacq::test;
 using nlohmann::json;
 
-TEST_CASE("ready when the sockets take data; status and stopping follow", "[systemd][notify]") {
+TEST_CASE("ready when the sockets take data, then status and stopping follow", "[systemd][notify]") {
     const Site site;
     NotifySocket notify(site.directory() / "notify");
     Supervised daemon(site, {&notify});

@@ -76,7 +76,7 @@ TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][w
     CHECK(daemon.wait() == 0);
 }
 
-TEST_CASE("so does a writer that takes no blocks; its run is whole all the same", "[systemd][watchdog]") {
+TEST_CASE("so does a writer that takes no blocks, and its run is whole all the same", "[systemd][watchdog]") {
     const Site site(quick_disk);
     NotifySocket notify(site.directory() / "notify");
     Supervised daemon(site, {&notify, {{"WATCHDOG_USEC", "400000"}}});
