@@ -44,6 +44,10 @@ constexpr int exit_internal = 70;
 constexpr int exit_io = 74;
 constexpr int exit_configuration = 78;
 
+/// For what comes after a run's last slice when the daemon is told to stop: its blocks, synced to a slow
+/// disk.
+constexpr std::chrono::minutes time_for_files{2};
+
 double mebibytes(std::uint64_t bytes) {
     return static_cast<double>(bytes) / 0x1p20;
 }
@@ -71,6 +75,7 @@ int run(const Inputs& in, const std::string& file) {
 
     if (const std::string missing = notification_missing(); !missing.empty()) log_warning("{}", missing);
     raise_descriptor_limit(configuration);
+    notify_status("starting: memory, back-end and sockets");
     std::vector<net::ReceiverOptions> sockets = receiver_options(configuration);
     take_inherited_sockets(sockets);
     Backend backend = make_backend(configuration, in.scanner, in.calibration);
@@ -116,8 +121,8 @@ int run(const Inputs& in, const std::string& file) {
         leave();
     });
     const TrackerOptions tracker = tracker_options(configuration, in.scanner, in.calibration);
-    Acquisition acquisition(acquisition_options(configuration, tracker), tracker, std::move(pipeline), pool,
-                            filled, receiver_counters,
+    const AcquisitionOptions options = acquisition_options(configuration, tracker);
+    Acquisition acquisition(options, tracker, std::move(pipeline), pool, filled, receiver_counters,
                             [&](FinishedRun finished) { service.run_finished(std::move(finished)); });
     service.measure_randoms(std::move(backend.randoms));
     service.attach(acquisition);
@@ -152,7 +157,7 @@ int run(const Inputs& in, const std::string& file) {
                 return leave();
             }
             told = true;
-            notify_stopping();
+            notify_stopping(options.stop_timeout + time_for_files);
             wait_for_signal();
             service.shut_down(name, leave);
         });
@@ -211,6 +216,7 @@ int run(const Inputs& in, const std::string& file) {
     acquisition.stop();
     if (status == 0 && service.failed()) status = exit_io;
     log_info("petacqd stopped");
+    notify_status(status == 0 ? "stopped" : "failed: the log says why");
     return status;
 }
 
@@ -251,6 +257,11 @@ int main(int argc, char** argv) {
         const int code = app.exit(e);
         return code == 0 ? 0 : exit_usage;
     }
+    // What the service manager shows of a daemon that could not start or go on.
+    const auto failed = [&](const char* why, int status) {
+        if (!check) notify_status(std::string("failed: ") + why);
+        return status;
+    };
     try {
         const Inputs in = load(file);
         if (check) {
@@ -271,13 +282,13 @@ int main(int argc, char** argv) {
             throw config::Error(e.what());
         } catch (const std::exception& e) {
             log_error("{}", e.what());
-            return exit_io;
+            return failed(e.what(), exit_io);
         }
     } catch (const config::Error& e) {
         std::fprintf(stderr, "%spetacqd: %s\n", error_prefix(), e.what());
-        return exit_configuration;
+        return failed(e.what(), exit_configuration);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%spetacqd: %s\n", error_prefix(), e.what());
-        return exit_internal;
+        return failed(e.what(), exit_internal);
     }
 }

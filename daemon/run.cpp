@@ -228,6 +228,14 @@ void Run::add_progress(std::vector<StageProgress>& stages) const {
         stages.push_back({"capture", 0, false, capture_->counts().busy_s, std::chrono::steady_clock::now()});
 }
 
+void Run::add_end_progress(std::vector<StageProgress>& stages) const {
+    // Whatever is still to be written moves one of these.
+    std::uint64_t work = end_steps_.load(std::memory_order_relaxed) + coincidences_->counts().calls;
+    if (singles_) work += singles_->counts().calls;
+    if (capture_) work += capture_->counts().bytes;
+    stages.push_back({"run end", work, true, 0, std::chrono::steady_clock::now()});
+}
+
 void Run::complete(Ledger& ledger) const {
     fill(ledger.pairs, coincidences_->counts());
     if (singles_) fill(ledger.saved_singles, singles_->counts());
@@ -235,9 +243,13 @@ void Run::complete(Ledger& ledger) const {
 
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
+    const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
     coincidences_->finish();
+    done();
     if (singles_) singles_->finish();
+    done();
     if (capture_) capture_->finish();
+    done();
     complete(ledger);
     const std::vector<std::string> open = ledger.open_identities();
     failure = end.failed ? end.reason : write_failure();
@@ -258,6 +270,7 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     content["state"] = !failure.empty() ? "failed" : !open.empty() ? "bad-ledger" : "complete";
     try {
         directory_.write_run_json(content);
+        done();
         if (!end.histograms.per_crystal.empty()) {
             write_json_atomically(directory_.file("histograms.json"),
                                   to_json(end.histograms, setting_.scanner->geometry));

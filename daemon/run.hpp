@@ -1,6 +1,7 @@
 // One run: its directory, its list-mode files, and run.json.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -75,8 +76,10 @@ class Run {
     [[nodiscard]] ListModeCounts written() const;
     /// From arrival until the coincidences were written, lately.
     [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
-    /// "writer"; "writer singles" when singles are saved; "capture" when datagrams are.
+    /// "writer"; "writer singles" when singles are saved; "capture" when datagrams are. Also during finish().
     void add_progress(std::vector<StageProgress>& stages) const;
+    /// "run end": of finish(), while that is under way in another thread.
+    void add_end_progress(std::vector<StageProgress>& stages) const;
     /// Fills in what the writers know, as of now: all that was appended is written, failed or in the queue.
     void complete(Ledger& ledger) const;
 
@@ -101,6 +104,7 @@ class Run {
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< when asked for
     std::unique_ptr<Capture> capture_;         ///< when asked for
+    std::atomic<std::uint64_t> end_steps_{0};  ///< of finish()
 };
 
 }  // namespace petacq::daemon

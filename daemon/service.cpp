@@ -75,7 +75,10 @@ std::vector<StageProgress> Service::stage_progress() const {
         {"acquisition", p.turns.value(), p.turns.value() != 0, snapshot->busy_s, snapshot->taken});
     stages.push_back(
         {"pipeline", collected, p.submitted.value() > collected, snapshot->pipeline_busy_s, snapshot->taken});
-    if (current_ && current_->run) {
+    if (finishing_) {
+        finishing_->run->add_progress(stages);
+        finishing_->run->add_end_progress(stages);
+    } else if (current_ && current_->run) {
         current_->run->add_progress(stages);
     } else {
         stages.push_back({"writer", 0, false, 0, sample_.taken});
@@ -220,6 +223,7 @@ void Service::run_finished(FinishedRun finished) {
         state_ = State::stopping;
         current_->run = nullptr;
         if (finisher_.joinable()) finisher_.join();
+        finishing_ = shared;
         finisher_ = std::thread([this, shared] {
             std::string failure;
             const auto seconds =
@@ -227,7 +231,6 @@ void Service::run_finished(FinishedRun finished) {
                     .count();
             const Ledger ledger = shared->run->finish(shared->end, failure);
             const std::string id = shared->run->id();
-            shared->run.reset();
             boost::asio::post(io_, [this, id, ledger, end = shared->end, failure, seconds] {
                 finalised(id, ledger, end, failure, seconds);
             });
@@ -237,6 +240,7 @@ void Service::run_finished(FinishedRun finished) {
 
 void Service::finalised(const std::string& id, const Ledger& ledger, const RunEnd& end,
                         const std::string& failure, double seconds) {
+    finishing_.reset();
     last_run_id_ = id;
     last_run_ledger_ = ledger;
     last_run_failure_ = failure;

@@ -63,7 +63,8 @@ class Service : public ControlHandler {
     [[nodiscard]] std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms() const;
     /// `told` hears the status document about once a second.
     void on_status(std::function<void(const nlohmann::json&)> told) { on_status_ = std::move(told); }
-    /// As of about a second ago: receivers, acquisition, pipeline, writers. Empty before attach().
+    /// As of about a second ago: receivers, acquisition, pipeline, writers, the end of a run. Empty before
+    /// attach().
     [[nodiscard]] std::vector<StageState> stage_states() const { return progress_.states(); }
     /// The last run, or the pipeline, failed.
     [[nodiscard]] bool failed() const { return failed_ || !last_run_failure_.empty(); }
@@ -119,6 +120,7 @@ class Service : public ControlHandler {
     std::shared_ptr<const AcquisitionSnapshot> daemon_began_;
     std::shared_ptr<const AcquisitionSnapshot> run_began_;  ///< of the run in progress
     std::thread finisher_;
+    std::shared_ptr<FinishedRun> finishing_;  ///< what that thread is at
 
     RunList run_list_;                   ///< belongs to the thread of files_
     boost::asio::thread_pool files_{1};  ///< reads what may take long; joined before anything else goes

@@ -96,7 +96,7 @@ TEST_CASE("names from outside cannot break the format", "[http][metrics]") {
     CHECK(m.count("evil") == 0);
 }
 
-TEST_CASE("sources without an id go by their address; none twice", "[http][metrics]") {
+TEST_CASE("sources without an id go by their address, none twice", "[http][metrics]") {
     json status = full_status();
     for (json& source : status["sources"])
         source["id"] = nullptr;

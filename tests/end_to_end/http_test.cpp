@@ -84,7 +84,7 @@ TEST_CASE("a run is started and stopped over HTTP where that is allowed", "[e2e]
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("without an address there is no HTTP; a taken one is named", "[e2e][http]") {
+TEST_CASE("without an address there is no HTTP, and a taken one is named", "[e2e][http]") {
     const Site none(json{{"http", {{"listen", ""}}}});
     Daemon silent(none);
     CHECK(!contains(silent.log(), "http:"));
