@@ -398,9 +398,14 @@ void Acquisition::publish(bool with_histograms) {
         s->histograms_taken = Clock::now();
     }
     const std::lock_guard lock(mutex_);
-    if (!s->histograms && published_) {
+    if (published_ && s->histograms) {
+        s->histograms_before = published_->histograms;
+        s->histograms_before_taken = published_->histograms_taken;
+    } else if (published_) {
         s->histograms = published_->histograms;
         s->histograms_taken = published_->histograms_taken;
+        s->histograms_before = published_->histograms_before;
+        s->histograms_before_taken = published_->histograms_before_taken;
     }
     published_ = std::move(s);
 }

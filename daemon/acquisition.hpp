@@ -78,6 +78,8 @@ struct AcquisitionSnapshot {
     std::uint64_t watermark = 0;                               ///< ticks, of the latest slice
     std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; about once a second
     std::chrono::steady_clock::time_point histograms_taken;
+    std::shared_ptr<const gpu::SinglesHistograms> histograms_before;  ///< the ones before; null at first
+    std::chrono::steady_clock::time_point histograms_before_taken;
     std::uint64_t pending = 0;   ///< singles that wait for the watermark
     std::uint64_t given_up = 0;  ///< slices whose watermark went past waiting sources to save memory
     double busy_s = 0;           ///< time not spent waiting for batches

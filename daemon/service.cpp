@@ -231,15 +231,17 @@ void Service::run_finished(FinishedRun finished) {
                     .count();
             const Ledger ledger = shared->run->finish(shared->end, failure);
             const std::string id = shared->run->id();
-            boost::asio::post(io_, [this, id, ledger, end = shared->end, failure, seconds] {
-                finalised(id, ledger, end, failure, seconds);
+            const auto capture = shared->run->capture_status();
+            boost::asio::post(io_, [this, id, ledger, end = shared->end, failure, capture, seconds] {
+                finalised(id, ledger, end, failure, capture, seconds);
             });
         });
     });
 }
 
 void Service::finalised(const std::string& id, const Ledger& ledger, const RunEnd& end,
-                        const std::string& failure, double seconds) {
+                        const std::string& failure, const std::optional<CaptureStatus>& capture,
+                        double seconds) {
     finishing_.reset();
     last_run_id_ = id;
     last_run_ledger_ = ledger;
@@ -253,11 +255,16 @@ void Service::finalised(const std::string& id, const Ledger& ledger, const RunEn
                              {"ledger_closed", open.empty()},
                              {"ledger", to_json(ledger)}};
     answer["failure"] = failure.empty() ? nlohmann::json() : nlohmann::json(failure);
+    answer["capture"] = to_json(capture);
     if (!failure.empty()) {
         log_error("run {} failed: {}", id, failure);
     } else {
         log_info("run {} complete ({}): {} prompts, {} delayeds", id, end.reason, ledger.pairs.prompts_found,
                  ledger.pairs.delayeds_found);
+    }
+    if (capture && capture->counts.dropped > 0) {
+        log_warning("run {}: the raw capture lacks {} of {} datagrams", id, capture->counts.dropped,
+                    capture->counts.offered);
     }
     for (const std::string& identity : open)
         log_error("run {}: the ledger does not close: {}", id, identity);

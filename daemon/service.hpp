@@ -78,7 +78,7 @@ class Service : public ControlHandler {
 
     void stop_run(const std::string& reason);
     void finalised(const std::string& id, const Ledger& ledger, const RunEnd& end, const std::string& failure,
-                   double seconds);
+                   const std::optional<CaptureStatus>& capture, double seconds);
     void tick();
     void take_sample();
     void look_around();

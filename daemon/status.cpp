@@ -30,19 +30,11 @@ json make_health(const StatusInput& in) {
 
 json make_run(const StatusInput& in) {
     if (!in.run) return {};
-    json capture;
-    if (const auto& c = in.run->capture) {
-        capture = {{"datagrams_offered", c->counts.offered},
-                   {"datagrams_written", c->counts.written},
-                   {"datagrams_dropped", c->counts.dropped},
-                   {"bytes", c->counts.bytes},
-                   {"failure", c->failure.empty() ? json() : json(c->failure)}};
-    }
     return {{"id", in.run->id},
             {"start_utc", in.run->start_utc},
             {"note", in.run->note},
             {"duration_s", or_null(in.run->duration_s)},
-            {"capture", std::move(capture)}};
+            {"capture", to_json(in.run->capture)}};
 }
 
 json make_sockets(const StatusInput& in) {
@@ -100,6 +92,15 @@ json make_queues(const StatusInput& in) {
 }
 
 }  // namespace
+
+json to_json(const std::optional<CaptureStatus>& capture) {
+    if (!capture) return {};
+    return {{"datagrams_offered", capture->counts.offered},
+            {"datagrams_written", capture->counts.written},
+            {"datagrams_dropped", capture->counts.dropped},
+            {"bytes", capture->counts.bytes},
+            {"failure", capture->failure.empty() ? json() : json(capture->failure)}};
+}
 
 json make_status(const StatusInput& in) {
     const AcquisitionSnapshot& a = *in.now->acquisition;

@@ -66,4 +66,7 @@ struct StatusInput {
 
 nlohmann::json make_status(const StatusInput& input);
 
+/// As in `run.capture`; null without one.
+nlohmann::json to_json(const std::optional<CaptureStatus>& capture);
+
 }  // namespace petacq::daemon

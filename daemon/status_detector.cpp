@@ -38,21 +38,18 @@ std::string trouble(const StatusInput& in, std::uint32_t index, const SourceStat
     return fmt::format("{:.3g} % of its datagrams are lost", 100 * fraction);
 }
 
-/// What was counted between two states of the histograms.
+/// What was counted between the latest two states of the histograms.
 struct Interval {
     gpu::SinglesHistograms counted;
     double seconds = 0;  ///< 0: counted since the start
 };
 
-Interval recent_histograms(const StatusInput& in) {
-    const AcquisitionSnapshot& now = *in.now->acquisition;
-    const AcquisitionSnapshot& before = *in.before->acquisition;
+Interval recent_histograms(const AcquisitionSnapshot& now) {
     Interval recent{*now.histograms};
-    const double seconds =
-        std::chrono::duration<double>(now.histograms_taken - before.histograms_taken).count();
-    if (before.histograms && seconds > 0) {
-        recent.counted -= *before.histograms;
-        recent.seconds = seconds;
+    if (now.histograms_before) {
+        recent.counted -= *now.histograms_before;
+        recent.seconds =
+            std::chrono::duration<double>(now.histograms_taken - now.histograms_before_taken).count();
     }
     return recent;
 }
@@ -131,7 +128,7 @@ json make_sources(const StatusInput& in) {
 json make_modules(const StatusInput& in) {
     json modules = json::array();
     if (!in.now->acquisition->histograms) return modules;
-    const Interval recent = recent_histograms(in);
+    const Interval recent = recent_histograms(*in.now->acquisition);
     const config::Geometry& g = in.scanner->geometry;
     const auto& dead_time_ns = in.configuration->estimates.dead_time_ns;
     constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
@@ -147,7 +144,7 @@ json make_modules(const StatusInput& in) {
         }
         // The last bin takes everything above: not a peak.
         const auto peak = std::max_element(spectrum.begin(), spectrum.end() - 1) - spectrum.begin();
-        const auto temperature = module_temperature(*in.now->acquisition, *in.before->acquisition, g, bdm);
+        const auto temperature = module_temperature(*in.now->acquisition, g, bdm);
         const bool hot = in.health->find("temperature_high", bdm) != nullptr;
         json one = {{"bdm", bdm}, {"health", hot ? "degraded" : "ok"}};
         one["singles_per_s"] = when(recent.seconds > 0, static_cast<double>(singles) / recent.seconds);
@@ -172,7 +169,7 @@ json make_dead_time(const StatusInput& in) {
     if (!dead_time_ns) return {};
     json dead_time = {{"model", "non-paralysable"}, {"dead_time_ns", *dead_time_ns}, {"fraction", nullptr}};
     if (!in.now->acquisition->histograms) return dead_time;
-    const Interval recent = recent_histograms(in);
+    const Interval recent = recent_histograms(*in.now->acquisition);
     if (recent.seconds > 0) {
         const config::Geometry& g = in.scanner->geometry;
         dead_time["fraction"] =

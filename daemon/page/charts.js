@@ -8,6 +8,7 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
+const prefixes = ["", "k", "M", "G", "T"];
 const figures = new Intl.NumberFormat("en", {maximumSignificantDigits: 4});
 
 /** 12,345 is "12.35 k". */
@@ -21,7 +22,7 @@ function scaled(value, step, units) {
 }
 
 function compact(value) {
-  return Math.abs(value) < 10000 ? figures.format(value) : scaled(value, 1000, ["", "k", "M", "G", "T"]);
+  return Math.abs(value) < 10000 ? figures.format(value) : scaled(value, 1000, prefixes);
 }
 
 /** Rates of the last minutes, by the daemon's own clock: gaps of the connection do not bend them. */
@@ -69,9 +70,10 @@ function timeLabel(seconds) {
 }
 
 function lineChart(id, series, x, y) {
-  const datasets = series.map(([label, name, dash]) => ({
+  const datasets = series.map(([label, name, dash], i) => ({
     label,
     colour: name,
+    order: -i,  // the dashed ones on top: where trues are nearly all of the prompts, both are to be seen
     borderDash: dash || [],
     data: [],
     borderWidth: 2,
@@ -91,7 +93,9 @@ function lineChart(id, series, x, y) {
       interaction: {mode: "nearest", axis: "x", intersect: false},
       scales: {x: {type: "linear", ...x}, y: {beginAtZero: true, ...y}},
       plugins: {
-        legend: {display: series.length > 1, position: "bottom", labels: {boxWidth: 28, boxHeight: 0, padding: 14}},
+        legend: {display: series.length > 1, position: "bottom", labels: {
+          // The box is gone round: at this width the dashes of both sides meet.
+          boxWidth: 32, boxHeight: 0, padding: 14, sort: (a, b) => a.datasetIndex - b.datasetIndex}},
         tooltip: {callbacks: {title: (items) => (x.title ? items[0].parsed.x + " keV" : timeLabel(Math.round(items[0].parsed.x)))}},
       },
     },
@@ -107,12 +111,13 @@ class Charts {
       document.getElementById("no-charts").hidden = false;
       return;
     }
-    Chart.defaults.font.family = getComputedStyle(document.documentElement).fontFamily;
+    const text = getComputedStyle(document.documentElement);
+    Chart.defaults.font.family = text.fontFamily;
+    Chart.defaults.font.size = 0.75 * parseFloat(text.fontSize);
     const time = {min: -history_s, max: 0, ticks: {maxRotation: 0, autoSkip: false, callback: timeLabel}};
-    const count = {ticks: {maxTicksLimit: 6, callback: compact}};
-    // The first one is drawn last: where trues are nearly all of the prompts, both are to be seen.
+    const count = {ticks: {maxTicksLimit: 6, callback: (value) => scaled(value, 1000, prefixes)}};
     this.coincidences = lineChart("coincidences",
-      [["Net trues", "trues", [8, 6]], ["Delayeds", "delayeds", [3, 3]], ["Prompts", "prompts"]], time, count);
+      [["Prompts", "prompts"], ["Net trues", "trues", [8, 6]], ["Delayeds", "delayeds", [3, 3]]], time, count);
     this.singles = lineChart("singles", [["Singles", "singles"]], time, count);
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
@@ -149,7 +154,7 @@ class Charts {
       chart.options.scales.x.ticks.stepSize = span / 2;
       chart.update();
     };
-    put(this.coincidences, history.points("net_trues_per_s"), history.points("delayeds_per_s"), history.points("prompts_per_s"));
+    put(this.coincidences, history.points("prompts_per_s"), history.points("net_trues_per_s"), history.points("delayeds_per_s"));
     put(this.singles, history.points("singles_per_s"));
     put(this.loss, history.points("lost_fraction", 100));
   }

@@ -71,6 +71,12 @@ TEST_CASE("petctl: stop says when the run is not whole", "[control]") {
         line = "run r1 stopped: - prompts, - delayeds, ledger NOT CLOSED\n";
         errors = "petctl: the run failed: -\npetctl: the ledger does not close\n";
     }
+    SECTION("it failed, and so did its capture") {
+        result["failure"] = "disk";
+        result["capture"] = {{"datagrams_offered", 12'345}, {"datagrams_dropped", 2'345}};
+        line.insert(line.size() - 1, ", raw capture lacks 2,345 of 12,345 datagrams");
+        errors = "petctl: the run failed: disk\n";
+    }
     Petctl petctl({"--socket", server.socket().string(), "stop"});
     server.handler.take_stop().result(result);
     CHECK(petctl.wait() == 1);

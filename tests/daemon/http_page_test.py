@@ -81,8 +81,9 @@ class Page(unittest.TestCase):
             for _ in range(5):
                 stand.show()
             page = self.open(stand)
-            self.assertEqual(page.evaluate("charts.coincidences.data.datasets.map(d => d.label)"), ["Net trues", "Delayeds", "Prompts"])
-            self.assertEqual(page.evaluate("charts.coincidences.data.datasets[2].data.map(p => [p.x, p.y])"),
+            self.assertEqual(page.evaluate("charts.coincidences.data.datasets.map(d => d.label)"), ["Prompts", "Net trues", "Delayeds"])
+            self.assertEqual(page.evaluate("charts.coincidences.legend.legendItems.map(i => i.text)"), ["Prompts", "Net trues", "Delayeds"])
+            self.assertEqual(page.evaluate("charts.coincidences.data.datasets[0].data.map(p => [p.x, p.y])"),
                              [[i - 5, 1234.5 * i] for i in range(1, 6)])
             self.assertEqual(page.evaluate("charts.spectrum.scales.x.ticks.map(t => t.label)"), ["0", "200", "400", "600", "800", "1,000"])
             self.assertEqual(page.evaluate("charts.singles.scales.y.ticks.map(t => t.label).includes('200 k')"), True)

@@ -223,9 +223,8 @@ class LivePage(unittest.TestCase):
             for _ in range(3):
                 page.wait(f"window.shown && !{sorted(uptimes)}.includes(shown.status.uptime_s)")
                 shown = page.evaluate("shown")
-                shown["status"]["sources"] = sorted(shown["status"]["sources"], key=lambda s: s["id"])
                 uptimes.add(shown["status"]["uptime_s"])
-                self.assertGreater(compare(self, shown["fields"], shown["status"]), 400)
+                self.assertGreater(compare(self, shown["fields"], shown["status"]), 300)
                 self.assertGreater(float(shown["fields"]["rates.prompts_per_s"]["value"]), 0)
                 self.assertGreater(float(shown["fields"]["run.capture.datagrams_written"]["value"]), 0)
             # Whole numbers stand still with the data, and are then those that petctl has.
