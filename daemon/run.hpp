@@ -14,6 +14,7 @@
 #include "config/scanner.hpp"
 #include "daemon/capture.hpp"
 #include "daemon/ledger.hpp"
+#include "daemon/ledger_series.hpp"
 #include "daemon/listmode_writer.hpp"
 #include "daemon/progress.hpp"
 #include "daemon/run_directory.hpp"
@@ -68,6 +69,8 @@ class Run {
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
     /// Everything of the data that arrived at these times (steady clock, ns) has been appended.
     void mark(std::span<const std::int64_t> arrivals) { coincidences_->mark(arrivals); }
+    /// The ledger over time; its rows come from the thread that appends.
+    [[nodiscard]] LedgerSeries& ledger_series() const { return *ledger_series_; }
     /// What went wrong with the files; empty while all is well.
     [[nodiscard]] std::string write_failure() const;
     /// Of the files together; the largest queue of them.
@@ -100,6 +103,7 @@ class Run {
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< when asked for
     std::unique_ptr<Capture> capture_;         ///< when asked for
+    std::unique_ptr<LedgerSeries> ledger_series_;
 };
 
 }  // namespace petacq::daemon
