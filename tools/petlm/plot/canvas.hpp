@@ -80,20 +80,30 @@ struct Matrix {
     std::vector<double> values;
 };
 
+/// What is left free around the axes.
+struct Margins {
+    double left = 0;  ///< at least; labels of the y axis take what they need. Equal ones line plots up
+    double top = 12;
+    double right = 12;
+};
+inline constexpr double legend_height = 30;  ///< as a margin at the top
+inline constexpr double bar_width = 92;      ///< of a colour bar, as a margin on the right
+
 /// Axes in a box, and what is drawn in them.
 class Plot {
   public:
-    /// `right`: room left free on the right, for a colour bar.
-    Plot(cairo_t* cairo, const Theme& theme, const Box& box, Axis x, Axis y, double right = 12);
+    Plot(cairo_t* cairo, const Theme& theme, const Box& box, Axis x, Axis y, const Margins& margins = {});
 
     /// One value between two neighbouring edges.
     void steps(std::span<const double> edges, std::span<const double> values, const Pen& pen);
     /// Fills the axes. Values below zero are drawn as zero, those above `most` as that.
     void heat(const Matrix& matrix, double most);
+    /// In the margin on the right.
     void colour_bar(double most, const std::string& title);
     /// A thin line across.
     void vertical(double x);
     void horizontal(double y);
+    /// In the margin at the top.
     void legend(std::span<const LegendEntry> entries);
     /// A remark in the middle.
     void note(const std::string& text);

@@ -8,14 +8,19 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr double bar_room = 92;
 constexpr std::size_t most_cells = 1024;
 
+/// What the brightest colour stands for: the largest count, unless a few cells stand out so that nothing else
+/// would be seen, such as crystals that make noise.
 double most_of(const Matrix& matrix) {
-    double most = 0;
-    for (const double v : matrix.values)
-        most = std::max(most, v);
-    return most > 0 ? most : 1;
+    std::vector<double> counts;
+    for (const double v : matrix.values) {
+        if (v > 0) counts.push_back(v);
+    }
+    if (counts.empty()) return 1;
+    std::sort(counts.begin(), counts.end());
+    const double nearly_all = counts[(counts.size() - 1) * 999 / 1000];
+    return counts.back() > 1.5 * nearly_all ? nearly_all : counts.back();
 }
 
 /// Cells of a large matrix summed until it fits a picture.
@@ -34,10 +39,14 @@ Matrix shrunk(Matrix matrix) {
     return out;
 }
 
-Draw heat_map(Matrix matrix, Axis x, Axis y, double height, std::string counted) {
-    return [=](cairo_t* cairo, const Theme& theme) {
-        Plot plot(cairo, theme, {0, 0, picture_width, height}, x, y, bar_room);
-        const double most = most_of(matrix);
+void show_map(Picture& p, const Matrix& whole, const Axis& x, const Axis& y, const std::string& counted) {
+    Matrix matrix = shrunk(whole);
+    const double most = most_of(matrix);
+    if (std::any_of(matrix.values.begin(), matrix.values.end(), [&](double v) { return v > most; })) {
+        p.caption += fmt::format(" Brightest: {:.0f} or more.", most);
+    }
+    p.draw = [=, matrix = std::move(matrix), height = p.height](cairo_t* cairo, const Theme& theme) {
+        Plot plot(cairo, theme, {0, 0, picture_width, height}, x, y, {0, 12, bar_width});
         plot.heat(matrix, most);
         plot.colour_bar(most, counted);
     };
@@ -72,9 +81,8 @@ Picture crystal_map(const PictureData& data) {
         "Map of the counts of {} crystals, {} around the ring and {} along the axis. {} have none.",
         grouped(counts.size()), in_ring, rings, grouped(silent));
     p.height = std::clamp(400.0 * rings / in_ring, 180.0, 420.0) + 58;
-    p.draw = heat_map(
-        shrunk({rings, in_ring, doubles(counts)}), {"crystal in its ring", 0, static_cast<double>(in_ring)},
-        {"ring", 0, static_cast<double>(rings)}, p.height, data.singles ? "singles" : "photons");
+    show_map(p, {rings, in_ring, doubles(counts)}, {"crystal in its ring", 0, static_cast<double>(in_ring)},
+             {"ring", 0, static_cast<double>(rings)}, data.singles ? "singles" : "photons");
     p.csv = [counts, in_ring](OutputFile& out) {
         out.text("crystal,ring,in_ring,counts\n");
         for (std::size_t i = 0; i < counts.size(); ++i)
@@ -97,9 +105,9 @@ Picture michelogram(const PictureData& data) {
     if (width > 1) p.caption += fmt::format(" {} rings in a bin.", width);
     p.alt = fmt::format("Michelogram: counts of prompts for each pair of {} rings.", data.bins.rings);
     p.height = 470;
-    p.draw = heat_map(shrunk({bins, bins, doubles(data.pairs.prompts.michelogram)}),
-                      {"second ring", 0, static_cast<double>(data.bins.rings)},
-                      {"first ring", 0, static_cast<double>(data.bins.rings)}, p.height, "prompts");
+    show_map(p, {bins, bins, doubles(data.pairs.prompts.michelogram)},
+             {"second ring", 0, static_cast<double>(data.bins.rings)},
+             {"first ring", 0, static_cast<double>(data.bins.rings)}, "prompts");
     p.csv = [&data, bins, width](OutputFile& out) {
         out.text("first_ring,second_ring,prompts,delayeds\n");
         for (std::size_t i = 0; i < data.pairs.prompts.michelogram.size(); ++i) {
@@ -127,10 +135,10 @@ Picture sinogram(const PictureData& data) {
     p.alt =
         "Sinogram: counts over the distance of a line from the axis in millimetres and its angle in degrees.";
     p.height = 430;
-    p.draw = heat_map(
-        {lines.angles(), lines.radial(), net(data.pairs.prompts.sinogram, data.pairs.delayeds.sinogram)},
-        {"s (mm)", -lines.radius_mm(), lines.radius_mm()}, {"\u03c6 (degrees)", 0, 180}, p.height,
-        data.delayeds ? "prompts \u2212 delayeds" : "prompts");
+    show_map(p,
+             {lines.angles(), lines.radial(), net(data.pairs.prompts.sinogram, data.pairs.delayeds.sinogram)},
+             {"s (mm)", -lines.radius_mm(), lines.radius_mm()}, {"\u03c6 (degrees)", 0, 180},
+             data.delayeds ? "prompts \u2212 delayeds" : "prompts");
     p.csv = [&data, &lines](OutputFile& out) {
         out.text("phi_deg,s_mm,prompts,delayeds\n");
         for (std::uint32_t i = 0; i < data.pairs.prompts.sinogram.size(); ++i) {

@@ -108,7 +108,7 @@ Picture energy_of_pairs(const PictureData& data) {
     p.height = height;
     p.draw = [&data, prompts, delayeds](cairo_t* cairo, const Theme& theme) {
         Plot plot(cairo, theme, {0, 0, picture_width, height}, energy_axis({prompts, delayeds}, false),
-                  count_axis("photons per 4 keV", {prompts, delayeds}));
+                  count_axis("photons per 4 keV", {prompts, delayeds}), {0, legend_height});
         const std::vector<LegendEntry> entries = {{"prompts", {theme.prompts, true}},
                                                   {"delayeds", {theme.delayeds, true, true}}};
         plot.steps(energy_edges(), prompts, entries[0].pen);
@@ -157,7 +157,8 @@ Picture time_differences(const PictureData& data) {
             cairo, theme, {0, 0, picture_width, height},
             {"time difference (ns)", edges.front(), edges.back()},
             count_axis(fmt::format("pairs per {} ps", data.bins.differences.width * data.scanner.tick_ps),
-                       {prompts, delayeds}));
+                       {prompts, delayeds}),
+            {0, legend_height});
         const std::vector<LegendEntry> entries = {{"prompts", {theme.prompts, true}},
                                                   {"delayeds", {theme.delayeds, true}}};
         plot.steps(edges, prompts, entries[0].pen);

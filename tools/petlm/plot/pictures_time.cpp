@@ -8,6 +8,7 @@ namespace petacq::petlm {
 namespace {
 
 constexpr double panel = 235;
+constexpr Margins panel_margins = {84, legend_height};  // one below the other
 constexpr std::size_t most_rows = 400;
 
 /// Seconds in a unit fit for the length of the run.
@@ -98,7 +99,7 @@ void draw_pair_rates(cairo_t* cairo, const Theme& theme, const PictureData& data
     for (std::size_t i = 0; i < prompts.size(); ++i)
         trues.push_back(prompts[i] - delayeds[i]);
     Plot plot(cairo, theme, {0, top, picture_width, panel}, time_axis(data),
-              count_axis("pairs per second", {prompts, delayeds}));
+              count_axis("pairs per second", {prompts, delayeds}), panel_margins);
     std::vector<LegendEntry> entries = {{"prompts", {theme.prompts}}};
     const std::vector<double> edges = bin_edges(data);
     if (data.delayeds) {
@@ -116,7 +117,7 @@ void draw_single_rates(cairo_t* cairo, const Theme& theme, const PictureData& da
     const std::vector<double> frames = row_rates(data, rows, "frames.received");
     const std::vector<double> accepted = row_rates(data, rows, "frames.accepted");
     Plot plot(cairo, theme, {0, 0, picture_width, panel}, time_axis(data),
-              count_axis("per second", {frames, accepted}));
+              count_axis("per second", {frames, accepted}), panel_margins);
     const std::vector<LegendEntry> entries = {{"frames", {theme.prompts}},
                                               {"singles accepted", {theme.singles, false, true}}};
     plot.steps(edges_of(data, rows), frames, entries[0].pen);
@@ -160,7 +161,7 @@ void draw_share(cairo_t* cairo, const Theme& theme, const PictureData& data, dou
     for (const auto& [entry, values] : lines)
         most = std::max(most, values->most);
     Plot plot(cairo, theme, {0, top, picture_width, panel}, time_axis(data),
-              {title, 0, most > 0 ? most * 1.12 : 1});
+              {title, 0, most > 0 ? most * 1.12 : 1}, panel_margins);
     const std::vector<double> edges = edges_of(data, thinned(*data.ledger, most_rows));
     std::vector<LegendEntry> entries;
     for (const auto& [entry, values] : lines) {
@@ -183,8 +184,8 @@ Picture rates_over_time(const PictureData& data) {
     Picture p;
     p.name = "rates";
     p.title = "Rates over time";
-    p.caption = fmt::format("Coincidences in bins of {:.4g} s of detector time, by the times of the records.",
-                            data.seconds(data.bins.times.width));
+    p.caption = fmt::format("{} in bins of {:.4g} s of detector time, by the times of the records.",
+                            both ? "coincidences" : "Coincidences", data.seconds(data.bins.times.width));
     if (both)
         p.caption =
             "Above: frames through the pipeline and singles accepted, from ledger.csv. Below: " + p.caption;

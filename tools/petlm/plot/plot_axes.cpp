@@ -14,7 +14,7 @@ namespace {
 constexpr double tick_size = 12.5;
 constexpr double axis_title_size = 13.5;
 constexpr double tick_length = 5;
-constexpr double bar_width = 14;
+constexpr double bar_thickness = 14;
 
 void set_colour(cairo_t* cairo, const Colour& c) {
     cairo_set_source_rgba(cairo, c.red, c.green, c.blue, c.alpha);
@@ -143,17 +143,17 @@ Axis count_axis(std::string title, std::initializer_list<std::span<const double>
     return {std::move(title), 0, most > 0 ? most * 1.12 : 1};
 }
 
-Plot::Plot(cairo_t* cairo, const Theme& theme, const Box& box, Axis x, Axis y, double right)
+Plot::Plot(cairo_t* cairo, const Theme& theme, const Box& box, Axis x, Axis y, const Margins& margins)
     : cairo_(cairo), theme_(theme), x_(std::move(x)), y_(std::move(y)) {
+    constexpr double below = 48;
     cairo_set_font_size(cairo_, tick_size);
-    const Ticks ticks = ticks_of(y_, box.height / 50);
+    const Ticks ticks = ticks_of(y_, (box.height - margins.top - below) / 34);
     double labels = 0;
     for (const double at : ticks.at)
         labels = std::max(labels, text_width(cairo_, ticks.label(at)));
-    const double left = 8 + axis_title_size + 8 + labels + tick_length + 4;
-    constexpr double above = 10;
-    constexpr double below = 48;
-    inner_ = {box.x + left, box.y + above, box.width - left - right, box.height - above - below};
+    const double left = std::max(margins.left, 8 + axis_title_size + 8 + labels + tick_length + 4);
+    inner_ = {box.x + left, box.y + margins.top, box.width - left - margins.right,
+              box.height - margins.top - below};
     draw_axes();
 }
 
@@ -169,7 +169,7 @@ void Plot::draw_axes() {
     cairo_set_line_width(cairo_, 1);
     const double bottom = inner_.y + inner_.height;
     const Ticks across = ticks_of(x_, inner_.width / 70);
-    const Ticks up = ticks_of(y_, inner_.height / 42);
+    const Ticks up = ticks_of(y_, inner_.height / 34);
     set_colour(cairo_, theme_.grid);
     for (const double at : across.at) {
         cairo_move_to(cairo_, x_of(at), inner_.y);
@@ -242,7 +242,7 @@ void Plot::heat(const Matrix& matrix, double most) {
 }
 
 void Plot::colour_bar(double most, const std::string& title) {
-    const Box bar = {inner_.x + inner_.width + 14, inner_.y, bar_width, inner_.height};
+    const Box bar = {inner_.x + inner_.width + 14, inner_.y, bar_thickness, inner_.height};
     constexpr std::size_t shades = 128;
     show_image(cairo_, bar, 1, shades,
                [](std::size_t row, std::size_t) { return (static_cast<double>(row) + 0.5) / shades; });
@@ -285,29 +285,21 @@ void Plot::horizontal(double y) {
 
 void Plot::legend(std::span<const LegendEntry> entries) {
     cairo_set_font_size(cairo_, tick_size);
-    double widest = 0;
-    for (const LegendEntry& entry : entries)
-        widest = std::max(widest, text_width(cairo_, entry.name));
-    const double x = inner_.x + inner_.width - widest - 34;
-    double y = inner_.y + 6;
-    Colour back = theme_.background;
-    back.alpha = 0.8;
-    set_colour(cairo_, back);
-    cairo_rectangle(cairo_, x - 6, y, widest + 38, 17 * static_cast<double>(entries.size()) + 4);
-    cairo_fill(cairo_);
+    double x = inner_.x;
+    const double y = inner_.y - 11;
     for (const LegendEntry& entry : entries) {
-        y += 17;
         cairo_save(cairo_);
         set_colour(cairo_, entry.pen.colour);
-        cairo_set_line_width(cairo_, 2);
+        cairo_set_line_width(cairo_, 2.5);
         constexpr double dash = 5;
         if (entry.pen.dashed) cairo_set_dash(cairo_, &dash, 1, 0);
         cairo_move_to(cairo_, x, y - 4);
-        cairo_line_to(cairo_, x + 22, y - 4);
+        cairo_line_to(cairo_, x + 24, y - 4);
         cairo_stroke(cairo_);
         cairo_restore(cairo_);
         set_colour(cairo_, theme_.text);
-        show_text(cairo_, entry.name, x + 28, y, 0);
+        show_text(cairo_, entry.name, x + 30, y, 0);
+        x += 30 + text_width(cairo_, entry.name) + 22;
     }
 }
 

@@ -1,8 +1,8 @@
 #include "tools/petlm/plot/report.hpp"
 
-#include <array>
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -34,7 +34,7 @@ figcaption { font-size: .9rem; margin-top: .3rem; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 caption { text-align: left; padding: .2rem 0; font-weight: 600; }
 th, td { border-top: 1px solid var(--line); padding: .2rem .4rem; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
-th { font-weight: 400; color: var(--muted); }
+th { font-weight: 400; color: var(--muted); overflow-wrap: normal; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 @media print { .pictures { display: block; } figure { break-inside: avoid; margin-bottom: 1.5rem; } }
 )";
@@ -142,12 +142,21 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     return rows;
 }
 
+/// To a whole number; small ones with what makes three digits.
+std::string rounded(double number) {
+    const std::string sign = number < 0 ? "\u2212" : "";
+    const double size = std::abs(number);
+    if (size < 100) return sign + fmt::format("{:.3g}", size);
+    if (!(size < 1e18)) return fmt::format("{:.4g}", number);
+    return sign + grouped(static_cast<std::uint64_t>(std::llround(size)));
+}
+
 Rows count_rows(const json& run, const PictureData& data) {
     const double seconds = data.seconds(data.end_ticks - data.bins.times.begin);
     const std::uint64_t prompts = data.pairs.prompts.pairs;
     const std::uint64_t delayeds = data.pairs.delayeds.pairs;
     const auto rate = [&](double counts) {
-        return seconds > 0 ? fmt::format(" ({:.4g}/s)", counts / seconds) : std::string();
+        return seconds > 0 ? " (" + rounded(counts / seconds) + "/s)" : std::string();
     };
     Rows rows = {{"prompts", grouped(prompts) + rate(static_cast<double>(prompts))}};
     if (!data.delayeds) return rows;
@@ -155,11 +164,10 @@ Rows count_rows(const json& run, const PictureData& data) {
                       grouped(delayeds) + rate(static_cast<double>(delayeds)));
     const json::json_pointer expected("/expected_randoms/pairs");
     if (run.is_object() && run.contains(expected) && run[expected].is_number()) {
-        rows.emplace_back("randoms expected of the singles rates",
-                          fmt::format("{:.0f}", run[expected].get<double>()));
+        rows.emplace_back("randoms expected of the singles rates", rounded(run[expected].get<double>()));
     }
     const double trues = static_cast<double>(prompts) - static_cast<double>(delayeds);
-    rows.emplace_back("prompts \u2212 delayeds", fmt::format("{:.0f}", trues) + rate(trues));
+    rows.emplace_back("prompts \u2212 delayeds", rounded(trues) + rate(trues));
     if (prompts != 0) {
         rows.emplace_back("randoms fraction", fmt::format("{:.3g} %", 100 * static_cast<double>(delayeds) /
                                                                           static_cast<double>(prompts)));
