@@ -16,6 +16,8 @@ constexpr std::uint32_t most_differences = 401;
 constexpr std::uint32_t most_ring_bins = 1024;
 constexpr std::uint32_t most_angles = 1024;
 constexpr std::uint32_t most_radial = 1024;
+/// Of a bin: lines that lie on an edge but for rounding belong to the bin above it.
+constexpr double edge = 1e-9;
 constexpr std::size_t most_in_table = std::size_t{1} << 22U;
 
 void add(Counts& to, const Counts& more) {
@@ -189,10 +191,10 @@ std::uint32_t LineBins::line(std::uint32_t a, std::uint32_t b) const {
     constexpr double pi = std::numbers::pi;
     double phi = std::atan2(x_[a] - x_[b], y_[b] - y_[a]);  // of the normal
     if (phi < 0) phi += pi;
-    if (phi >= pi) phi -= pi;
+    if (phi >= pi - edge) phi -= pi;
     const double s = x_[a] * std::cos(phi) + y_[a] * std::sin(phi);
-    const auto row = std::min(static_cast<std::uint32_t>(phi * (angles_ / pi)), angles_ - 1);
-    const double column = std::floor((s + radius_) * (radial_ / (2 * radius_)));
+    const auto row = std::min(static_cast<std::uint32_t>(phi * (angles_ / pi) + edge), angles_ - 1);
+    const double column = std::floor((s + radius_) * (radial_ / (2 * radius_)) + edge);
     if (column < 0 || column >= radial_) return outside;
     return row * radial_ + static_cast<std::uint32_t>(column);
 }
