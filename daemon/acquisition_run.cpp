@@ -101,8 +101,12 @@ void Acquisition::watch_run() {
         return;
     }
     if (!run_->stop_asked_ns) return;
-    // What had arrived when the stop was asked for may still be on its way here from the receivers.
-    const auto settle = std::chrono::duration_cast<std::chrono::nanoseconds>(options_.receive_delay).count();
+    // What had arrived when the stop was asked for may still be on its way here from the receivers. A replay
+    // is stopped when nothing is, and its clock stands still then.
+    const std::int64_t settle =
+        options_.replay_clock != nullptr
+            ? 0
+            : std::chrono::duration_cast<std::chrono::nanoseconds>(options_.receive_delay).count();
     const bool overdue = Clock::now() >= *run_->stop_deadline;
     if (!run_->stop_fixed && (overdue || now_ns_ >= *run_->stop_asked_ns + settle)) {
         const std::uint64_t end = end_of_what_came(tracker_.status(now_ns_));
