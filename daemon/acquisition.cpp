@@ -31,7 +31,8 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
       filled_(filled),
       receivers_(std::move(receivers)),
       on_finished_(std::move(on_finished)),
-      decided_after_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
+      decided_after_(add_or_max(tracker.max_offset, tracker.flush_reach)),
+      rows_may_end_(options.replay_clock == nullptr) {
     held_.reserve(pool.count());
     in_flight_.resize(pipeline_->depth());
     in_flight_spans_.resize(pipeline_->depth());
@@ -155,6 +156,7 @@ void Acquisition::take_batch(net::Batch* batch) {
         if (believed(d.last_time)) newest = std::max(newest, d.last_time);
         newest_time_ = std::max(newest_time_, newest);
         if (frames_ >= options_.slice_frames) process_slice();
+        if (options_.replay_clock != nullptr && believed(d.last_time)) look_for_row(d.last_time);
     }
     // A replay has no arrivals.
     if (newest != 0 && options_.replay_clock == nullptr) arrivals_.add(batch->first_arrival_ns, newest);
@@ -223,6 +225,7 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
     std::swap(in_flight_[place].batches, held_);
     in_flight_[place].frames = std::exchange(frames_, 0);
     in_flight_[place].watermark = watermark;
+    in_flight_[place].row = close_at ? std::nullopt : end_row(watermark);
     if (in_flight_count_++ == 0) pipeline_since_ = Clock::now();
     progress_.submitted.add();
     gpu::Slice slice;
@@ -254,14 +257,13 @@ bool Acquisition::collect(bool wait) {
         return false;
     }
     InFlight& done = in_flight_[oldest_];
-    const std::uint64_t watermark = done.watermark;
     release(done.batches);
     done.frames = 0;
     in_flight_spans_[oldest_].clear();
     oldest_ = (oldest_ + 1) % in_flight_.size();
     progress_.collected.add();
     if (--in_flight_count_ == 0) pipeline_is_empty();
-    account(result_, watermark);
+    account(result_, done);
     return true;
 }
 
@@ -281,19 +283,23 @@ void Acquisition::pipeline_is_empty() {
     pipeline_busy_s_ += std::chrono::duration<double>(Clock::now() - pipeline_since_).count();
 }
 
-void Acquisition::account(const gpu::SliceResult& result, std::uint64_t watermark) {
+void Acquisition::account(const gpu::SliceResult& result, const InFlight& slice) {
     counted_.frames += result.frames;
     static_cast<gpu::SingleCounts&>(counted_.singles) += result.counts;
     pending_ = result.pending;
     pending_high_water_ = std::max(pending_high_water_, pending_);
     latest_pending_time_ = result.latest_pending_time;
-    arrivals_.take_decided(watermark - std::min(watermark, decided_after_), decided_arrivals_);
+    arrivals_.take_decided(subtract_or_zero(slice.watermark, decided_after_), decided_arrivals_);
     if (!run_) return;
     counted_.pairs.prompts_found += result.counts.prompts;
     counted_.pairs.delayeds_found += result.counts.delayeds;
     counted_.saved_singles.found += result.singles.size();
     run_->run->append(result);
     run_->run->mark(decided_arrivals_);
+    if (!slice.row) return;
+    Ledger total = totals(Reading::quick);
+    total.datagrams = *slice.row;
+    run_->run->ledger_series().add(slice.watermark, total);
 }
 
 void Acquisition::fail(const std::string& reason) {

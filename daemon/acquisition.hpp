@@ -44,6 +44,7 @@ struct AcquisitionOptions {
     std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset
     std::uint64_t max_disorder = 0;  ///< ticks
     std::uint64_t max_lag = 0;       ///< ticks
+    std::uint64_t second = 0;        ///< ticks: how often the ledger over time has a row; 0: one in all
     /// Replay: where host time stands; until then everything has been handed over. Live: nullptr.
     const std::atomic<std::int64_t>* replay_clock = nullptr;
 };
@@ -134,6 +135,8 @@ class Acquisition {
         std::optional<Clock::time_point> stop_deadline;
         bool failed = false;
         Ledger at_start;
+        std::optional<std::uint64_t> rows_from;  ///< ticks, of the ledger over time; absent: no row yet
+        std::uint64_t row_due = 0;               ///< ticks, when the next one is
         gpu::SinglesHistograms histograms_at_start;
     };
     /// A slice that the pipeline has, and the batches that may go back when it is done with it.
@@ -141,6 +144,7 @@ class Acquisition {
         std::vector<net::Batch*> batches;
         std::uint64_t frames = 0;
         std::uint64_t watermark = 0;
+        std::optional<DatagramLedger> row;  ///< ends a row of the ledger over time
     };
 
     // acquisition.cpp
@@ -154,7 +158,7 @@ class Acquisition {
     bool collect(bool wait);
     void collect_all();
     void release(std::vector<net::Batch*>& batches);
-    void account(const gpu::SliceResult& result, std::uint64_t watermark);
+    void account(const gpu::SliceResult& result, const InFlight& slice);
     void pipeline_is_empty();
     void fail(const std::string& reason);
     void note_failure(const std::string& reason);
@@ -171,6 +175,9 @@ class Acquisition {
     void watch_run();
     void settle_duration();
     void finish_run();
+    void begin_rows(std::uint64_t until);
+    std::optional<DatagramLedger> end_row(std::uint64_t watermark);
+    void look_for_row(std::uint64_t newest);
     [[nodiscard]] std::uint64_t end_of_what_came(const TrackerStatus& sources) const;
     void restart_after_common_reset();
     void restart_time();
@@ -229,6 +236,8 @@ class Acquisition {
     std::optional<ActiveRun> waiting_;  ///< a run whose start the watermark has not reached
     std::optional<ActiveRun> run_;
     Capture* capture_ = nullptr;  ///< of either
+    bool rows_may_end_;           ///< with the slice being made
+    std::uint64_t row_look_ = 0;  ///< replay: detector time at which one may end next
 
     mutable std::mutex mutex_;  ///< guards what follows
     std::deque<std::function<void()>> commands_;

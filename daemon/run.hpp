@@ -15,6 +15,7 @@
 #include "config/scanner.hpp"
 #include "daemon/capture.hpp"
 #include "daemon/ledger.hpp"
+#include "daemon/ledger_series.hpp"
 #include "daemon/listmode_writer.hpp"
 #include "daemon/progress.hpp"
 #include "daemon/run_directory.hpp"
@@ -70,6 +71,8 @@ class Run {
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
     /// Everything of the data that arrived at these times (steady clock, ns) has been appended.
     void mark(std::span<const std::int64_t> arrivals) { coincidences_->mark(arrivals); }
+    /// The ledger over time; its rows come from the thread that appends.
+    [[nodiscard]] LedgerSeries& ledger_series() const { return *ledger_series_; }
     /// What went wrong with the files; empty while all is well.
     [[nodiscard]] std::string write_failure() const;
     /// Of the files together; the largest queue of them.
@@ -105,6 +108,7 @@ class Run {
     std::unique_ptr<ListModeWriter> singles_;  ///< when asked for
     std::unique_ptr<Capture> capture_;         ///< when asked for
     std::atomic<std::uint64_t> end_steps_{0};  ///< of finish()
+    std::unique_ptr<LedgerSeries> ledger_series_;
 };
 
 }  // namespace petacq::daemon

@@ -109,6 +109,7 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     o.max_offset = tracker.max_offset;
     o.max_disorder = tracker.max_disorder;
     o.max_lag = tracker.max_lag;
+    o.second = static_cast<std::uint64_t>(std::llround(tracker.ticks_per_ns * 1e9));
     o.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     return o;
 }

@@ -53,6 +53,18 @@ struct ExportOptions {
 /// standard error and in a text beside the export. Nothing is left of an export that fails.
 int export_records(const ExportOptions& options);
 
+struct PlotOptions {
+    std::filesystem::path target;                  ///< run directory, or a file of coincidences
+    std::filesystem::path output;                  ///< directory; empty: "plot" in that of the run
+    bool force = false;                            ///< replace what is there
+    std::optional<std::filesystem::path> scanner;  ///< instead of that in run.json
+    std::optional<double> depth_mm;  ///< of the sinogram: where in a crystal a photon interacts on average
+    std::uint32_t png_width = 1120;  ///< pixels
+};
+/// Writes report.html, and each picture as PNG with its numbers as CSV. Nothing is left of pictures that
+/// fail. Throws UsageError in a program built without cairo.
+int plot(const PlotOptions& options);
+
 struct ImportOptions {
     std::string format;           ///< coinstruct
     std::filesystem::path pairs;  ///< prompts

@@ -37,6 +37,21 @@ void add_resort(CLI::App& app, petacq::petlm::ResortOptions& o, int& status) {
     resorting->callback([&o, &status] { status = petacq::petlm::resort(o); });
 }
 
+void add_plot(CLI::App& app, petacq::petlm::PlotOptions& o, int& status) {
+    auto* plotting =
+        app.add_subcommand("plot", "A report with pictures: report.html, PNG files and their numbers");
+    plotting->add_option("target", o.target, "Run directory, or a file of coincidences")->required();
+    plotting->add_option("--output,-o", o.output, "Directory to write to; default: plot in that of the run");
+    plotting->add_flag("--force", o.force, "Replace earlier pictures");
+    plotting->add_option("--scanner", o.scanner, "Scanner description; default: that in the run's run.json");
+    plotting->add_option("--depth-mm", o.depth_mm,
+                         "Mean depth of interaction behind the front face; default: half a crystal");
+    plotting->add_option("--png-width", o.png_width, "Pixels")
+        ->check(CLI::Range(200, 8000))
+        ->capture_default_str();
+    plotting->callback([&o, &status] { status = petacq::petlm::plot(o); });
+}
+
 int run(int argc, char** argv) {
     CLI::App app{"petlm: looks at list-mode files (.plm)"};
     app.require_subcommand(1);
@@ -127,6 +142,8 @@ int run(int argc, char** argv) {
 
     petacq::petlm::ResortOptions other;
     add_resort(app, other, status);
+    petacq::petlm::PlotOptions shown;
+    add_plot(app, shown, status);
 
     try {
         app.parse(argc, argv);
