@@ -90,7 +90,7 @@ class Csr {
 
 class CudaProjector final : public Projector {
   public:
-    CudaProjector(const Grid& grid, const std::vector<Point>& points)
+    CudaProjector(const Grid& grid, const std::vector<Point>& points, std::uint64_t most_budget)
         : box_(Box::of(grid)),
           voxels_(grid.voxels()),
           memory_(Memory::Purpose::use),
@@ -104,7 +104,7 @@ class CudaProjector final : public Projector {
         std::size_t free = 0;
         std::size_t total = 0;
         check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo", "making an image");
-        budget_ = free / 100 * 85;
+        budget_ = std::min<std::uint64_t>(most_budget, free / 100 * 85);
     }
 
     void set_image(std::span<const float> image) override {
@@ -243,8 +243,9 @@ std::optional<std::string> cuda_projector_unusable_reason() {
     return std::nullopt;
 }
 
-std::unique_ptr<Projector> make_cuda_projector(const Grid& grid, const std::vector<Point>& points) {
-    return std::make_unique<CudaProjector>(grid, points);
+std::unique_ptr<Projector> make_cuda_projector(const Grid& grid, const std::vector<Point>& points,
+                                               std::uint64_t most_budget) {
+    return std::make_unique<CudaProjector>(grid, points, most_budget);
 }
 
 }  // namespace petacq::image

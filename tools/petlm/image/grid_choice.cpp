@@ -43,7 +43,7 @@ Grid choose_grid(const config::Scanner& scanner, const petlm::ImageOptions& opti
     const double across = std::max(1.0, std::round(width / voxel));
     const double along = std::max(1.0, std::ceil(length / voxel - 1e-6));
     if (across > most_voxels || along > most_voxels) {
-        throw petlm::UsageError("voxels of " + petlm::number_text(voxel) + " mm make " +
+        throw petlm::UsageError("--voxel-mm, --size: voxels of " + petlm::number_text(voxel) + " mm make " +
                                 petlm::number_text(across) + " x " + petlm::number_text(along) +
                                 " along x and z; expected at most " + petlm::number_text(most_voxels));
     }

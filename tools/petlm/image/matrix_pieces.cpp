@@ -59,6 +59,10 @@ MatrixPieces::MatrixPieces(Projector& projector, const Grid& grid, const std::ve
     matrices_.resize(pieces_.size());
 }
 
+std::uint64_t MatrixPieces::nonzeros() const {
+    return std::accumulate(cells_.begin(), cells_.end(), std::uint64_t{0});
+}
+
 SystemMatrix& MatrixPieces::matrix(const Piece& piece) {
     const auto index = static_cast<std::size_t>(&piece - pieces_.data());
     if (matrices_[index]) return *matrices_[index];

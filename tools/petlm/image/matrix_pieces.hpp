@@ -34,6 +34,7 @@ class MatrixPieces {
     [[nodiscard]] bool kept() const { return kept_; }
     /// Of all of them together.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t nonzeros() const;
     [[nodiscard]] double build_seconds() const { return build_s_; }
 
   private:

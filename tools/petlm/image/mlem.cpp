@@ -68,6 +68,7 @@ class Em {
             result_.log_likelihood.push_back(likelihood);
         }
         if (subsets_ == 1) result_.log_likelihood.push_back(compare(0, false));
+        result_.nonzeros = pieces_.nonzeros();
         result_.matrix_bytes = pieces_.bytes();
         result_.matrix_kept = pieces_.kept();
         result_.build_s = pieces_.build_seconds();

@@ -30,6 +30,7 @@ struct EmResult {
     /// last is not computed.
     std::vector<double> log_likelihood;
     std::uint64_t outside = 0;       ///< prompts on lines that miss all voxels that can have a value
+    std::uint64_t nonzeros = 0;      ///< of the system matrix
     std::uint64_t matrix_bytes = 0;  ///< of all pieces of the system matrix together
     bool matrix_kept = false;        ///< all of it fitted; otherwise its pieces were made anew for every use
     double build_s = 0;              ///< making the matrix

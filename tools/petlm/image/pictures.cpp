@@ -114,7 +114,7 @@ float black_level(const std::vector<Plane>& planes) {
         std::copy_if(plane.values.begin(), plane.values.end(), std::back_inserter(values),
                      [](float v) { return v > 0; });
     if (values.empty()) return 0;
-    const auto at = static_cast<std::ptrdiff_t>(0.999 * static_cast<double>(values.size() - 1));
+    const auto at = static_cast<std::ptrdiff_t>(0.995 * static_cast<double>(values.size() - 1));
     std::nth_element(values.begin(), values.begin() + at, values.end());
     return values[static_cast<std::size_t>(at)];
 }

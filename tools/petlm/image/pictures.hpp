@@ -14,7 +14,7 @@ namespace petacq::image {
 std::optional<std::string> no_pictures_reason();
 
 /// Both write to the partial file of `file` (ExportOutputs), grey levels from white, 0, to black, the value
-/// below which 99.9 % of what is shown and above 0 lies; `caption` goes below. They throw std::system_error.
+/// below which 99.5 % of what is shown and above 0 lies; `caption` goes below. They throw std::system_error.
 ///
 /// The largest value along z (x to the right, y up: seen from +z), along y (x right, z up) and along x (y
 /// right, z up), with scales in mm.
