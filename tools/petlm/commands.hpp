@@ -118,4 +118,24 @@ struct ResortOptions {
 /// settings.
 int resort(const ResortOptions& options);
 
+struct ImageOptions {
+    std::filesystem::path target;                  ///< file or run directory
+    std::filesystem::path output;                  ///< directory
+    bool force = false;                            ///< replace an earlier image
+    std::optional<std::filesystem::path> scanner;  ///< instead of that in run.json
+    std::optional<double> depth_mm;                ///< where in a crystal a photon interacts on average
+    std::optional<double> voxel_mm;
+    std::optional<std::uint32_t> size;  ///< voxels across
+    std::optional<double> fov_mm;       ///< width across
+    std::uint32_t iterations = 3;
+    std::uint32_t subsets = 8;
+    std::optional<double> smooth_mm;  ///< FWHM of a Gaussian afterwards
+    std::string backend = "auto";     ///< auto, cpu or cuda
+    std::uint32_t threads = 0;        ///< 0: one per core
+    std::optional<double> max_memory_gb;
+};
+/// Makes a small image of the coincidences, for looking, not for quantification: NIfTI, and PNG pictures
+/// where cairo was found.
+int image(const ImageOptions& options);
+
 }  // namespace petacq::petlm

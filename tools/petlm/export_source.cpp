@@ -60,7 +60,7 @@ void ExportSource::look_at(const std::filesystem::path& file) {
     const std::string name = file.string();
     if (!reader.trailer()) {
         throw BadInput(name +
-                       ": no index: the file is truncated or damaged, nothing was written; petlm recover "
+                       ": no index: the file is truncated or damaged, nothing was made of it; petlm recover "
                        "makes a sound file of what is whole");
     }
     if (bytes_ == 0) {
@@ -175,7 +175,7 @@ void ExportSource::for_each_block(std::uint64_t crystals,
         const auto check = [&] {
             if (reader.condition().state == daemon::FileState::complete) return;
             throw BadInput(file.string() + ": " + reader.condition().summary() +
-                           "; nothing was written; petlm recover makes a sound file of what is whole");
+                           "; nothing was made of it; petlm recover makes a sound file of what is whole");
         };
         while (reader.next()) {
             check();
