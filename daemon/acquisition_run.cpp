@@ -1,5 +1,6 @@
 // The part of the acquisition thread that begins, watches and ends runs.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "daemon/acquisition.hpp"
@@ -64,7 +65,9 @@ void Acquisition::ask_to_stop(const std::string& reason) {
     ActiveRun* const run = run_ ? &*run_ : waiting_ ? &*waiting_ : nullptr;
     if (run == nullptr || run->stop_asked_ns) return;
     run->reason = reason;
-    run->stop_asked_ns = host_ns();
+    // A replay is stopped when all has come; its clock may be far ahead by now.
+    constexpr std::int64_t long_ago = std::numeric_limits<std::int64_t>::min() / 2;
+    run->stop_asked_ns = options_.replay_clock != nullptr ? long_ago : host_ns();
     run->stop_deadline = Clock::now() + options_.stop_timeout;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <system_error>
 
 #include "daemon/crc32c.hpp"
@@ -78,6 +79,7 @@ ListModeReader::ListModeReader(std::filesystem::path path) : path_(std::move(pat
             throw std::system_error(errno, std::generic_category(), path_.string());
         if (!S_ISREG(status.st_mode)) throw NotListMode(path_.string() + ": not a regular file");
         file_bytes_ = static_cast<std::uint64_t>(status.st_size);
+        ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);  // a hint: the kernel reads further ahead
         read_header();
         position_ = header_.header_bytes;
         blocks_end_ = file_bytes_;
@@ -163,6 +165,29 @@ void ListModeReader::read_index() {
     trailer_ = trailer;
     blocks_end_ = trailer.index_offset;
     condition_.has_index = true;
+}
+
+void ListModeReader::select(std::uint64_t from, std::uint64_t to) {
+    if (!trailer_) return;
+    const auto first = std::partition_point(index_.begin(), index_.end(),
+                                            [from](const IndexEntry& e) { return e.last_time < from; });
+    const auto end =
+        std::partition_point(first, index_.end(), [to](const IndexEntry& e) { return e.first_time < to; });
+    const std::uint64_t position = first == index_.end() ? trailer_->index_offset : first->offset;
+    const std::uint64_t blocks_end = end == index_.end() ? trailer_->index_offset : end->offset;
+    // An index that contradicts itself: then everything is read, and that is found.
+    if (position < header_.header_bytes || position > blocks_end || blocks_end > trailer_->index_offset)
+        return;
+    const auto records_in = [](auto from_entry, auto to_entry) {
+        return std::accumulate(from_entry, to_entry, std::uint64_t{0},
+                               [](std::uint64_t sum, const IndexEntry& e) { return sum + e.records; });
+    };
+    selected_ = true;
+    position_ = position;
+    blocks_end_ = blocks_end;
+    expected_block_ = static_cast<std::uint64_t>(first - index_.begin());
+    expected_record_ = records_in(index_.begin(), first);
+    selected_end_ = expected_record_ + records_in(first, end);
 }
 
 bool ListModeReader::plausible(const BlockHeader& header, std::uint64_t offset, std::string& why) const {
@@ -298,10 +323,9 @@ void ListModeReader::finish() {
     buffer_.clear();
     block_ = {};
     if (trailer_) {
-        if (trailer_->records > expected_record_) {
-            condition_.missing_records += trailer_->records - expected_record_;
-        }
-        if (condition_.damage_count == 0 &&
+        const std::uint64_t records_end = selected_ ? selected_end_ : trailer_->records;
+        if (records_end > expected_record_) condition_.missing_records += records_end - expected_record_;
+        if (condition_.damage_count == 0 && !selected_ &&
             (trailer_->blocks != condition_.blocks || trailer_->records != condition_.records ||
              trailer_->payload_crc != condition_.payload_crc)) {
             note_damage({blocks_end_, 0, expected_block_,

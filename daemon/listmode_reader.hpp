@@ -78,6 +78,10 @@ class ListModeReader {
     [[nodiscard]] const std::optional<Trailer>& trailer() const { return trailer_; }
     [[nodiscard]] std::span<const IndexEntry> index() const { return index_; }
 
+    /// Before the first next(): passes over blocks that hold nothing of from <= time < to, without reading
+    /// them. What is passed over is not checked. Without index nothing is passed over.
+    void select(std::uint64_t from, std::uint64_t to);
+
     /// Goes to the next whole block, past damaged stretches. False at the end. Throws std::system_error when
     /// reading fails.
     bool next();
@@ -114,6 +118,8 @@ class ListModeReader {
     std::uint64_t position_ = 0;  ///< where the next block should be
     std::uint64_t expected_block_ = 0;
     std::uint64_t expected_record_ = 0;
+    bool selected_ = false;           ///< not all blocks of the index are gone through
+    std::uint64_t selected_end_ = 0;  ///< records up to the end of the selected blocks
     BlockHeader block_;
     std::uint64_t block_offset_ = 0;
     std::vector<std::byte> buffer_;  ///< records of the block

@@ -199,12 +199,7 @@ bool PcapReader::take_ip(std::span<const std::byte> packet, std::size_t missing,
     missing = length - present;
     if (offset == 0 && !more) return take_udp(body, missing, out) || other();
     ++counts_.fragments;
-    if (missing > 0) {
-        refuse("packet " + std::to_string(counts_.packets) + ": a fragment of which " +
-               std::to_string(missing) +
-               " bytes were not captured: the snap length was too short; capture with 'tcpdump -s 0'");
-    }
-    return join(body, offset, !more, big16(packet, 4), out);
+    return join(body, missing, offset, !more, big16(packet, 4), out);
 }
 
 bool PcapReader::take_udp(std::span<const std::byte> udp, std::size_t missing, CapturedDatagram& out) {
@@ -225,10 +220,13 @@ bool PcapReader::take_udp(std::span<const std::byte> udp, std::size_t missing, C
     return true;
 }
 
-bool PcapReader::join(std::span<const std::byte> part, std::size_t offset, bool last,
+/// Fragments of which the end was not captured count as there: whether the datagram is wanted is known only
+/// when the one with its port has come.
+bool PcapReader::join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
                       std::uint16_t identification, CapturedDatagram& out) {
     constexpr std::size_t unit = 8;
-    if (offset + part.size() > 65535 || (!last && part.size() % unit != 0)) return false;
+    const std::size_t end = offset + part.size() + missing;
+    if (end > 65535 || (!last && end % unit != 0)) return false;
     auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Fragments& f) {
         return f.identification == identification && f.from == out.from.address && f.to == out.to.address;
     });
@@ -242,7 +240,6 @@ bool PcapReader::join(std::span<const std::byte> part, std::size_t offset, bool 
         found->from = out.from.address;
         found->to = out.to.address;
     }
-    const std::size_t end = offset + part.size();
     if (found->bytes.size() < end) {
         found->bytes.resize(end);
         found->present.resize((end + unit - 1) / unit);
@@ -250,14 +247,16 @@ bool PcapReader::join(std::span<const std::byte> part, std::size_t offset, bool 
     std::copy(part.begin(), part.end(), found->bytes.begin() + static_cast<std::ptrdiff_t>(offset));
     for (std::size_t i = offset / unit; i * unit < end; ++i)
         found->present[i] = true;
+    found->missing += missing;
     if (last) found->length = end;
     if (!found->length || found->bytes.size() != *found->length ||
         std::find(found->present.begin(), found->present.end(), false) != found->present.end()) {
         return false;
     }
     assembled_ = std::move(found->bytes);
+    const std::size_t missing_in_all = std::min(found->missing, assembled_.size());
     waiting_.erase(found);
-    return take_udp(assembled_, 0, out);
+    return take_udp(std::span(assembled_).first(assembled_.size() - missing_in_all), missing_in_all, out);
 }
 
 }  // namespace petacq::net

@@ -63,6 +63,7 @@ class PcapReader {
         std::uint16_t identification = 0;
         std::vector<std::byte> bytes;
         std::vector<bool> present;          // of each 8 bytes
+        std::size_t missing = 0;            // bytes that were not captured
         std::optional<std::size_t> length;  // once the last fragment has come
     };
 
@@ -72,8 +73,8 @@ class PcapReader {
     [[nodiscard]] std::optional<std::size_t> ip_offset(std::span<const std::byte> packet) const;
     bool take_ip(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out);
     bool take_udp(std::span<const std::byte> udp, std::size_t missing, CapturedDatagram& out);
-    bool join(std::span<const std::byte> part, std::size_t offset, bool last, std::uint16_t identification,
-              CapturedDatagram& out);
+    bool join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
+              std::uint16_t identification, CapturedDatagram& out);
 
     std::string file_;
     std::vector<std::uint16_t> ports_;  // sorted

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <numeric>
 
 namespace petacq::net {
 
@@ -17,19 +18,19 @@ constexpr auto pool_wait = std::chrono::microseconds(50);
 }  // namespace
 
 std::size_t joined_length(std::span<const std::byte> payload) {
-    DatagramHeader first;
+    // All are of one length but the last, which may be shorter: headers stand at its multiples. Not all need
+    // be sound, and their sequence numbers need not follow each other.
     const std::size_t whole = payload.size() / frame_bytes * frame_bytes;
-    if (parse_datagram(Framing::sequenced, payload.data(), whole, first) != Malformed::none) {
-        return payload.size();
-    }
-    for (std::size_t at = header_bytes; at + header_bytes <= whole; at += frame_bytes) {
-        DatagramHeader next;
-        if (parse_datagram(Framing::sequenced, payload.data() + at, header_bytes, next) == Malformed::none &&
-            next.source == first.source && next.sequence == first.sequence + 1) {
-            return at;
+    std::size_t length = 0;
+    for (std::size_t at = header_bytes; at + header_bytes <= whole && length != frame_bytes;
+         at += frame_bytes) {
+        DatagramHeader header;
+        if (parse_datagram(Framing::sequenced, payload.data() + at, header_bytes, header) ==
+            Malformed::none) {
+            length = std::gcd(length, at);
         }
     }
-    return payload.size();
+    return length == 0 ? payload.size() : length;
 }
 
 Replayer::Replayer(const std::vector<std::string>& files, const ReceiverOptions& options,

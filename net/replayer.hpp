@@ -77,7 +77,7 @@ class Replayer {
 };
 
 /// Datagrams that were captured as one, as the kernel joins and splits them on their way (GSO, GRO): the
-/// length of each but the last. Sequence numbers tell; a payload of one datagram gives its own length.
+/// length of each but the last, told by where headers stand. A payload of one datagram gives its own length.
 std::size_t joined_length(std::span<const std::byte> payload);
 
 }  // namespace petacq::net

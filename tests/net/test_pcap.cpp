@@ -312,6 +312,20 @@ TEST_CASE("pcap: a snap length that cut datagrams short is named") {
     CHECK(why.find(file.name()) == 0);
     // Another port's are nothing to us.
     CHECK(read_all(file.name(), {9602}).empty());
+
+    // The same of fragments, of which only the first has a port.
+    const Bytes whole = udp(9601, some_payload(3000));
+    Builder fragments(0xA1B2C3D4, 101);
+    for (std::size_t at = 0; at < whole.size(); at += 1480) {
+        const std::size_t end = std::min(at + 1480, whole.size());
+        const Bytes part = ip(Bytes(whole.begin() + static_cast<std::ptrdiff_t>(at),
+                                    whole.begin() + static_cast<std::ptrdiff_t>(end)),
+                              7, at, end < whole.size());
+        fragments.packet(1, 2, part, std::min<std::size_t>(part.size(), 262));
+    }
+    file.write(fragments.bytes());
+    CHECK(refusal(file.name()).find("snap length") != std::string::npos);
+    CHECK(read_all(file.name(), {9602}).empty());
 }
 
 TEST_CASE("pcap: what is no capture is refused with the reason") {

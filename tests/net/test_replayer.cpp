@@ -168,6 +168,30 @@ TEST_CASE("replay: datagrams that were captured as one are taken apart") {
             CHECK(got[i].frames == Bytes(datagrams[i].begin() + header_bytes, datagrams[i].end()));
         }
     }
+    // What a sender joins may be of several sources, twice, out of order, or damaged.
+    for (const std::size_t damaged : {0, 1, 3, 7, 8}) {
+        std::vector<Bytes> datagrams;
+        Bytes joined;
+        const std::vector<std::uint64_t> sequence{4, 6, 5, 5, 900, 7, 8, 9};
+        for (std::size_t i = 0; i < sequence.size(); ++i) {
+            datagrams.push_back(test::sequenced_datagram(static_cast<std::uint16_t>(i % 3), sequence[i],
+                                                         i == 7 ? 0 : 4, random));
+            if (i == damaged) datagrams[i][0] ^= std::byte{1};
+            joined.insert(joined.end(), datagrams[i].begin(), datagrams[i].end());
+        }
+        ReceiverTotals totals{};
+        const std::vector<Got> got = replay({captures.add({{1, {1, 1}, joined}})}, {}, nullptr, &totals);
+        CAPTURE(damaged);
+        CHECK(totals.datagrams_received == 8);
+        CHECK(totals.datagrams_malformed == (damaged < 8 ? 1 : 0));
+        REQUIRE(got.size() == (damaged < 8 ? 7 : 8));
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            const std::size_t n = i < damaged ? i : i + 1;
+            const std::size_t sent = damaged < 8 ? n : i;
+            CHECK(got[i].record.sequence == sequence[sent]);
+            CHECK(got[i].frames == Bytes(datagrams[sent].begin() + header_bytes, datagrams[sent].end()));
+        }
+    }
     // One that is alone stays so.
     const Bytes alone = test::sequenced_datagram(2, 0, 50, random);
     CHECK(joined_length(alone) == alone.size());

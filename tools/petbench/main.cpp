@@ -17,13 +17,15 @@ int report(const std::exception& error, int status) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"petbench: measures the receive path, the pipeline, the list-mode writer and the sort engines"};
+    CLI::App app{
+        "petbench: measures the receive path, the pipeline, the list-mode writer and the sort engines"};
     app.require_subcommand(1);
     petacq::bench::add_receive_suite(app);
     petacq::bench::add_pipeline_suite(app);
     petacq::bench::add_writer_suite(app);
     petacq::bench::add_export_suite(app);
     petacq::bench::add_image_suite(app);
+    petacq::bench::add_replay_suite(app);
     petacq::bench::add_status_load_suite(app);
     petacq::bench::add_sort_suite(app);
     try {

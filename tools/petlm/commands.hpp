@@ -35,8 +35,10 @@ int dump(const std::filesystem::path& target, std::optional<gpu::Kind> kind,
          std::optional<std::uint64_t> limit);
 /// FILEs or RUNDIRs. Goes on after a bad one; the highest status of all.
 int verify(const std::vector<std::filesystem::path>& targets);
-/// Writes `output`, or <file without .plm>.recovered.plm when empty; never over an existing file.
-int recover(const std::filesystem::path& file, std::filesystem::path output);
+/// Of FILE, every whole block as `output`, or <file without .plm>.recovered.plm when empty. Of RUNDIR, a
+/// directory `output`, or RUNDIR.recovered: its list-mode files under their names, the whole ones as they
+/// are, and its run.json. Never over what exists.
+int recover(const std::filesystem::path& target, std::filesystem::path output);
 
 struct ExportOptions {
     std::string format;                            ///< castor, stir, coinstruct, csv or hdf5

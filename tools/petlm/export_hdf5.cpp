@@ -1,9 +1,12 @@
 // HDF5: a column per field. docs/formats/hdf5.md.
-#include <array>
-#include <memory>
+#include <algorithm>
+#include <span>
+#include <utility>
 
 #include "config/hdf5_handle.hpp"
 #include "tools/petlm/export.hpp"
+#include "tools/petlm/hdf5_chunk.hpp"
+#include "tools/petlm/in_order.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -16,8 +19,6 @@ using config::Hdf5Type;
 using Hdf5Group = config::Hdf5Handle<H5Gclose>;
 using config::Hdf5Attribute;
 
-constexpr hsize_t chunk = 65536;                  // records
-constexpr unsigned gzip_level = 1;                // higher ones are several times slower for a few percent
 constexpr std::size_t largest_attribute = 32768;  // the oldest file layout takes less than 64 KiB
 
 void require(bool good) {
@@ -56,58 +57,79 @@ void text_data_set(hid_t file, const char* name, const std::string& text) {
     require(set && H5Dwrite(set.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &words) >= 0);
 }
 
-/// A data set that grows by whole chunks.
-template <class Value>
+/// A data set that grows by chunks.
 class Column {
   public:
-    Column(hid_t group, const char* name, hid_t file_type, hid_t memory_type, const char* units)
-        : memory_type_(memory_type) {
+    Column(hid_t group, const char* name, hid_t file_type, const char* units) {
         const hsize_t none = 0;
         const hsize_t any = H5S_UNLIMITED;
-        const hsize_t size = chunk;
+        const hsize_t size = Hdf5Chunk::records;
         const Hdf5Space space(H5Screate_simple(1, &none, &any));
         const Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
         require(space && creation && H5Pset_chunk(creation.id(), 1, &size) >= 0 &&
-                H5Pset_shuffle(creation.id()) >= 0 && H5Pset_deflate(creation.id(), gzip_level) >= 0 &&
+                H5Pset_shuffle(creation.id()) >= 0 &&
+                H5Pset_deflate(creation.id(), Hdf5Chunk::gzip_level) >= 0 &&
                 H5Pset_fletcher32(creation.id()) >= 0);
         set_ = Hdf5DataSet(
             H5Dcreate2(group, name, file_type, space.id(), H5P_DEFAULT, creation.id(), H5P_DEFAULT));
         require(static_cast<bool>(set_));
         attribute(set_.id(), "units", units);
-        values_.reserve(chunk);
     }
-    void add(Value value) {
-        values_.push_back(value);
-        if (values_.size() == chunk) flush();
+    /// The next chunk, packed, of which `count` records are there: all, unless it is the last.
+    void write(const std::vector<std::byte>& packed, hsize_t count) {
+        const hsize_t size = written_ + count;
+        require(H5Dset_extent(set_.id(), &size) >= 0 &&
+                H5Dwrite_chunk(set_.id(), H5P_DEFAULT, 0, &written_, packed.size(), packed.data()) >= 0);
+        written_ = size;
     }
-    void close() {
-        flush();
-        require(set_.close());
-    }
+    void close() { require(set_.close()); }
 
   private:
-    void flush() {
-        if (values_.empty()) return;
-        const hsize_t count = values_.size();
-        const hsize_t size = written_ + count;
-        require(H5Dset_extent(set_.id(), &size) >= 0);
-        const Hdf5Space all(H5Dget_space(set_.id()));
-        const Hdf5Space part(H5Screate_simple(1, &count, nullptr));
-        require(all && part &&
-                H5Sselect_hyperslab(all.id(), H5S_SELECT_SET, &written_, nullptr, &count, nullptr) >= 0 &&
-                H5Dwrite(set_.id(), memory_type_, part.id(), all.id(), H5P_DEFAULT, values_.data()) >= 0);
-        written_ = size;
-        values_.clear();
-    }
-    hid_t memory_type_;
     Hdf5DataSet set_;
-    std::vector<Value> values_;
     hsize_t written_ = 0;
 };
 
-using Column64 = Column<std::uint64_t>;
-using Column32 = Column<std::uint32_t>;
-using ColumnFloat = Column<float>;
+/// One chunk of every column, as they stand in the file.
+struct PackedRecords {
+    std::vector<std::vector<std::byte>> columns;
+    hsize_t count = 0;
+};
+
+/// Records in chunks to columns. What takes the time, packing, is shared by the cores.
+template <class Record>
+class Table {
+  public:
+    using Pack = PackedRecords (*)(const std::vector<Record>&);
+    Table(std::vector<Column> columns, Pack pack)
+        : columns_(std::move(columns)), pack_(pack), packed_([this](const PackedRecords& p) {
+              for (std::size_t i = 0; i < columns_.size(); ++i)
+                  columns_[i].write(p.columns[i], p.count);
+          }) {}
+    void add(std::span<const Record> records) {
+        while (!records.empty()) {
+            const auto taken = records.first(std::min(records.size(), Hdf5Chunk::records - chunk_.size()));
+            chunk_.insert(chunk_.end(), taken.begin(), taken.end());
+            records = records.subspan(taken.size());
+            if (chunk_.size() == Hdf5Chunk::records) give_out();
+        }
+    }
+    void close() {
+        if (!chunk_.empty()) give_out();
+        packed_.finish();
+        for (Column& column : columns_)
+            column.close();
+    }
+
+  private:
+    void give_out() {
+        packed_.add([records = std::exchange(chunk_, {}), pack = pack_] { return pack(records); });
+    }
+
+    std::vector<Column> columns_;
+    Pack pack_;
+    std::vector<Record> chunk_;
+    InOrder<PackedRecords> packed_;
+};
 
 /// 0 prompt, 1 delayed, with names in the file.
 Hdf5Type kind_type(hid_t base) {
@@ -119,38 +141,44 @@ Hdf5Type kind_type(hid_t base) {
     return type;
 }
 
+PackedRecords pack_coincidences(const std::vector<gpu::Coincidence>& records) {
+    const auto column = [&](auto field) { return packed_hdf5_column(records, field); };
+    return {
+        {column([](const auto& c) { return static_cast<std::uint8_t>(c.kind); }),
+         column([](const auto& c) { return c.time; }), column([](const auto& c) { return c.dt; }),
+         column([](const auto& c) { return c.crystal_a; }), column([](const auto& c) { return c.crystal_b; }),
+         column([](const auto& c) { return c.energy_a; }), column([](const auto& c) { return c.energy_b; })},
+        records.size()};
+}
+
+PackedRecords pack_singles(const std::vector<gpu::Single>& records) {
+    const auto column = [&](auto field) { return packed_hdf5_column(records, field); };
+    return {{column([](const auto& s) { return s.time; }), column([](const auto& s) { return s.crystal; }),
+             column([](const auto& s) { return s.energy; })},
+            records.size()};
+}
+
 Exported write_coincidences(hid_t file, const ExportSource& source) {
     const Hdf5Group group(H5Gcreate2(file, "coincidences", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(group));
     const hid_t at = group.id();
     const Hdf5Type kinds = kind_type(H5T_STD_U8LE);
-    Column<std::uint8_t> kind(at, "kind", kinds.id(), kinds.id(), "1");
-    Column64 time(at, "time", H5T_STD_U64LE, H5T_NATIVE_UINT64, "ticks");
-    Column32 dt(at, "dt", H5T_STD_U32LE, H5T_NATIVE_UINT32, "ticks");
-    Column32 crystal_a(at, "crystal_a", H5T_STD_U32LE, H5T_NATIVE_UINT32, "1");
-    Column32 crystal_b(at, "crystal_b", H5T_STD_U32LE, H5T_NATIVE_UINT32, "1");
-    ColumnFloat energy_a(at, "energy_a", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, "keV");
-    ColumnFloat energy_b(at, "energy_b", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, "keV");
+    std::vector<Column> columns;
+    columns.emplace_back(at, "kind", kinds.id(), "1");
+    columns.emplace_back(at, "time", H5T_STD_U64LE, "ticks");
+    columns.emplace_back(at, "dt", H5T_STD_U32LE, "ticks");
+    columns.emplace_back(at, "crystal_a", H5T_STD_U32LE, "1");
+    columns.emplace_back(at, "crystal_b", H5T_STD_U32LE, "1");
+    columns.emplace_back(at, "energy_a", H5T_IEEE_F32LE, "keV");
+    columns.emplace_back(at, "energy_b", H5T_IEEE_F32LE, "keV");
+    Table<gpu::Coincidence> table(std::move(columns), pack_coincidences);
     Exported exported;
     source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
-        for (const auto& c : reader.coincidences()) {
-            kind.add(static_cast<std::uint8_t>(c.kind));
-            time.add(c.time);
-            dt.add(c.dt);
-            crystal_a.add(c.crystal_a);
-            crystal_b.add(c.crystal_b);
-            energy_a.add(c.energy_a);
-            energy_b.add(c.energy_b);
+        table.add(reader.coincidences());
+        for (const auto& c : reader.coincidences())
             ++(c.kind == gpu::Kind::prompt ? exported.prompts : exported.delayeds);
-        }
     });
-    kind.close();
-    time.close();
-    dt.close();
-    crystal_a.close();
-    crystal_b.close();
-    energy_a.close();
-    energy_b.close();
+    table.close();
     return exported;
 }
 
@@ -158,21 +186,17 @@ Exported write_singles(hid_t file, const ExportSource& source) {
     const Hdf5Group group(H5Gcreate2(file, "singles", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(group));
     const hid_t at = group.id();
-    Column64 time(at, "time", H5T_STD_U64LE, H5T_NATIVE_UINT64, "ticks");
-    Column32 crystal(at, "crystal", H5T_STD_U32LE, H5T_NATIVE_UINT32, "1");
-    ColumnFloat energy(at, "energy", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, "keV");
+    std::vector<Column> columns;
+    columns.emplace_back(at, "time", H5T_STD_U64LE, "ticks");
+    columns.emplace_back(at, "crystal", H5T_STD_U32LE, "1");
+    columns.emplace_back(at, "energy", H5T_IEEE_F32LE, "keV");
+    Table<gpu::Single> table(std::move(columns), pack_singles);
     Exported exported;
     source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
-        for (const auto& s : reader.singles()) {
-            time.add(s.time);
-            crystal.add(s.crystal);
-            energy.add(s.energy);
-        }
+        table.add(reader.singles());
         exported.singles += reader.singles().size();
     });
-    time.close();
-    crystal.close();
-    energy.close();
+    table.close();
     return exported;
 }
 

@@ -114,6 +114,7 @@ void write_template(const std::filesystem::path& file, const config::Scanner& sc
     const auto line = [&](const char* key, const auto& value) {
         text += fmt::format("{} := {}\n", key, value);
     };
+    const auto line_cm = [&](const char* key, double mm) { line(key, fmt::format("{:.9g}", mm / 10)); };
     line("matrix axis label [4]", "segment");
     line("!matrix size [4]", 2 * segments + 1);
     line("matrix axis label [3]", "view");
@@ -128,10 +129,10 @@ void write_template(const std::filesystem::path& file, const config::Scanner& sc
     line("Scanner type", "Userdefined");
     line("Number of rings", g.rings());
     line("Number of detectors per ring", g.crystals_in_ring());
-    line("Inner ring diameter (cm)", 2 * d.ring_radius_mm / 10);
-    line("Average depth of interaction (cm)", depth_mm / 10);
-    line("Distance between rings (cm)", d.crystal_pitch_z_mm / 10);
-    line("Default bin size (cm)", d.crystal_pitch_y_mm / 2 / 10);
+    line_cm("Inner ring diameter (cm)", 2 * d.ring_radius_mm);
+    line_cm("Average depth of interaction (cm)", depth_mm);
+    line_cm("Distance between rings (cm)", d.crystal_pitch_z_mm);
+    line_cm("Default bin size (cm)", d.crystal_pitch_y_mm / 2);
     line("View offset (degrees)", 0);
     line("Maximum number of non-arc-corrected bins", g.crystals_in_ring() - 1);
     line("Default number of arc-corrected bins", g.crystals_in_ring() - 1);

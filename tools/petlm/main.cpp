@@ -112,9 +112,12 @@ int run(int argc, char** argv) {
     verify->callback([&] { status = petacq::petlm::verify(targets); });
 
     std::filesystem::path output;
-    auto* recover = app.add_subcommand("recover", "Copies every whole block of a broken file to a sound one");
-    recover->add_option("file", target, "File")->required();
-    recover->add_option("--output,-o", output, "File to write; default: FILE with .recovered.plm for .plm");
+    auto* recover = app.add_subcommand(
+        "recover", "Copies every whole block of a broken file, or of the files of a run, to sound ones");
+    recover->add_option("target", target, "File or run directory")->required();
+    recover->add_option("--output,-o", output,
+                        "File to write; default: FILE with .recovered.plm for .plm. Of a run, directory; "
+                        "default: RUN.recovered");
     recover->callback([&] { status = petacq::petlm::recover(target, output); });
 
     petacq::petlm::ExportOptions to;

@@ -1,15 +1,41 @@
 #include "tools/petlm/progress.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace petacq::petlm {
 
 using Clock = std::chrono::steady_clock;
 
-Progress::Progress(std::string what, std::uint64_t total, Unit unit)
+namespace {
+
+std::string time_text(double seconds) {
+    const auto s = static_cast<std::uint64_t>(std::lround(std::min(seconds, 1e9)));
+    if (s < 120) return fmt::format("{} s", s);
+    if (s < 7200) return fmt::format("{} min", (s + 30) / 60);
+    return fmt::format("{} h {:02} min", s / 3600, s % 3600 / 60);
+}
+
+}  // namespace
+
+std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t begun_at,
+                          std::uint64_t total, double seconds, ProgressUnit unit) {
+    const bool bytes = unit == ProgressUnit::bytes;
+    const auto all = static_cast<double>(total);
+    std::string text = fmt::format("{}: {:.0f} %", what, 100 * static_cast<double>(done) / all);
+    if (bytes) text += fmt::format(" of {:.1f} GB", all / 1e9);
+    if (done <= begun_at || seconds <= 0) return text;
+    const double rate = static_cast<double>(done - begun_at) / seconds;
+    if (bytes) text += fmt::format(", {:.0f} MB/s", rate / 1e6);
+    if (done < total) text += ", " + time_text(static_cast<double>(total - done) / rate) + " left";
+    return text;
+}
+
+Progress::Progress(std::string what, std::uint64_t total, ProgressUnit unit)
     : what_(std::move(what)),
       total_(std::max<std::uint64_t>(total, 1)),
       unit_(unit),
@@ -24,18 +50,16 @@ Progress::~Progress() {
 void Progress::show(std::uint64_t done) {
     if (!terminal_) return;
     const auto now = Clock::now();
+    if (!begun_at_) {
+        begun_at_ = done;
+        start_ = now;
+    }
     if (now - last_ < std::chrono::milliseconds(200)) return;
     last_ = now;
     shown_ = true;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    const double part = static_cast<double>(done) / static_cast<double>(total_);
-    if (unit_ == Unit::steps) {
-        std::fprintf(stderr, "\r\033[K%s: %.0f %%, %.0f s left", what_.c_str(), 100 * part,
-                     seconds * (1 - part) / part);
-        return;
-    }
-    std::fprintf(stderr, "\r\033[K%s: %.0f %% of %.1f GB, %.0f MB/s", what_.c_str(), 100 * part,
-                 static_cast<double>(total_) / 1e9, static_cast<double>(done) / 1e6 / seconds);
+    std::fprintf(stderr, "\r\033[K%s",
+                 progress_text(what_, done, *begun_at_, total_, seconds, unit_).c_str());
 }
 
 }  // namespace petacq::petlm

@@ -36,14 +36,11 @@ RecordKind kind_of(const std::filesystem::path& target, bool singles) {
 }
 
 template <class Record>
-std::uint64_t cut_records(RecordSource& source, const CutOptions& options, RecordFile& out) {
+void cut_records(RecordSource& source, const CutOptions& options, RecordFile& out) {
     Progress progress("cutting", source.total_bytes());
-    std::uint64_t passed = 0;
+    source.select(options.from, options.to);
     while (source.next()) {
         progress.show(source.bytes_done());
-        const daemon::BlockHeader& block = source.reader().block();
-        passed += block.records;
-        if (block.last_time < options.from || block.first_time >= options.to) continue;
         const auto all = records_of<Record>(source.reader());
         const auto begin = std::partition_point(all.begin(), all.end(),
                                                 [&](const Record& r) { return r.time < options.from; });
@@ -51,7 +48,12 @@ std::uint64_t cut_records(RecordSource& source, const CutOptions& options, Recor
             std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < options.to; });
         out.append(std::span<const Record>(begin, end));
     }
-    return passed;
+}
+
+/// In front of it, and not equal.
+template <class Record>
+bool before(const Record& a, const Record& b) {
+    return !daemon::in_order(b, a);
 }
 
 /// One of the inputs of a merge, at its present record.
@@ -61,8 +63,8 @@ struct Head {
     std::span<const Record> left;
     std::size_t number;
 
-    bool advance() {
-        left = left.subspan(1);
+    bool advance(std::size_t records) {
+        left = left.subspan(records);
         while (left.empty()) {
             if (!source->next()) return false;
             left = records_of<Record>(source->reader());
@@ -71,11 +73,8 @@ struct Head {
     }
     /// For a queue that gives the earliest; of equal records, that of the input named first.
     bool operator<(const Head& o) const {
-        if (daemon::in_order(left.front(), o.left.front()) !=
-            daemon::in_order(o.left.front(), left.front())) {
-            return !daemon::in_order(left.front(), o.left.front());
-        }
-        return number > o.number;
+        if (before(left.front(), o.left.front())) return false;
+        return before(o.left.front(), left.front()) || number > o.number;
     }
 };
 
@@ -94,22 +93,31 @@ void merge_records(std::vector<std::unique_ptr<RecordSource>>& sources, RecordFi
             break;
         }
     }
-    std::vector<Record> ready;
+    std::uint64_t since_shown = 0;
     while (!heads.empty()) {
         Head<Record> head = heads.top();
         heads.pop();
-        ready.push_back(head.left.front());
-        if (head.advance()) heads.push(head);
-        if (ready.size() == 65'536) {
-            out.append(std::span<const Record>(ready));
-            ready.clear();
-            std::uint64_t done = 0;
-            for (const auto& source : sources)
-                done += source->bytes_done();
-            progress.show(done);
+        // As many of it as come before the earliest of the others: often the whole block.
+        std::size_t records = head.left.size();
+        if (!heads.empty()) {
+            const Head<Record>& other = heads.top();
+            const auto end =
+                std::partition_point(head.left.begin() + 1, head.left.end(), [&](const Record& r) {
+                    return head.number < other.number ? !before(other.left.front(), r)
+                                                      : before(r, other.left.front());
+                });
+            records = static_cast<std::size_t>(end - head.left.begin());
         }
+        out.append(head.left.first(records));
+        since_shown += records;
+        if (head.advance(records)) heads.push(head);
+        if (since_shown < 65'536) continue;
+        since_shown = 0;
+        std::uint64_t done = 0;
+        for (const auto& source : sources)
+            done += source->bytes_done();
+        progress.show(done);
     }
-    out.append(std::span<const Record>(ready));
 }
 
 /// Keys that say what the records mean, and must agree between files that are put together.
@@ -140,13 +148,15 @@ int cut(const CutOptions& options) {
     nlohmann::json description = source.description();
     description["cut"] = {{"from_ticks", options.from}, {"to_ticks", options.to}};
     RecordFile out(ExportOutputs::partial(options.output), kind, source.block_bytes(), description);
-    const std::uint64_t passed = kind == RecordKind::coincidences
-                                     ? cut_records<gpu::Coincidence>(source, options, out)
-                                     : cut_records<gpu::Single>(source, options, out);
+    if (kind == RecordKind::coincidences) {
+        cut_records<gpu::Coincidence>(source, options, out);
+    } else {
+        cut_records<gpu::Single>(source, options, out);
+    }
     out.close();
     outputs.commit();
-    std::cout << fmt::format("{}: {} of {} {}\n", options.output.string(), out.records(), passed,
-                             daemon::name_of(kind));
+    std::cout << fmt::format("{}: {} of {} {}\n", options.output.string(), out.records(),
+                             source.records_in_files(), daemon::name_of(kind));
     return ok;
 }
 

@@ -21,6 +21,14 @@ void RecordSource::open() {
         throw daemon::NotListMode(files_[current_].string() + ": holds " + daemon::name_of(reader_->kind()) +
                                   ", expected " + daemon::name_of(kind_));
     }
+    if (reader_->trailer()) records_in_files_ += reader_->trailer()->records;
+    if (from_ != 0 || to_ != UINT64_MAX) reader_->select(from_, to_);
+}
+
+void RecordSource::select(std::uint64_t from, std::uint64_t to) {
+    from_ = from;
+    to_ = to;
+    reader_->select(from, to);
 }
 
 bool RecordSource::next() {

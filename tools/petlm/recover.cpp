@@ -3,11 +3,14 @@
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "daemon/listmode_file.hpp"
 #include "daemon/listmode_reader.hpp"
+#include "daemon/run_directory.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/progress.hpp"
+#include "tools/petlm/run.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -45,23 +48,7 @@ void copy_blocks(daemon::ListModeReader& reader, daemon::ListModeFile& out) {
     out.close();
 }
 
-}  // namespace
-
-int recover(const std::filesystem::path& file, std::filesystem::path output) {
-    if (output.empty()) {
-        output = file;
-        output.replace_extension(".recovered.plm");
-    }
-    if (std::filesystem::exists(output)) {
-        throw UsageError(output.string() + " exists, nothing was written; name another with --output");
-    }
-    const daemon::Condition condition = look_through(file);
-
-    daemon::ListModeReader reader(file);
-    daemon::ListModeFile out(output, reader.kind(), reader.header().block_bytes,
-                             described(reader, condition));
-    copy_blocks(reader, out);
-
+void tell(const std::filesystem::path& file, const daemon::Condition& condition) {
     std::cout << fmt::format("{}: {}\n", file.string(), condition.summary());
     for (const auto& damage : condition.damage) {
         std::cout << fmt::format("missing: at offset {}, {} bytes: {}\n", damage.offset, damage.bytes,
@@ -70,8 +57,90 @@ int recover(const std::filesystem::path& file, std::filesystem::path output) {
     if (condition.tail_bytes != 0) {
         std::cout << fmt::format("missing: {} bytes after the last whole block\n", condition.tail_bytes);
     }
+}
+
+void recover_file(const std::filesystem::path& file, const daemon::Condition& condition,
+                  const std::filesystem::path& output) {
+    daemon::ListModeReader reader(file);
+    daemon::ListModeFile out(output, reader.kind(), reader.header().block_bytes,
+                             described(reader, condition));
+    copy_blocks(reader, out);
+    tell(file, condition);
     std::cout << fmt::format("{}: {} blocks, {} records recovered\n", output.string(), out.blocks(),
                              out.records());
+}
+
+/// The same file under another name where the disk can do that: a whole one is never changed again.
+void take_over(const std::filesystem::path& file, const std::filesystem::path& output) {
+    std::error_code failed;
+    std::filesystem::create_hard_link(file, output, failed);
+    if (failed) std::filesystem::copy_file(file, output);
+}
+
+/// run.json of the run with what became of its files.
+void describe_run(const std::filesystem::path& run, const std::filesystem::path& output,
+                  const nlohmann::json& files) {
+    std::string why;
+    nlohmann::json document = run_json(run, why);
+    if (document.is_null()) {
+        std::cout << why << "; nothing of it is in " << output.string() << '\n';
+        return;
+    }
+    document["recovered"] = {{"from", std::filesystem::absolute(run).string()}, {"files", files}};
+    daemon::write_json_atomically(output / daemon::run_file, document);
+    const auto histograms = run / "histograms.json";
+    if (std::filesystem::exists(histograms)) {
+        std::filesystem::copy_file(histograms, output / histograms.filename());
+    }
+}
+
+int recover_run(std::filesystem::path run, std::filesystem::path output) {
+    if (!run.has_filename()) run = run.parent_path();  // a slash at the end
+    if (output.empty()) output = run.string() + ".recovered";
+    const auto files = listmode_files(run);
+    if (!std::filesystem::create_directory(output)) {
+        throw UsageError(output.string() + " exists, nothing was written; name another with --output");
+    }
+    int status = ok;
+    nlohmann::json states;
+    for (const auto& file : files) {
+        const std::string name = file.filename().string();
+        try {
+            const daemon::Condition condition = look_through(file);
+            states[name] = {{"state", daemon::name_of(condition.state)},
+                            {"records", condition.records},
+                            {"missing_records", condition.missing_records},
+                            {"lost_bytes", condition.damaged_bytes + condition.tail_bytes}};
+            if (condition.state == daemon::FileState::complete) {
+                take_over(file, output / name);
+                std::cout << fmt::format("{}: {}\n", file.string(), condition.summary());
+            } else {
+                recover_file(file, condition, output / name);
+            }
+            if (condition.state == daemon::FileState::damaged) status = has_problems;
+        } catch (const daemon::NotListMode& error) {
+            states[name] = {{"state", "lost"}, {"why", error.what()}};
+            std::cout << error.what() << ": nothing of it can be recovered\n";
+            status = has_problems;
+        }
+    }
+    describe_run(run, output, states);
+    return status;
+}
+
+}  // namespace
+
+int recover(const std::filesystem::path& target, std::filesystem::path output) {
+    if (std::filesystem::is_directory(target)) return recover_run(target, std::move(output));
+    if (output.empty()) {
+        output = target;
+        output.replace_extension(".recovered.plm");
+    }
+    if (std::filesystem::exists(output)) {
+        throw UsageError(output.string() + " exists, nothing was written; name another with --output");
+    }
+    const daemon::Condition condition = look_through(target);
+    recover_file(target, condition, output);
     return condition.state == daemon::FileState::damaged ? has_problems : ok;
 }
 

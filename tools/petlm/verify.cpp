@@ -4,11 +4,13 @@
 #include <array>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "daemon/listmode_reader.hpp"
 #include "tools/petlm/commands.hpp"
+#include "tools/petlm/in_order.hpp"
 #include "tools/petlm/progress.hpp"
 #include "tools/petlm/run.hpp"
 
@@ -44,7 +46,7 @@ class Sha256 {
 /// Goes over the records of one file.
 class RecordCheck {
   public:
-    explicit RecordCheck(const daemon::ListModeReader& reader) : reader_(reader) {
+    RecordCheck(const daemon::ListModeReader& reader, std::string& text) : reader_(reader), text_(text) {
         const auto crystals = reader.description().find("crystals");
         if (crystals != reader.description().end() && crystals->is_number_unsigned()) {
             crystal_count_ = crystals->get<std::uint64_t>();
@@ -85,12 +87,13 @@ class RecordCheck {
     }
     void tell(std::size_t i, const std::string& what) {
         if (++problems <= most_told) {
-            std::cout << fmt::format("{}: record {} (block {}) {}\n", reader_.path().string(),
-                                     reader_.block().first_record + i, reader_.block().number, what);
+            text_ += fmt::format("{}: record {} (block {}) {}\n", reader_.path().string(),
+                                 reader_.block().first_record + i, reader_.block().number, what);
         }
     }
 
     const daemon::ListModeReader& reader_;
+    std::string& text_;
     std::uint64_t crystal_count_ = UINT64_MAX;
     std::optional<gpu::Coincidence> last_pair_;
     std::optional<gpu::Single> last_single_;
@@ -112,54 +115,91 @@ struct Totals {
     }
 };
 
-int verify_file(const std::filesystem::path& file, Totals& totals) {
+/// What became of one file.
+struct Verdict {
+    int status = ok;
+    std::string text;  ///< for a person, lines
+    daemon::RecordKind kind = daemon::RecordKind::coincidences;
+    std::uint64_t records = 0;
+    std::uint64_t prompts = 0;
+};
+
+/// How far all files together are. Any thread.
+class SharedProgress {
+  public:
+    SharedProgress(const std::string& what, std::uint64_t total_bytes) : progress_(what, total_bytes) {}
+    void add(std::uint64_t bytes) {
+        const std::lock_guard lock(mutex_);
+        progress_.show(done_ += bytes);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::uint64_t done_ = 0;
+    Progress progress_;
+};
+
+Verdict verify_file(const std::filesystem::path& file, SharedProgress& progress) {
     daemon::ListModeReader reader(file);
-    RecordCheck check(reader);
+    Verdict verdict;
+    RecordCheck check(reader, verdict.text);
     Sha256 digest;
-    {
-        Progress progress("verifying " + file.filename().string(), reader.file_bytes());
-        while (reader.next()) {
-            digest.add(reader.payload());
-            check.block();
-            progress.show(reader.block_offset());
-        }
+    while (reader.next()) {
+        digest.add(reader.payload());
+        check.block();
+        progress.add(sizeof(daemon::BlockHeader) + reader.payload().size());
     }
     const auto& condition = reader.condition();
     const std::string name = file.string();
+    std::string& text = verdict.text;
     for (const auto& damage : condition.damage) {
-        std::cout << fmt::format("{}: offset {}: {}", name, damage.offset, damage.what);
-        if (damage.bytes != 0) std::cout << fmt::format(", {} bytes not readable", damage.bytes);
-        std::cout << '\n';
+        text += fmt::format("{}: offset {}: {}", name, damage.offset, damage.what);
+        if (damage.bytes != 0) text += fmt::format(", {} bytes not readable", damage.bytes);
+        text += '\n';
     }
     if (condition.damage_count > condition.damage.size()) {
-        std::cout << fmt::format("{}: {} more faults\n", name,
-                                 condition.damage_count - condition.damage.size());
+        text += fmt::format("{}: {} more faults\n", name, condition.damage_count - condition.damage.size());
     }
     if (check.problems > most_told) {
-        std::cout << fmt::format("{}: {} more records with problems\n", name, check.problems - most_told);
+        text += fmt::format("{}: {} more records with problems\n", name, check.problems - most_told);
     }
-    std::cout << name << ": " << condition.summary();
+    text += name + ": " + condition.summary();
     if (reader.kind() == daemon::RecordKind::coincidences) {
-        std::cout << fmt::format(" ({} prompt, {} delayed)", check.prompts,
-                                 condition.records - check.prompts);
+        text += fmt::format(" ({} prompt, {} delayed)", check.prompts, condition.records - check.prompts);
     }
-    std::cout << fmt::format("\n{}: payload crc32c {:08x} sha256 {}\n", name, condition.payload_crc,
-                             digest.text());
+    text +=
+        fmt::format("\n{}: payload crc32c {:08x} sha256 {}\n", name, condition.payload_crc, digest.text());
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
-    totals.add(reader.kind(), condition.records, check.prompts);
-    return clean ? ok : has_problems;
+    verdict.status = clean ? ok : has_problems;
+    verdict.kind = reader.kind();
+    verdict.records = condition.records;
+    verdict.prompts = check.prompts;
+    return verdict;
 }
 
-int verify_any(const std::filesystem::path& file, Totals& totals) {
+Verdict verify_any(const std::filesystem::path& file, SharedProgress& progress) {
+    Verdict verdict;
     try {
-        return verify_file(file, totals);
+        return verify_file(file, progress);
     } catch (const daemon::NotListMode& error) {
-        std::cout << error.what() << '\n';
-        return not_list_mode;
+        verdict.status = not_list_mode;
+        verdict.text = error.what();
     } catch (const std::system_error& error) {
-        std::cout << error.what() << '\n';
-        return io_failure;
+        verdict.status = io_failure;
+        verdict.text = error.what();
     }
+    verdict.text += '\n';
+    return verdict;
+}
+
+std::uint64_t bytes_of(const std::vector<std::filesystem::path>& files) {
+    std::uint64_t sum = 0;
+    for (const auto& file : files) {
+        std::error_code failed;
+        const std::uint64_t bytes = std::filesystem::file_size(file, failed);
+        if (!failed) sum += bytes;
+    }
+    return sum;
 }
 
 // What run.json says must be what the files hold.
@@ -209,8 +249,17 @@ int verify_target(const std::filesystem::path& target) {
     }
     int status = ok;
     Totals totals;
-    for (const auto& file : files) {
-        status = std::max(status, verify_any(file, totals));
+    {
+        SharedProgress progress("verifying " + target.filename().string(), bytes_of(files));
+        // The parts of a run side by side: a digest keeps one core busy.
+        InOrder<Verdict> verdicts([&](const Verdict& verdict) {
+            std::cout << verdict.text << std::flush;
+            status = std::max(status, verdict.status);
+            totals.add(verdict.kind, verdict.records, verdict.prompts);
+        });
+        for (const auto& file : files)
+            verdicts.add([&file, &progress] { return verify_any(file, progress); });
+        verdicts.finish();
     }
     if (std::filesystem::is_directory(target)) status = std::max(status, verify_run(target, totals));
     return status;

@@ -200,7 +200,7 @@ int image(const ImageOptions& options) {
     image::QuickLook look;
     try {
         Progress progress("image of " + source.target().filename().string(),
-                          std::uint64_t{how.iterations} * how.subsets, Progress::Unit::steps);
+                          std::uint64_t{how.iterations} * how.subsets, ProgressUnit::steps);
         how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
         look = image::make_quick_look(scanner, rule, counts.pairs, counts.randoms, pool, how);
     } catch (const std::invalid_argument& error) {
