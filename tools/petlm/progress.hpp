@@ -12,8 +12,8 @@ namespace petacq::petlm {
 /// What is counted.
 enum class ProgressUnit : std::uint8_t { bytes, steps };
 
-/// "verifying a.plm: 25 % of 8.0 GB, 500 MB/s, 12 s left"; of steps without size and rate. Of what is done, those after `begun_at` took the
-/// seconds.
+/// "verifying a.plm: 25 % of 8.0 GB, 500 MB/s, 12 s left"; of steps without size and rate. Of what is done,
+/// those after `begun_at` took the seconds.
 std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t begun_at,
                           std::uint64_t total, double seconds, ProgressUnit unit = ProgressUnit::bytes);
 
