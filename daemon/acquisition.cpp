@@ -31,7 +31,8 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
       filled_(filled),
       receivers_(std::move(receivers)),
       on_finished_(std::move(on_finished)),
-      decided_after_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
+      decided_after_(add_or_max(tracker.max_offset, tracker.flush_reach)),
+      rows_may_end_(options.replay_clock == nullptr) {
     held_.reserve(pool.count());
     in_flight_.resize(pipeline_->depth());
     in_flight_spans_.resize(pipeline_->depth());
@@ -155,6 +156,7 @@ void Acquisition::take_batch(net::Batch* batch) {
         if (believed(d.last_time)) newest = std::max(newest, d.last_time);
         newest_time_ = std::max(newest_time_, newest);
         if (frames_ >= options_.slice_frames) process_slice();
+        if (options_.replay_clock != nullptr && believed(d.last_time)) look_for_row(d.last_time);
     }
     // A replay has no arrivals.
     if (newest != 0 && options_.replay_clock == nullptr) arrivals_.add(batch->first_arrival_ns, newest);
@@ -177,16 +179,24 @@ void Acquisition::carry_out_commands() {
 }
 
 std::uint64_t Acquisition::next_watermark() {
-    std::uint64_t watermark = std::max(watermark_, tracker_.watermark(now_ns_, latest_pending_time_));
-    if (pending_ > options_.max_pending_singles) {
-        // Rather than memory, the sources that hold the watermark back are given up.
-        const TrackerStatus status = tracker_.status(now_ns_);
-        if (status.reference && *status.reference > watermark) {
-            watermark = *status.reference;
-            ++given_up_;
-        }
-    }
-    return watermark;
+    const std::uint64_t watermark = std::max(watermark_, tracker_.watermark(now_ns_, latest_pending_time_));
+    if (pending_ <= options_.max_pending_singles) return watermark;
+    // Rather than memory, the sources that hold the watermark back are given up.
+    std::uint64_t raised = std::max(watermark, tracker_.status(now_ns_).reference.value_or(0));
+    // That has not helped: what waits lies ahead of the other sources, and is decided as it is.
+    const std::uint64_t slice = options_.slice_frames + net::max_datagram_frames;
+    if (pending_ > options_.max_pending_singles + slice)
+        raised = std::max(raised, add_or_max(latest_pending_time_, 1));
+    if (raised > watermark) ++given_up_;
+    return raised;
+}
+
+/// Near the bound, the next watermark depends on how much the slices under way leave undecided.
+void Acquisition::know_what_waits() {
+    std::uint64_t under_way = 0;
+    for (const InFlight& slice : in_flight_)
+        under_way += slice.frames;
+    if (pending_ + under_way > options_.max_pending_singles) collect_all();
 }
 
 void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
@@ -197,6 +207,8 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
         release(held_);
         return;
     }
+    know_what_waits();
+    if (!failure_.empty()) return;  // the pipeline's, met while its results were collected
     const std::uint64_t watermark = close_at ? std::max(watermark_, *close_at) : next_watermark();
     if (run_ &&
         (run_->start >= earliest_time_ || watermark > add_or_max(earliest_time_, options_.max_offset)))
@@ -213,6 +225,7 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
     std::swap(in_flight_[place].batches, held_);
     in_flight_[place].frames = std::exchange(frames_, 0);
     in_flight_[place].watermark = watermark;
+    in_flight_[place].row = close_at ? std::nullopt : end_row(watermark);
     if (in_flight_count_++ == 0) pipeline_since_ = Clock::now();
     progress_.submitted.add();
     gpu::Slice slice;
@@ -244,14 +257,13 @@ bool Acquisition::collect(bool wait) {
         return false;
     }
     InFlight& done = in_flight_[oldest_];
-    const std::uint64_t watermark = done.watermark;
     release(done.batches);
     done.frames = 0;
     in_flight_spans_[oldest_].clear();
     oldest_ = (oldest_ + 1) % in_flight_.size();
     progress_.collected.add();
     if (--in_flight_count_ == 0) pipeline_is_empty();
-    account(result_, watermark);
+    account(result_, done);
     return true;
 }
 
@@ -271,22 +283,37 @@ void Acquisition::pipeline_is_empty() {
     pipeline_busy_s_ += std::chrono::duration<double>(Clock::now() - pipeline_since_).count();
 }
 
-void Acquisition::account(const gpu::SliceResult& result, std::uint64_t watermark) {
+void Acquisition::account(const gpu::SliceResult& result, const InFlight& slice) {
     counted_.frames += result.frames;
     static_cast<gpu::SingleCounts&>(counted_.singles) += result.counts;
     pending_ = result.pending;
     pending_high_water_ = std::max(pending_high_water_, pending_);
     latest_pending_time_ = result.latest_pending_time;
-    arrivals_.take_decided(watermark - std::min(watermark, decided_after_), decided_arrivals_);
+    arrivals_.take_decided(subtract_or_zero(slice.watermark, decided_after_), decided_arrivals_);
     if (!run_) return;
     counted_.pairs.prompts_found += result.counts.prompts;
     counted_.pairs.delayeds_found += result.counts.delayeds;
     counted_.saved_singles.found += result.singles.size();
     run_->run->append(result);
     run_->run->mark(decided_arrivals_);
+    if (!slice.row) return;
+    Ledger total = totals(Reading::quick);
+    total.datagrams = *slice.row;
+    run_->run->ledger_series().add(slice.watermark, total);
 }
 
 void Acquisition::fail(const std::string& reason) {
+    note_failure(reason);
+    if (waiting_) enter_run();
+    if (run_) {
+        run_->reason = failure_;
+        run_->failed = true;
+        finish_run();
+    }
+}
+
+/// The pipeline and what it has been given are done with.
+void Acquisition::note_failure(const std::string& reason) {
     if (!failure_.empty()) return;
     failure_ = "pipeline: " + reason;
     log_error("{}", failure_);
@@ -298,12 +325,17 @@ void Acquisition::fail(const std::string& reason) {
     spans_.clear();
     frames_ = 0;
     release(held_);
-    if (waiting_) enter_run();
-    if (run_) {
-        run_->reason = failure_;
-        run_->failed = true;
-        finish_run();
+}
+
+/// False when the pipeline has failed, now or before.
+bool Acquisition::read_histograms(gpu::SinglesHistograms& histograms) {
+    if (!failure_.empty()) return false;
+    try {
+        pipeline_->histograms(histograms);
+    } catch (const std::exception& e) {
+        note_failure(e.what());
     }
+    return failure_.empty();
 }
 
 Ledger Acquisition::totals(Reading reading) const {
@@ -372,9 +404,14 @@ void Acquisition::publish(bool with_histograms) {
         s->histograms_taken = Clock::now();
     }
     const std::lock_guard lock(mutex_);
-    if (!s->histograms && published_) {
+    if (published_ && s->histograms) {
+        s->histograms_before = published_->histograms;
+        s->histograms_before_taken = published_->histograms_taken;
+    } else if (published_) {
         s->histograms = published_->histograms;
         s->histograms_taken = published_->histograms_taken;
+        s->histograms_before = published_->histograms_before;
+        s->histograms_before_taken = published_->histograms_before_taken;
     }
     published_ = std::move(s);
 }

@@ -32,6 +32,8 @@ namespace petacq::daemon {
 struct AcquisitionOptions {
     std::uint32_t slice_frames = 262'144;
     std::chrono::milliseconds slice_interval{20};
+    /// When more wait, the watermark lets go of them: of slow sources first, one slice later of everything.
+    /// The pipeline has room for three slices more.
     std::uint64_t max_pending_singles = 16U << 20;
     /// A run that is being stopped ends without its last singles when the watermark has not passed them by
     /// then (host time).
@@ -42,6 +44,7 @@ struct AcquisitionOptions {
     std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset
     std::uint64_t max_disorder = 0;  ///< ticks
     std::uint64_t max_lag = 0;       ///< ticks
+    std::uint64_t second = 0;        ///< ticks: how often the ledger over time has a row; 0: one in all
     /// Replay: where host time stands; until then everything has been handed over. Live: nullptr.
     const std::atomic<std::int64_t>* replay_clock = nullptr;
 };
@@ -76,6 +79,8 @@ struct AcquisitionSnapshot {
     std::uint64_t watermark = 0;                               ///< ticks, of the latest slice
     std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; about once a second
     std::chrono::steady_clock::time_point histograms_taken;
+    std::shared_ptr<const gpu::SinglesHistograms> histograms_before;  ///< the ones before; null at first
+    std::chrono::steady_clock::time_point histograms_before_taken;
     std::uint64_t pending = 0;   ///< singles that wait for the watermark
     std::uint64_t given_up = 0;  ///< slices whose watermark went past waiting sources to save memory
     double busy_s = 0;           ///< time not spent waiting for batches
@@ -130,6 +135,8 @@ class Acquisition {
         std::optional<Clock::time_point> stop_deadline;
         bool failed = false;
         Ledger at_start;
+        std::optional<std::uint64_t> rows_from;  ///< ticks, of the ledger over time; absent: no row yet
+        std::uint64_t row_due = 0;               ///< ticks, when the next one is
         gpu::SinglesHistograms histograms_at_start;
     };
     /// A slice that the pipeline has, and the batches that may go back when it is done with it.
@@ -137,6 +144,7 @@ class Acquisition {
         std::vector<net::Batch*> batches;
         std::uint64_t frames = 0;
         std::uint64_t watermark = 0;
+        std::optional<DatagramLedger> row;  ///< ends a row of the ledger over time
     };
 
     // acquisition.cpp
@@ -145,13 +153,16 @@ class Acquisition {
     void take_batch(net::Batch* batch);
     void carry_out_commands();
     std::uint64_t next_watermark();
+    void know_what_waits();
     void process_slice(std::optional<std::uint64_t> close_at = {});
     bool collect(bool wait);
     void collect_all();
     void release(std::vector<net::Batch*>& batches);
-    void account(const gpu::SliceResult& result, std::uint64_t watermark);
+    void account(const gpu::SliceResult& result, const InFlight& slice);
     void pipeline_is_empty();
     void fail(const std::string& reason);
+    void note_failure(const std::string& reason);
+    bool read_histograms(gpu::SinglesHistograms& histograms);
     enum class Reading { quick, one_moment };  ///< of the receivers' counters
     [[nodiscard]] Ledger totals(Reading reading) const;
     [[nodiscard]] std::int64_t host_ns() const;
@@ -164,6 +175,9 @@ class Acquisition {
     void watch_run();
     void settle_duration();
     void finish_run();
+    void begin_rows(std::uint64_t until);
+    std::optional<DatagramLedger> end_row(std::uint64_t watermark);
+    void look_for_row(std::uint64_t newest);
     [[nodiscard]] std::uint64_t end_of_what_came(const TrackerStatus& sources) const;
     void restart_after_common_reset();
     void restart_time();
@@ -222,6 +236,8 @@ class Acquisition {
     std::optional<ActiveRun> waiting_;  ///< a run whose start the watermark has not reached
     std::optional<ActiveRun> run_;
     Capture* capture_ = nullptr;  ///< of either
+    bool rows_may_end_;           ///< with the slice being made
+    std::uint64_t row_look_ = 0;  ///< replay: detector time at which one may end next
 
     mutable std::mutex mutex_;  ///< guards what follows
     std::deque<std::function<void()>> commands_;

@@ -47,10 +47,10 @@ void Acquisition::enter_run() {
     arrivals_.clear();
     pending_high_water_ = pending_;
     free_batches_low_water_ = pool_.free_count();
-    if (failure_.empty()) pipeline_->histograms(active.histograms_at_start);
     // The duration counts from the first frame of the run.
     const std::function<void()> begun = std::move(active.begun);
     run_ = std::move(active);
+    read_histograms(run_->histograms_at_start);
     publish(false);
     begun();
     if (!failure_.empty()) {
@@ -104,8 +104,12 @@ void Acquisition::watch_run() {
         return;
     }
     if (!run_->stop_asked_ns) return;
-    // What had arrived when the stop was asked for may still be on its way here from the receivers.
-    const auto settle = std::chrono::duration_cast<std::chrono::nanoseconds>(options_.receive_delay).count();
+    // What had arrived when the stop was asked for may still be on its way here from the receivers. A replay
+    // is stopped when nothing is, and its clock stands still then.
+    const std::int64_t settle =
+        options_.replay_clock != nullptr
+            ? 0
+            : std::chrono::duration_cast<std::chrono::nanoseconds>(options_.receive_delay).count();
     const bool overdue = Clock::now() >= *run_->stop_deadline;
     if (!run_->stop_fixed && (overdue || now_ns_ >= *run_->stop_asked_ns + settle)) {
         const std::uint64_t end = end_of_what_came(tracker_.status(now_ns_));
@@ -132,10 +136,15 @@ void Acquisition::finish_run() {
     finished.end.stop_ticks = std::max(run_->stop.value_or(watermark_), run_->start);
     const std::uint64_t first = std::max(finished.end.start_ticks, earliest_time_);
     finished.end.data_ticks = finished.end.stop_ticks > first ? finished.end.stop_ticks - first : 0;
-    finished.end.ledger = totals(Reading::one_moment) - run_->at_start;
-    if (failure_.empty()) {
-        pipeline_->histograms(finished.end.histograms);
+    const Ledger total = totals(Reading::one_moment);
+    finished.end.ledger = total - run_->at_start;
+    begin_rows(finished.end.stop_ticks);
+    run_->run->ledger_series().end(finished.end.stop_ticks, total);
+    if (read_histograms(finished.end.histograms)) {
         finished.end.histograms -= run_->histograms_at_start;
+    } else {
+        finished.end.reason = failure_;
+        finished.end.failed = true;
     }
     if (capture_ != nullptr && batch_ != nullptr) capture_->offer_part(*batch_, batch_seen_);
     capture_ = nullptr;
@@ -143,6 +152,37 @@ void Acquisition::finish_run() {
     run_.reset();
     publish(false);
     on_finished_(std::move(finished));
+}
+
+/// Rows of the ledger over time count from the first frame: a run may begin long before.
+void Acquisition::begin_rows(std::uint64_t until) {
+    if (run_->rows_from) return;
+    run_->rows_from = std::clamp(earliest_time_, run_->start, std::max(run_->start, until));
+    run_->run->ledger_series().begin(*run_->rows_from, run_->at_start);
+}
+
+/// What the datagrams come to when the slice with this watermark ends a row.
+std::optional<DatagramLedger> Acquisition::end_row(std::uint64_t watermark) {
+    if (!run_ || !rows_may_end_ || options_.second == 0) return {};
+    if (run_->stop && watermark >= *run_->stop) return {};  // the last row is made at the end
+    const std::uint64_t due =
+        run_->rows_from ? run_->row_due : add_or_max(std::max(run_->start, earliest_time_), options_.second);
+    if (watermark < due) return {};
+    begin_rows(watermark);
+    const std::uint64_t beyond = (watermark - *run_->rows_from) % options_.second;
+    run_->row_due = add_or_max(watermark - beyond, options_.second);
+    return totals(Reading::quick).datagrams;
+}
+
+/// A replay goes by detector time, in steps short of a row: its rows are the same however fast it is.
+void Acquisition::look_for_row(std::uint64_t newest) {
+    // One wild time must not end the looking.
+    const bool far_back = add_or_max(newest, 2 * options_.second) < row_look_;
+    if (newest < row_look_ && !far_back) return;
+    row_look_ = add_or_max(newest, options_.second / 4);
+    rows_may_end_ = true;
+    process_slice();
+    rows_may_end_ = false;
 }
 
 void Acquisition::restart_after_common_reset() {
@@ -168,7 +208,12 @@ void Acquisition::restart_time() {
     process_slice(UINT64_MAX);
     collect_all();
     if (!failure_.empty()) return;
-    pipeline_->reset();
+    try {
+        pipeline_->reset();
+    } catch (const std::exception& e) {
+        fail(e.what());
+        return;
+    }
     tracker_.restart_watermark();
     watermark_ = 0;
     pending_ = 0;

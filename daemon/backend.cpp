@@ -35,20 +35,25 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     Backend backend;
     std::string reason = "asked for";
     if (wanted != "cpu") {
-        const std::optional<std::string> unusable = why_not_cuda();
-        if (unusable && wanted == "cuda") {
-            throw config::Error("/pipeline/backend: 'cuda' cannot be used: " + *unusable +
-                                "; expected a usable GPU, or 'auto' or 'cpu'");
-        }
+        std::optional<std::string> unusable = why_not_cuda();
 #ifdef PETACQ_HAVE_CUDA
         if (!unusable) {
-            backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
-            backend.memory = gpu::make_pinned_memory();
-            backend.randoms = gpu::make_cuda_randoms(scanner.geometry, options.rules, tick_s);
-            backend.choice = wanted == "cuda" ? reason : "auto: a usable GPU was found";
-            return backend;
+            try {
+                // First, so that what is free for the pipeline is known.
+                backend.randoms = gpu::make_cuda_randoms(scanner.geometry, options.rules, tick_s);
+                backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
+                backend.memory = gpu::make_pinned_memory();
+                backend.choice = wanted == "cuda" ? reason : "auto: a usable GPU was found";
+                return backend;
+            } catch (const gpu::DeviceMemoryError& e) {
+                unusable = std::string(e.what()) + " (lower slice_frames or max_pending_singles)";
+            }
         }
 #endif
+        if (wanted == "cuda") {
+            throw config::Error("/pipeline/backend: 'cuda' cannot be used: " + unusable.value_or("") +
+                                "; expected a usable GPU with that much memory, or 'auto' or 'cpu'");
+        }
         reason = "auto: CUDA cannot be used: " + unusable.value_or("");
     }
     net::HostMemoryOptions memory;

@@ -17,7 +17,7 @@ struct Backend {
     std::unique_ptr<gpu::Pipeline> pipeline;
     std::unique_ptr<net::MemorySource> memory;
     std::unique_ptr<gpu::RandomsEstimator> randoms;
-    std::string choice;  ///< why this one, for the log: "auto: no CUDA device"
+    std::string choice;  ///< why this one: "auto: a usable GPU was found"
 };
 
 /// By /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA where a usable GPU is found. Throws

@@ -45,7 +45,9 @@ bool Capture::offer(net::Batch* batch) {
         refused_.add(batch->datagrams.size());
         return false;
     }
-    waiting_.fetch_add(1, std::memory_order_relaxed);
+    const std::size_t waiting = waiting_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (waiting > waiting_high_water_.load(std::memory_order_relaxed))
+        waiting_high_water_.store(waiting, std::memory_order_relaxed);
     Item item;
     item.batch = batch;
     queue_.enqueue(std::move(item));
@@ -73,7 +75,13 @@ void Capture::finish() {
 }
 
 CaptureCounts Capture::counts() const {
-    return {offered_.value(), written_.value(), refused_.value() + unwritten_.value(), bytes_.value()};
+    return {offered_.value(),
+            written_.value(),
+            refused_.value() + unwritten_.value(),
+            bytes_.value(),
+            waiting_.load(std::memory_order_relaxed),
+            waiting_high_water_.load(std::memory_order_relaxed),
+            static_cast<double>(busy_ns_.value()) * 1e-9};
 }
 
 std::string Capture::failure() const {
@@ -98,6 +106,7 @@ void Capture::run() {
 }
 
 void Capture::write(const net::Batch& batch) {
+    const auto began = std::chrono::steady_clock::now();
     const std::int64_t first = wall_minus_steady_ns_ + batch.first_arrival_ns;
     const bool has_header = framing_ == net::Framing::sequenced;
     for (const net::Datagram& d : batch.datagrams) {
@@ -116,6 +125,8 @@ void Capture::write(const net::Batch& batch) {
         ++unflushed_;
     }
     flush();  // its memory goes back
+    busy_ns_.add(
+        static_cast<std::uint64_t>((std::chrono::steady_clock::now() - began) / std::chrono::nanoseconds(1)));
 }
 
 void Capture::flush() {

@@ -26,8 +26,11 @@ namespace petacq::daemon {
 struct CaptureCounts {
     std::uint64_t offered = 0;
     std::uint64_t written = 0;
-    std::uint64_t dropped = 0;  ///< the disk was too slow, or failed
-    std::uint64_t bytes = 0;    ///< of the file
+    std::uint64_t dropped = 0;        ///< the disk was too slow, or failed
+    std::uint64_t bytes = 0;          ///< of the file
+    std::uint64_t queue_batches = 0;  ///< batches of the pool that wait for the disk now
+    std::uint64_t queue_high_water = 0;
+    double busy_s = 0;  ///< time spent on writing
 };
 
 class Capture {
@@ -74,11 +77,13 @@ class Capture {
     bool failed_ = false;        // of the thread
     moodycamel::BlockingConcurrentQueue<Item> queue_;
     std::atomic<std::size_t> waiting_{0};
+    std::atomic<std::size_t> waiting_high_water_{0};  ///< written by the thread that offers
     net::Counter offered_;
     net::Counter refused_;
     net::Counter written_;
     net::Counter unwritten_;
     net::Counter bytes_;
+    net::Counter busy_ns_;
     mutable std::mutex mutex_;  // guards failure_
     std::string failure_;
     std::thread thread_;

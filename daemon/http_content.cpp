@@ -100,8 +100,8 @@ HttpContent::Text HttpContent::singles() {
             histograms_before_
                 ? std::chrono::duration<double>(now_.histograms_taken - histograms_before_taken_).count()
                 : 0;
-        singles_ =
-            shared(singles_document(geometry_, now_.histograms.get(), histograms_before_.get(), seconds));
+        singles_ = shared(singles_document(geometry_, now_.histograms.get(), histograms_before_.get(),
+                                           seconds, now_.expected_randoms.get()));
     }
     return singles_;
 }

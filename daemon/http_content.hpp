@@ -14,6 +14,7 @@
 #include "config/scanner.hpp"
 #include "daemon/rate_history.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/randoms.hpp"
 
 namespace petacq::daemon {
 
@@ -22,6 +23,7 @@ struct Publication {
     nlohmann::json status;                                     ///< the status document
     std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; null: none yet
     std::chrono::steady_clock::time_point histograms_taken;
+    std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms;  ///< of the latest second; null: not known
 };
 
 /// Counters of the HTTP server itself.

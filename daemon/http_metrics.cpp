@@ -129,6 +129,14 @@ constexpr std::array scalars{
            "Singles that were given their fate."},
     Scalar{"/total/singles/prompts", "petacqd_prompts_total", counter, "Prompt coincidences found."},
     Scalar{"/total/singles/delayeds", "petacqd_delayeds_total", counter, "Delayed coincidences found."},
+    Scalar{"/ledger/closed", "petacqd_ledger_closed", gauge,
+           "1 when every identity of the ledger holds: of the run in progress, else of the last one."},
+    Scalar{"/ledger/pairs/written", "petacqd_pairs_written_total", counter,
+           "Coincidences of the run handed to the disk."},
+    Scalar{"/ledger/pairs/write_failed", "petacqd_pairs_write_failed_total", counter,
+           "Coincidences of the run that could not be written."},
+    Scalar{"/ledger/pairs/in_queue", "petacqd_pairs_queued", gauge,
+           "Coincidences of the run on their way to the disk."},
     Scalar{"/rates/bytes_per_s", "petacqd_receive_bytes_per_second", gauge, "UDP payload received."},
     Scalar{"/rates/singles_raw_per_s", "petacqd_raw_singles_per_second", gauge,
            "Singles inside a crystal, whatever their energy."},
@@ -153,19 +161,36 @@ constexpr std::array scalars{
            "From the arrival of a datagram until its coincidences are handed to the kernel: largest.", 1e-3},
     Scalar{"/disk/free_bytes", "petacqd_disk_free_bytes", gauge, "Free on the file system of data_dir."},
     Scalar{"/disk/total_bytes", "petacqd_disk_size_bytes", gauge, "Size of the file system of data_dir."},
-    Scalar{"/disk/write_bytes_per_s", "petacqd_disk_write_bytes_per_second", gauge, "List-mode written."},
+    Scalar{"/disk/write_bytes_per_s", "petacqd_disk_write_bytes_per_second", gauge,
+           "List-mode and raw capture written."},
     Scalar{"/disk/time_left_s", "petacqd_disk_time_left_seconds", gauge,
            "Until the disk is full at the present rate."},
     Scalar{"/dead_time/fraction", "petacqd_dead_time_ratio", gauge,
            "Dead time of the detector, an estimate."},
     Scalar{"/queues/free_batches", "petacqd_receive_batches_free", gauge, "Receive batches that are free."},
+    Scalar{"/queues/free_batches_low_water", "petacqd_receive_batches_free_low_water", gauge,
+           "Fewest receive batches that were free since the latest run began."},
     Scalar{"/queues/batches", "petacqd_receive_batches", gauge, "Receive batches in the pool."},
     Scalar{"/queues/pending_singles", "petacqd_singles_pending", gauge,
            "Accepted singles that wait for the watermark."},
+    Scalar{"/queues/pending_singles_high_water", "petacqd_singles_pending_high_water", gauge,
+           "Most singles that waited for the watermark since the latest run began."},
     Scalar{"/queues/writer_blocks", "petacqd_writer_blocks_queued", gauge,
            "List-mode blocks that wait for the disk."},
+    Scalar{"/queues/writer_high_water", "petacqd_writer_blocks_queued_high_water", gauge,
+           "Most list-mode blocks of the run that waited for the disk."},
     Scalar{"/queues/writer_stalls", "petacqd_writer_stalls_total", counter,
            "Times in this run that every list-mode block waited for the disk."},
+    Scalar{"/queues/capture_batches", "petacqd_capture_batches_queued", gauge,
+           "Receive batches that wait for the disk of the raw capture."},
+    Scalar{"/queues/capture_high_water", "petacqd_capture_batches_queued_high_water", gauge,
+           "Most receive batches of the run that waited for the disk of the raw capture."},
+    Scalar{"/run/capture/datagrams_written", "petacqd_capture_datagrams_written_total", counter,
+           "Datagrams of the run in its raw capture."},
+    Scalar{"/run/capture/datagrams_dropped", "petacqd_capture_datagrams_dropped_total", counter,
+           "Datagrams of the run missing from its raw capture."},
+    Scalar{"/run/capture/bytes", "petacqd_capture_written_bytes_total", counter,
+           "Size of the raw capture of the run."},
 };
 
 /// One family whose samples differ in the label `reason`: keys of one object.
@@ -220,6 +245,10 @@ void write_states(Exposition& out, const json& status) {
         for (const auto& [kind, count] : reasons)
             out.sample(count, {{"reason", kind.first}, {"severity", kind.second}});
     }
+    if (const json& capture = at(status, "/run/capture"); capture.is_object()) {
+        out.family("petacqd_capture_failed", gauge, "1 when the raw capture has ended early.");
+        out.sample(capture.contains("failure") && !capture.at("failure").is_null());
+    }
     out.family("petacqd_run_info", gauge, "The run in progress.");
     if (at(status, "/run").is_object()) out.sample(1, {{"run", text_at(at(status, "/run"), "id")}});
 }
@@ -251,10 +280,13 @@ void write_sources(Exposition& out, const json& status) {
          {"/frames", "petacqd_source_frames_total", counter, "Frames of a source."},
          {"/lost", "petacqd_source_datagrams_lost", gauge,
           "Datagrams of a source that are missing; goes back when a late one comes."},
+         {"/lost_fraction", "petacqd_source_lost_ratio", gauge,
+          "Lost datagrams of a source to those it sent, over about the last second."},
          {"/duplicate", "petacqd_source_duplicates_total", counter, "Datagrams of a source that came twice."},
          {"/skew_us", "petacqd_source_skew_seconds", gauge,
           "Detector time of a source less the time that the sources agree on.", 1e-6},
-         {"/last_seen_s", "petacqd_source_last_seen_seconds", gauge, "Since the last frame of a source."}});
+         {"/last_seen_s", "petacqd_source_last_seen_seconds", gauge,
+          "Since the latest datagram of a source, heartbeats included."}});
     out.family("petacqd_source_state", gauge, "1 for the state that a source is in.");
     if (!sources.is_array()) return;
     std::set<std::string> seen;

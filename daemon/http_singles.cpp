@@ -18,7 +18,8 @@ void put(Output& out, std::string_view text) {
     out.append(text.data(), text.data() + text.size());
 }
 
-void write_array(Output& out, const std::uint64_t* begin, std::size_t count) {
+template <class T>
+void write_array(Output& out, const T* begin, std::size_t count) {
     out.push_back('[');
     for (std::size_t i = 0; i < count; ++i)
         fmt::format_to(std::back_inserter(out), "{}{}", i > 0 ? "," : "", begin[i]);
@@ -47,10 +48,23 @@ void write_counts(Output& out, const char* name, const gpu::SinglesHistograms* h
     put(out, "]}");
 }
 
+void write_randoms(Output& out, const gpu::ExpectedRandoms* randoms) {
+    put(out, "\"expected_randoms\":");
+    if (randoms == nullptr) return put(out, "null");
+    fmt::format_to(std::back_inserter(out),
+                   "{{\"total_per_s\":{},\"modules\":{},\"per_crystal_per_s\":", randoms->total,
+                   randoms->modules);
+    write_array(out, randoms->per_crystal.data(), randoms->per_crystal.size());
+    put(out, ",\"per_module_pair_per_s\":");
+    write_array(out, randoms->module_pairs.data(), randoms->module_pairs.size());
+    put(out, "}");
+}
+
 }  // namespace
 
 std::string singles_document(const config::Geometry& geometry, const gpu::SinglesHistograms* now,
-                             const gpu::SinglesHistograms* before, double seconds) {
+                             const gpu::SinglesHistograms* before, double seconds,
+                             const gpu::ExpectedRandoms* randoms) {
     Output out;
     fmt::format_to(
         std::back_inserter(out),
@@ -69,6 +83,8 @@ std::string singles_document(const config::Geometry& geometry, const gpu::Single
     }
     put(out, ",");
     write_counts(out, "since_start", now);
+    put(out, ",");
+    write_randoms(out, randoms);
     put(out, "}");
     return fmt::to_string(out);
 }

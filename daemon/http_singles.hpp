@@ -5,12 +5,14 @@
 
 #include "config/scanner.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/randoms.hpp"
 
 namespace petacq::daemon {
 
-/// JSON; docs/http.md has it field by field. `now` and `before` (since the start, `seconds` apart) may be
-/// null: then what follows from them is null.
+/// JSON; docs/http.md has it field by field. `now` and `before` (since the start, `seconds` apart) and
+/// `randoms` may be null: then what follows from them is null.
 std::string singles_document(const config::Geometry& geometry, const gpu::SinglesHistograms* now,
-                             const gpu::SinglesHistograms* before, double seconds);
+                             const gpu::SinglesHistograms* before, double seconds,
+                             const gpu::ExpectedRandoms* randoms);
 
 }  // namespace petacq::daemon

@@ -19,6 +19,7 @@
 #include "daemon/acquisition.hpp"
 #include "daemon/backend.hpp"
 #include "daemon/control_server.hpp"
+#include "daemon/descriptor_limit.hpp"
 #include "daemon/http_server.hpp"
 #include "daemon/inherited_sockets.hpp"
 #include "daemon/journal.hpp"
@@ -42,6 +43,10 @@ constexpr int exit_usage = 64;
 constexpr int exit_internal = 70;
 constexpr int exit_io = 74;
 constexpr int exit_configuration = 78;
+
+/// For what comes after a run's last slice when the daemon is told to stop: its blocks, synced to a slow
+/// disk.
+constexpr std::chrono::minutes time_for_files{2};
 
 double mebibytes(std::uint64_t bytes) {
     return static_cast<double>(bytes) / 0x1p20;
@@ -69,6 +74,8 @@ int run(const Inputs& in, const std::string& file) {
     std::signal(SIGPIPE, SIG_IGN);
 
     if (const std::string missing = notification_missing(); !missing.empty()) log_warning("{}", missing);
+    raise_descriptor_limit(configuration);
+    notify_status("starting: memory, back-end and sockets");
     std::vector<net::ReceiverOptions> sockets = receiver_options(configuration);
     take_inherited_sockets(sockets);
     Backend backend = make_backend(configuration, in.scanner, in.calibration);
@@ -85,6 +92,7 @@ int run(const Inputs& in, const std::string& file) {
     setting.scanner = &in.scanner;
     setting.calibration_sha256 = in.calibration.sha256;
     setting.backend = pipeline->description();
+    setting.backend_choice = backend.choice;
     const std::uint64_t pipeline_bytes = pipeline->memory_bytes();
     log_info("pipeline: {} ({}), at most {:.1f} MiB", setting.backend, backend.choice,
              mebibytes(pipeline_bytes));
@@ -113,8 +121,8 @@ int run(const Inputs& in, const std::string& file) {
         leave();
     });
     const TrackerOptions tracker = tracker_options(configuration, in.scanner, in.calibration);
-    Acquisition acquisition(acquisition_options(configuration, tracker), tracker, std::move(pipeline), pool,
-                            filled, receiver_counters,
+    const AcquisitionOptions options = acquisition_options(configuration, tracker);
+    Acquisition acquisition(options, tracker, std::move(pipeline), pool, filled, receiver_counters,
                             [&](FinishedRun finished) { service.run_finished(std::move(finished)); });
     service.measure_randoms(std::move(backend.randoms));
     service.attach(acquisition);
@@ -149,7 +157,7 @@ int run(const Inputs& in, const std::string& file) {
                 return leave();
             }
             told = true;
-            notify_stopping();
+            notify_stopping(options.stop_timeout + time_for_files);
             wait_for_signal();
             service.shut_down(name, leave);
         });
@@ -182,7 +190,7 @@ int run(const Inputs& in, const std::string& file) {
         notifier.tell(document);
         if (!http) return;
         const auto seen = acquisition.snapshot();
-        http->publish({document, seen->histograms, seen->histograms_taken});
+        http->publish({document, seen->histograms, seen->histograms_taken, service.expected_randoms()});
     };
     tell(service.status());
     service.on_status(tell);
@@ -194,8 +202,8 @@ int run(const Inputs& in, const std::string& file) {
     }
     io.run();
 
-    // The last answers leave: a client that waits for the end of a run hears of it, and who watches the status
-    // of a failure.
+    // The last answers leave: a client that waits for the end of a run hears of it, and who watches the
+    // status of a failure.
     if (status == exit_internal) control.tell_subscribers();
     io.restart();
     io.run_for(std::chrono::milliseconds(100));
@@ -208,6 +216,7 @@ int run(const Inputs& in, const std::string& file) {
     acquisition.stop();
     if (status == 0 && service.failed()) status = exit_io;
     log_info("petacqd stopped");
+    notify_status(status == 0 ? "stopped" : "failed: the log says why");
     return status;
 }
 
@@ -248,6 +257,11 @@ int main(int argc, char** argv) {
         const int code = app.exit(e);
         return code == 0 ? 0 : exit_usage;
     }
+    // What the service manager shows of a daemon that could not start or go on.
+    const auto failed = [&](const char* why, int status) {
+        if (!check) notify_status(std::string("failed: ") + why);
+        return status;
+    };
     try {
         const Inputs in = load(file);
         if (check) {
@@ -268,13 +282,13 @@ int main(int argc, char** argv) {
             throw config::Error(e.what());
         } catch (const std::exception& e) {
             log_error("{}", e.what());
-            return exit_io;
+            return failed(e.what(), exit_io);
         }
     } catch (const config::Error& e) {
         std::fprintf(stderr, "%spetacqd: %s\n", error_prefix(), e.what());
-        return exit_configuration;
+        return failed(e.what(), exit_configuration);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "%spetacqd: %s\n", error_prefix(), e.what());
-        return exit_internal;
+        return failed(e.what(), exit_internal);
     }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -79,16 +80,19 @@ void notify_reloading() {
     send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
 }
 
-void notify_stopping() {
-    send("STOPPING=1");
+void notify_stopping(std::chrono::microseconds within) {
+    send(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.count()));
 }
 
 void notify_watchdog() {
     send("WATCHDOG=1");
 }
 
-void notify_status(const std::string& line) {
-    send("STATUS=" + line);
+void notify_status(std::string_view line) {
+    std::string state = "STATUS=" + std::string(line);
+    // What comes after the end of the line would be an assignment of its own.
+    std::replace(state.begin(), state.end(), '\n', ' ');
+    send(state);
 }
 
 void StatusNotifier::tell(const nlohmann::json& status) {

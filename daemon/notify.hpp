@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace petacq::daemon {
 
@@ -17,10 +18,11 @@ std::string notification_missing();
 
 void notify_ready();
 void notify_reloading();
-void notify_stopping();
+/// The manager, whatever its own time-out for stopping, kills no sooner than after this.
+void notify_stopping(std::chrono::microseconds within);
 void notify_watchdog();
-/// One line for people, as `systemctl status` shows it.
-void notify_status(const std::string& line);
+/// One line for people, as `systemctl status` shows it, also after the end.
+void notify_status(std::string_view line);
 
 /// Keeps that line up to date.
 class StatusNotifier {

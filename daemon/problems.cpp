@@ -187,7 +187,7 @@ class Finder {
         const double limit = in_.configuration->health.max_temperature_C;
         constexpr double margin = 2;
         for (std::uint32_t bdm = 0; bdm < in_.scanner->geometry.bdm_count; ++bdm) {
-            const auto t = module_temperature(*in_.now, *in_.before, in_.scanner->geometry, bdm);
+            const auto t = module_temperature(*in_.now, in_.scanner->geometry, bdm);
             if (!t || *t <= limit - (raised("temperature_high", bdm) ? margin : 0)) continue;
             add("temperature_high", fmt::format("module {} is at {:.1f} C, above {:g} C", bdm, *t, limit),
                 "check its cooling", bdm);
@@ -268,8 +268,8 @@ std::string name_of_source(const SourceStatus& s, bool bare) {
                        s.address >> 8 & 0xFF, s.address & 0xFF, s.port);
 }
 
-std::optional<double> module_temperature(const AcquisitionSnapshot& now, const AcquisitionSnapshot& before,
-                                         const config::Geometry& g, std::uint32_t bdm) {
+std::optional<double> module_temperature(const AcquisitionSnapshot& now, const config::Geometry& g,
+                                         std::uint32_t bdm) {
     if (!now.histograms) return {};
     std::int64_t sum = 0;
     std::uint64_t count = 0;
@@ -277,9 +277,9 @@ std::optional<double> module_temperature(const AcquisitionSnapshot& now, const A
          ++unit) {
         sum += now.histograms->temperature_sum_16ths[unit];
         count += now.histograms->temperature_count[unit];
-        if (!before.histograms) continue;
-        sum -= before.histograms->temperature_sum_16ths[unit];
-        count -= before.histograms->temperature_count[unit];
+        if (!now.histograms_before) continue;
+        sum -= now.histograms_before->temperature_sum_16ths[unit];
+        count -= now.histograms_before->temperature_count[unit];
     }
     if (count == 0) return {};
     return static_cast<double>(sum) / 16 / static_cast<double>(count);

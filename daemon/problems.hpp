@@ -40,8 +40,9 @@ std::vector<Problem> find_problems(const HealthReading& reading, const Health& h
 /// "source 3", or "source 10.0.0.1:9601" with bare framing.
 std::string name_of_source(const SourceStatus& source, bool bare);
 
-/// Mean over a module since `before`, degrees C; absent without frames. `bdm` is below bdm_count.
-std::optional<double> module_temperature(const AcquisitionSnapshot& now, const AcquisitionSnapshot& before,
-                                         const config::Geometry& geometry, std::uint32_t bdm);
+/// Mean over a module since the histograms before, degrees C; absent without frames. `bdm` is below
+/// bdm_count.
+std::optional<double> module_temperature(const AcquisitionSnapshot& now, const config::Geometry& geometry,
+                                         std::uint32_t bdm);
 
 }  // namespace petacq::daemon

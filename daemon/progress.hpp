@@ -10,10 +10,10 @@ namespace petacq::daemon {
 
 /// One stage, read at one moment.
 struct StageProgress {
-    std::string name;                             ///< "receiver 0", "acquisition", "pipeline", "writer"
-    std::uint64_t work = 0;                       ///< a counter that goes up with everything the stage does
-    bool waiting = false;                         ///< there is something to do: the counter must move
-    double busy_s = 0;                            ///< time spent working, since some beginning
+    std::string name;        ///< "receiver 0", "acquisition", "pipeline", "writer", "capture"
+    std::uint64_t work = 0;  ///< a counter that goes up with everything the stage does
+    bool waiting = false;    ///< there is something to do: the counter must move
+    double busy_s = 0;       ///< time spent working, since some beginning
     std::chrono::steady_clock::time_point taken;  ///< when busy_s was read
 };
 

@@ -128,6 +128,7 @@ int replay(const config::Configuration& configuration, const config::Scanner& sc
     setting.scanner = &scanner;
     setting.calibration_sha256 = calibration.sha256;
     setting.backend = pipeline->description();
+    setting.backend_choice = backend.choice;
     RunRequest request;
     request.id = options.id;
     request.replayed = options.files;

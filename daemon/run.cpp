@@ -100,6 +100,12 @@ nlohmann::json to_json(const Capture& capture) {
             {"failure", failure.empty() ? nlohmann::json() : nlohmann::json(failure)}};
 }
 
+nlohmann::json to_json(const LedgerSeriesStatus& series) {
+    return {{"file", ledger_file},
+            {"rows", series.rows},
+            {"failure", series.failure.empty() ? nlohmann::json() : nlohmann::json(series.failure)}};
+}
+
 }  // namespace
 
 Run::Run(const RunSetting& setting, const RunRequest& request)
@@ -126,6 +132,7 @@ void Run::open_files() {
         capture_ = std::make_unique<Capture>(directory_.file("raw.pcap"), framing_of(*setting_.configuration),
                                              *setting_.pool, setting_.pool->count() / 2);
     }
+    ledger_series_ = std::make_unique<LedgerSeries>(directory_.file(ledger_file));
     nlohmann::json content = description();
     content["state"] = "running";
     directory_.write_run_json(content);
@@ -136,6 +143,7 @@ void Run::discard() {
     coincidences_.reset();
     singles_.reset();
     capture_.reset();
+    ledger_series_.reset();
     std::error_code ignored;
     std::filesystem::remove_all(directory_.path(), ignored);
 }
@@ -169,6 +177,7 @@ nlohmann::json Run::description() const {
     content["duration_s"] = request_.duration_s ? nlohmann::json(*request_.duration_s) : nlohmann::json();
     content["version"] = version;
     content["backend"] = setting_.backend;
+    content["backend_choice"] = setting_.backend_choice;
     content["configuration"] = setting_.configuration->document;
     content["scanner"] = config::to_json(*setting_.scanner);
     content["calibration_sha256"] = setting_.calibration_sha256;
@@ -222,6 +231,17 @@ void Run::add_progress(std::vector<StageProgress>& stages) const {
     };
     add("writer", *coincidences_);
     if (singles_) add("writer singles", *singles_);
+    // Never said to have work to do, and so never stalled: the run goes on without its capture.
+    if (capture_)
+        stages.push_back({"capture", 0, false, capture_->counts().busy_s, std::chrono::steady_clock::now()});
+}
+
+void Run::add_end_progress(std::vector<StageProgress>& stages) const {
+    // Whatever is still to be written moves one of these.
+    std::uint64_t work = end_steps_.load(std::memory_order_relaxed) + coincidences_->counts().calls;
+    if (singles_) work += singles_->counts().calls;
+    if (capture_) work += capture_->counts().bytes;
+    stages.push_back({"run end", work, true, 0, std::chrono::steady_clock::now()});
 }
 
 void Run::complete(Ledger& ledger) const {
@@ -231,9 +251,15 @@ void Run::complete(Ledger& ledger) const {
 
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
+    const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
     coincidences_->finish();
+    done();
     if (singles_) singles_->finish();
+    done();
     if (capture_) capture_->finish();
+    done();
+    ledger_series_->finish();
+    done();
     complete(ledger);
     const std::vector<std::string> open = ledger.open_identities();
     failure = end.failed ? end.reason : write_failure();
@@ -251,11 +277,13 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     add_files(content["files"], RecordKind::coincidences, *coincidences_);
     if (singles_) add_files(content["files"], RecordKind::singles, *singles_);
     if (capture_) content["capture"] = to_json(*capture_);
+    content["ledger_over_time"] = to_json(ledger_series_->status());
     content["state"] = !failure.empty() ? "failed" : !open.empty() ? "bad-ledger" : "complete";
     try {
         directory_.write_run_json(content);
+        done();
         if (!end.histograms.per_crystal.empty()) {
-            write_json_atomically(directory_.file("histograms.json"),
+            write_json_atomically(directory_.file(histograms_file),
                                   to_json(end.histograms, setting_.scanner->geometry));
         }
     } catch (const std::exception& e) {

@@ -1,6 +1,7 @@
 // One run: its directory, its list-mode files, and run.json.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "config/scanner.hpp"
 #include "daemon/capture.hpp"
 #include "daemon/ledger.hpp"
+#include "daemon/ledger_series.hpp"
 #include "daemon/listmode_writer.hpp"
 #include "daemon/progress.hpp"
 #include "daemon/run_directory.hpp"
@@ -35,7 +37,8 @@ struct RunSetting {
     std::shared_ptr<const config::Configuration> configuration;
     const config::Scanner* scanner = nullptr;
     std::string calibration_sha256;
-    std::string backend;
+    std::string backend;             ///< what computes
+    std::string backend_choice;      ///< and why
     net::BatchPool* pool = nullptr;  ///< a raw capture gives its batches back there; nullptr: none is made
 };
 
@@ -68,14 +71,18 @@ class Run {
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
     /// Everything of the data that arrived at these times (steady clock, ns) has been appended.
     void mark(std::span<const std::int64_t> arrivals) { coincidences_->mark(arrivals); }
+    /// The ledger over time; its rows come from the thread that appends.
+    [[nodiscard]] LedgerSeries& ledger_series() const { return *ledger_series_; }
     /// What went wrong with the files; empty while all is well.
     [[nodiscard]] std::string write_failure() const;
     /// Of the files together; the largest queue of them.
     [[nodiscard]] ListModeCounts written() const;
     /// From arrival until the coincidences were written, lately.
     [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
-    /// "writer", and "writer singles" when singles are saved.
+    /// "writer"; "writer singles" when singles are saved; "capture" when datagrams are. Also during finish().
     void add_progress(std::vector<StageProgress>& stages) const;
+    /// "run end": of finish(), while that is under way in another thread.
+    void add_end_progress(std::vector<StageProgress>& stages) const;
     /// Fills in what the writers know, as of now: all that was appended is written, failed or in the queue.
     void complete(Ledger& ledger) const;
 
@@ -100,6 +107,8 @@ class Run {
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< when asked for
     std::unique_ptr<Capture> capture_;         ///< when asked for
+    std::atomic<std::uint64_t> end_steps_{0};  ///< of finish()
+    std::unique_ptr<LedgerSeries> ledger_series_;
 };
 
 }  // namespace petacq::daemon

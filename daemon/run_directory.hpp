@@ -19,6 +19,8 @@ class RunDirectoryError : public std::runtime_error {
 inline constexpr const char* coincidences_file = "coincidences.plm";
 inline constexpr const char* singles_file = "singles.plm";
 inline constexpr const char* run_file = "run.json";
+inline constexpr const char* histograms_file = "histograms.json";
+inline constexpr const char* ledger_file = "ledger.csv";
 
 /// 1 to 64 of A-Z a-z 0-9 . _ - and no dot in front. Throws RunDirectoryError.
 void check_run_id(const std::string& run_id);

@@ -75,7 +75,10 @@ std::vector<StageProgress> Service::stage_progress() const {
         {"acquisition", p.turns.value(), p.turns.value() != 0, snapshot->busy_s, snapshot->taken});
     stages.push_back(
         {"pipeline", collected, p.submitted.value() > collected, snapshot->pipeline_busy_s, snapshot->taken});
-    if (current_ && current_->run) {
+    if (finishing_) {
+        finishing_->run->add_progress(stages);
+        finishing_->run->add_end_progress(stages);
+    } else if (current_ && current_->run) {
         current_->run->add_progress(stages);
     } else {
         stages.push_back({"writer", 0, false, 0, sample_.taken});
@@ -220,6 +223,7 @@ void Service::run_finished(FinishedRun finished) {
         state_ = State::stopping;
         current_->run = nullptr;
         if (finisher_.joinable()) finisher_.join();
+        finishing_ = shared;
         finisher_ = std::thread([this, shared] {
             std::string failure;
             const auto seconds =
@@ -227,16 +231,18 @@ void Service::run_finished(FinishedRun finished) {
                     .count();
             const Ledger ledger = shared->run->finish(shared->end, failure);
             const std::string id = shared->run->id();
-            shared->run.reset();
-            boost::asio::post(io_, [this, id, ledger, end = shared->end, failure, seconds] {
-                finalised(id, ledger, end, failure, seconds);
+            const auto capture = shared->run->capture_status();
+            boost::asio::post(io_, [this, id, ledger, end = shared->end, failure, capture, seconds] {
+                finalised(id, ledger, end, failure, capture, seconds);
             });
         });
     });
 }
 
 void Service::finalised(const std::string& id, const Ledger& ledger, const RunEnd& end,
-                        const std::string& failure, double seconds) {
+                        const std::string& failure, const std::optional<CaptureStatus>& capture,
+                        double seconds) {
+    finishing_.reset();
     last_run_id_ = id;
     last_run_ledger_ = ledger;
     last_run_failure_ = failure;
@@ -249,11 +255,16 @@ void Service::finalised(const std::string& id, const Ledger& ledger, const RunEn
                              {"ledger_closed", open.empty()},
                              {"ledger", to_json(ledger)}};
     answer["failure"] = failure.empty() ? nlohmann::json() : nlohmann::json(failure);
+    answer["capture"] = to_json(capture);
     if (!failure.empty()) {
         log_error("run {} failed: {}", id, failure);
     } else {
         log_info("run {} complete ({}): {} prompts, {} delayeds", id, end.reason, ledger.pairs.prompts_found,
                  ledger.pairs.delayeds_found);
+    }
+    if (capture && capture->counts.dropped > 0) {
+        log_warning("run {}: the raw capture lacks {} of {} datagrams", id, capture->counts.dropped,
+                    capture->counts.offered);
     }
     for (const std::string& identity : open)
         log_error("run {}: the ledger does not close: {}", id, identity);
@@ -307,12 +318,17 @@ void Service::ledger(std::optional<std::string> run, Reply reply) {
     });
 }
 
+std::shared_ptr<const gpu::ExpectedRandoms> Service::expected_randoms() const {
+    return randoms_ ? randoms_->recent() : nullptr;
+}
+
 nlohmann::json Service::status() {
     // A sample older than the interval would hide what a quick client has just done.
     if (std::chrono::steady_clock::now() - sample_.taken > sample_interval / 5) take_sample();
     StatusInput in;
     in.state = words[static_cast<int>(state_)];
     in.backend = setting_.backend;
+    in.backend_choice = setting_.backend_choice;
     in.uptime_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
     in.configuration = setting_.configuration.get();
     in.scanner = setting_.scanner;
@@ -330,7 +346,7 @@ nlohmann::json Service::status() {
     }
     in.began = run_began_ ? run_began_ : daemon_began_;
     if (randoms_) {
-        in.expected_randoms = randoms_->recent();
+        in.expected_randoms = expected_randoms();
         in.average_randoms_per_s = randoms_->average();
     }
     in.health = &health_;

@@ -59,9 +59,12 @@ class Service : public ControlHandler {
     void measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator) {
         randoms_.emplace(std::move(estimator));
     }
+    /// Of the latest second; nullptr while they are not known.
+    [[nodiscard]] std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms() const;
     /// `told` hears the status document about once a second.
     void on_status(std::function<void(const nlohmann::json&)> told) { on_status_ = std::move(told); }
-    /// As of about a second ago: receivers, acquisition, pipeline, writers. Empty before attach().
+    /// As of about a second ago: receivers, acquisition, pipeline, writers, the end of a run. Empty before
+    /// attach().
     [[nodiscard]] std::vector<StageState> stage_states() const { return progress_.states(); }
     /// The last run, or the pipeline, failed.
     [[nodiscard]] bool failed() const { return failed_ || !last_run_failure_.empty(); }
@@ -75,7 +78,7 @@ class Service : public ControlHandler {
 
     void stop_run(const std::string& reason);
     void finalised(const std::string& id, const Ledger& ledger, const RunEnd& end, const std::string& failure,
-                   double seconds);
+                   const std::optional<CaptureStatus>& capture, double seconds);
     void tick();
     void take_sample();
     void look_around();
@@ -117,6 +120,7 @@ class Service : public ControlHandler {
     std::shared_ptr<const AcquisitionSnapshot> daemon_began_;
     std::shared_ptr<const AcquisitionSnapshot> run_began_;  ///< of the run in progress
     std::thread finisher_;
+    std::shared_ptr<FinishedRun> finishing_;  ///< what that thread is at
 
     RunList run_list_;                   ///< belongs to the thread of files_
     boost::asio::thread_pool files_{1};  ///< reads what may take long; joined before anything else goes

@@ -10,13 +10,6 @@
 
 namespace petacq::daemon {
 
-namespace {
-
-// A full datagram goes into one slice whatever the slice length asked for.
-constexpr std::uint32_t most_frames_in_datagram = net::max_datagram_bytes / net::frame_bytes;
-
-}  // namespace
-
 net::Framing framing_of(const config::Configuration& configuration) {
     return configuration.receive.framing == "bare" ? net::Framing::bare : net::Framing::sequenced;
 }
@@ -76,8 +69,11 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.threads = configuration.pipeline.threads > 0 ? configuration.pipeline.threads
                                                    : std::max(1U, std::thread::hardware_concurrency());
     o.sort_engine = gpu::sort_engine_from_name(configuration.pipeline.sort);
-    o.max_pending_singles = configuration.pipeline.max_pending_singles;
-    o.max_slice_frames = configuration.pipeline.slice_frames + most_frames_in_datagram;
+    // A full datagram goes into one slice whatever the slice length asked for.
+    o.max_slice_frames = configuration.pipeline.slice_frames + net::max_datagram_frames;
+    // The slice that exceeds the bound, the one with which slow sources are let go of, and one that closes a
+    // run.
+    o.max_pending_singles = configuration.pipeline.max_pending_singles + 3ULL * o.max_slice_frames;
     return o;
 }
 
@@ -113,6 +109,7 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     o.max_offset = tracker.max_offset;
     o.max_disorder = tracker.max_disorder;
     o.max_lag = tracker.max_lag;
+    o.second = static_cast<std::uint64_t>(std::llround(tracker.ticks_per_ns * 1e9));
     o.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     return o;
 }

@@ -98,13 +98,13 @@ struct SourceStatus {
     std::uint64_t jumped_datagrams = 0;     ///< accepted, but all frames time jumps
     std::uint64_t clock_jumps = 0;          ///< confirmed
     std::uint64_t progress = 0;             ///< ticks; 0: not known
-    std::optional<std::int64_t> skew;       ///< ticks, progress less the reference
+    std::optional<std::int64_t> skew;       ///< ticks, progress less what the reference is now
     std::optional<std::int64_t> last_seen;  ///< host time of the latest datagram, ns
 };
 
 struct TrackerStatus {
-    std::vector<SourceStatus> sources;  ///< expected ones first, then as they appeared
-    std::optional<std::uint64_t> reference;
+    std::vector<SourceStatus> sources;       ///< expected ones first, then as they appeared
+    std::optional<std::uint64_t> reference;  ///< as of the latest watermark()
     std::uint64_t watermark = 0;
     std::optional<std::size_t> holding;  ///< position in `sources` of the one that holds the watermark back
     bool behind_watermark = false;       ///< the sources agree on a time below the watermark

@@ -176,6 +176,8 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
     TrackerStatus t;
     t.watermark = watermark_;
     t.reference = reference_;
+    // The reference is as old as the latest watermark; all sources have moved on since.
+    const auto agreed = agreed_time(now_ns, nobody);
     t.sources.reserve(sources_.size());
     bool anybody = false;
     std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
@@ -193,7 +195,7 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
         s.jumped_datagrams = source.jumped_datagrams;
         s.clock_jumps = source.clock_jumps;
         s.progress = progress;
-        if (reference_ && source.time.settled()) s.skew = signed_difference(progress, *reference_);
+        if (agreed && source.time.settled()) s.skew = signed_difference(progress, *agreed);
         s.last_seen = source.seen_ns;
         if (holds(source, now_ns)) {
             anybody = true;

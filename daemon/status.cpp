@@ -30,19 +30,11 @@ json make_health(const StatusInput& in) {
 
 json make_run(const StatusInput& in) {
     if (!in.run) return {};
-    json capture;
-    if (const auto& c = in.run->capture) {
-        capture = {{"datagrams_offered", c->counts.offered},
-                   {"datagrams_written", c->counts.written},
-                   {"datagrams_dropped", c->counts.dropped},
-                   {"bytes", c->counts.bytes},
-                   {"failure", c->failure.empty() ? json() : json(c->failure)}};
-    }
     return {{"id", in.run->id},
             {"start_utc", in.run->start_utc},
             {"note", in.run->note},
             {"duration_s", or_null(in.run->duration_s)},
-            {"capture", std::move(capture)}};
+            {"capture", to_json(in.run->capture)}};
 }
 
 json make_sockets(const StatusInput& in) {
@@ -84,6 +76,7 @@ json make_stages(const StatusInput& in) {
 json make_queues(const StatusInput& in) {
     const AcquisitionSnapshot& a = *in.now->acquisition;
     const ListModeCounts written = in.run ? in.run->written.value_or(ListModeCounts{}) : ListModeCounts{};
+    const CaptureCounts captured = in.run && in.run->capture ? in.run->capture->counts : CaptureCounts{};
     return {{"free_batches", in.free_batches},
             {"free_batches_low_water", a.free_batches_low_water},
             {"batches", in.batches},
@@ -92,11 +85,22 @@ json make_queues(const StatusInput& in) {
             {"writer_blocks", written.queue_blocks},
             {"writer_high_water", written.queue_high_water},
             {"writer_stalls", written.stalls},
+            {"capture_batches", captured.queue_batches},
+            {"capture_high_water", captured.queue_high_water},
             {"log_overrun", in.log_overrun},
             {"log_unwritten", in.log_unwritten}};
 }
 
 }  // namespace
+
+json to_json(const std::optional<CaptureStatus>& capture) {
+    if (!capture) return {};
+    return {{"datagrams_offered", capture->counts.offered},
+            {"datagrams_written", capture->counts.written},
+            {"datagrams_dropped", capture->counts.dropped},
+            {"bytes", capture->counts.bytes},
+            {"failure", capture->failure.empty() ? json() : json(capture->failure)}};
+}
 
 json make_status(const StatusInput& in) {
     const AcquisitionSnapshot& a = *in.now->acquisition;
@@ -109,6 +113,7 @@ json make_status(const StatusInput& in) {
                    {"state", in.state},
                    {"uptime_s", in.uptime_s},
                    {"backend", in.backend},
+                   {"backend_choice", in.backend_choice},
                    {"scanner", in.scanner->name},
                    {"health", make_health(in)},
                    {"run", make_run(in)},

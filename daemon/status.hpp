@@ -40,6 +40,7 @@ struct RunStatus {
 struct StatusInput {
     std::string state;  ///< idle | running | stopping | failed
     std::string backend;
+    std::string backend_choice;
     double uptime_s = 0;
     const config::Configuration* configuration = nullptr;
     const config::Scanner* scanner = nullptr;
@@ -64,5 +65,8 @@ struct StatusInput {
 };
 
 nlohmann::json make_status(const StatusInput& input);
+
+/// As in `run.capture`; null without one.
+nlohmann::json to_json(const std::optional<CaptureStatus>& capture);
 
 }  // namespace petacq::daemon

@@ -38,21 +38,18 @@ std::string trouble(const StatusInput& in, std::uint32_t index, const SourceStat
     return fmt::format("{:.3g} % of its datagrams are lost", 100 * fraction);
 }
 
-/// What was counted between two states of the histograms.
+/// What was counted between the latest two states of the histograms.
 struct Interval {
     gpu::SinglesHistograms counted;
     double seconds = 0;  ///< 0: counted since the start
 };
 
-Interval recent_histograms(const StatusInput& in) {
-    const AcquisitionSnapshot& now = *in.now->acquisition;
-    const AcquisitionSnapshot& before = *in.before->acquisition;
+Interval recent_histograms(const AcquisitionSnapshot& now) {
     Interval recent{*now.histograms};
-    const double seconds =
-        std::chrono::duration<double>(now.histograms_taken - before.histograms_taken).count();
-    if (before.histograms && seconds > 0) {
-        recent.counted -= *before.histograms;
-        recent.seconds = seconds;
+    if (now.histograms_before) {
+        recent.counted -= *now.histograms_before;
+        recent.seconds =
+            std::chrono::duration<double>(now.histograms_taken - now.histograms_before_taken).count();
     }
     return recent;
 }
@@ -111,12 +108,18 @@ json make_sources(const StatusInput& in) {
                     {"clock_jumps", s.clock_jumps},
                     {"progress_s", static_cast<double>(s.progress) * tick_s}};
         one["lost"] = s.lost ? json(*s.lost) : json();
-        one["lost_per_s"] = when(s.lost.has_value(), rate(s.lost.value_or(0), b.lost.value_or(0), seconds));
+        const double lost = rate(s.lost.value_or(0), b.lost.value_or(0), seconds);
+        const double sent = lost + rate(s.datagrams, b.datagrams, seconds);
+        one["lost_per_s"] = when(s.lost.has_value(), lost);
+        one["lost_fraction"] = when(s.lost.has_value() && sent > 0, lost / sent);
         one["skew_us"] = s.skew ? json(static_cast<double>(*s.skew) * tick_s * 1e6) : json();
         one["last_seen_s"] =
             s.last_seen ? json(std::max(0.0, static_cast<double>(now_ns - *s.last_seen) * 1e-9)) : json();
         sources.push_back(std::move(one));
     }
+    // Sources without an id stay as they appeared.
+    std::stable_sort(sources.begin(), sources.end(),
+                     [](const json& a, const json& b) { return a["id"] < b["id"]; });
     return sources;
 }
 
@@ -125,7 +128,7 @@ json make_sources(const StatusInput& in) {
 json make_modules(const StatusInput& in) {
     json modules = json::array();
     if (!in.now->acquisition->histograms) return modules;
-    const Interval recent = recent_histograms(in);
+    const Interval recent = recent_histograms(*in.now->acquisition);
     const config::Geometry& g = in.scanner->geometry;
     const auto& dead_time_ns = in.configuration->estimates.dead_time_ns;
     constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
@@ -141,7 +144,7 @@ json make_modules(const StatusInput& in) {
         }
         // The last bin takes everything above: not a peak.
         const auto peak = std::max_element(spectrum.begin(), spectrum.end() - 1) - spectrum.begin();
-        const auto temperature = module_temperature(*in.now->acquisition, *in.before->acquisition, g, bdm);
+        const auto temperature = module_temperature(*in.now->acquisition, g, bdm);
         const bool hot = in.health->find("temperature_high", bdm) != nullptr;
         json one = {{"bdm", bdm}, {"health", hot ? "degraded" : "ok"}};
         one["singles_per_s"] = when(recent.seconds > 0, static_cast<double>(singles) / recent.seconds);
@@ -166,7 +169,7 @@ json make_dead_time(const StatusInput& in) {
     if (!dead_time_ns) return {};
     json dead_time = {{"model", "non-paralysable"}, {"dead_time_ns", *dead_time_ns}, {"fraction", nullptr}};
     if (!in.now->acquisition->histograms) return dead_time;
-    const Interval recent = recent_histograms(in);
+    const Interval recent = recent_histograms(*in.now->acquisition);
     if (recent.seconds > 0) {
         const config::Geometry& g = in.scanner->geometry;
         dead_time["fraction"] =

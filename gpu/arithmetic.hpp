@@ -115,7 +115,7 @@ PETACQ_HD inline std::uint64_t corrected_time(std::uint64_t raw, std::int32_t of
     return time;
 }
 
-/// Order of singles: (time, crystal, energy). Total, as energies are never NaN.
+/// Order of singles: (time, crystal, energy). Total, as energies are never NaN and have no sign.
 PETACQ_HD inline bool before(const Single& a, const Single& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.crystal != b.crystal) return a.crystal < b.crystal;

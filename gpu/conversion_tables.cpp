@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <limits>
 
 namespace petacq::gpu {
@@ -44,7 +45,8 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
     for (std::size_t slot = 0; slot < crystals_.size(); ++slot) {
         const auto row =
             calibration.energy_factor.begin() + static_cast<std::ptrdiff_t>(slot * calibration.bins);
-        factor_.insert(factor_.end(), row, row + bins);
+        // + 0: a zero with a sign would make energies that are equal but not the same bytes.
+        std::transform(row, row + bins, std::back_inserter(factor_), [](float f) { return f + 0.0F; });
     }
     view_.position = position_.data();
     view_.crystals = crystals_.data();
@@ -56,7 +58,7 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
     view_.bins = bins;
     view_.head_marker = options.head_marker;
     view_.tail_marker = options.tail_marker;
-    view_.lower = options.energy.filter ? options.energy.lower : -std::numeric_limits<float>::infinity();
+    view_.lower = options.energy.filter ? std::max(options.energy.lower, 0.0F) : 0.0F;
     view_.upper = options.energy.filter ? options.energy.upper : std::numeric_limits<float>::infinity();
 }
 

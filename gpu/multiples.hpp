@@ -7,63 +7,96 @@
 
 namespace petacq::gpu {
 
+/// The pair with the largest f32 energy sum, of those looked at; of equal ones the first in (i, j) order.
+struct WinningPair {
+    float sum = -1;  ///< energies are not negative: -1 when there is none
+    std::uint32_t i = 0;
+    std::uint32_t j = 0;
+    PETACQ_HD bool beats(const WinningPair& o) const {
+        if (sum != o.sum) return sum > o.sum;
+        return i != o.i ? i < o.i : j < o.j;
+    }
+};
+
+/// The pairs (i, j), i < j, of a group of `size` singles, of which `member(k)` is the k-th in order.
+/// Candidates are all pairs or, with `opener_only`, those that contain member 0.
+template <class Member>
+struct GroupPairs {
+    std::uint32_t size;
+    bool opener_only;
+    PairRule rule;
+    Member member;
+
+    PETACQ_HD std::uint32_t candidates() const {
+        return opener_only ? size - 1 : static_cast<std::uint32_t>(std::uint64_t{size} * (size - 1) / 2);
+    }
+    PETACQ_HD bool good(std::uint32_t i, std::uint32_t j) const {
+        return rule.good(member(i).crystal, member(j).crystal);
+    }
+    /// Calls look(i, j, good) for every `lanes`-th candidate of each i, from the `lane`-th on, in (i, j)
+    /// order.
+    template <class Look>
+    PETACQ_HD void for_each(std::uint32_t lane, std::uint32_t lanes, const Look& look) const {
+        const std::uint32_t openers = opener_only ? 1 : size - 1;
+        for (std::uint32_t i = 0; i < openers; ++i) {
+            const std::uint32_t crystal = member(i).crystal;
+            for (std::uint32_t j = i + 1 + lane; j < size; j += lanes)
+                look(i, j, rule.good(crystal, member(j).crystal));
+        }
+    }
+    /// Of the same candidates: how many are good, and the winner that the policy asks for.
+    PETACQ_HD void search(std::uint32_t lane, std::uint32_t lanes, MultiplesPolicy policy,
+                          std::uint32_t& goods, WinningPair& winner) const {
+        const bool among_all = policy == MultiplesPolicy::take_winner_if_is_good ||
+                               policy == MultiplesPolicy::take_winner_if_all_are_goods;
+        for_each(lane, lanes, [&](std::uint32_t i, std::uint32_t j, bool is_good) {
+            goods += is_good ? 1 : 0;
+            if (!is_good && !among_all) return;
+            const float sum = member(i).energy + member(j).energy;
+            if (sum > winner.sum) winner = {sum, i, j};
+        });
+    }
+    /// Whether a policy that takes one pair at most takes the winner of all candidates, of which `goods` are
+    /// good.
+    PETACQ_HD bool taken(MultiplesPolicy policy, std::uint32_t goods, const WinningPair& winner) const {
+        switch (policy) {
+            case MultiplesPolicy::take_winner_of_goods:
+                return goods > 0;
+            case MultiplesPolicy::take_if_only_one_good:
+                return goods == 1;
+            case MultiplesPolicy::take_winner_if_is_good:
+                return winner.sum >= 0 && good(winner.i, winner.j);
+            case MultiplesPolicy::take_winner_if_all_are_goods:
+                return goods == candidates();
+            case MultiplesPolicy::remove_multiples:
+            case MultiplesPolicy::take_all_goods:
+                break;
+        }
+        return false;
+    }
+};
+template <class Member>
+GroupPairs(std::uint32_t, bool, PairRule, Member) -> GroupPairs<Member>;
+
 /// Calls emit(i, j), i < j, for every pair that the policy takes from the group; `member(k)` is the k-th
-/// single of the group, in order, for k < size. Candidates are all pairs, or, with `opener_only`, those that
-/// contain member 0. Winners are compared by f32 energy sum; the first in (i, j) order wins a tie.
-/// Quadratic in size, which the caller bounds by max_multiplicity.
+/// single of the group, in order, for k < size, and size at least 2. Candidates are all pairs, or, with
+/// `opener_only`, those that contain member 0. Quadratic in size, which the caller bounds by
+/// max_multiplicity.
 template <class Member, class Emit>
 PETACQ_HD void resolve_multiple(std::uint32_t size, bool opener_only, MultiplesPolicy policy,
                                 const PairRule& rule, const Member& member, const Emit& emit) {
     if (policy == MultiplesPolicy::remove_multiples) return;
-    const std::uint32_t openers = opener_only ? 1 : size - 1;
+    const GroupPairs pairs{size, opener_only, rule, member};
+    if (policy == MultiplesPolicy::take_all_goods) {
+        pairs.for_each(0, 1, [&](std::uint32_t i, std::uint32_t j, bool good) {
+            if (good) emit(i, j);
+        });
+        return;
+    }
     std::uint32_t goods = 0;
-    std::uint32_t candidates = 0;
-    std::uint32_t good_i = 0, good_j = 0;  // first good pair, or the winner of the goods
-    std::uint32_t best_i = 0, best_j = 0;  // winner of all
-    float good_sum = -1, best_sum = -1;    // energies are not negative
-    bool best_good = false;
-    for (std::uint32_t i = 0; i < openers; ++i) {
-        const Single& a = member(i);
-        for (std::uint32_t j = i + 1; j < size; ++j) {
-            const Single& b = member(j);
-            const bool good = rule.good(a.crystal, b.crystal);
-            const float sum = a.energy + b.energy;
-            ++candidates;
-            if (good) {
-                ++goods;
-                if (policy == MultiplesPolicy::take_all_goods) {
-                    emit(i, j);
-                } else if (sum > good_sum) {
-                    good_sum = sum;
-                    good_i = i;
-                    good_j = j;
-                }
-            }
-            if (sum > best_sum) {
-                best_sum = sum;
-                best_i = i;
-                best_j = j;
-                best_good = good;
-            }
-        }
-    }
-    switch (policy) {
-        case MultiplesPolicy::take_winner_of_goods:
-            if (goods > 0) emit(good_i, good_j);
-            break;
-        case MultiplesPolicy::take_if_only_one_good:
-            if (goods == 1) emit(good_i, good_j);
-            break;
-        case MultiplesPolicy::take_winner_if_is_good:
-            if (best_good) emit(best_i, best_j);
-            break;
-        case MultiplesPolicy::take_winner_if_all_are_goods:
-            if (goods == candidates) emit(best_i, best_j);
-            break;
-        case MultiplesPolicy::remove_multiples:
-        case MultiplesPolicy::take_all_goods:
-            break;
-    }
+    WinningPair winner;
+    pairs.search(0, 1, policy, goods, winner);
+    if (pairs.taken(policy, goods, winner)) emit(winner.i, winner.j);
 }
 
 /// The record of a pair; `delay` is taken off dt of a delayed.

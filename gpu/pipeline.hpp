@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -57,8 +58,9 @@ struct EnergyWindow {
 };
 
 /// What the spans of a slice hold. Singles are 16 bytes, too: they are taken as converted, the energy window
-/// and the watermark apply to them as to frames; a crystal that the scanner has not counts as a bad address.
-/// Of the histograms only per_crystal is kept then.
+/// and the watermark apply to them as to frames; a crystal that the scanner has not counts as a bad address,
+/// and an energy that is negative or not a number as below the window, filter or not. Of the histograms only
+/// per_crystal is kept then.
 enum class Input : std::uint8_t { frames, singles };
 
 struct PipelineOptions {
@@ -162,6 +164,12 @@ struct SinglesHistograms {
 
     /// Takes off what an earlier state of the same histograms had counted. Shapes agree.
     SinglesHistograms& operator-=(const SinglesHistograms& earlier);
+};
+
+/// The device has not the memory that the options ask for: needed and free bytes are named.
+class DeviceMemoryError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
 };
 
 /// Slices go in by submit and come out by collect, in the same order. One thread at a time.

@@ -18,6 +18,8 @@ namespace petacq::net {
 inline constexpr std::size_t frame_bytes = 16;
 inline constexpr std::size_t header_bytes = 16;
 inline constexpr std::size_t max_datagram_bytes = 65507;  ///< largest UDP payload over IPv4
+/// In the largest datagram.
+inline constexpr std::uint32_t max_datagram_frames = max_datagram_bytes / frame_bytes;
 inline constexpr std::uint8_t header_version = 1;
 inline constexpr std::uint8_t flag_end_of_stream = 0x01;
 inline constexpr std::uint8_t default_head_marker = 0xA;

@@ -131,9 +131,10 @@ class Browser:
                 raise TimeoutError(f"never true: {condition}; {self.complaints}")
             time.sleep(0.05)
 
-    def press(self, key, code=0):
+    def press(self, key, code=0, shift=False):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
+                      modifiers=8 if shift else 0)
 
     def screenshot(self, file, whole_page=True):
         """PNG. The viewport as it is, or all of the page."""

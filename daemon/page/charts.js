@@ -8,7 +8,22 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
-const compact = new Intl.NumberFormat("en", {notation: "compact", maximumSignificantDigits: 4});
+const prefixes = ["", "k", "M", "G", "T"];
+const figures = new Intl.NumberFormat("en", {maximumSignificantDigits: 4});
+
+/** 12,345 is "12.35 k". */
+function scaled(value, step, units) {
+  let unit = 0;
+  while (Math.abs(value) >= step && unit < units.length - 1) {
+    value /= step;
+    ++unit;
+  }
+  return `${figures.format(value)} ${units[unit]}`.trimEnd();
+}
+
+function compact(value) {
+  return Math.abs(value) < 10000 ? figures.format(value) : scaled(value, 1000, prefixes);
+}
 
 /** Rates of the last minutes, by the daemon's own clock: gaps of the connection do not bend them. */
 class History {
@@ -55,9 +70,10 @@ function timeLabel(seconds) {
 }
 
 function lineChart(id, series, x, y) {
-  const datasets = series.map(([label, name, dash]) => ({
+  const datasets = series.map(([label, name, dash], i) => ({
     label,
     colour: name,
+    order: -i,  // the dashed ones on top: where trues are nearly all of the prompts, both are to be seen
     borderDash: dash || [],
     data: [],
     borderWidth: 2,
@@ -77,7 +93,9 @@ function lineChart(id, series, x, y) {
       interaction: {mode: "nearest", axis: "x", intersect: false},
       scales: {x: {type: "linear", ...x}, y: {beginAtZero: true, ...y}},
       plugins: {
-        legend: {display: series.length > 1, position: "bottom", labels: {boxWidth: 28, boxHeight: 0, padding: 14}},
+        legend: {display: series.length > 1, position: "bottom", labels: {
+          // The box is gone round: at this width the dashes of both sides meet.
+          boxWidth: 32, boxHeight: 0, padding: 14, sort: (a, b) => a.datasetIndex - b.datasetIndex}},
         tooltip: {callbacks: {title: (items) => (x.title ? items[0].parsed.x + " keV" : timeLabel(Math.round(items[0].parsed.x)))}},
       },
     },
@@ -93,11 +111,13 @@ class Charts {
       document.getElementById("no-charts").hidden = false;
       return;
     }
-    Chart.defaults.font.family = getComputedStyle(document.documentElement).fontFamily;
+    const text = getComputedStyle(document.documentElement);
+    Chart.defaults.font.family = text.fontFamily;
+    Chart.defaults.font.size = 0.75 * parseFloat(text.fontSize);
     const time = {min: -history_s, max: 0, ticks: {maxRotation: 0, autoSkip: false, callback: timeLabel}};
-    const count = {ticks: {maxTicksLimit: 6, callback: (value) => compact.format(value)}};
+    const count = {ticks: {maxTicksLimit: 6, callback: (value) => scaled(value, 1000, prefixes)}};
     this.coincidences = lineChart("coincidences",
-      [["Prompts", "prompts"], ["Net trues", "trues", [10, 4]], ["Delayeds", "delayeds", [3, 3]]], time, count);
+      [["Prompts", "prompts"], ["Net trues", "trues", [8, 6]], ["Delayeds", "delayeds", [3, 3]]], time, count);
     this.singles = lineChart("singles", [["Singles", "singles"]], time, count);
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
@@ -167,7 +187,10 @@ class CrystalMap {
       if (!(event.key in steps) || !this.counts) return;
       event.preventDefault();
       const [x, y] = this.place || [0, 0];
-      this.point((x + steps[event.key][0] + this.around) % this.around, Math.min(Math.max(y + steps[event.key][1], 0), this.along - 1));
+      // With Shift by a module.
+      const [around, along] = event.shiftKey ? [this.module.around, this.module.along] : [1, 1];
+      const [right, up] = steps[event.key];
+      this.point((x + right * around + this.around) % this.around, Math.min(Math.max(y + up * along, 0), this.along - 1));
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }

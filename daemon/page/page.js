@@ -4,21 +4,12 @@
 
 const interval_ms = 1000;
 const patience_ms = 5000;
+const stale_ms = 10000;  // the status has not moved: what makes it stands still
 const most_sources = 256;
 
 const count = new Intl.NumberFormat("en", {maximumFractionDigits: 0});
-const figures = new Intl.NumberFormat("en", {maximumSignificantDigits: 4});
 const rough = new Intl.NumberFormat("en", {maximumSignificantDigits: 3});
 const percent = new Intl.NumberFormat("en", {style: "percent", maximumSignificantDigits: 3});
-
-function scaled(value, step, units) {
-  let unit = 0;
-  while (Math.abs(value) >= step && unit < units.length - 1) {
-    value /= step;
-    ++unit;
-  }
-  return `${figures.format(value)} ${units[unit]}`;
-}
 
 function duration(seconds) {
   const parts = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
@@ -37,7 +28,7 @@ function about(seconds) {
 const formats = {
   text: String,
   count: (v) => count.format(v),
-  compact: (v) => (Math.abs(v) < 10000 ? figures.format(v) : compact.format(v)),
+  compact,
   rate: (v) => (Math.abs(v) < 100 ? figures.format(v) : count.format(v)),
   number: (v) => figures.format(v),
   percent: (v) => percent.format(v),
@@ -45,6 +36,7 @@ const formats = {
   ms: (v) => `${figures.format(v)} ms`,
   duration,
   about,
+  utc: (v) => v.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC"),
   truth: (v) => (v ? "yes" : "no"),
 };
 
@@ -98,19 +90,20 @@ const rates = [
   ["Singles /s", "singles_per_s"], ["Singles of any energy /s", "singles_raw_per_s"],
   ["Singles in dropped multiples /s", "multiples_per_s"], ["Frames /s", "frames_per_s"],
   ["Datagrams /s", "datagrams_per_s"], ["Bytes /s", "bytes_per_s", "bytes"], ["Lost", "lost_fraction", "percent"],
-  ["Over", "interval_s", "duration"],
+  ["Over, s", "interval_s", "number"],
 ];
 const source_columns = [
-  ["Source", "name"], ["State", "state", "text", true], ["Datagrams /s", "datagrams_per_s", "rate"],
-  ["Frames /s", "frames_per_s", "rate"], ["Lost /s", "lost_per_s", "rate"], ["Lost", "lost", "count"],
-  ["Duplicate", "duplicate", "count"], ["Reordered", "reordered", "count"], ["Skew, µs", "skew_us", "number"],
-  ["Last seen, s ago", "last_seen_s", "number"], ["Address", "address", "text", true],
-  ["Health", "health", "text", true], ["Reason", "reason", "text", true],
+  ["Source", "name"], ["Health", "health", "text", true], ["State", "state", "text", true],
+  ["Frames /s", "frames_per_s", "rate"], ["Datagrams /s", "datagrams_per_s", "rate"], ["Loss", "lost_fraction", "percent"],
+  ["Lost /s", "lost_per_s", "rate"], ["Lost", "lost", "count"], ["Skew, µs", "skew_us", "number"],
+  ["Last seen, s ago", "last_seen_s", "number"], ["Duplicate", "duplicate", "count"],
+  ["Reordered", "reordered", "count"], ["Address", "address", "text", true], ["Reason", "reason", "text", true],
 ];
 const module_columns = [
-  ["Module", "bdm"], ["Singles /s", "singles_per_s", "rate"], ["Mean, keV", "mean_keV", "number"],
-  ["Peak, keV", "peak_keV", "number"], ["Temperature, °C", "temperature_C", "number"],
-  ["Dead time", "dead_time_fraction", "percent"], ["Health", "health", "text", true],
+  ["Module", "bdm"], ["Health", "health", "text", true], ["Singles /s", "singles_per_s", "rate"],
+  ["Mean, keV", "mean_keV", "number"], ["Peak, keV", "peak_keV", "number"],
+  ["Temperature, °C", "temperature_C", "number"], ["Dead time", "dead_time_fraction", "percent"],
+  ["Expected randoms /s", "expected_randoms_per_s", "rate"],
 ];
 const stage_columns = [["Stage", "name"], ["State", "state", "text", true], ["Busy", "utilisation", "percent"]];
 
@@ -170,11 +163,9 @@ function show_status(status) {
   fill(document, shown);
   show_health(status.health);
   document.title = `${status.health.state === "ok" ? "" : status.health.state.toUpperCase() + " – "}petacqd ${status.scanner}`;
-  const now = new Date();
   const time = document.getElementById("data-time");
-  time.dateTime = now.toISOString();
-  time.textContent = now.toLocaleTimeString("en-GB");
-  last_data = now;
+  time.dateTime = last_data.toISOString();
+  time.textContent = last_data.toLocaleTimeString("en-GB");
 }
 
 function show_singles(document_) {
@@ -212,46 +203,57 @@ async function get(path) {
   return answer.json();
 }
 
-let last_data = null;
+let last_data = null;  // when the status was another one than before
+let last_uptime = null;
+let moved = 0;
 let singles = null;
 const past = new History();
 let past_known = false;
 
-function show_connection(good) {
+/** `why`: there is none; empty while all is well. */
+function show_connection(why) {
+  const good = !why;
   const line = document.getElementById("connection");
   document.body.classList.toggle("stale", !good);
   document.documentElement.dataset.connection = good ? "live" : "lost";
   line.hidden = good;
   if (good) return;
-  const text = last_data ? `No data since ${last_data.toLocaleTimeString("en-GB")}: the daemon does not answer.` : "The daemon does not answer.";
+  const text = last_data ? `No data since ${last_data.toLocaleTimeString("en-GB")}: ${why}.` : `No data: ${why}.`;
   if (line.textContent !== text) line.textContent = text;
   document.getElementById("health").dataset.state = "lost";
   announce("lost", text);
   document.title = "NO DATA – petacqd";
 }
 
+/** Why there is no data; empty when there is. */
 async function update() {
   const status = await get("/status");
   if (!past_known) {
     past.fill(await get("/history"));
     past_known = true;
   }
+  if (status.uptime_s !== last_uptime) {
+    last_uptime = status.uptime_s;
+    last_data = new Date();
+    moved = performance.now();
+  }
+  if (performance.now() - moved > stale_ms) return "the daemon answers, but its figures stand still";
   if (!past.add(status)) past_known = false;
   show_status(status);
   charts.showHistory(past);
-  if (document.hidden) return;
+  if (document.hidden) return "";
   singles = await get("/singles");
   show_singles(singles);
+  return "";
 }
 
 async function run() {
   const began = performance.now();
   try {
-    await update();
-    show_connection(true);
+    show_connection(await update());
   } catch (error) {
     past_known = false;
-    show_connection(false);
+    show_connection("the daemon does not answer");
   }
   document.documentElement.dataset.updates = Number(document.documentElement.dataset.updates || 0) + 1;
   setTimeout(run, Math.max(100, interval_ms - (performance.now() - began)));

@@ -10,26 +10,31 @@ namespace {
 
 constexpr std::uint32_t threads = 512;
 constexpr std::uint32_t per_thread = cell_tile / threads;
+constexpr std::uint32_t split_items = threads * per_thread;
 constexpr auto no_frame = static_cast<std::uint32_t>(fate_count);
 // A frame adds at most 2^11 sixteenths of a degree to a sum of 31 bits.
 constexpr std::uint32_t tiles_between_flushes = (1U << 19) / cell_tile;
 
 __global__ void split_kernel(const __grid_constant__ ConvertArguments a, SingleArrays waiting,
                              std::uint32_t count) {
-    __shared__ std::uint32_t block_count[2];
-    __shared__ std::uint32_t block_base[2];
-    if (threadIdx.x < 2) block_count[threadIdx.x] = 0;
+    __shared__ PlacementStorage<threads, per_thread> storage;
+    __shared__ std::uint32_t taken;
+    if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[0], 1U);
     __syncthreads();
-    Placed placed[1] = {{0, 0, nowhere}};
-    const std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (i < count) {
-        const std::uint64_t time = waiting.time[i];
-        placed[0] = {time, waiting.value[i], destination_of(a, time)};
-    }
+    const PlacedTile tile = split_tile(a, taken, gridDim.x);
+    Placed placed[per_thread];
     std::uint64_t key = 0;
     std::uint64_t pending_time = 0;
-    track_maxima(a, placed[0], key, pending_time);
-    write_placed(a, placed, block_count, block_base);
+#pragma unroll
+    for (std::uint32_t k = 0; k < per_thread; ++k) {
+        placed[k] = {0, 0, nowhere};
+        const std::uint64_t i = std::uint64_t{tile.number} * split_items + k * threads + threadIdx.x;
+        if (i >= count) continue;
+        const std::uint64_t time = waiting.time[i];
+        placed[k] = {time, waiting.value[i], destination_of(a, time)};
+        track_maxima(a, placed[k], key, pending_time);
+    }
+    write_placed(a, tile, placed, storage);
     add_maxima(a.totals, key, pending_time);
 }
 
@@ -67,8 +72,8 @@ template <bool energy_shared>
 __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_constant__ ConvertArguments a) {
     extern __shared__ std::uint32_t shared[];
     __shared__ std::uint32_t span_first[cell_tile + 1];
-    __shared__ std::uint32_t block_count[2];
-    __shared__ std::uint32_t block_base[2];
+    __shared__ PlacementStorage<threads, per_thread> storage;
+    __shared__ std::uint32_t taken;
     const ConversionTables& t = a.tables;
     const std::uint32_t units = t.bdm_count * t.du_count;
     const std::uint32_t energies = t.bdm_count * SinglesHistograms::energy_bins;
@@ -84,13 +89,17 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
     std::uint64_t max_pending = 0;
     std::uint32_t done = 0;
     const std::uint32_t tiles = (a.cell_count + cell_tile - 1) / cell_tile;
-    for (std::uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
+    __syncthreads();
+    while (taken < tiles) {
+        const std::uint32_t tile = taken;
         const std::uint32_t span_base = a.tile_first[tile];
         const std::uint32_t spans = a.tile_first[tile + 1] - span_base + 1;
         for (std::uint32_t i = threadIdx.x; i < spans; i += threads)
             span_first[i] = a.spans[span_base + i].first;
-        if (threadIdx.x < 2) block_count[threadIdx.x] = 0;
         __syncthreads();
+        // Of the next tile; seen by all after the barriers below.
+        if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
 
         // In steps over all frames of the thread, so that their loads are under way together.
         net::FrameWords words[per_thread];
@@ -181,7 +190,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
                 fate_total += lane == f ? count : 0;
             }
         }
-        write_placed(a, placed, block_count, block_base);
+        write_placed(a, cell_tile_at(a, tile, tiles), placed, storage);
         if (++done == tiles_between_flushes) {
             done = 0;
             flush_temperatures(own, a.histograms, units);
@@ -236,7 +245,7 @@ ConvertPlan plan_convert(const ConversionTables& tables) {
     const std::uint32_t units = tables.bdm_count * tables.du_count;
     const std::uint32_t small = 2 * units * 4;
     const std::uint32_t large = small + tables.bdm_count * SinglesHistograms::energy_bins * 4;
-    constexpr std::uint32_t fixed = (cell_tile + 8) * 4 + 1024;
+    constexpr std::uint32_t fixed = (cell_tile + 160) * 4 + 1024;
     ConvertPlan plan;
     plan.energy_shared = 2 * (large + fixed) <= static_cast<std::uint32_t>(shared_per_processor) &&
                          large + fixed <= static_cast<std::uint32_t>(shared_per_block);
@@ -257,10 +266,15 @@ void launch_convert_as(const ConvertPlan& plan, const ConvertArguments& a, cudaS
 
 }  // namespace
 
+std::size_t placement_words(std::uint32_t pending_room, std::uint32_t cell_room) {
+    const std::size_t tiles = std::max(pending_room / split_items, cell_room / least_cells) + std::size_t{1};
+    return tiles * nowhere;
+}
+
 void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::uint32_t count,
                   cudaStream_t stream) {
     if (count == 0) return;
-    split_kernel<<<(count + threads - 1) / threads, threads, 0, stream>>>(arguments, waiting, count);
+    split_kernel<<<(count + split_items - 1) / split_items, threads, 0, stream>>>(arguments, waiting, count);
     check(cudaGetLastError(), "kernel launch", "splitting pending singles");
 }
 

@@ -25,11 +25,18 @@ struct ConvertArguments {
     std::uint64_t base = 0;       ///< singles below are late; ready singles are stored relative to it
     std::uint64_t watermark = 0;  ///< singles below it are ready, others pending
     bool all_ready = false;
-    SingleArrays ready;    ///< any order
-    SingleArrays pending;  ///< any order, absolute times
+    SingleArrays ready;    ///< in the order of arrival: pending ones of the slice before, then the cells
+    SingleArrays pending;  ///< the same; absolute times
     SliceHistograms histograms{};
     ConvertTotals* totals = nullptr;
+    // What tiles tell each other: placement_words(), zero before the first slice. Each slice has a round.
+    std::uint64_t* words = nullptr;
+    std::uint32_t round = 0;  ///< at most last_round
 };
+
+/// Rounds that the words serve before they have to be cleared again.
+inline constexpr std::uint32_t last_round = (1U << 29) - 1;
+std::size_t placement_words(std::uint32_t pending_room, std::uint32_t cell_room);
 
 /// Singles that were pending before the slice: to ready or pending, as the new ones.
 void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::uint32_t count,

@@ -8,48 +8,35 @@ namespace {
 constexpr std::uint32_t warps = find_threads / 32;
 constexpr std::uint32_t scan_threads = 1024;
 
-/// Lists a tile's emitters in order. pairs[i] are the records of the tile's i-th single; a warp handles
-/// singles that lie together, so that its ballots keep the order. Barriers inside.
+/// Lists a tile's emitters in order. pairs[i] are the records of the tile's i-th single. Barriers inside.
 template <class Make>
 __device__ void list_emitters(const std::uint32_t* pairs, std::uint32_t size, const EmitterLists& lists,
                               const Make& make) {
-    __shared__ std::uint32_t warp_emitters[warps];
-    __shared__ std::uint32_t warp_records[warps];
-    const std::uint32_t warp = threadIdx.x / 32;
-    const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t begin = warp * (single_tile / warps);
-    std::uint32_t records = 0;
-    std::uint32_t emitters = 0;
+    __shared__ sort::Compaction<find_threads, per_find_thread, 1> compaction;
+    __shared__ sort::WarpValues<std::uint64_t, find_threads> sums;
+    std::uint32_t own[per_find_thread];
+    std::uint32_t kind[per_find_thread];  // 0: an emitter
+    std::uint64_t records = 0;
+#pragma unroll
     for (std::uint32_t k = 0; k < per_find_thread; ++k) {
-        const std::uint32_t i = begin + k * 32 + lane;
-        const std::uint32_t own = i < size ? pairs[i] : 0;
-        records += own;
-        emitters += __popc(__ballot_sync(all_lanes, own > 0));
+        const std::uint32_t i = k * find_threads + threadIdx.x;
+        own[k] = i < size ? pairs[i] : 0;
+        kind[k] = own[k] > 0 ? 0 : 1;
+        records += own[k];
     }
-    records = __reduce_add_sync(all_lanes, records);
-    if (lane == 0) {
-        warp_emitters[warp] = emitters;
-        warp_records[warp] = records;
+    std::uint32_t place[per_find_thread];
+    std::uint32_t emitters[1];
+    sort::block_compact<find_threads>(kind, compaction, place, emitters);
+    records = sort::block_reduce<find_threads>(records, sums,
+                                               [](std::uint64_t a, std::uint64_t b) { return a + b; });
+    if (threadIdx.x == 0) {
+        lists.records[blockIdx.x] = records;
+        lists.emitter_counts[blockIdx.x] = emitters[0];
     }
-    __syncthreads();
-    std::uint32_t at = 0;
-    for (std::uint32_t w = 0; w < warp; ++w)
-        at += warp_emitters[w];
-    if (threadIdx.x == find_threads - 1) {
-        std::uint64_t total = 0;
-        for (const std::uint32_t r : warp_records)
-            total += r;
-        lists.records[blockIdx.x] = total;
-        lists.emitter_counts[blockIdx.x] = at + emitters;
-    }
-    if (emitters == 0) return;
     Emitter* const out = lists.emitters + std::uint64_t{blockIdx.x} * single_tile;
+#pragma unroll
     for (std::uint32_t k = 0; k < per_find_thread; ++k) {
-        const std::uint32_t i = begin + k * 32 + lane;
-        const std::uint32_t own = i < size ? pairs[i] : 0;
-        const unsigned with = __ballot_sync(all_lanes, own > 0);
-        if (own > 0) out[at + __popc(with & ((1U << lane) - 1))] = make(i, own);
-        at += __popc(with);
+        if (own[k] > 0) out[place[k]] = make(k * find_threads + threadIdx.x, own[k]);
     }
 }
 
@@ -79,6 +66,8 @@ __global__ void __launch_bounds__(find_threads)
     __shared__ std::uint32_t ends[single_tile];
     __shared__ std::uint32_t marks[single_tile / 32];
     __shared__ std::uint32_t counts[count_fields];
+    __shared__ std::uint16_t large[single_tile / thread_group];  // groups for warps: they do not overlap
+    __shared__ std::uint32_t large_count;
     const std::uint32_t decided = a.totals->decided;
     const std::uint64_t start = a.totals->first_anchor + std::uint64_t{blockIdx.x} * single_tile;
     if (start >= decided) return;
@@ -86,6 +75,7 @@ __global__ void __launch_bounds__(find_threads)
     load_times(tile, a.singles, times);
     if (threadIdx.x < single_tile / 32) marks[threadIdx.x] = greedy ? 0 : all_lanes;
     if (threadIdx.x < count_fields) counts[threadIdx.x] = 0;
+    if (threadIdx.x == 0) large_count = 0;
     __syncthreads();
     if (greedy) {
         window_ends(tile, a.singles, times, a.rules.window, ends);
@@ -103,15 +93,38 @@ __global__ void __launch_bounds__(find_threads)
     }
     __syncthreads();
 
-    // The times have served: their place takes the records of each single.
+    // The times have served: their place takes the records of each single, and which pair it is where there
+    // is one at most.
     auto* const pairs = reinterpret_cast<std::uint32_t*>(times);
+    std::uint32_t* const chosen = pairs + single_tile;
+    const auto note = [&](std::uint32_t i, const Taken& taken) {
+        pairs[i] = taken.pairs;
+        chosen[i] = taken.i << 16 | taken.j;
+    };
     Tally tally;
     for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
         const std::uint32_t at = tile.begin + i;
         pairs[i] = 0;
         if (at >= decided || (marks[i / 32] >> (i % 32) & 1) == 0) continue;
-        pairs[i] = tally_window<greedy>(a.singles, at, ends[i] - at, a.rules, tally);
         if (greedy && ends[i] >= decided) a.totals->next = ends[i];  // only one group reaches over it
+        if (for_a_warp<greedy>(ends[i] - at, a.rules)) {
+            large[atomicAdd(&large_count, 1U)] = static_cast<std::uint16_t>(i);
+        } else {
+            note(i, tally_window<greedy>(a.singles, at, ends[i] - at, a.rules, tally));
+        }
+    }
+    if (greedy) {
+        __syncthreads();
+        for (std::uint32_t n = threadIdx.x / 32; n < large_count; n += warps) {
+            const std::uint32_t i = large[n];
+            const std::uint32_t at = tile.begin + i;
+            const std::uint32_t size = ends[i] - at;
+            const GroupPairs group{size, false, a.rules.pair, Members{a.singles, at, at + 1}};
+            const Taken taken = warp_take_from(group, a.rules.policy);
+            if (threadIdx.x % 32 != 0) continue;
+            tally_multiple<greedy>(taken, size, tally);
+            note(i, taken);
+        }
     }
     add_tally(tally, counts);
     __syncthreads();
@@ -119,8 +132,11 @@ __global__ void __launch_bounds__(find_threads)
         atomicAdd(reinterpret_cast<unsigned long long*>(&a.totals->counts[threadIdx.x]),
                   static_cast<unsigned long long>(counts[threadIdx.x]));
     }
+    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
     list_emitters(pairs, tile.size(), a.prompts, [&](std::uint32_t i, std::uint32_t records) {
-        return Emitter{tile.begin + i, tile.begin + i + 1, ends[i] - tile.begin - i, records};
+        const std::uint32_t at = tile.begin + i;
+        if (one_pair) return Emitter{at + (chosen[i] >> 16), at + (chosen[i] & 0xFFFF), 2, 1};
+        return Emitter{at, at + 1, ends[i] - at, records};
     });
 }
 
@@ -137,6 +153,7 @@ __global__ void __launch_bounds__(find_threads)
     const Tile tile = tile_at(static_cast<std::uint32_t>(start), decided);
     const std::uint32_t view = a.totals->view;
     const std::uint64_t delay = a.rules.delay;
+    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
     if (threadIdx.x < 64) {
         const std::uint32_t opener = threadIdx.x < 32 ? tile.begin : tile.end - 1;
         const std::uint64_t time = a.singles[opener].time;
@@ -164,7 +181,13 @@ __global__ void __launch_bounds__(find_threads)
         if (partners == 1) {
             pairs[i] = a.rules.pair.good(a.singles[opener].crystal, a.singles[low].crystal) ? 1 : 0;
         } else if (partners > 1 && partners < a.rules.max_multiplicity) {
-            pairs[i] = pairs_of_multiple(Members{a.singles, opener, low}, partners + 1, true, a.rules);
+            const GroupPairs group{partners + 1, true, a.rules.pair, Members{a.singles, opener, low}};
+            const Taken taken = take_from(group, a.rules.policy);
+            pairs[i] = taken.pairs;
+            if (one_pair) {  // the partner alone
+                lows[i] = low + taken.j - 1;
+                highs[i] = low + taken.j;
+            }
         }
     }
     __syncthreads();

@@ -9,6 +9,7 @@
 #include "gpu/cuda/cuda_pipeline.hpp"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <algorithm>
 #include <condition_variable>
 #include <memory>
@@ -242,6 +243,7 @@ class CudaPipeline final : public Pipeline {
             r.found.record(compute_);
             r.found.wait("looking for coincidences");
         }
+        const nvtx3::scoped_range range{"download"};
         const cuda::FindTotals& t = *s.host_found;
         if (times_) times_->begins(r.place).down.record(down_);
         s.many_records.clear();
@@ -318,16 +320,15 @@ class CudaPipeline final : public Pipeline {
     /// More records than there is room for: in parts, ordered here.
     void fetch_many(Slot& s) {
         const cuda::FindTotals t = *s.host_found;
-        std::vector<Coincidence> prompts = fetch_kind(s, Kind::prompt, t.prompts);
-        std::vector<Coincidence> delayeds = fetch_kind(s, Kind::delayed, t.delayeds);
-        order_equal_times(prompts);
-        order_equal_times(delayeds);
-        s.many_records.resize(prompts.size() + delayeds.size());
-        std::merge(prompts.begin(), prompts.end(), delayeds.begin(), delayeds.end(), s.many_records.begin(),
+        fetch_kind(s, Kind::prompt, t.prompts, many_prompts_);
+        fetch_kind(s, Kind::delayed, t.delayeds, many_delayeds_);
+        s.many_records.resize(many_prompts_.size() + many_delayeds_.size());
+        std::merge(many_prompts_.begin(), many_prompts_.end(), many_delayeds_.begin(), many_delayeds_.end(),
+                   s.many_records.begin(),
                    [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
     }
-    std::vector<Coincidence> fetch_kind(Slot& s, Kind kind, std::uint64_t total) {
-        std::vector<Coincidence> all(total);
+    void fetch_kind(Slot& s, Kind kind, std::uint64_t total, std::vector<Coincidence>& all) {
+        all.resize(total);
         for (std::uint64_t low = 0; low < total; low += s.record_room) {
             stages_.emit_part(s, kind, low, compute_);
             r_part_.record(compute_);
@@ -335,7 +336,7 @@ class CudaPipeline final : public Pipeline {
             down(all.data() + low, s.records, std::min<std::uint64_t>(total - low, s.record_room));
             check(cudaStreamSynchronize(down_), "cudaStreamSynchronize", "copying results to the host");
         }
-        return all;
+        order_equal_times(all);
     }
 
     // Streams are declared before the memory, whose freeing waits for them.
@@ -354,6 +355,9 @@ class CudaPipeline final : public Pipeline {
     std::uint64_t* host_totals_ = nullptr;
     int device_ = 0;
     std::string description_;
+    // Of fetch_many(); kept for their memory.
+    std::vector<Coincidence> many_prompts_;
+    std::vector<Coincidence> many_delayeds_;
     WorkerPool copiers_;
     cuda::RecordOrder order_;
 
@@ -372,6 +376,9 @@ class CudaPipeline final : public Pipeline {
 }  // namespace
 
 std::optional<std::string> cuda_unusable_reason() {
+    // Kernels are loaded now, not by the first slice that needs them: that would allocate device memory and
+    // wait for the device in the middle of a run. Read when CUDA starts; a user's own setting stands.
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // NOLINT(concurrency-mt-unsafe): set-up
     int devices = 0;
     cudaError_t status = cudaGetDeviceCount(&devices);
     if (status == cudaSuccess && devices == 0) status = cudaErrorNoDevice;
@@ -403,7 +410,7 @@ std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& option
     std::size_t all_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", "asking for free memory");
     if (plan.device_bytes() > free_bytes) {
-        throw std::runtime_error(
+        throw DeviceMemoryError(
             fmt::format("the CUDA back-end needs {} MiB of GPU memory for slices of {} frames and {} pending "
                         "singles, and {} MiB are free",
                         plan.device_bytes() >> 20, options.max_slice_frames, options.max_pending_singles,

@@ -15,8 +15,8 @@ std::optional<std::string> cuda_unusable_reason();
 /// The CUDA back-end on the first device. Everything is allocated here, from max_slice_frames and
 /// max_pending_singles. Frames in pinned memory are copied straight from it; others more slowly. Two threads
 /// of its own launch the work and make the results; up to four of `threads` copy large results. Throws
-/// std::invalid_argument for options that cannot be, std::runtime_error when there is no usable device or its
-/// memory does not suffice (needed and free bytes are named).
+/// std::invalid_argument for options that cannot be, std::runtime_error when there is no usable device,
+/// DeviceMemoryError when its memory does not suffice.
 std::unique_ptr<Pipeline> make_cuda_pipeline(const PipelineOptions& options,
                                              const config::Calibration& calibration);
 

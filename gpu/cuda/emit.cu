@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cub/block/block_scan.cuh>
 
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/tally.cuh"
@@ -15,48 +14,62 @@ struct OutputPart {
     std::uint32_t room;
 };
 
-struct EmitPair {
-    Members members;
-    OutputPart part;
-    std::uint64_t* at;
-    std::uint64_t delay;
-    Kind kind;
-    PETACQ_HD void operator()(std::uint32_t i, std::uint32_t j) const {
-        const std::uint64_t place = *at - part.low;
-        ++*at;
-        if (place < part.room) part.out[place] = make_coincidence(members(i), members(j), kind, delay);
-    }
+/// A thread's emitter, for others of its block.
+struct Shown {
+    Emitter emitter;
+    std::uint64_t at;  ///< number of its first record
 };
 
 __global__ void __launch_bounds__(find_threads)
     emit_kernel(const __grid_constant__ FindArguments a, Kind kind, OutputPart part) {
-    using Scan = cub::BlockScan<std::uint32_t, find_threads>;
-    __shared__ typename Scan::TempStorage storage;
+    __shared__ sort::WarpValues<std::uint32_t, find_threads> storage;
+    __shared__ Shown shown[find_threads];
     const bool prompts = kind == Kind::prompt;
     const std::uint64_t first = prompts ? a.totals->first_anchor : 0;
     if (first + std::uint64_t{blockIdx.x} * single_tile >= a.totals->decided) return;
     const EmitterLists& lists = prompts ? a.prompts : a.delayeds;
     const std::uint32_t count = lists.emitter_counts[blockIdx.x];
     const bool opener_only = !prompts || !a.rules.greedy;
+    const std::uint64_t delay = prompts ? 0 : a.rules.delay;
+    const std::uint64_t end = part.low + part.room;
+    const auto put = [&](std::uint64_t number, const Single& x, const Single& y) {
+        const std::uint64_t place = number - part.low;
+        if (place < part.room) part.out[place] = make_coincidence(x, y, kind, delay);
+    };
     std::uint64_t base = lists.records[blockIdx.x];
-    for (std::uint32_t from = 0; from < count && base < part.low + part.room; from += find_threads) {
+    for (std::uint32_t from = 0; from < count && base < end; from += find_threads) {
         Emitter emitter{};
         const std::uint32_t i = from + threadIdx.x;
         if (i < count) emitter = lists.emitters[std::uint64_t{blockIdx.x} * single_tile + i];
-        std::uint32_t before = 0;
         std::uint32_t records = 0;
-        Scan(storage).ExclusiveSum(emitter.pairs, before, records);
-        __syncthreads();
-        std::uint64_t at = base + before;
+        const std::uint64_t at =
+            base + sort::block_exclusive_sum<find_threads>(emitter.pairs, storage, records);
         base += records;
-        if (emitter.pairs == 0 || at + emitter.pairs <= part.low || at >= part.low + part.room) continue;
-        const EmitPair emit{
-            {a.singles, emitter.first, emitter.second}, part, &at, prompts ? 0 : a.rules.delay, kind};
-        if (emitter.size == 2) {
-            emit(0, 1);
-        } else {
-            resolve_multiple(emitter.size, opener_only, a.rules.policy, a.rules.pair, emit.members, emit);
+        if (emitter.pairs > 0 && emitter.size == 2)
+            put(at, a.singles[emitter.first], a.singles[emitter.second]);
+        // Only a policy that takes all goods leaves the pairs of larger groups to be found here.
+        if (a.rules.policy != MultiplesPolicy::take_all_goods) continue;
+        const bool wanted = emitter.size > 2 && at + emitter.pairs > part.low && at < end;
+        if (wanted && emitter.size <= thread_group) {
+            const Members members{a.singles, emitter.first, emitter.second};
+            std::uint64_t number = at;
+            GroupPairs{emitter.size, opener_only, a.rules.pair, members}.for_each(
+                0, 1, [&](std::uint32_t x, std::uint32_t y, bool good) {
+                    if (good) put(number++, members(x), members(y));
+                });
         }
+        shown[threadIdx.x] = {emitter, at};
+        if (__syncthreads_or(wanted && emitter.size > thread_group ? 1 : 0) == 0) continue;
+        for (std::uint32_t n = threadIdx.x / 32; n < find_threads; n += find_threads / 32) {
+            const Shown s = shown[n];
+            if (s.emitter.size <= thread_group || s.at + s.emitter.pairs <= part.low || s.at >= end) continue;
+            const Members members{a.singles, s.emitter.first, s.emitter.second};
+            warp_all_goods(GroupPairs{s.emitter.size, opener_only, a.rules.pair, members},
+                           [&](std::uint32_t x, std::uint32_t y, std::uint32_t number) {
+                               put(s.at + number, members(x), members(y));
+                           });
+        }
+        __syncthreads();
     }
 }
 

@@ -23,17 +23,18 @@ __global__ void bounds_kernel(const __grid_constant__ FindArguments a) {
     t.newest_time = a.count > 0 && !nothing ? a.singles[a.count - 1].time : 0;
 }
 
-/// Number of the last single of the tile that opens a group whatever came before, plus one; 0: none does.
-/// `at` is shared; begins as 0 and is seen by all on return.
-__device__ void last_reset(const FindArguments& a, std::uint32_t first, std::uint32_t from, std::uint32_t to,
-                           std::uint32_t* at) {
+using Storage = sort::WarpValues<std::uint32_t, find_threads>;
+
+/// Number of the last single in [from, to) that opens a group whatever came before, plus one; 0: none does.
+/// By the whole block.
+__device__ std::uint32_t last_reset(const FindArguments& a, std::uint32_t first, std::uint32_t from,
+                                    std::uint32_t to, Storage& storage) {
     std::uint32_t last = 0;
     for (std::uint32_t i = from + threadIdx.x; i < to; i += find_threads) {
         if (i == first || a.singles[i].time - a.singles[i - 1].time > a.rules.window) last = i + 1;
     }
-    last = __reduce_max_sync(all_lanes, last);
-    if (threadIdx.x % 32 == 0 && last > 0) atomicMax(at, last);
-    __syncthreads();
+    return sort::block_reduce<find_threads>(last, storage,
+                                            [](std::uint32_t x, std::uint32_t y) { return max(x, y); });
 }
 
 /// Whether the scan may come to a single: windows end between different times.
@@ -44,24 +45,18 @@ __device__ bool is_entry(const FindArguments& a, std::uint32_t first, std::uint3
 __global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_constant__ FindArguments a) {
     __shared__ std::uint64_t times[single_tile];
     __shared__ std::uint32_t jumps[2][single_tile];
-    __shared__ std::uint32_t near_reset;
-    __shared__ std::uint32_t reset;
+    __shared__ Storage storage;
     __shared__ std::uint32_t exit_at;
     __shared__ std::uint32_t reach_at;
     const std::uint32_t first = a.totals->first_anchor;
     const std::uint64_t start = first + std::uint64_t{blockIdx.x} * single_tile;
     if (start >= a.totals->decided) return;
     const Tile tile = tile_at(static_cast<std::uint32_t>(start), a.totals->view);
-    if (threadIdx.x == 0) {
-        near_reset = 0;
-        reset = 0;
-        exit_at = none;
-    }
-    __syncthreads();
+    if (threadIdx.x == 0) exit_at = none;
 
     // As a rule there is a gap near the end of the tile, and the scan leaves the tile a few groups later.
     const std::uint32_t probe = tile.size() > find_threads ? tile.end - find_threads : tile.begin;
-    last_reset(a, first, probe, tile.end, &near_reset);
+    const std::uint32_t near_reset = last_reset(a, first, probe, tile.end, storage);
     if (threadIdx.x == 0 && near_reset > 0) {
         std::uint32_t at = near_reset - 1;
         for (int steps = 0; steps < 32 && at < tile.end; ++steps)
@@ -76,7 +71,7 @@ __global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_c
 
     // Where every single of the tile leads to behind the tile, by jumps that double.
     load_times(tile, a.singles, times);
-    last_reset(a, first, tile.begin, tile.end, &reset);
+    const std::uint32_t reset = last_reset(a, first, tile.begin, tile.end, storage);
     window_ends(tile, a.singles, times, a.rules.window, jumps[0]);
     __syncthreads();
     std::uint32_t now = 0;

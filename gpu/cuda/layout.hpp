@@ -28,6 +28,7 @@ struct ConvertTotals {
     std::uint64_t max_pending_time;  ///< of the pending singles
     std::uint32_t ready;
     std::uint32_t pending;
+    std::uint32_t tickets[2];  ///< tiles taken: of the singles that were pending, of the cells
 };
 
 /// Index into FindTotals::counts.

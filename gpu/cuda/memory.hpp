@@ -63,7 +63,7 @@ class Memory {
 /// Of the work on a stream: what the pipeline does goes before what is done beside it.
 enum class Priority : std::uint8_t { highest, lowest };
 
-/// A stream, or an event without timing; not copied.
+/// Does not wait for the default stream; not copied.
 class Stream {
   public:
     explicit Stream(Priority priority = Priority::highest) {
@@ -87,6 +87,7 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
+/// Without timing unless the flags say so; not copied.
 class Event {
   public:
     explicit Event(unsigned flags = cudaEventDisableTiming) {
@@ -100,13 +101,6 @@ class Event {
         check(cudaEventRecord(event_, stream), "cudaEventRecord", "ordering the streams");
     }
     void wait(const char* doing) const { check(cudaEventSynchronize(event_), "cudaEventSynchronize", doing); }
-    /// Whether all before it is done; false for not yet.
-    [[nodiscard]] bool done(const char* doing) const {
-        const cudaError_t status = cudaEventQuery(event_);
-        if (status == cudaErrorNotReady) return false;
-        check(status, "cudaEventQuery", doing);
-        return true;
-    }
 
   private:
     cudaEvent_t event_ = nullptr;

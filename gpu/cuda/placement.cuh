@@ -4,12 +4,13 @@
 #include <cstdint>
 
 #include "gpu/cuda/convert.hpp"
+#include "gpu/sort/partition.cuh"
 
 namespace petacq::gpu::cuda {
 
-constexpr unsigned all_lanes = 0xFFFFFFFF;
+using sort::all_lanes;
 
-enum Destination : std::uint32_t { nowhere, to_ready, to_pending };
+enum Destination : std::uint32_t { to_ready, to_pending, nowhere };
 
 struct Placed {
     std::uint64_t time;
@@ -25,49 +26,73 @@ __device__ inline Destination destination_of(const ConvertArguments& a, std::uin
     return a.all_ready || time < a.watermark ? to_ready : to_pending;
 }
 
-/// Room for what the block has placed; two barriers.
-template <std::uint32_t N>
-__device__ void write_placed(const ConvertArguments& a, const Placed (&placed)[N], std::uint32_t* block_count,
-                             std::uint32_t* block_base) {
-    const std::uint32_t lane = threadIdx.x % 32;
-    unsigned ready[N];
-    unsigned pending[N];
-    std::uint32_t ready_count = 0;
-    std::uint32_t pending_count = 0;
-    for (std::uint32_t k = 0; k < N; ++k) {
-        ready[k] = __ballot_sync(all_lanes, placed[k].destination == to_ready);
-        pending[k] = __ballot_sync(all_lanes, placed[k].destination == to_pending);
-        ready_count += __popc(ready[k]);
-        pending_count += __popc(pending[k]);
-    }
-    std::uint32_t ready_at = 0;
-    std::uint32_t pending_at = 0;
-    if (lane == 0) {
-        ready_at = atomicAdd(&block_count[0], ready_count);
-        pending_at = atomicAdd(&block_count[1], pending_count);
-    }
-    __syncthreads();
-    if (threadIdx.x < 2) {
-        std::uint32_t* total = threadIdx.x == 0 ? &a.totals->ready : &a.totals->pending;
-        const std::uint32_t count = block_count[threadIdx.x];
-        block_base[threadIdx.x] = count == 0 ? 0 : atomicAdd(total, count);
-    }
-    __syncthreads();
-    ready_at = block_base[0] + __shfl_sync(all_lanes, ready_at, 0);
-    pending_at = block_base[1] + __shfl_sync(all_lanes, pending_at, 0);
-    const unsigned below = (1U << lane) - 1;
-    for (std::uint32_t k = 0; k < N; ++k) {
-        if (placed[k].destination == to_ready) {
-            const std::uint32_t at = ready_at + __popc(ready[k] & below);
-            a.ready.time[at] = placed[k].time - a.base;
-            a.ready.value[at] = placed[k].value;
-        } else if (placed[k].destination == to_pending) {
-            const std::uint32_t at = pending_at + __popc(pending[k] & below);
-            a.pending.time[at] = placed[k].time;
-            a.pending.value[at] = placed[k].value;
+/// A block's tile of a pass over all that is placed. Tiles are numbered in the order in which blocks take
+/// them: those waited for are under way.
+struct PlacedTile {
+    sort::LookBack look_back;  ///< of two words for each tile: singles that are ready, and pending ones
+    std::uint32_t number;
+    std::uint32_t count;  ///< of all tiles
+};
+
+/// Cells in a tile, at least.
+inline constexpr std::uint32_t least_cells = 256;
+
+/// The two passes of a slice: over the singles that were pending, and over the cells.
+__device__ inline PlacedTile split_tile(const ConvertArguments& a, std::uint32_t number,
+                                        std::uint32_t count) {
+    return {{a.words, 2 * a.round}, number, count};
+}
+__device__ inline PlacedTile cell_tile_at(const ConvertArguments& a, std::uint32_t number,
+                                          std::uint32_t count) {
+    return {{a.words, 2 * a.round + 1}, number, count};
+}
+
+template <std::uint32_t threads, std::uint32_t N>
+struct PlacementStorage {
+    sort::Compaction<threads, N, nowhere> compaction;
+    std::uint32_t base[nowhere];
+};
+
+/// Puts what the block has placed behind what the tiles before it have, in the order in which it came: item k
+/// of a thread is number k * threads + threadIdx.x of the tile. The totals are where the first tile begins,
+/// and once the last is through, where the next pass does. Barriers inside.
+template <std::uint32_t threads, std::uint32_t N>
+__device__ void write_placed(const ConvertArguments& a, const PlacedTile& tile, const Placed (&placed)[N],
+                             PlacementStorage<threads, N>& storage) {
+    std::uint32_t kind[N];
+    std::uint32_t place[N];
+    std::uint32_t kept[nowhere];
+#pragma unroll
+    for (std::uint32_t k = 0; k < N; ++k)
+        kind[k] = placed[k].destination;
+    sort::block_compact(kind, storage.compaction, place, kept);
+    const std::uint32_t warp = threadIdx.x / 32;
+    if (warp < nowhere) {
+        const std::uint32_t own = warp == to_ready ? kept[to_ready] : kept[to_pending];
+        std::uint32_t* const total = warp == to_ready ? &a.totals->ready : &a.totals->pending;
+        const std::uint64_t word = std::uint64_t{tile.number} * nowhere + warp;
+        std::uint32_t before = 0;
+        if (tile.number == 0) {
+            before = *total;
+        } else {
+            if (sort::lane() == 0) tile.look_back.publish_count(word, own);
+            before = tile.look_back.warp_sum_before(word, nowhere, tile.number);
         }
-        ready_at += __popc(ready[k]);
-        pending_at += __popc(pending[k]);
+        if (sort::lane() == 0) {
+            tile.look_back.publish_sum(word, before + own);
+            storage.base[warp] = before;
+            if (tile.number + 1 == tile.count) *total = before + own;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (std::uint32_t k = 0; k < N; ++k) {
+        if (placed[k].destination == nowhere) continue;
+        const std::uint32_t at = storage.base[placed[k].destination] + place[k];
+        const bool ready = placed[k].destination == to_ready;
+        const SingleArrays& to = ready ? a.ready : a.pending;
+        to.time[at] = ready ? placed[k].time - a.base : placed[k].time;
+        to.value[at] = placed[k].value;
     }
 }
 

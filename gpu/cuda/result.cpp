@@ -77,12 +77,13 @@ void RecordOrder::take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& o
         // Held ones at or above the horizon (the watermark may have stood still) wait on.
         const auto hold = std::partition_point(out.begin(), out.end(),
                                                [&](const Coincidence& c) { return c.time < slot.horizon; });
-        std::vector<Coincidence> held(hold, out.end());
-        held.insert(held.end(), records.begin() + static_cast<std::ptrdiff_t>(end), records.end());
-        std::sort(held.begin(), held.end(),
+        next_held_.assign(hold, out.end());
+        next_held_.insert(next_held_.end(), records.begin() + static_cast<std::ptrdiff_t>(end),
+                          records.end());
+        std::sort(next_held_.begin(), next_held_.end(),
                   [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
         out.erase(hold, out.end());
-        held_ = std::move(held);
+        std::swap(held_, next_held_);
     } else {
         held_.clear();
     }

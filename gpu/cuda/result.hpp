@@ -35,6 +35,7 @@ class RecordOrder {
 
   private:
     std::vector<Coincidence> held_;
+    std::vector<Coincidence> next_held_;  // kept for its memory
 };
 
 }  // namespace petacq::gpu::cuda

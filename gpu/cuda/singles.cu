@@ -7,7 +7,7 @@ namespace petacq::gpu::cuda {
 
 namespace {
 
-constexpr std::uint32_t threads = 256;
+constexpr std::uint32_t threads = least_cells;
 
 /// The span that cell `position` of tile `tile` belongs to, if it belongs to one.
 __device__ const SpanEntry& span_of(const ConvertArguments& a, std::uint32_t tile, std::uint32_t position) {
@@ -25,11 +25,12 @@ __device__ const SpanEntry& span_of(const ConvertArguments& a, std::uint32_t til
 }
 
 __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::uint32_t crystals) {
-    __shared__ std::uint32_t block_count[2];
-    __shared__ std::uint32_t block_base[2];
-    if (threadIdx.x < 2) block_count[threadIdx.x] = 0;
+    __shared__ PlacementStorage<threads, 1> storage;
+    __shared__ std::uint32_t taken;
+    if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
     __syncthreads();
-    const std::uint32_t position = blockIdx.x * threads + threadIdx.x;
+    const PlacedTile tile = cell_tile_at(a, taken, gridDim.x);
+    const std::uint32_t position = tile.number * threads + threadIdx.x;
     Placed placed[1] = {{0, 0, nowhere}};
     auto fate = static_cast<std::uint32_t>(fate_count);  // none: no single is here
     if (position < a.cell_count) {
@@ -38,7 +39,8 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
             const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
             const std::uint64_t time = v.x;
             const auto crystal = static_cast<std::uint32_t>(v.y);
-            const float energy = __uint_as_float(static_cast<std::uint32_t>(v.y >> 32));
+            // + 0: see OwnedTables.
+            const float energy = __uint_as_float(static_cast<std::uint32_t>(v.y >> 32)) + 0.0F;
             Fate f = Fate::accepted;
             if (crystal >= crystals) {
                 f = Fate::bad_address;
@@ -68,7 +70,7 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
     std::uint64_t key = 0;
     std::uint64_t pending_time = 0;
     track_maxima(a, placed[0], key, pending_time);
-    write_placed(a, placed, block_count, block_base);
+    write_placed(a, tile, placed, storage);
     add_maxima(a.totals, key, pending_time);
 }
 

@@ -1,23 +1,40 @@
 #include "gpu/cuda/slot.hpp"
 
 #include <fmt/format.h>
+#include <cstddef>
+#include <cstring>
+#include <nvtx3/nvtx3.hpp>
 
+#include "gpu/arithmetic.hpp"
 #include "gpu/cuda/check.hpp"
 
 namespace petacq::gpu::cuda {
 
+namespace {
+
+/// Room for the records of a slice in which every frame is accepted. Slices with more of them are possible
+/// (TakeAllGoods; singles that waited), and take longer.
+std::uint32_t records_for(std::uint32_t frames, const CoincidenceRules& rules) {
+    const std::uint32_t of_a_kind = rules.mode == WindowMode::single ? frames / 2 : frames;
+    return (rules.delay ? 2 * of_a_kind : of_a_kind) + 256;
+}
+
+}  // namespace
+
 Slot::Slot(const PipelineOptions& o, Memory& memory) {
     histogram_sizes = {o.geometry.crystal_count(), o.geometry.bdm_count * SinglesHistograms::energy_bins,
                        o.geometry.bdm_count * o.geometry.du_count};
+    input = o.input;
     frame_room = o.max_slice_frames;
     cell_room = frame_room + frame_room / 4 + 64;
     const std::uint32_t tiles = cell_room / cell_tile + 2;
-    // Slices with more records than this are possible, and take longer.
-    record_room = frame_room / 4 + 256;
+    // Spans are datagrams as a rule.
+    span_room = frame_room / 8 + 4096;
+    record_room = records_for(frame_room, o.rules);
     single_room = o.emit_singles ? frame_room : 0;
     cells = memory.device<net::FrameWords>(cell_room);
     table_head = (std::size_t{tiles} * sizeof(std::uint32_t) + 31) / 32 * 32;
-    const std::size_t table_bytes = table_head + std::size_t{frame_room} * sizeof(SpanEntry);
+    const std::size_t table_bytes = table_head + std::size_t{span_room} * sizeof(SpanEntry);
     table = memory.device<std::byte>(table_bytes);
     host_table = memory.pinned<std::byte>(table_bytes);
     if (table != nullptr) {
@@ -46,6 +63,8 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
 
 namespace {
 
+constexpr std::size_t packed_bytes = std::size_t{1} << 20;
+
 /// Puts spans one behind the other on the device, with few copies.
 class Uploader {
   public:
@@ -65,13 +84,51 @@ class Uploader {
             run_begin_ = span.frames;
             run_cell_ = next_cell_;
         }
-        enter(span, joins && gap == 0);
+        SpanEntry* const last = joins && gap == 0 ? &slot_.host_spans[entries_ - 1] : nullptr;
+        if (last != nullptr && last->time_low == span.time_low && last->time_high == span.time_high) {
+            last->count += span.count;
+        } else {
+            enter({next_cell_, span.count, span.time_low, span.time_high});
+        }
         run_end_ = span.frames + std::size_t{span.count} * net::frame_bytes;
         next_cell_ += span.count;
         if (static_cast<std::size_t>(run_end_ - run_begin_) >= copied_piece) {
             copy_run();
             run_begin_ = run_end_;
             run_cell_ = next_cell_;
+        }
+    }
+
+    /// Spans that are too many for the table: their frames without what lies between them, those inside the
+    /// time windows of their spans first, the others behind an empty window. The order of the frames of a
+    /// slice does not matter.
+    void pack(std::span<const FrameSpan> spans) {
+        std::vector<std::byte> packed(packed_bytes);
+        for (const bool outside : {false, true}) {
+            const std::uint32_t first = next_cell_;
+            std::size_t used = 0;
+            const auto send = [&] {
+                if (used == 0) return;
+                copy(slot_.cells + next_cell_, packed.data(), used);
+                check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize",
+                      "copying frames to the device");
+                next_cell_ += static_cast<std::uint32_t>(used / net::frame_bytes);
+                used = 0;
+            };
+            for (const FrameSpan& span : spans) {
+                const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
+                const std::byte* frame = span.frames;
+                for (std::uint32_t k = 0; k < span.count; ++k, frame += net::frame_bytes) {
+                    if (guard.refuses(time_of(frame)) != outside) continue;
+                    if (used == packed.size()) send();
+                    std::memcpy(packed.data() + used, frame, net::frame_bytes);
+                    used += net::frame_bytes;
+                }
+            }
+            send();
+            if (next_cell_ == first) continue;
+            const std::uint64_t low = outside ? 1 : 0;
+            enter({first, next_cell_ - first, low, outside ? 0 : UINT64_MAX});
         }
     }
 
@@ -89,17 +146,17 @@ class Uploader {
   private:
     [[nodiscard]] std::size_t gap_room() const { return slot_.cell_room - slot_.frame_room; }
 
-    void enter(const FrameSpan& span, bool touches) {
-        if (touches) {
-            SpanEntry& last = slot_.host_spans[entries_ - 1];
-            if (last.time_low == span.time_low && last.time_high == span.time_high) {
-                last.count += span.count;
-                return;
-            }
-        }
-        while (std::uint64_t{next_tile_} * cell_tile < next_cell_)
+    [[nodiscard]] std::uint64_t time_of(const std::byte* frame) const {
+        if (slot_.input == Input::frames) return net::frame_time(frame);
+        std::uint64_t time = 0;
+        std::memcpy(&time, frame + offsetof(Single, time), sizeof time);
+        return time;
+    }
+
+    void enter(const SpanEntry& entry) {
+        while (std::uint64_t{next_tile_} * cell_tile < entry.first)
             slot_.host_tile_first[next_tile_++] = entries_ - 1;
-        slot_.host_spans[entries_++] = {next_cell_, span.count, span.time_low, span.time_high};
+        slot_.host_spans[entries_++] = entry;
     }
 
     void copy_run() {
@@ -126,17 +183,25 @@ class Uploader {
 }  // namespace
 
 void upload(std::span<const FrameSpan> spans, Slot& slot, cudaStream_t stream) {
+    const nvtx3::scoped_range range{"upload"};
     std::uint64_t frames = 0;
-    for (const FrameSpan& span : spans)
+    std::size_t with_frames = 0;
+    for (const FrameSpan& span : spans) {
         frames += span.count;
+        with_frames += span.count > 0 ? 1 : 0;
+    }
     if (frames > slot.frame_room) {
         throw std::invalid_argument(
             fmt::format("a slice of {} frames: at most {} (max_slice_frames)", frames, slot.frame_room));
     }
     slot.frames = static_cast<std::uint32_t>(frames);
     Uploader uploader(slot, stream);
-    for (const FrameSpan& span : spans) {
-        if (span.count > 0) uploader.add(span);
+    if (with_frames > slot.span_room) {
+        uploader.pack(spans);
+    } else {
+        for (const FrameSpan& span : spans) {
+            if (span.count > 0) uploader.add(span);
+        }
     }
     uploader.finish();
 }

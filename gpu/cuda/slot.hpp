@@ -12,7 +12,8 @@
 
 namespace petacq::gpu::cuda {
 
-/// Spans whose frames are at most this many bytes apart are copied in one piece, with what lies between them.
+/// Spans whose frames are at most this many bytes apart are copied in one piece, with what lies between them:
+/// two spans so near to each other lie in one allocation.
 inline constexpr std::size_t copied_gap = 64;
 /// Pieces larger than this are copied in parts, so that the first is under way while the table is still made.
 /// Not smaller: each copy costs the bus a few microseconds.
@@ -22,9 +23,11 @@ struct Slot {
     /// Takes its memory from `memory`; a planning one makes a slot that cannot be used.
     Slot(const PipelineOptions& options, Memory& memory);
 
+    Input input = Input::frames;
     HistogramSizes histogram_sizes;
     std::uint32_t cell_room = 0;
     std::uint32_t frame_room = 0;
+    std::uint32_t span_room = 0;
     std::uint32_t record_room = 0;
     std::uint32_t single_room = 0;
 
@@ -69,7 +72,8 @@ struct Slot {
 };
 
 /// Copies the frames of the spans to the slot, asynchronously where they lie in pinned memory, with the table
-/// that says where they are. Throws std::invalid_argument when they are more than the slot has room for.
+/// that says where they are. Very many spans of few frames take longer: they are packed here. Throws
+/// std::invalid_argument when they are more than the slot has room for.
 void upload(std::span<const FrameSpan> spans, Slot& slot, cudaStream_t stream);
 
 }  // namespace petacq::gpu::cuda

@@ -82,14 +82,21 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     host_run_totals_ = memory.pinned<RunTotals>(1);
     scratch_ = memory.device<std::byte>(std::max({scratch_bytes_, run_scratch_bytes_, list_bytes}));
     place_lists(scratch_, room, r.delay.has_value(), find_base_);
+    const Slot sizes = [&] {
+        Memory plan(Memory::Purpose::plan);
+        return Slot(o, plan);
+    }();
     if (r.delay) {
-        const Slot sizes = [&] {
-            Memory plan(Memory::Purpose::plan);
-            return Slot(o, plan);
-        }();
         prompts_ = memory.device<Coincidence>(sizes.record_room);
         delayeds_ = memory.device<Coincidence>(sizes.record_room);
     }
+    words_count_ = placement_words(room, sizes.cell_room);
+    words_ = memory.device<std::uint64_t>(words_count_);
+    if (words_ != nullptr) {
+        check(cudaMemset(words_, 0, words_count_ * sizeof(std::uint64_t)), "cudaMemset", "set-up");
+    }
+    // The tables go up on the default stream, for which the streams of the back-end do not wait.
+    if (ready_.time != nullptr) check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up");
 }
 
 void Stages::reset() {
@@ -117,6 +124,12 @@ void Stages::convert(Slot& slot, cudaStream_t stream) {
     a.pending = pending_arrays_[1 - pending_which_];
     a.histograms = slot.histograms;
     a.totals = slot.converted;
+    if (rounds_ > last_round) {
+        clear(words_, words_count_ * sizeof(std::uint64_t), stream);
+        rounds_ = 0;
+    }
+    a.words = words_;
+    a.round = rounds_++;
     launch_split(a, pending_arrays_[pending_which_], pending_, stream);
     if (options_.input == Input::singles) {
         launch_take_singles(a, options_.geometry.crystal_count(), stream);
@@ -143,8 +156,11 @@ void Stages::order(Slot& slot, cudaStream_t stream) {
     const nvtx3::scoped_range range{"order"};
     const std::uint32_t carried = count_ - begin_;
     if (std::uint64_t{carried} + ready_count_ > room_) {
-        throw std::runtime_error(fmt::format("{} singles in one slice: room for {}",
-                                             std::uint64_t{carried} + ready_count_, room_));
+        throw std::runtime_error(
+            fmt::format("{} singles to be ordered in one slice, and {} within window and delay of the "
+                        "watermark: room for "
+                        "{} (max_slice_frames + max_pending_singles)",
+                        ready_count_, carried, room_));
     }
     Single* const from = ordered_[which_] + begin_;
     which_ = 1 - which_;
@@ -214,7 +230,7 @@ FindArguments Stages::find_arguments(const Slot& slot) const {
 }
 
 void Stages::find(Slot& slot, cudaStream_t stream) {
-    const nvtx3::scoped_range range{"coincidence"};
+    const nvtx3::scoped_range range{"find"};
     const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
     slot.horizon = slot.close_at ? *slot.close_at : (slot.watermark > reach ? slot.watermark - reach : 0);
     const FindArguments a = find_arguments(slot);
@@ -256,8 +272,9 @@ void Stages::found(Slot& slot) {
         result.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);
     if (result.pending > options_.max_pending_singles) {
         throw std::runtime_error(
-            fmt::format("{} singles wait to be decided: at most {} (max_pending_singles)", result.pending,
-                        options_.max_pending_singles));
+            fmt::format("{} singles wait to be decided, {} of them within window and delay of the watermark: "
+                        "at most {} (max_pending_singles)",
+                        result.pending, count_ - begin_ - taken_, options_.max_pending_singles));
     }
 }
 

@@ -50,7 +50,6 @@ class Stages {
 
   private:
     [[nodiscard]] FindArguments find_arguments(const Slot& slot) const;
-    void copy_tables(const OwnedTables& tables, Memory& memory);
 
     PipelineOptions options_;
     ConversionTables tables_;
@@ -66,7 +65,10 @@ class Stages {
     SingleArrays sorted_;
     SingleArrays pending_arrays_[2];
     Single* ordered_[2] = {nullptr, nullptr};
-    void* scratch_ = nullptr;  // of the sort; the lists lie in it afterwards
+    void* scratch_ = nullptr;         // of the sort; the lists lie in it afterwards
+    std::uint64_t* words_ = nullptr;  // of conversion
+    std::size_t words_count_ = 0;
+    std::uint32_t rounds_ = 0;  // since they were cleared
     Coincidence* prompts_ = nullptr;
     Coincidence* delayeds_ = nullptr;
     FindArguments find_base_;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "gpu/cuda/multiples.cuh"
 #include "gpu/cuda/windows.cuh"
-#include "gpu/multiples.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -20,54 +20,38 @@ struct Tally {
     std::uint32_t reused = 0;
 };
 
-/// The singles of a window: the opener, then those from `second` on.
-struct Members {
-    const Single* singles;
-    std::uint32_t first;
-    std::uint32_t second;
-    PETACQ_HD const Single& operator()(std::uint32_t k) const {
-        return singles[k == 0 ? first : second + k - 1];
+/// A group of more than two that is not too large.
+template <bool greedy>
+__device__ void tally_multiple(const Taken& taken, std::uint32_t size, Tally& tally) {
+    if (taken.pairs == 0) {
+        tally.dropped += greedy ? size : 1;
+        return;
     }
-};
-
-struct CountPairs {
-    std::uint32_t* count;
-    PETACQ_HD void operator()(std::uint32_t, std::uint32_t) const { ++*count; }
-};
-
-__device__ inline std::uint32_t pairs_of_multiple(const Members& members, std::uint32_t size,
-                                                  bool opener_only, const FindRules& rules) {
-    std::uint32_t pairs = 0;
-    resolve_multiple(size, opener_only, rules.policy, rules.pair, members, CountPairs{&pairs});
-    return pairs;
+    tally.prompts += taken.pairs;
+    if (greedy) {
+        tally.unused += size - taken.used;
+        tally.reused += 2 * taken.pairs - taken.used;
+    } else {
+        tally.reused += 2 * taken.pairs - 1;
+    }
 }
 
-/// Members of a group that stand in at least one pair.
-__device__ inline std::uint32_t members_used(const Members& members, std::uint32_t size, std::uint32_t pairs,
-                                             const FindRules& rules) {
-    if (rules.policy != MultiplesPolicy::take_all_goods) return 2 * pairs;  // one pair at most
-    std::uint32_t used = 0;
-    for (std::uint32_t i = 0; i < size; ++i) {
-        const std::uint32_t crystal = members(i).crystal;
-        for (std::uint32_t j = 0; j < size; ++j) {
-            if (rules.pair.good(crystal, members(j).crystal)) {
-                ++used;
-                break;
-            }
-        }
-    }
-    return used;
+/// Whether a window is left to a warp.
+template <bool greedy>
+__device__ bool for_a_warp(std::uint32_t size, const FindRules& rules) {
+    return greedy && size > thread_group && size <= rules.max_multiplicity &&
+           rules.policy != MultiplesPolicy::remove_multiples;
 }
 
 /// Prompt records from the window of `first` that holds `size` singles. In window mode "every" a single is
 /// counted as the opener of its own window, and each partner as reused.
 template <bool greedy>
-__device__ std::uint32_t tally_window(const Single* singles, std::uint32_t first, std::uint32_t size,
-                                      const FindRules& rules, Tally& tally) {
+__device__ Taken tally_window(const Single* singles, std::uint32_t first, std::uint32_t size,
+                              const FindRules& rules, Tally& tally) {
     const std::uint32_t weight = greedy ? size : 1;
     if (size == 1) {
         ++tally.unpaired;
-        return 0;
+        return {};
     }
     if (size == 2) {
         const std::uint32_t a = singles[first].crystal;
@@ -75,34 +59,23 @@ __device__ std::uint32_t tally_window(const Single* singles, std::uint32_t first
         if (rules.pair.good(a, b)) {
             ++tally.prompts;
             if (!greedy) ++tally.reused;
-            return 1;
+            return {1, 2, 0, 1};
         }
         if (a == b) {
             tally.same_crystal += weight;
         } else {
             tally.geometry += weight;
         }
-        return 0;
+        return {};
     }
     if (size > rules.max_multiplicity) {
         tally.oversize += weight;
-        return 0;
+        return {};
     }
-    const Members members{singles, first, first + 1};
-    const std::uint32_t pairs = pairs_of_multiple(members, size, !greedy, rules);
-    if (pairs == 0) {
-        tally.dropped += weight;
-        return 0;
-    }
-    tally.prompts += pairs;
-    if (greedy) {
-        const std::uint32_t used = members_used(members, size, pairs, rules);
-        tally.unused += size - used;
-        tally.reused += 2 * pairs - used;
-    } else {
-        tally.reused += 2 * pairs - 1;
-    }
-    return pairs;
+    const GroupPairs group{size, !greedy, rules.pair, Members{singles, first, first + 1}};
+    const Taken taken = take_from(group, rules.policy);
+    tally_multiple<greedy>(taken, size, tally);
+    return taken;
 }
 
 /// Adds the counters of a whole warp to `counts` in shared memory.

@@ -24,7 +24,7 @@ struct SliceTimeline {
     double find_end = 0;       ///< device
     double down_begin = 0;     ///< device: records on the bus
     double down_end = 0;       ///< device
-    double deliver_begin = 0;  ///< the driver makes the result
+    double deliver_begin = 0;  ///< the deliverer makes the result
     double deliver_end = 0;
     double collected = 0;  ///< the caller has it
 };

@@ -130,6 +130,7 @@ std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const C
             ++counts.above_window;
         } else {
             ++histograms.per_crystal[s.crystal];
+            s.energy += 0.0F;  // see OwnedTables
             out[n++] = s;
         }
     }

@@ -92,9 +92,9 @@ struct WarpValues {
     T of[threads / warp_threads];
 };
 
-/// Sum of the values of the threads before this one; the sum of all to `total`.
+/// Sum of the values of this thread and those before it; the sum of all to `total`.
 template <std::uint32_t threads, class T>
-__device__ T block_exclusive_sum(T value, WarpValues<T, threads>& storage, T& total) {
+__device__ T block_inclusive_sum(T value, WarpValues<T, threads>& storage, T& total) {
     const T inclusive = warp_inclusive_sum(value);
     const std::uint32_t warp = threadIdx.x / warp_threads;
     if (lane() == warp_threads - 1) storage.of[warp] = inclusive;
@@ -107,13 +107,13 @@ __device__ T block_exclusive_sum(T value, WarpValues<T, threads>& storage, T& to
         total += storage.of[w];
     }
     __syncthreads();
-    return before + inclusive - value;
+    return before + inclusive;
 }
 
-/// Sum of the values of this thread and those before it.
+/// Sum of the values of the threads before this one.
 template <std::uint32_t threads, class T>
-__device__ T block_inclusive_sum(T value, WarpValues<T, threads>& storage, T& total) {
-    return block_exclusive_sum<threads>(value, storage, total) + value;
+__device__ T block_exclusive_sum(T value, WarpValues<T, threads>& storage, T& total) {
+    return block_inclusive_sum<threads>(value, storage, total) - value;
 }
 
 /// op over the values of all threads, in every thread; op is associative and commutative.
@@ -130,24 +130,57 @@ __device__ T block_reduce(T value, WarpValues<T, threads>& storage, const Op& op
     return all;
 }
 
-/// Where this thread's item goes when those that are not kept are left out and the order stays; the number
-/// kept to `kept`.
-template <std::uint32_t threads>
-__device__ std::uint32_t block_compact(bool keep, WarpValues<std::uint32_t, threads>& storage,
-                                       std::uint32_t& kept) {
-    const unsigned with = __ballot_sync(all_lanes, keep);
+/// Of block_compact(): items of each kind, of each warp for each item of its threads.
+template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
+struct Compaction {
+    static_assert(threads % warp_threads == 0 && kinds <= threads / warp_threads);
+    static constexpr std::uint32_t stretches = items * (threads / warp_threads);
+    std::uint32_t before[kinds][stretches];
+    std::uint32_t kept[kinds];
+};
+
+/// place[k]: where the k-th item of this thread goes among those of its kind when the order stays; in order,
+/// that item is number k * threads + threadIdx.x of the block. Items of kind `kinds` are left out, and have
+/// no place. kept[kind]: how many there are.
+template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
+__device__ void block_compact(const std::uint32_t (&kind)[items], Compaction<threads, items, kinds>& storage,
+                              std::uint32_t (&place)[items], std::uint32_t (&kept)[kinds]) {
+    constexpr std::uint32_t warps = threads / warp_threads;
+    constexpr std::uint32_t stretches = items * warps;
     const std::uint32_t warp = threadIdx.x / warp_threads;
-    if (lane() == 0) storage.of[warp] = __popc(with);
-    __syncthreads();
-    std::uint32_t before = 0;
-    kept = 0;
-#pragma unroll 8
-    for (std::uint32_t w = 0; w < threads / warp_threads; ++w) {
-        if (w < warp) before += storage.of[w];
-        kept += storage.of[w];
+#pragma unroll
+    for (std::uint32_t k = 0; k < items; ++k) {
+        place[k] = 0;
+#pragma unroll
+        for (std::uint32_t n = 0; n < kinds; ++n) {
+            const unsigned with = __ballot_sync(all_lanes, kind[k] == n);
+            if (kind[k] == n) place[k] = __popc(with & lanes_below());
+            if (lane() == 0) storage.before[n][k * warps + warp] = __popc(with);
+        }
     }
     __syncthreads();
-    return before + __popc(with & lanes_below());
+    if (warp < kinds) {
+        std::uint32_t* const before = storage.before[warp];
+        std::uint32_t sum = 0;
+#pragma unroll
+        for (std::uint32_t base = 0; base < stretches; base += warp_threads) {
+            const std::uint32_t i = base + lane();
+            const std::uint32_t own = i < stretches ? before[i] : 0;
+            const std::uint32_t inclusive = warp_inclusive_sum(own);
+            if (i < stretches) before[i] = sum + inclusive - own;
+            sum += __shfl_sync(all_lanes, inclusive, warp_threads - 1);
+        }
+        if (lane() == 0) storage.kept[warp] = sum;
+    }
+    __syncthreads();
+#pragma unroll
+    for (std::uint32_t k = 0; k < items; ++k) {
+        if (kind[k] < kinds) place[k] += storage.before[kind[k]][k * warps + warp];
+    }
+#pragma unroll
+    for (std::uint32_t n = 0; n < kinds; ++n)
+        kept[n] = storage.kept[n];
+    __syncthreads();
 }
 
 /// counts[0..bins) = 0, in shared memory.
@@ -158,14 +191,12 @@ __device__ void block_clear(std::uint32_t* counts, std::uint32_t bins) {
     __syncthreads();
 }
 
-/// counts[bin] = how many labels of the block are bin, for all bins in [0, bins); larger labels do not count.
-template <std::uint32_t threads, std::uint32_t items>
-__device__ void block_histogram(const std::uint32_t (&labels)[items], std::uint32_t* counts,
-                                std::uint32_t bins) {
-    block_clear<threads>(counts, bins);
-#pragma unroll
-    for (std::uint32_t k = 0; k < items; ++k) {
-        if (labels[k] < bins) atomicAdd(&counts[labels[k]], 1U);
+/// to[bin] += counts[bin] for all bins; the block has counted in shared memory, and may go on to.
+template <std::uint32_t threads>
+__device__ void block_add_counts(const std::uint32_t* counts, std::uint32_t bins, std::uint32_t* to) {
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < bins; i += threads) {
+        if (counts[i] > 0) atomicAdd(&to[i], counts[i]);
     }
     __syncthreads();
 }

@@ -48,6 +48,29 @@ struct LookBack {
             if (seen >= summed()) return sum;
         }
     }
+    /// The same by a whole warp, which looks at 32 tiles at a time; `tiles`: how many there are before, of
+    /// which the first has published its sum and no count.
+    __device__ std::uint32_t warp_sum_before(std::uint64_t word, std::uint32_t stride,
+                                             std::uint32_t tiles) const {
+        std::uint32_t sum = 0;
+        while (true) {
+            const bool there = lane() < tiles;
+            std::uint64_t seen = 0;
+            if (there) {
+                const std::uint64_t* const at = words + word - (std::uint64_t{lane()} + 1) * stride;
+                do {
+                    seen = load_relaxed(at);
+                } while (seen < counted());
+            }
+            const unsigned with_sum = __ballot_sync(all_lanes, there && seen >= summed());
+            // Up to the nearest sum, which has all before it.
+            const std::uint32_t last = with_sum == 0 ? warp_threads - 1 : __ffs(with_sum) - 1;
+            sum += __reduce_add_sync(all_lanes, lane() <= last ? static_cast<std::uint32_t>(seen) : 0);
+            if (with_sum != 0) return sum;
+            word -= std::uint64_t{warp_threads} * stride;
+            tiles -= warp_threads;
+        }
+    }
 };
 
 template <std::uint32_t threads_, std::uint32_t items_, int bin_bits_>

@@ -210,11 +210,7 @@ __global__ void __launch_bounds__(count_threads) count_kernel(const __grid_const
                 if (i + k * count_threads < until) atomicAdd(&own[bin_of(key[k])], 1U);
             }
         }
-        __syncthreads();
-        for (std::uint32_t i = threadIdx.x; i < bins; i += count_threads) {
-            if (own[i] > 0) atomicAdd(&r.s.counts[n * bins + i], own[i]);
-        }
-        __syncthreads();
+        block_add_counts<count_threads>(own, bins, r.s.counts + n * bins);
         tile = last;
     }
 }

@@ -83,10 +83,7 @@ __global__ void __launch_bounds__(count_threads)
             }
         }
     }
-    __syncthreads();
-    for (std::uint32_t i = threadIdx.x; i < size; i += count_threads) {
-        if (own[i] > 0) atomicAdd(&counts[i], own[i]);
-    }
+    block_add_counts<count_threads>(own, size, counts);
 }
 
 // Three blocks at a time on a processor: fewer registers, and faster for it.

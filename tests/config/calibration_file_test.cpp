@@ -214,7 +214,7 @@ TEST_CASE("tables of the wrong size are not written") {
     }
 }
 
-TEST_CASE("a file that cannot be written is an IoError; what was there stays") {
+TEST_CASE("a file that cannot be written is an IoError, and what was there stays") {
     const TempDir dir;
     const auto g = tiny_scanner().geometry;
     const auto c = tiny_calibration();

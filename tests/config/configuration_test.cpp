@@ -336,7 +336,7 @@ TEST_CASE("a module difference that no pair can have is refused") {
                   {"/coincidence/min_module_difference: expected at most 3", "found 4"}) == "");
 }
 
-TEST_CASE("errors of a configuration file name the file; relative directories work") {
+TEST_CASE("errors of a configuration file name the file, and relative directories work") {
     const TempDir dir;
     json document = minimal();
     write_file(dir / "x.json", document.dump());

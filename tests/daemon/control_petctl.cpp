@@ -71,6 +71,12 @@ TEST_CASE("petctl: stop says when the run is not whole", "[control]") {
         line = "run r1 stopped: - prompts, - delayeds, ledger NOT CLOSED\n";
         errors = "petctl: the run failed: -\npetctl: the ledger does not close\n";
     }
+    SECTION("it failed, and so did its capture") {
+        result["failure"] = "disk";
+        result["capture"] = {{"datagrams_offered", 12'345}, {"datagrams_dropped", 2'345}};
+        line.insert(line.size() - 1, ", raw capture lacks 2,345 of 12,345 datagrams");
+        errors = "petctl: the run failed: disk\n";
+    }
     Petctl petctl({"--socket", server.socket().string(), "stop"});
     server.handler.take_stop().result(result);
     CHECK(petctl.wait() == 1);
@@ -132,10 +138,13 @@ TEST_CASE("petctl: status for people", "[control]") {
         "  uptime            1 h 02 min",
         "  run               mouse-7",
         "    note            evil ?[31m",
-        "  latency           p50 12.3 ms, p99 40 ms, max 51.5 ms",
+        "  latency           p50 12.3 ms, p99 40 ms, max 1.5 s",
         "  disk              1.235 TB of 4 TB free in /data, 10 MB/s written, 1 d 10 h left",
         "  dead time         3.4 % at 120 ns (non-paralysable)",
         "  stages            receiver 0 25 %, writer 0 % STALLED",
+        "  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 blocks "
+        "for the disk (high 2)",
+        "  raw capture       1,234,567 datagrams, 1.84 GB, 33 dropped, 3 batches for the disk (high 9)",
         "                    last second  average",
         "  bytes              83.75 MB/s        -",
         "  lost                0.00021 %        -",
@@ -148,11 +157,12 @@ TEST_CASE("petctl: status for people", "[control]") {
         "  frames      accepted 97  late 3  received 100",
         "  singles     decided 97  delayeds 4  prompts 80  unpaired 13",
         "  pairs       delayeds_found 0  prompts_found 40  written 40",
-        "  source         address   state  frames  datagrams    lost  lost in all  skew us  seen s ago  "
-        "reason",
-        "  3       127.0.0.1:4000  silent   1 M/s      10 /s  1.5 /s        1,234     -1.2         4.2  "
-        "silent for 4.2 s",
-        "  11                   -  active       -          -       -            -        -           -  -",
+        "  source         address   state  frames  datagrams    lost  loss  lost in all  skew us  seen s "
+        "ago  reason",
+        "  3       127.0.0.1:4000  silent   1 M/s      10 /s  1.5 /s  13 %        1,234     -1.2         "
+        "4.2  silent for 4.2 s",
+        "  11                   -  active       -          -       -     -            -        -           "
+        "-  -",
         "  bdm  singles  mean keV  peak keV  temp C  dead time  randoms  health",
         "  0    1.5 k/s     498.2     511.0    23.5        1 %    12 /s      ok"};
     for (const std::string& line : lines) {
@@ -169,6 +179,18 @@ TEST_CASE("petctl: status for people", "[control]") {
     Petctl saving({"--socket", server.socket().string(), "status"});
     CHECK(saving.wait() == 0);
     CHECK(contains(saving.output(), "  saved_singles  found 97  in_queue 7  written 90\n"));
+
+    json failed = full_status();
+    failed["run"]["capture"]["failure"] = "raw.pcap: No space left on device";
+    server.handler.set_status(failed);
+    Petctl failing({"--socket", server.socket().string(), "status"});
+    CHECK(failing.wait() == 0);
+    CHECK(contains(failing.output(), "(high 9), FAILED: raw.pcap: No space left on device\n"));
+    failed["run"]["capture"] = nullptr;
+    server.handler.set_status(failed);
+    Petctl without({"--socket", server.socket().string(), "status"});
+    CHECK(without.wait() == 0);
+    CHECK_FALSE(contains(without.output(), "raw capture"));
 
     for (const json& odd :
          {json(), json::array(), json{{"run", "r"}, {"sources", 5}, {"rates", nullptr}},

@@ -150,7 +150,13 @@ json full_status(std::uint64_t n) {
                     {{"id", "mouse-7"},
                      {"start_utc", "2026-01-31T12:00:00.000Z"},
                      {"note", "<b>a & b</b>"},
-                     {"duration_s", 600}}},
+                     {"duration_s", 600},
+                     {"capture",
+                      {{"datagrams_offered", 1000 * n},
+                       {"datagrams_written", 950 * n},
+                       {"datagrams_dropped", 40 * n},
+                       {"bytes", 1'400'000 * n},
+                       {"failure", nullptr}}}}},
                    {"watermark_s", 99.5}};
     status["health"] = {
         {"state", "degraded"},
@@ -197,7 +203,7 @@ json full_status(std::uint64_t n) {
                          {"in_dropped_multiples", 6 * n},
                          {"in_oversize_multiples", 0},
                          {"unused_in_multiples", 0}}},
-                       {"pairs", {{"written", 1400 * n}}}};
+                       {"pairs", {{"written", 1400 * n}, {"write_failed", 0}, {"in_queue", 3}}}};
     status["ledger"] = status["total"];
     status["sources"] = json::array();
     for (int id = 0; id < 4; ++id) {
@@ -214,6 +220,7 @@ json full_status(std::uint64_t n) {
                                      {"datagrams_per_s", 250.0},
                                      {"frames_per_s", 22500.0},
                                      {"lost_per_s", 0.0},
+                                     {"lost_fraction", 0.0},
                                      {"health", id == 3 ? "degraded" : "ok"},
                                      {"reason", id == 3 ? json("silent for 2.1 s") : json()}});
     }
@@ -231,8 +238,17 @@ json full_status(std::uint64_t n) {
                                       {"temperature_C", nullptr},
                                       {"health", "ok"},
                                       {"dead_time_fraction", 0.001}}});
-    status["queues"] = {{"free_batches", 60}, {"batches", 64},      {"pending_singles", 1234},
-                        {"writer_blocks", 2}, {"writer_stalls", n}, {"log_overrun", 0},
+    status["queues"] = {{"free_batches", 60},
+                        {"free_batches_low_water", 41},
+                        {"batches", 64},
+                        {"pending_singles", 1234},
+                        {"pending_singles_high_water", 5678},
+                        {"writer_blocks", 2},
+                        {"writer_high_water", 7},
+                        {"writer_stalls", n},
+                        {"capture_batches", 3},
+                        {"capture_high_water", 9},
+                        {"log_overrun", 0},
                         {"log_unwritten", n}};
     status["memory"] = {
         {"batch_pool_bytes", 134217728}, {"pipeline_bytes", 1000000}, {"block_buffer_bytes", 67108864}};

@@ -105,7 +105,7 @@ TEST_CASE("a connection serves many requests until it is told to close", "[http]
     CHECK(client.closed());
 }
 
-TEST_CASE("a request in pieces is a request; one that drips is cut off", "[http][hostile]") {
+TEST_CASE("a request in pieces is a request, one that drips is cut off", "[http][hostile]") {
     HttpOptions options;
     options.request_timeout = milliseconds(400);
     options.idle_timeout = milliseconds(60'000);

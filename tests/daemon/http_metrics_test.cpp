@@ -42,6 +42,18 @@ TEST_CASE("metrics say what the status says, in base units", "[http][metrics]") 
     CHECK(sample(m, "petacqd_stage_utilisation_ratio", R"(stage="receiver 0")") == 0.125);
     CHECK(sample(m, "petacqd_memory_bytes", R"(use="batch_pool")") == 134217728);
     CHECK(sample(m, "petacqd_lost_ratio") == 0.00125);
+    CHECK(sample(m, "petacqd_source_lost_ratio", R"(source="3")") == 0);
+    CHECK(sample(m, "petacqd_ledger_closed") == 1);
+    CHECK(sample(m, "petacqd_pairs_written_total") == 1400);
+    CHECK(sample(m, "petacqd_receive_batches_free_low_water") == 41);
+    CHECK(sample(m, "petacqd_singles_pending_high_water") == 5678);
+    CHECK(sample(m, "petacqd_writer_blocks_queued_high_water") == 7);
+    CHECK(sample(m, "petacqd_capture_datagrams_written_total") == 950);
+    CHECK(sample(m, "petacqd_capture_datagrams_dropped_total") == 40);
+    CHECK(sample(m, "petacqd_capture_written_bytes_total") == 1'400'000);
+    CHECK(sample(m, "petacqd_capture_batches_queued") == 3);
+    CHECK(sample(m, "petacqd_capture_batches_queued_high_water") == 9);
+    CHECK(sample(m, "petacqd_capture_failed") == 0);
 }
 
 TEST_CASE("counters are written exactly", "[http][metrics]") {
@@ -54,6 +66,13 @@ TEST_CASE("what is not known is left out, not zero", "[http][metrics]") {
     auto m = parse_exposition(daemon_metrics(status));
     CHECK(m.count("petacqd_expected_randoms_per_second") == 0);
     CHECK(m.at("petacqd_module_temperature_celsius").samples.count(R"(module="1")") == 0);
+    status["run"]["capture"]["failure"] = "No space left on device";
+    CHECK(sample(parse_exposition(daemon_metrics(status)), "petacqd_capture_failed") == 1);
+    status["run"]["capture"] = nullptr;
+    m = parse_exposition(daemon_metrics(status));
+    for (const char* name : {"petacqd_capture_failed", "petacqd_capture_datagrams_written_total"})
+        CHECK(m.count(name) == 0);
+    CHECK(m.count("petacqd_run_info") == 1);
     status["run"] = nullptr;
     status["dead_time"] = nullptr;
     status["latency"] = {{"samples", 0}, {"p50_ms", nullptr}, {"p99_ms", nullptr}, {"max_ms", nullptr}};
@@ -77,7 +96,7 @@ TEST_CASE("names from outside cannot break the format", "[http][metrics]") {
     CHECK(m.count("evil") == 0);
 }
 
-TEST_CASE("sources without an id go by their address; none twice", "[http][metrics]") {
+TEST_CASE("sources without an id go by their address, none twice", "[http][metrics]") {
     json status = full_status();
     for (json& source : status["sources"])
         source["id"] = nullptr;

@@ -106,14 +106,16 @@ json full_status() {
             {"code": "source_silent", "message": "source 3 is silent for 4.2 s: check its power and cable",
              "severity": "degraded", "since_s": 2.5},
             {"code": "disk_slow", "message": "the disk does not keep up", "severity": "failed"}]},
-        "run": {"id": "mouse-7", "start_utc": "2026-01-31T12:00:00Z", "duration_s": 12.5, "note": "evil \u001b[31m"},
+        "run": {"id": "mouse-7", "start_utc": "2026-01-31T12:00:00Z", "duration_s": 12.5, "note": "evil \u001b[31m",
+                "capture": {"datagrams_offered": 1234600, "datagrams_written": 1234567, "datagrams_dropped": 33,
+                            "bytes": 1840000000, "failure": null}},
         "rates": {"datagrams_per_s": 55000, "frames_per_s": 5234567, "singles_per_s": 4100000,
                   "prompts_per_s": 312000.5, "delayeds_per_s": 900, "bytes_per_s": 83753072,
                   "singles_raw_per_s": 5100000, "net_trues_per_s": 311100.5, "randoms_fraction": 0.00288,
                   "multiples_per_s": 77000, "expected_randoms_per_s": 912, "necr_per_s": 250000,
                   "lost_fraction": 0.0000021},
         "average": {"frames_per_s": 5000000, "prompts_per_s": null},
-        "latency": {"samples": 100, "p50_ms": 12.345, "p99_ms": 40, "max_ms": 51.5},
+        "latency": {"samples": 100, "p50_ms": 12.345, "p99_ms": 40, "max_ms": 1515},
         "disk": {"path": "/data", "free_bytes": 1234567890123, "total_bytes": 4000000000000,
                  "write_bytes_per_s": 10000000, "time_left_s": 123456},
         "dead_time": {"model": "non-paralysable", "dead_time_ns": 120, "fraction": 0.034},
@@ -127,14 +129,15 @@ json full_status() {
                    "saved_singles": {"found": 0, "written": 0, "write_failed": 0, "in_queue": 0},
                    "loss_known": true, "closed": true, "open": []},
         "sources": [{"id": 3, "address": "127.0.0.1:4000", "state": "silent", "frames_per_s": 1000000,
-                     "datagrams_per_s": 10, "lost_per_s": 1.5, "lost": 1234, "skew_us": -1.25, "last_seen_s": 4.2,
+                     "datagrams_per_s": 10, "lost_per_s": 1.5, "lost_fraction": 0.13, "lost": 1234, "skew_us": -1.25, "last_seen_s": 4.2,
                      "health": "degraded", "reason": "silent for 4.2 s"},
                     {"id": 11, "state": "active"}],
         "modules": [{"bdm": 0, "singles_per_s": 1500, "mean_keV": 498.25, "peak_keV": 511, "temperature_C": 23.5,
                      "dead_time_fraction": 0.01, "expected_randoms_per_s": 12, "health": "ok"}],
         "watermark_s": 12.345,
-        "queues": {"free_batches": 60, "batches": 64, "pending_singles": 1000, "writer_blocks": 1,
-                   "writer_high_water": 2}})");
+        "queues": {"free_batches": 60, "free_batches_low_water": 51, "batches": 64, "pending_singles": 1000,
+                   "pending_singles_high_water": 2500, "writer_blocks": 1, "writer_high_water": 2,
+                   "capture_batches": 3, "capture_high_water": 9}})");
 }
 
 }  // namespace petacq::test

@@ -138,15 +138,8 @@ const std::vector<Case>& cases() {
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::jumping; },
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::active; }, "degraded", 1},
         {"temperature_high", "module 7 is at 61.0 C, above 50 C",
-         [](Patient& p) {
-             p.before.histograms = nullptr;
-             p.now.histograms = histograms(p.scanner.geometry, 7, 100, 61);
-         },
-         [](Patient& p) {
-             p.before.histograms = nullptr;
-             p.now.histograms = histograms(p.scanner.geometry, 7, 100, 40);
-         },
-         "degraded", 7},
+         [](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 7, 100, 61); },
+         [](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 7, 100, 40); }, "degraded", 7},
         {"disk_slow", "does not keep up",
          [](Patient& p) {
              p.reading.written.emplace();
@@ -297,10 +290,8 @@ TEST_CASE("the same problem of two sources is two reasons, the worst is the stat
 TEST_CASE("a threshold is crossed back by a margin") {
     Patient patient(json{{"health", {{"max_temperature_C", 40}, {"max_latency_ms", 100}}}});
     const auto hot = [&](double temperature) {
-        patient.second([&](Patient& p) {
-            p.before.histograms = nullptr;
-            p.now.histograms = histograms(p.scanner.geometry, 2, 10, temperature);
-        });
+        patient.second(
+            [&](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 2, 10, temperature); });
         return patient.health.find("temperature_high", 2) != nullptr;
     };
     CHECK_FALSE(hot(39.5));
@@ -334,7 +325,6 @@ TEST_CASE("what is below the thresholds of the configuration is no problem") {
     patient.second([](Patient& p) {
         p.now.total.datagrams.lost += 50;
         p.now.total.frames.late += 5000;
-        p.before.histograms = nullptr;
         p.now.histograms = histograms(p.scanner.geometry, 7, 100, 61);
         p.reading.disk->space->free_bytes = 1;
         p.reading.disk->write_bytes_per_s = 0x1p30;

@@ -134,7 +134,8 @@ TEST_CASE("sources and modules of the document") {
     now->sources.sources = {source, source};  // the second one has just come
     now->sources.sources[1].id = 8;
     now->sources.sources[1].lost = 0;
-    before->histograms = histograms(scanner.geometry, 3, 0, 0);
+    now->histograms_before = histograms(scanner.geometry, 3, 0, 0);
+    now->histograms_before_taken = at(0);
     now->histograms = histograms(scanner.geometry, 3, 20'000, 25.5);
     const StatusSample sample_now{at(2), now};
     const StatusSample sample_before{at(0), before};
@@ -153,11 +154,19 @@ TEST_CASE("sources and modules of the document") {
     CHECK(sources[0]["datagrams_per_s"] == Approx(100));
     CHECK(sources[0]["frames_per_s"] == Approx(1'000));
     CHECK(sources[0]["lost_per_s"] == Approx(20));
+    CHECK(sources[0]["lost_fraction"] == Approx(40.0 / 240));
+    CHECK(sources[1]["lost_fraction"] == 0);
     CHECK(sources[0]["health"] == "degraded");
     CHECK(sources[0]["reason"] == "16.7 % of its datagrams are lost");
     CHECK(sources[1]["datagrams_per_s"] == Approx(150));
     CHECK(sources[1]["health"] == "degraded");
     CHECK(sources[1]["reason"] == "source 8 is silent: look");
+
+    // By their ids, whenever they came.
+    now->sources.sources[0].id = 9;
+    CHECK(make_sources(in)[0]["id"] == 8);
+    CHECK(make_sources(in)[0]["reason"] == "source 8 is silent: look");
+    CHECK(make_sources(in)[1]["id"] == 9);
 
     const json modules = make_modules(in);
     REQUIRE(modules.size() == scanner.geometry.bdm_count);
@@ -175,6 +184,10 @@ TEST_CASE("sources and modules of the document") {
 
     // Not known: no interval, no histograms, not configured.
     in.before = &sample_now;
+    CHECK(make_sources(in)[0]["lost_fraction"].is_null());
+    // Of modules the latest histograms tell, whenever it is that one asks.
+    CHECK(make_modules(in)[3]["singles_per_s"] == Approx(10'000 * scanner.geometry.du_count));
+    now->histograms_before = nullptr;
     CHECK(make_modules(in)[3]["singles_per_s"].is_null());
     CHECK(make_modules(in)[3]["dead_time_fraction"].is_null());
     CHECK(make_dead_time(in)["fraction"].is_null());

@@ -27,6 +27,12 @@ TEST_CASE("the watermark follows the slowest source", "[tracking]") {
     CHECK(d.status(1, now).skew == 0);
     CHECK(d.status(3, now).frames == 100 * 90);
     CHECK_FALSE(status.behind_watermark);
+
+    // Skew is among the sources, not against a watermark of some time ago.
+    d.tick(3, start + 100 * ms);
+    run(d, {1, 2, 3}, start + 101 * ms, start + 120 * ms);
+    for (const std::uint16_t id : std::vector<std::uint16_t>{1, 2, 3})
+        CHECK(d.status(id, host(start + 121 * ms)).skew == 0);
 }
 
 TEST_CASE("the watermark never goes back and never below zero", "[tracking]") {

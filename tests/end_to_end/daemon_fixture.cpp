@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <regex>
 #include <stdexcept>
 
 #include "config/make_calibration.hpp"
@@ -67,6 +68,14 @@ Daemon::Daemon(const Site& site, const std::string& name, const std::string& pro
         ports_.push_back(socket["port"]);
 }
 
+std::uint16_t Daemon::http_port() const {
+    static const std::regex line("http: listening on [^ ]+, port ([0-9]+)");
+    const std::string said = log();
+    std::smatch match;
+    if (!std::regex_search(said, match, line)) throw std::runtime_error("petacqd serves no HTTP: " + said);
+    return static_cast<std::uint16_t>(std::stoi(match[1]));
+}
+
 json Daemon::call(const std::string& method, const json& parameters) {
     return client_->call(method, parameters);
 }
@@ -95,6 +104,17 @@ bool Daemon::received(std::uint64_t datagrams) {
 int Daemon::terminate() {
     process_.signal(SIGTERM);
     return process_.wait();
+}
+
+std::string no_cuda_reason() {
+    static const std::string reason = [] {
+        const Site site(nlohmann::json{{"pipeline", {{"backend", "auto"}}}});
+        Daemon daemon(site);
+        const std::string choice = daemon.status().at("backend_choice");
+        const std::size_t why = choice.find("CUDA cannot be used");
+        return why == std::string::npos ? std::string() : choice.substr(why);
+    }();
+    return reason;
 }
 
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments) {

@@ -47,6 +47,9 @@ class Daemon {
     /// HOST:PORT of the first socket.
     [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(ports_.front()); }
 
+    /// Where it serves HTTP.
+    [[nodiscard]] std::uint16_t http_port() const;
+
     nlohmann::json start(const std::string& run);
     /// The ledger of the run and how it ended.
     nlohmann::json stop();
@@ -74,6 +77,9 @@ class Daemon {
     std::vector<std::uint16_t> ports_;
     std::unique_ptr<daemon::ControlClient> client_;
 };
+
+/// "" when the CUDA back-end can be used here, else why not: "CUDA cannot be used: ...".
+std::string no_cuda_reason();
 
 /// Scanner and calibration of the site, a source in the middle of it, then the arguments.
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments);

@@ -78,3 +78,20 @@ TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the
         CHECK(other.counts == reference.counts);
     }
 }
+
+TEST_CASE("the CUDA back-end gives the list-mode of the CPU, whatever its sort engine",
+          "[e2e][determinism][cuda]") {
+    if (const std::string reason = no_cuda_reason(); !reason.empty()) {
+        WARN("skipped: " << reason);
+        return;
+    }
+    const Payloads reference = take("CPU", json::object(), {});
+    for (const char* engine : {"auto", "merge", "radix", "bitonic", "quicksort", "odd-even", "cub"}) {
+        INFO(engine);
+        const Payloads other = take(engine, {{"pipeline", {{"backend", "cuda"}, {"sort", engine}}}},
+                                    {"--reorder", "0.3", "--reorder-span", "6"});
+        CHECK(other.coincidences == reference.coincidences);
+        CHECK(other.singles == reference.singles);
+        CHECK(other.counts == reference.counts);
+    }
+}

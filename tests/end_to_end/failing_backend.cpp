@@ -1,9 +1,11 @@
 // Linked into a petacqd of its own in place of daemon/backend.cpp: the CPU back-end, until it fails as a GPU
-// does, from one moment on and for good. PETACQ_TEST_FAILURE="CALL N": CALL (submit or collect) throws from
-// its N-th time on.
+// does, from one moment on and for good. PETACQ_TEST_FAILURE="CALL N": CALL (submit, collect or histograms)
+// throws from its N-th time on. PETACQ_TEST_FAILURE="CALL FILE": once there is such a file.
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "daemon/backend.hpp"
@@ -17,8 +19,14 @@ class FailingPipeline final : public gpu::Pipeline {
   public:
     explicit FailingPipeline(std::unique_ptr<gpu::Pipeline> pipeline) : pipeline_(std::move(pipeline)) {
         const char* text = std::getenv("PETACQ_TEST_FAILURE");
-        if (text == nullptr || !(std::istringstream(text) >> call_ >> left_)) {
-            throw std::invalid_argument("PETACQ_TEST_FAILURE: expected a call and a number");
+        std::string when;
+        if (text == nullptr || !(std::istringstream(text) >> call_ >> when)) {
+            throw std::invalid_argument("PETACQ_TEST_FAILURE: expected a call, and a number or a file");
+        }
+        if (when.front() == '/') {
+            file_ = when;
+        } else {
+            left_ = std::stoi(when);
         }
     }
 
@@ -33,7 +41,7 @@ class FailingPipeline final : public gpu::Pipeline {
         return collected;
     }
     void histograms(gpu::SinglesHistograms& out) override {
-        refuse();
+        fail_in("histograms", false);
         pipeline_->histograms(out);
     }
     void reset() override {
@@ -49,7 +57,8 @@ class FailingPipeline final : public gpu::Pipeline {
     }
     void fail_in(const std::string& call, bool empty) {
         refuse();
-        if (call != call_ || empty || --left_ > 0) return;
+        if (call != call_ || empty) return;
+        if (file_.empty() ? --left_ > 0 : !std::filesystem::exists(file_)) return;
         failed_ = true;
         throw std::runtime_error(
             "CUDA: cudaEventSynchronize failed while converting frames: an illegal memory access was "
@@ -58,6 +67,7 @@ class FailingPipeline final : public gpu::Pipeline {
 
     std::unique_ptr<gpu::Pipeline> pipeline_;
     std::string call_;
+    std::filesystem::path file_;
     int left_ = 0;
     bool failed_ = false;
 };

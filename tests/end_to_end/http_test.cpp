@@ -1,7 +1,6 @@
 // HTTP of the real daemon: it says what the control socket says, and hostile clients change nothing in the
 // ledger of a run.
 #include <atomic>
-#include <regex>
 #include <set>
 #include <thread>
 
@@ -15,14 +14,6 @@ using nlohmann::json;
 
 namespace {
 
-std::uint16_t http_port(const Daemon& daemon) {
-    static const std::regex line("http: listening on [^ ]+, port ([0-9]+)");
-    const std::string log = daemon.log();
-    std::smatch match;
-    REQUIRE(std::regex_search(log, match, line));
-    return static_cast<std::uint16_t>(std::stoi(match[1]));
-}
-
 json document(std::uint16_t port, const std::string& path) {
     return json::parse(http_get(port, path).body);
 }
@@ -32,7 +23,7 @@ json document(std::uint16_t port, const std::string& path) {
 TEST_CASE("HTTP says what the control socket says", "[e2e][http]") {
     const Site site;
     Daemon daemon(site);
-    const std::uint16_t port = http_port(daemon);
+    const std::uint16_t port = daemon.http_port();
     daemon.start("r");
     const json summary = simulate(site, short_stream(daemon));
     const auto sent = summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>();
@@ -78,7 +69,7 @@ TEST_CASE("HTTP says what the control socket says", "[e2e][http]") {
 TEST_CASE("a run is started and stopped over HTTP where that is allowed", "[e2e][http]") {
     const Site site(json{{"http", {{"allow_control", true}}}});
     Daemon daemon(site);
-    const std::uint16_t port = http_port(daemon);
+    const std::uint16_t port = daemon.http_port();
     const std::map<std::string, std::string> type{{"Content-Type", "application/json"}};
     const HttpAnswer started = http(port, "POST", "/control/start", type, R"({"run":"web"})");
     CHECK(started.status == 200);
@@ -93,13 +84,13 @@ TEST_CASE("a run is started and stopped over HTTP where that is allowed", "[e2e]
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("without an address there is no HTTP; a taken one is named", "[e2e][http]") {
+TEST_CASE("without an address there is no HTTP, and a taken one is named", "[e2e][http]") {
     const Site none(json{{"http", {{"listen", ""}}}});
     Daemon silent(none);
     CHECK(!contains(silent.log(), "http:"));
     const Site first;
     Daemon daemon(first);
-    const std::string taken = "127.0.0.1:" + std::to_string(http_port(daemon));
+    const std::string taken = "127.0.0.1:" + std::to_string(daemon.http_port());
     const Site second(json{{"http", {{"listen", taken}}}});
     const Outcome outcome = run_program(PETACQD_PROGRAM, {"--config", second.configuration()});
     CHECK(outcome.status == 74);
@@ -120,7 +111,7 @@ TEST_CASE("a run does not feel hostile HTTP clients", "[e2e][http][hostile]") {
     }
     const Site site;
     Daemon daemon(site);
-    const std::uint16_t port = http_port(daemon);
+    const std::uint16_t port = daemon.http_port();
     daemon.start("r");
     std::atomic<bool> over{false};
     std::atomic<int> connections{0};

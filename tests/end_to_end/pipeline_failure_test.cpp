@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
@@ -117,4 +119,36 @@ TEST_CASE("a pipeline that fails between runs ends the daemon", "[e2e][failure]"
     CHECK(contains(daemon.log(), cause));
     CHECK(std::filesystem::is_empty(site.directory() / "data"));
     CHECK_FALSE(std::filesystem::exists(site.socket()));
+}
+
+TEST_CASE("a pipeline that fails as a run begins or ends, with no data at all, ends both", "[e2e][failure]") {
+    const std::string when = GENERATE("begins", "ends");
+    INFO(when);
+    const Site site(quick_blocks());
+    const std::filesystem::path broken = site.directory() / "broken";
+    const Failure failure("histograms " + broken.string());
+    Daemon daemon(site, "petacqd", PETACQD_FAILING_PROGRAM);
+    if (when == "ends") daemon.start("r");
+    std::ofstream(broken) << "now";
+    if (when == "begins") {
+        // Answered or refused, but not left waiting; the next look at the histograms may come first.
+        try {
+            daemon.start("r");
+        } catch (const std::exception&) {
+        }
+    } else {
+        daemon.process().signal(SIGTERM);
+    }
+    CHECK(daemon.process().wait() == 70);
+    CHECK(contains(daemon.log(), cause));
+    CHECK_FALSE(contains(daemon.log(), "used after it has failed"));
+    CHECK_FALSE(contains(daemon.log(), "terminate called"));
+    if (std::filesystem::exists(site.run("r"))) {
+        const json run = site.run_json("r");
+        CHECK(run["state"] == "failed");
+        CHECK(contains(run["stop_reason"], cause));
+        CHECK(run["ledger"]["closed"] == true);
+    } else {
+        CHECK(when == "begins");
+    }
 }

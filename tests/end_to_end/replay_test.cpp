@@ -44,7 +44,10 @@ TEST_CASE("a run's capture, replayed, gives the run's list-mode", "[e2e][replay]
         const json summary = simulate(site, short_stream(daemon, {"--reorder", "0.2", "--duplicate", "0.1",
                                                                   "--corrupt", "magic:0.02"}));
         REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
-        CHECK(daemon.stop()["ledger_closed"] == true);
+        const json stopped = daemon.stop();
+        CHECK(stopped["ledger_closed"] == true);
+        CHECK(stopped["capture"]["datagrams_written"] == stopped["ledger"]["datagrams"]["received"]);
+        CHECK(stopped["capture"]["datagrams_dropped"] == 0);
         CHECK(daemon.terminate() == 0);
     }
     const json live = site.run_json("live");

@@ -120,6 +120,9 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
         CHECK(source["datagrams_per_s"] > 0);
         CHECK(source["frames_per_s"] > source["datagrams_per_s"]);
         CHECK(source["lost_per_s"] == 0);
+        CHECK(source["lost_fraction"] == 0);
+        CHECK(source["skew_us"].is_number());
+        CHECK(source["skew_us"] <= 0);  // against the foremost of them
     }
     for (const json& module : status["modules"]) {
         CHECK(module["health"] == "ok");
@@ -156,11 +159,16 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
     const json summary = json::parse(read_file(base + ".json"));
     const TruthCounts truth = count_truth(base + ".truth");
     const auto datagrams = summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>();
+    bool known = true;  // whenever one looks
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
+        known = known && std::all_of(s["modules"].begin(), s["modules"].end(), [](const json& m) {
+                    return m["singles_per_s"].is_number() && m["dead_time_fraction"].is_number();
+                });
         return s["ledger"]["singles"]["decided"] == truth.accepted &&
                s["total"]["datagrams"]["received"] == datagrams;
     }));
+    CHECK(known);
     CHECK(count(status, "datagrams_per_s") == datagrams);
     CHECK(count(status, "frames_per_s") == truth.received);
     CHECK(count(status, "singles_raw_per_s") == truth.received - truth.unreadable);
@@ -216,6 +224,9 @@ TEST_CASE("every field of the status is in the manual with its type, and the oth
         status = s;
         return !s["health"]["reasons"].empty() && s["run"]["capture"]["datagrams_written"] > 0;
     }));
+    CHECK(status["queues"]["capture_high_water"] > 0);
+    CHECK(status["stages"].back()["name"] == "capture");
+    CHECK(status["stages"].back()["state"] != "stalled");
     check_fields(status, "", documented, seen);
     CHECK(status["health"]["state"] == "degraded");
     CHECK(status["modules"][0]["health"] == "degraded");

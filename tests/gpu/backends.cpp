@@ -25,7 +25,7 @@ std::vector<Backend> find_backends() {
     std::vector<Backend> all{{"host", gpu::make_host_pipeline}};
 #ifdef PETACQ_CUDA
     if (const auto reason = gpu::cuda_unusable_reason()) {
-        std::fprintf(stderr, "skipped: the CUDA back-end is not tested here: %s\n", reason->c_str());
+        std::fprintf(stderr, "on the CPU back-end only: %s\n", reason->c_str());
     } else {
         all.push_back({"cuda", make_cuda});
     }

@@ -86,7 +86,7 @@ Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& o
     const std::uint32_t bin = std::min(adc / 10, calibration.bins - 1);
     const float factor =
         calibration.energy_factor.at((detector * local_crystals + numbers.local) * calibration.bins + bin);
-    const float energy = static_cast<float>(adc) * factor;
+    const float energy = static_cast<float>(adc) * factor + 0.0F;  // zero has no sign
     result.in_crystal = true;
     result.single.crystal = numbers.crystal;
     result.single.energy = energy;

@@ -70,7 +70,7 @@ void fill_factors(Setup& setup, Rng& rng) {
     const bool extremes = rng.chance(0.3);
     for (float& factor : factors) {
         factor = static_cast<float>(rng.unit());
-        if (extremes && rng.chance(0.02)) factor = rng.chance(0.5) ? 0.0F : 3e38F;
+        if (extremes && rng.chance(0.02)) factor = rng.pick(std::vector<float>{0.0F, -0.0F, 3e38F});
     }
 }
 

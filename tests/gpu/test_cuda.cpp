@@ -9,6 +9,7 @@
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
 #include "tests/catch.hpp"
+#include "tests/gpu/cuda_cases.hpp"
 #include "tests/gpu/harness.hpp"
 
 namespace {
@@ -16,18 +17,9 @@ namespace {
 using namespace petacq::test;
 using petacq::gpu::make_cuda_pipeline;
 using petacq::gpu::MultiplesPolicy;
-using petacq::gpu::Pipeline;
 using petacq::gpu::PipelineOptions;
 using petacq::gpu::SliceResult;
 using petacq::gpu::WindowMode;
-
-bool usable() {
-    if (const auto reason = petacq::gpu::cuda_unusable_reason()) {
-        WARN("skipped: " << *reason);
-        return false;
-    }
-    return true;
-}
 
 // PETACQ_CUDA_SINGLES: fewer for slow tools. The default makes several super tiles.
 std::size_t singles_wanted() {
@@ -35,94 +27,12 @@ std::size_t singles_wanted() {
     return text == nullptr ? 500'000 : std::strtoull(text, nullptr, 10);
 }
 
-constexpr std::uint64_t tau = 400;
-
-Case open_case(Rng& rng) {
-    Case c;
-    c.setup = random_setup(rng);
-    c.options.geometry = c.setup.geometry;
-    c.options.head_marker = c.setup.head_marker;
-    c.options.tail_marker = c.setup.tail_marker;
-    c.options.energy.filter = false;
-    c.options.rules.window = tau;
-    c.options.rules.policy = MultiplesPolicy::take_winner_of_goods;
-    c.options.emit_singles = true;
-    c.options.threads = 2;
-    return c;
-}
-
-struct Frames {
-    std::vector<RawFrame> raw;
-    std::vector<std::uint64_t> times;
-};
-
-Frames frames_at(const Case& c, std::size_t count, const std::function<std::uint64_t(std::size_t)>& time_of,
-                 Rng& rng, std::uint16_t lowest_adc = 900, std::uint16_t highest_adc = 1100) {
-    Frames frames;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t time = (std::uint64_t{1} << 40) + time_of(i);
-        const auto crystal = rng.between(0U, c.options.geometry.crystal_count() - 1);
-        frames.raw.push_back(
-            frame_for(c.setup, {time, crystal, rng.between<std::uint16_t>(lowest_adc, highest_adc)}, rng)
-                .value());
-        frames.times.push_back(time);
-    }
-    return frames;
-}
-
-struct Output {
-    std::vector<petacq::gpu::Coincidence> coincidences;
-    std::vector<petacq::gpu::Single> singles;
-    petacq::gpu::SingleCounts counts;
-    petacq::gpu::FrameCounts frames;
-};
-
-void take(Output& out, const SliceResult& r) {
-    out.coincidences.insert(out.coincidences.end(), r.coincidences.begin(), r.coincidences.end());
-    out.singles.insert(out.singles.end(), r.singles.begin(), r.singles.end());
-    out.counts += r.counts;
-    out.frames += r.frames;
-}
-
-// Times are in order: slices of `slice_frames` frames, the watermark at the first time to come.
-Output run(Pipeline& pipeline, const Frames& frames, std::size_t slice_frames) {
-    Output out;
-    SliceResult result;
-    std::size_t waiting = 0;
-    for (std::size_t from = 0; from < frames.raw.size(); from += slice_frames) {
-        const std::size_t end = std::min(frames.raw.size(), from + slice_frames);
-        const petacq::gpu::FrameSpan span{reinterpret_cast<const std::byte*>(frames.raw.data() + from),
-                                          static_cast<std::uint32_t>(end - from), 0, UINT64_MAX};
-        petacq::gpu::Slice slice;
-        slice.spans = {&span, 1};
-        const bool last = end == frames.raw.size();
-        slice.watermark = last ? UINT64_MAX : frames.times[end];
-        if (last) slice.close_at = UINT64_MAX;
-        if (waiting == pipeline.depth()) {
-            REQUIRE(pipeline.collect(result, true));
-            take(out, result);
-            --waiting;
-        }
-        pipeline.submit(slice);
-        ++waiting;
-    }
-    for (; waiting > 0; --waiting) {
-        REQUIRE(pipeline.collect(result, true));
-        take(out, result);
-    }
-    return out;
-}
-
-template <class Record>
-bool same_bytes(const std::vector<Record>& a, const std::vector<Record>& b) {
-    return a.size() == b.size() &&
-           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Record)) == 0);
-}
+constexpr std::uint64_t tau = cuda_tau;
 
 }  // namespace
 
 TEST_CASE("cuda: long stretches without a gap") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     const std::size_t count = singles_wanted();
     Rng rng(11);
     std::uint64_t walk = 0;
@@ -157,10 +67,10 @@ TEST_CASE("cuda: long stretches without a gap") {
                 const std::size_t slice_frames = delayed ? count / 3 + 1 : count;
                 c.options.max_slice_frames = static_cast<std::uint32_t>(slice_frames);
                 c.options.max_pending_singles = count;
-                const Output want = run(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration),
-                                        frames, slice_frames);
+                const Output want = feed(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration),
+                                         frames, slice_frames);
                 const Output got =
-                    run(*make_cuda_pipeline(c.options, c.setup.calibration), frames, slice_frames);
+                    feed(*make_cuda_pipeline(c.options, c.setup.calibration), frames, slice_frames);
                 INFO(family.name << ", mode " << name_of(mode) << (delayed ? ", delayeds" : "") << ", "
                                  << want.coincidences.size() << " records");
                 CHECK(want.counts.decided == count);
@@ -207,7 +117,7 @@ Setup plain_setup(std::uint32_t channels, std::uint32_t modules_z) {
 // So many times that their numbers fit into a key beside crystal and energy where energies are much the same,
 // and do not where they are of all sizes.
 TEST_CASE("cuda: many singles of one time among very many times") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     Rng rng(23);
     Case c;
     c.setup = plain_setup(16, 1);  // 65,536 crystals
@@ -226,8 +136,8 @@ TEST_CASE("cuda: many singles of one time among very many times") {
             c.options.max_slice_frames = static_cast<std::uint32_t>(count);
             c.options.max_pending_singles = count;
             const Output want =
-                ::run(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, count);
-            const Output got = ::run(*make_cuda_pipeline(c.options, c.setup.calibration), frames, count);
+                feed(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, count);
+            const Output got = feed(*make_cuda_pipeline(c.options, c.setup.calibration), frames, count);
             INFO("run of " << run << (alike ? ", energies alike" : ", energies of all sizes"));
             CHECK(want.counts.decided > count / 2);
             CHECK(got.counts == want.counts);
@@ -238,7 +148,7 @@ TEST_CASE("cuda: many singles of one time among very many times") {
 }
 
 TEST_CASE("cuda: more records than there is room for") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     Rng rng(5);
     Case c = open_case(rng);
     const Frames frames = frames_at(
@@ -249,8 +159,8 @@ TEST_CASE("cuda: more records than there is room for") {
     for (const bool delayed : {false, true}) {
         if (delayed) c.options.rules.delay = 5000;
         const Output want =
-            run(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, 20'000);
-        const Output got = run(*make_cuda_pipeline(c.options, c.setup.calibration), frames, 20'000);
+            feed(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, 20'000);
+        const Output got = feed(*make_cuda_pipeline(c.options, c.setup.calibration), frames, 20'000);
         CHECK(want.coincidences.size() > 100'000);
         CHECK(got.counts == want.counts);
         CHECK(same_bytes(got.coincidences, want.coincidences));
@@ -258,7 +168,7 @@ TEST_CASE("cuda: more records than there is room for") {
 }
 
 TEST_CASE("cuda: spans as they lie in batches, in pinned memory") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     Rng rng(6);
     Case c = open_case(rng);
     const std::size_t count = 30'000;
@@ -266,7 +176,7 @@ TEST_CASE("cuda: spans as they lie in batches, in pinned memory") {
         c, count, [](std::size_t i) { return i * 150; }, rng);
     c.options.max_slice_frames = count;
     c.options.max_pending_singles = count;
-    const Output want = run(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, count);
+    const Output want = feed(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), frames, count);
 
     const auto memory = petacq::gpu::make_pinned_memory();
     std::byte* const data = memory->allocate(count * 160);
@@ -301,7 +211,7 @@ TEST_CASE("cuda: spans as they lie in batches, in pinned memory") {
 }
 
 TEST_CASE("cuda: bounds are kept, with a message") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     Rng rng(7);
     Case c = open_case(rng);
     const Frames frames = frames_at(

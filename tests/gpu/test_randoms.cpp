@@ -33,7 +33,7 @@ std::vector<Kind> kinds() {
     std::vector<Kind> all{{"host", petacq::gpu::make_host_randoms}};
 #ifdef PETACQ_CUDA
     if (const auto reason = petacq::gpu::cuda_unusable_reason()) {
-        WARN("skipped: expected randoms on CUDA: " << *reason);
+        WARN("on the CPU only: " << *reason);
     } else {
         all.push_back({"cuda", petacq::gpu::make_cuda_randoms});
     }

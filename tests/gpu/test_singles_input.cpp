@@ -133,17 +133,48 @@ TEST_CASE("singles: those that cannot be taken have their fates") {
                                                {2000, 0, 399.9F},
                                                {2000, 0, 600.1F},
                                                {2000, 0, std::numeric_limits<float>::quiet_NaN()},
+                                               {2000, 0, -500},
                                                {5000, 0, 500}};
         const std::vector<gpu::FrameSpan> spans{
-            {reinterpret_cast<const std::byte*>(singles.data()), 10, 0, 4000}};
+            {reinterpret_cast<const std::byte*>(singles.data()), 11, 0, 4000}};
         pipeline->submit({1, spans, UINT64_MAX, UINT64_MAX});
         REQUIRE(pipeline->collect(result, true));
-        CHECK(result.frames.received == 10);
+        CHECK(result.frames.received == 11);
         CHECK(result.frames.accepted == 3);
         CHECK(result.frames.bad_address == 2);
         CHECK(result.frames.late == 1);
-        CHECK(result.frames.below_window == 2);
+        CHECK(result.frames.below_window == 3);
         CHECK(result.frames.above_window == 1);
         CHECK(result.frames.time_jump == 1);
+    }
+}
+
+TEST_CASE("singles: without an energy filter any energy that is one is taken, and zero has no sign") {
+    for (const Backend& backend : backends()) {
+        INFO(backend.name);
+        Case c = make_case(Family::poisson_1, 1);
+        c.options.input = gpu::Input::singles;
+        c.options.energy = {false, 0, 0};
+        c.options.emit_singles = true;
+        c.options.max_slice_frames = 100;
+        c.options.max_pending_singles = 1000;
+        const float infinity = std::numeric_limits<float>::infinity();
+        const std::vector<gpu::Single> singles{
+            {2000, 0, infinity}, {2000, 0, -infinity}, {2000, 0, -1},
+            {2000, 0, -0.0F},    {2000, 0, 0},         {2000, 0, std::numeric_limits<float>::quiet_NaN()}};
+        const std::vector<gpu::FrameSpan> spans{
+            {reinterpret_cast<const std::byte*>(singles.data()), 6, 0, UINT64_MAX}};
+        const auto pipeline = backend.make(c.options, c.setup.calibration);
+        gpu::SliceResult result;
+        pipeline->submit({0, spans, UINT64_MAX, UINT64_MAX});
+        REQUIRE(pipeline->collect(result, true));
+        CHECK(result.frames.accepted == 3);
+        CHECK(result.frames.below_window == 3);
+        REQUIRE(result.singles.size() == 3);
+        CHECK_FALSE(std::signbit(result.singles[0].energy));
+        CHECK(result.singles[0].energy == 0);
+        CHECK_FALSE(std::signbit(result.singles[1].energy));
+        CHECK(result.singles[1].energy == 0);
+        CHECK(result.singles[2].energy == infinity);
     }
 }

@@ -37,6 +37,13 @@ class RealRun(unittest.TestCase):
         counts = np.bincount(self.run_.singles["crystal"], minlength=self.run_.scanner.crystal_count)
         self.assertEqual(counts.tolist(), self.run_.histograms["crystals"])
 
+    def test_ledger_over_time_adds_up(self):
+        columns = self.run_.ledger_over_time
+        self.assertEqual(int(columns["to_ticks"][-1]), self.run_.stop_ticks)
+        for name in ("datagrams.lost", "frames.accepted", "singles.prompts"):
+            section, counter = name.split(".")
+            self.assertEqual(int(columns[name].sum()), self.run_.ledger[section][counter])
+
 
 class MadeRuns(unittest.TestCase):
     def setUp(self):
@@ -52,6 +59,19 @@ class MadeRuns(unittest.TestCase):
             sizes = [700] * ((end - begin) // 700) + ([(end - begin) % 700] if (end - begin) % 700 else [])
             content = support.listmode(self.records[begin:end].tobytes(), sizes, part=number, **description)
             (self.path / name.format(number)).write_bytes(content)
+
+    def test_ledger_over_time_of_bare_framing_and_of_a_crash(self):
+        shutil.copy(self.source.path / "coincidences.plm", self.path)
+        text = "from_ticks,to_ticks,datagrams.lost,frames.late\n0,18446744073709551615,,-3\n5,7,2,1\n7,1"
+        (self.path / "ledger.csv").write_text(text)
+        columns = petacq.open_run(self.path).ledger_over_time
+        self.assertEqual(columns["to_ticks"].tolist(), [18446744073709551615, 7])
+        np.testing.assert_array_equal(columns["datagrams.lost"], [np.nan, 2])
+        self.assertEqual(columns["frames.late"].tolist(), [-3, 1])
+        for bad in ("else\n", "from_ticks,to_ticks,a\n1,2\n", "from_ticks,to_ticks,a\n1,2,x\n"):
+            (self.path / "ledger.csv").write_text(bad)
+            with self.assertRaises(petacq.RunError):
+                petacq.open_run(self.path).ledger_over_time  # noqa: B018
 
     def test_several_files_are_one_sequence(self):
         self.split([1000, 1001, 5000])

@@ -74,12 +74,16 @@ TEST_CASE("primitives: sums of more than 32 bits") {
 
 TEST_CASE("primitives: compaction keeps the order") {
     if (!usable()) return;
-    for (const std::size_t threads : {32, 256, 1024}) {
+    for (const std::size_t count : {32, 768, 1024, 2048}) {
         for (int turn = 0; turn < turns; ++turn) {
-            const Words values = values_for(threads, turn);
+            const Words values = values_for(count, turn);
             Words expected;
-            std::copy_if(values.begin(), values.end(), std::back_inserter(expected),
-                         [](std::uint32_t v) { return v % 2 == 1; });
+            const auto append = [&](std::uint32_t rest) {
+                std::copy_if(values.begin(), values.end(), std::back_inserter(expected),
+                             [=](std::uint32_t v) { return (v + 1) % 3 == rest; });
+            };
+            append(0);
+            if (count == 768 || count == 1024) append(1);
             CHECK(compact_on_device(values) == expected);
         }
     }
@@ -94,7 +98,7 @@ TEST_CASE("primitives: histogram") {
             label = draw(random) % (bins + bins / 4 + 1);  // some do not count
         Words expected(bins);
         for (const std::uint32_t label : labels) {
-            if (label < bins) ++expected[label];
+            if (label < bins) expected[label] += 2;
         }
         CHECK(histogram_on_device(labels, bins) == expected);
     }

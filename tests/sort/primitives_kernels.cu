@@ -63,26 +63,39 @@ __global__ void scan_long_kernel(const std::uint64_t* values, std::uint64_t* out
     if (threadIdx.x == 0) out[threads] = total;
 }
 
-template <std::uint32_t threads>
+template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
 __global__ void compact_kernel(const std::uint32_t* values, std::uint32_t* out, std::uint32_t* count) {
-    __shared__ sort::WarpValues<std::uint32_t, threads> storage;
-    const std::uint32_t value = values[threadIdx.x];
-    std::uint32_t kept = 0;
-    const std::uint32_t at = sort::block_compact<threads>(value % 2 == 1, storage, kept);
-    if (value % 2 == 1) out[at] = value;
-    if (threadIdx.x == 0) *count = kept;
+    __shared__ sort::Compaction<threads, items, kinds> storage;
+    for (std::uint32_t turn = 0; turn < 2; ++turn) {
+        std::uint32_t own[items];
+        std::uint32_t kind[items];
+        std::uint32_t place[items];
+        std::uint32_t kept[kinds];
+        for (std::uint32_t k = 0; k < items; ++k) {
+            own[k] = values[k * threads + threadIdx.x];
+            kind[k] = min((own[k] + turn) % 3, kinds);
+        }
+        sort::block_compact(kind, storage, place, kept);
+        std::uint32_t before = 0;
+        for (std::uint32_t n = 0; n < kinds && turn == 1; ++n) {
+            for (std::uint32_t k = 0; k < items; ++k) {
+                if (kind[k] == n) out[before + place[k]] = own[k];
+            }
+            before += kept[n];
+        }
+        if (threadIdx.x == 0) *count = before;
+    }
 }
 
 __global__ void histogram_kernel(const std::uint32_t* labels, std::uint32_t bins, std::uint32_t* out) {
     __shared__ std::uint32_t counts[1024];
     for (int twice = 0; twice < 2; ++twice) {
-        std::uint32_t own[4];
-        for (std::uint32_t k = 0; k < 4; ++k)
-            own[k] = labels[k * 256 + threadIdx.x];
-        sort::block_histogram<256>(own, counts, bins);
-        for (std::uint32_t i = threadIdx.x; i < bins; i += 256)
-            out[i] = counts[i];
-        __syncthreads();
+        sort::block_clear<256>(counts, bins);
+        for (std::uint32_t k = 0; k < 4; ++k) {
+            const std::uint32_t label = labels[k * 256 + threadIdx.x];
+            if (label < bins) atomicAdd(&counts[label], 1U);
+        }
+        sort::block_add_counts<256>(counts, bins, out);
     }
 }
 
@@ -114,12 +127,12 @@ Scanned scan_as(const Words& values) {
             totals[2]};
 }
 
-template <std::uint32_t threads>
+template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
 Words compact_as(const Words& values) {
     Memory memory(Memory::Purpose::use);
-    auto* const out = memory.device<std::uint32_t>(threads);
+    auto* const out = memory.device<std::uint32_t>(threads * items);
     auto* const count = memory.device<std::uint32_t>(1);
-    compact_kernel<threads><<<1, threads>>>(put(memory, values), out, count);
+    compact_kernel<threads, items, kinds><<<1, threads>>>(put(memory, values), out, count);
     return get(out, get(count, 1)[0]);
 }
 
@@ -138,13 +151,21 @@ std::vector<std::uint64_t> scan_long_on_device(const std::vector<std::uint64_t>&
 }
 
 Words compact_on_device(const Words& values) {
-    return values.size() == 32 ? compact_as<32>(values)
-                               : (values.size() == 256 ? compact_as<256>(values) : compact_as<1024>(values));
+    switch (values.size()) {
+        case 32:
+            return compact_as<32, 1, 1>(values);
+        case 768:
+            return compact_as<256, 3, 2>(values);
+        case 1024:
+            return compact_as<1024, 1, 2>(values);
+        default:
+            return compact_as<256, 8, 1>(values);
+    }
 }
 
 Words histogram_on_device(const Words& labels, std::uint32_t bins) {
     Memory memory(Memory::Purpose::use);
-    auto* const out = memory.device<std::uint32_t>(bins);
+    auto* const out = put(memory, Words(bins));
     histogram_kernel<<<1, 256>>>(put(memory, labels), bins, out);
     return get(out, bins);
 }

@@ -21,10 +21,11 @@ Scanned scan_on_device(const Words& values);
 /// 64-bit sums; exclusive, and the total behind them.
 std::vector<std::uint64_t> scan_long_on_device(const std::vector<std::uint64_t>& values);
 
-/// Those that are odd, in order.
+/// Of 32, 768, 1024 or 2048 values, several to a thread, those of value + 1 divisible by 3, in order; of 768
+/// and 1024 those of value divisible by 3 behind them.
 Words compact_on_device(const Words& values);
 
-/// counts[bin] for four labels to each of 256 threads, twice over.
+/// Counts of four labels to each of 256 threads, all counted twice.
 Words histogram_on_device(const Words& labels, std::uint32_t bins);
 
 /// For each of 32 lanes: the lanes with the same low 5 bits.

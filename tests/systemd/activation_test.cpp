@@ -33,7 +33,7 @@ void check_received(Supervised& daemon, std::uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("an inherited socket takes the place of its own; what waited in it is discarded and counted",
+TEST_CASE("an inherited socket takes the place of its own, and what waited in it is discarded and counted",
           "[systemd][activation]") {
     const Udp socket;
     const Site site(sockets({socket.port()}));

@@ -10,7 +10,7 @@ using namespace petacq;
 using namespace petacq::test;
 using nlohmann::json;
 
-TEST_CASE("ready when the sockets take data; status and stopping follow", "[systemd][notify]") {
+TEST_CASE("ready when the sockets take data, then status and stopping follow", "[systemd][notify]") {
     const Site site;
     NotifySocket notify(site.directory() / "notify");
     Supervised daemon(site, {&notify});
@@ -33,6 +33,8 @@ TEST_CASE("ready when the sockets take data; status and stopping follow", "[syst
     CHECK(daemon.wait() == 0);
     CHECK(notify.count("STOPPING=1") == 1);
     CHECK(notify.count("READY=1") == 1);
+    // Rates of a daemon that has gone are no news.
+    CHECK(notify.messages().back() == "STATUS=stopped");
     CHECK(site.run_json("r1")["state"] == "complete");
 }
 
@@ -44,7 +46,33 @@ TEST_CASE("a daemon that cannot start is never ready", "[systemd][notify]") {
     NotifySocket notify(site.directory() / "notify");
     Supervised daemon(site, {&notify});
     CHECK(daemon.wait() == 74);
-    CHECK(notify.messages().empty());
+    CHECK(notify.count("READY=1") == 0);
+    CHECK(notify.messages().back().starts_with("STATUS=failed: "));
+    CHECK(contains(notify.messages().back(), std::to_string(taken.port())));
+}
+
+TEST_CASE("so is one with a configuration that is not good, and says so in one line", "[systemd][notify]") {
+    const json patch = {{"coincidence", {{"window_ticks", -1}}}};
+    const Site site(patch);
+    NotifySocket notify(site.directory() / "notify");
+    Supervised daemon(site, {&notify});
+    CHECK(daemon.wait() == 78);
+    REQUIRE(notify.messages().size() == 1);
+    CHECK(notify.messages().back().starts_with("STATUS=failed: "));
+    CHECK(contains(notify.messages().back(), "/coincidence/window_ticks"));
+    CHECK_FALSE(contains(notify.messages().back(), "\n"));
+}
+
+TEST_CASE("stopping may take as long as the sources are waited for", "[systemd][notify]") {
+    const json patch = {{"watermark", {{"source_timeout_ms", 600'000}}}};
+    const Site site(patch);
+    NotifySocket notify(site.directory() / "notify");
+    Supervised daemon(site, {&notify});
+    REQUIRE(notify.until("READY=1"));
+    daemon.signal(SIGTERM);
+    CHECK(daemon.wait() == 0);
+    // 600 s, 10 s for the last slices, 120 s for the files.
+    CHECK(notify.count("EXTEND_TIMEOUT_USEC=730000000") == 1);
 }
 
 TEST_CASE("a notify socket that is gone is nobody's problem", "[systemd][notify]") {

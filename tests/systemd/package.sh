@@ -1,11 +1,13 @@
 #!/bin/sh
-# Installs the package into a clean Debian, tries it, purges it, and compares what is left with what was there.
+# Installs the package into a clean system, tries it, purges it, and compares what is left with what was there. Then the
+# same as an operator would, by the manual and with systemd running (operator.py).
 #
 #   package.sh PACKAGE.deb SUITE         debootstrap makes the root
 #   package.sh PACKAGE.deb DIRECTORY     a copy of this root is taken
 #
 # Root; exit status 77 where that or debootstrap is missing.
 set -eu
+here=$(dirname "$0")
 if [ "$(id -u)" -ne 0 ]; then
     echo "skipped: not root"
     exit 77
@@ -13,6 +15,7 @@ fi
 work=$(mktemp -d)
 root=$work/root
 finish() {
+    [ $? -eq 0 ] || tail -n 20 "$work/log" 2>/dev/null || true
     umount "$root/proc" 2>/dev/null || true
     rm -rf --one-file-system "$work"
 }
@@ -20,7 +23,9 @@ trap finish EXIT
 if [ -d "$2" ]; then
     cp -a "$2" "$root"
 elif command -v debootstrap >/dev/null; then
-    debootstrap --variant=minbase "$2" "$root" >"$work/log" || { tail "$work/log"; exit 1; }
+    # Ubuntu keeps most libraries apart.
+    components=$(. /etc/os-release && [ "$ID" = ubuntu ] && echo main,universe || echo main)
+    debootstrap --variant=minbase --components="$components" "$2" "$root" >"$work/log"
 else
     echo "skipped: no debootstrap here"
     exit 77
@@ -39,14 +44,14 @@ wanted() { eval "$2" || { echo "FAILED: $1" >&2; exit 1; }; echo "ok: $1"; }
 cp "$1" "$root/package.deb"
 # What it needs first: it is the package itself that is looked at.
 inside apt-get update -q >"$work/log" 2>&1
-inside apt-get install -q -y --no-install-recommends systemd >>"$work/log" 2>&1
+inside apt-get install -q -y --no-install-recommends systemd-sysv dbus sudo adduser >>"$work/log" 2>&1
 # shellcheck disable=SC2046 # a list of words
 inside apt-get install -q -y --no-install-recommends $(dpkg-deb -f "$1" Depends | tr ',' '\n' |
-    sed 's/|.*//; s/(.*//; s/ //g') >>"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
+    sed 's/|.*//; s/(.*//; s/ //g') >>"$work/log" 2>&1
 files >"$work/files-before"
 users >"$work/users-before"
 
-inside dpkg -i /package.deb >>"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
+inside dpkg -i /package.deb >>"$work/log" 2>&1
 wanted "installs" true
 for program in petacqd petctl petsim petlm petcal petbench; do
     inside "$program" --version >/dev/null 2>&1 || inside "$program" --help >/dev/null || { echo "FAILED: $program" >&2; exit 1; }
@@ -84,3 +89,9 @@ files >"$work/files-after"
 users >"$work/users-after"
 wanted "a purge leaves no file" 'diff "$work/files-before" "$work/files-after"'
 wanted "and no user" 'diff "$work/users-before" "$work/users-after"'
+
+# There is no network where the operator is: what comes with the package waits in apt's cache.
+inside apt-get install -q -y --download-only /package.deb >>"$work/log" 2>&1
+rm "$root/package.deb"
+umount "$root/proc"
+python3 "$here/operator.py" "$root" "$1" "$here/../../docs/operations.md"

@@ -1,5 +1,6 @@
 // The watchdog is fed while every stage moves, and only then.
 #include <csignal>
+#include <future>
 
 #include "daemon/watchdog.hpp"
 #include "tests/catch.hpp"
@@ -75,7 +76,7 @@ TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][w
     CHECK(daemon.wait() == 0);
 }
 
-TEST_CASE("so does a writer that takes no blocks; its run is whole all the same", "[systemd][watchdog]") {
+TEST_CASE("so does a writer that takes no blocks, and its run is whole all the same", "[systemd][watchdog]") {
     const Site site(quick_disk);
     NotifySocket notify(site.directory() / "notify");
     Supervised daemon(site, {&notify, {{"WATCHDOG_USEC", "400000"}}});
@@ -92,6 +93,27 @@ TEST_CASE("so does a writer that takes no blocks; its run is whole all the same"
     }
     CHECK(daemon.says("stage writer moves again"));
     CHECK(daemon.call("stop")["ledger_closed"] == true);
+    CHECK(site.run_json("r1")["state"] == "complete");
+    daemon.signal(SIGTERM);
+    CHECK(daemon.wait() == 0);
+}
+
+TEST_CASE("so does the end of a run that is held up by its files", "[systemd][watchdog]") {
+    const Site site(quick_disk);
+    NotifySocket notify(site.directory() / "notify");
+    Supervised daemon(site, {&notify, {{"WATCHDOG_USEC", "400000"}}});
+    REQUIRE(notify.until("READY=1"));
+    daemon.call("start", {{"run", "r1"}});
+    std::future<nlohmann::json> stop;
+    {
+        const StoppedThread stopped(daemon.pid(), "listmode");
+        stop = std::async(std::launch::async, [&] { return daemon.call("stop"); });
+        CHECK(daemon.says("stage run end stands still"));
+        const std::size_t fed = notify.count("WATCHDOG=1");
+        CHECK_FALSE(eventually([&] { return notify.count("WATCHDOG=1") > fed; }, 2s));
+    }
+    CHECK(stop.get()["ledger_closed"] == true);
+    CHECK(daemon.says("stage run end moves again"));
     CHECK(site.run_json("r1")["state"] == "complete");
     daemon.signal(SIGTERM);
     CHECK(daemon.wait() == 0);

@@ -78,6 +78,58 @@ TEST_CASE("petbench pipeline measures the stages and the whole", "[petbench]") {
     CHECK(contains(outcome.output, "\naccepted "));
 }
 
+TEST_CASE("petbench pipeline measures by any rules", "[petbench]") {
+    for (const char* rules : {"--policy TakeAllGoods", "--policy TakeWinnerOfGoods --mode every"}) {
+        const Outcome outcome =
+            petbench("pipeline" + small_scanner + few_frames + "--rate 1e9 --window-ns 10 " + rules);
+        INFO(outcome.output);
+        CHECK(outcome.status == 0);
+        CHECK(contains(outcome.output, "\naccepted "));
+    }
+    CHECK(petbench("pipeline" + small_scanner + few_frames + "--policy takeAll").status == 64);
+    CHECK(petbench("pipeline" + small_scanner + few_frames + "--mode both").status == 64);
+}
+
+TEST_CASE("petbench refuses what needs a GPU where there is none", "[petbench]") {
+    const std::string on_gpu = "pipeline --backend cuda --repeat 1 --frames 1000" + small_scanner;
+    const Outcome sort = petbench("sort --from 1024 --to 1024 --repeat 1");
+    INFO(sort.output);
+    if (sort.status != 0) {
+        CHECK(sort.status == 70);
+        CHECK(sort.output.rfind("petbench: sort: needs a GPU", 0) == 0);
+        CHECK(contains(sort.output, "CUDA"));
+        const Outcome pipeline = petbench(on_gpu);
+        INFO(pipeline.output);
+        CHECK(pipeline.status == 70);
+        CHECK(pipeline.output.rfind("petbench: ", 0) == 0);
+        CHECK(contains(pipeline.output, "CUDA"));
+    }
+    CHECK(petbench(on_gpu + "--threads 1 2").status == 64);
+    CHECK(petbench(on_gpu + "--slice-frames 10").status == 64);
+    CHECK(petbench("pipeline --backend gpu" + small_scanner).status == 64);
+}
+
+TEST_CASE("petbench measures on the GPU", "[petbench]") {
+    const Outcome sort = petbench("sort --from 1024 --to 4096 --repeat 1");
+    if (sort.status == 70) {
+        std::printf("skipped: CUDA: %s", sort.output.c_str());
+        return;
+    }
+    INFO(sort.output);
+    CHECK(sort.status == 0);
+    for (const char* part : {"\nrandom;", "\nnearly sorted;", "\nall equal;", "\n1 Ki ", "\n4 Ki "})
+        CHECK(contains(sort.output, part));
+
+    const Outcome pipeline = petbench(
+        "pipeline --backend cuda --repeat 1 --frames 1000 --slice-frames 100000 --threads 1 --delay-ns 200" +
+        small_scanner + "--policy TakeWinnerOfGoods");
+    INFO(pipeline.output);
+    CHECK(pipeline.status == 0);
+    for (const char* part : {"\nwhole pipeline, ", "\ndevice only, ", "\nPoisson ", "\nall times equal ",
+                             "  60 per window, TakeAllGoods ", "\nexpected randoms "})
+        CHECK(contains(pipeline.output, part));
+}
+
 TEST_CASE("petbench writer measures writer and dd, and leaves nothing behind", "[petbench]") {
     const ScratchDirectory directory;
     const Outcome outcome = petbench("writer --gigabytes 0.01 --block-bytes 4096 --rounds 1 --dir '" +

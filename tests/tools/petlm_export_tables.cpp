@@ -179,7 +179,8 @@ TEST_CASE("coinstruct: out and in again is the same", "[petlm][coinstruct]") {
     CHECK(same(daemon::read_coincidences(directory / "back.plm"), prompts));
 }
 
-TEST_CASE("coinstruct: pairs may come in another order; times become whole ticks", "[petlm][coinstruct]") {
+TEST_CASE("coinstruct: pairs may come in another order, and times become whole ticks",
+          "[petlm][coinstruct]") {
     const TemporaryDirectory directory;
     put_pairs(directory / "a.bin", {{{{9, 500.5F, 1000}, {3, 400, 990.75}}},
                                     {{{1, 511, 20}, {2, 512, 20}}},

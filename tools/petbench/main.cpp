@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     petacq::bench::add_pipeline_suite(app);
     petacq::bench::add_writer_suite(app);
     petacq::bench::add_export_suite(app);
+    petacq::bench::add_image_suite(app);
     petacq::bench::add_replay_suite(app);
     petacq::bench::add_status_load_suite(app);
     petacq::bench::add_sort_suite(app);

@@ -20,11 +20,13 @@ namespace {
 struct Options {
     std::string backend = "cpu";
     std::string scanner;
-    std::size_t frames = 0;  ///< 0: 8 Mi on the CPU, 384 Mi on the GPU
-    std::size_t slice_frames = 262'144;
+    std::size_t frames = 0;        ///< 0: 8 Mi on the CPU, 384 Mi on the GPU
+    std::size_t slice_frames = 0;  ///< 0: 262,144 on the CPU; 1, 4 and 16 Mi on the GPU
     double rate = 50e6;
     double window_ns = 4;
     double delay_ns = 0;
+    std::string policy = name_of(gpu::MultiplesPolicy::remove_multiples);
+    std::string mode = name_of(gpu::WindowMode::single);
     double nonlinearity = 0;
     std::uint32_t bins = 256;
     std::vector<std::uint32_t> threads;
@@ -131,7 +133,8 @@ void run(const Options& o) {
     options.rules.window = static_cast<std::uint32_t>(o.window_ns * 1e3 / scanner.tick_ps);
     options.rules.min_module_difference = 2;
     if (o.delay_ns > 0) options.rules.delay = static_cast<std::uint64_t>(o.delay_ns * 1e3 / scanner.tick_ps);
-    options.max_slice_frames = static_cast<std::uint32_t>(o.slice_frames);
+    options.rules.policy = gpu::multiples_policy_from_name(o.policy);
+    options.rules.mode = gpu::window_mode_from_name(o.mode);
 
     if (o.backend == "cuda") {
 #ifdef PETACQ_HAVE_CUDA
@@ -139,24 +142,29 @@ void run(const Options& o) {
         bench.singles_per_s = o.rate;
         bench.repeat = o.repeat;
         if (o.frames > 0) bench.frames = o.frames;
+        if (o.slice_frames > 0) bench.slices = {o.slice_frames};
+        options.threads = o.threads.back();
         return run_cuda_pipeline(scanner, calibration, options, bench);
 #else
         throw std::runtime_error("this petbench is built without CUDA");
 #endif
     }
+    const std::size_t slice_frames = o.slice_frames > 0 ? o.slice_frames : 262'144;
+    options.max_slice_frames = static_cast<std::uint32_t>(slice_frames);
     const std::size_t frames_wanted = o.frames > 0 ? o.frames : std::size_t{8} << 20;
     StreamOptions stream_options;
     stream_options.frames = frames_wanted;
     stream_options.singles_per_s = o.rate;
     const Stream stream = make_stream(scanner, stream_options);
-    const std::vector<Cut> cuts = cut(stream, o.slice_frames);
+    const std::vector<Cut> cuts = cut(stream, slice_frames);
 
     const gpu::OwnedTables tables(options, calibration);
     std::printf("scanner %s, %u crystals, tables %.1f MiB (%u energy bins kept of %u)\n",
                 scanner.name.c_str(), scanner.geometry.crystal_count(),
                 static_cast<double>(tables.bytes()) / 0x1p20, tables.view().bins, calibration.bins);
-    std::printf("%zu frames at %.3g/s, slices of %zu, window %u ticks, median of %d\n", frames_wanted, o.rate,
-                o.slice_frames, options.rules.window, o.repeat);
+    std::printf("%zu frames at %.3g/s, slices of %zu, window %u ticks, %s, mode %s, median of %d\n",
+                frames_wanted, o.rate, slice_frames, options.rules.window, o.policy.c_str(), o.mode.c_str(),
+                o.repeat);
 
     Stages stages;
     for (int r = 0; r < o.repeat; ++r)
@@ -204,8 +212,9 @@ void add_pipeline_suite(CLI::App& app) {
         ->check(CLI::IsMember({"cpu", "cuda"}));
     suite->add_option("--frames", options->frames, "Frames in the stream; default 8 Mi (cpu), 384 Mi (cuda)")
         ->check(CLI::Range(1000, 1 << 30));
-    suite->add_option("--slice-frames", options->slice_frames, "Frames in a slice")
-        ->capture_default_str()
+    suite
+        ->add_option("--slice-frames", options->slice_frames,
+                     "Frames in a slice; default 262144 (cpu), 1, 4 and 16 Mi one after the other (cuda)")
         ->check(CLI::Range(1, 1 << 26));
     suite->add_option("--rate", options->rate, "Singles per second of detector time")
         ->capture_default_str()
@@ -216,19 +225,47 @@ void add_pipeline_suite(CLI::App& app) {
     suite->add_option("--delay-ns", options->delay_ns, "Delay of the delayed window; 0: none")
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
+    std::vector<std::string> policies;
+    for (const auto policy :
+         {gpu::MultiplesPolicy::remove_multiples, gpu::MultiplesPolicy::take_all_goods,
+          gpu::MultiplesPolicy::take_winner_of_goods, gpu::MultiplesPolicy::take_if_only_one_good,
+          gpu::MultiplesPolicy::take_winner_if_is_good, gpu::MultiplesPolicy::take_winner_if_all_are_goods}) {
+        policies.emplace_back(name_of(policy));
+    }
+    suite->add_option("--policy", options->policy, "What becomes of groups of more than two")
+        ->capture_default_str()
+        ->check(CLI::IsMember(policies));
+    suite->add_option("--mode", options->mode, "Window mode")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"single", "every"}));
     suite->add_option("--bins", options->bins, "Energy bins of the calibration")
         ->capture_default_str()
         ->check(CLI::Range(1, 6554));
     suite->add_option("--nonlinearity", options->nonlinearity, "Makes factors differ from bin to bin")
         ->capture_default_str();
-    suite->add_option("--threads", options->threads,
-                      "Thread counts to try; default 1 to the number of cores, doubling");
+    suite
+        ->add_option(
+            "--threads", options->threads,
+            "Thread counts to try; default 1 to the number of cores, doubling. With cuda one number: "
+            "threads that copy results, at most 4")
+        ->check(CLI::Range(1, 4096));
     suite->add_option("--repeat", options->repeat, "Passes of which the median is taken")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
     suite->callback([options] {
-        if (options->threads.empty()) {
-            const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+        const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+        if (options->backend == "cuda") {
+            if (options->threads.size() > 1) {
+                throw CLI::ValidationError("--threads", "expected one number with --backend cuda");
+            }
+            if (options->threads.empty()) options->threads.push_back(std::min(4U, cores));
+            if (options->slice_frames > 0 && options->slice_frames < StreamOptions{}.frames_per_datagram) {
+                throw CLI::ValidationError("--slice-frames",
+                                           "expected at least a datagram of " +
+                                               std::to_string(StreamOptions{}.frames_per_datagram) +
+                                               " frames with --backend cuda");
+            }
+        } else if (options->threads.empty()) {
             for (std::uint32_t t = 1; t < cores; t *= 2)
                 options->threads.push_back(t);
             options->threads.push_back(cores);

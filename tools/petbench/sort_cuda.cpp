@@ -160,15 +160,16 @@ void run_sort(const SortBench& o) {
     const double up = bytes_per_s(timer, stream, device, pinned, copied, cudaMemcpyHostToDevice, o.repeat);
     const double across =
         bytes_per_s(timer, stream, device + copied, device, copied, cudaMemcpyDeviceToDevice, o.repeat);
-    std::printf("host to device %.1f GB/s = %.2f G singles/s; device copy %.2f TB/s read and written\n",
-                up / 1e9, up / 16e9, 2 * across / 1e12);
+    std::printf("host to device %.1f GB/s; device copy %.2f TB/s read and written\n", up / 1e9,
+                2 * across / 1e12);
     std::printf("singles of 16 bytes by %d bits; median of %d; G singles/s, and the ratio to CUB\n", o.bits,
                 o.repeat);
 
     const std::uint64_t limit = o.bits == 64 ? ~std::uint64_t{0} : std::uint64_t{1} << o.bits;
     bool left_out = false;
     for (const Input& input : inputs) {
-        std::printf("\n%-14s", input.name);
+        std::printf("\n%s; host to device %.2f G singles/s, device copy %.1f\n%-14s", input.name, up / 16e9,
+                    across / 16e9, "");
         for (const SortEngine engine : engines)
             std::printf(" %16s", name_of(engine));
         std::printf("\n");

@@ -14,6 +14,7 @@ void add_receive_suite(CLI::App& app);
 void add_pipeline_suite(CLI::App& app);
 void add_writer_suite(CLI::App& app);
 void add_export_suite(CLI::App& app);
+void add_image_suite(CLI::App& app);
 void add_replay_suite(CLI::App& app);
 void add_status_load_suite(CLI::App& app);
 void add_sort_suite(CLI::App& app);

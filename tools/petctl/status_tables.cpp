@@ -21,12 +21,19 @@ std::string tenths(const json& value) {
     return with_unit(value, "{:.1f}", "");
 }
 
+/// "12.3 ms", "1.04 s"
+std::string milliseconds(const json& value) {
+    if (!value.is_number() || value.get<double>() < 999.5) return with_unit(value, "{:.3g}", " ms");
+    return duration(value.get<double>() * 1e-3);
+}
+
 constexpr std::array sources{Column{"source", "id", text_of, true},
                              Column{"address", "address", text_of},
                              Column{"state", "state", text_of},
                              Column{"frames", "frames_per_s", per_second},
                              Column{"datagrams", "datagrams_per_s", per_second},
                              Column{"lost", "lost_per_s", per_second},
+                             Column{"loss", "lost_fraction", percent},
                              Column{"lost in all", "lost", text_of},
                              Column{"skew us", "skew_us", tenths},
                              Column{"seen s ago", "last_seen_s", tenths},
@@ -70,9 +77,26 @@ std::string stages_text(const json& stages) {
 std::string queues_text(const json& queues) {
     if (!queues.is_object()) return "";
     const auto count = [&](const char* field) { return text_of(at(queues, {field})); };
-    return fmt::format("{} of {} batches free, {} singles pending, {} blocks for the disk (at most {})",
-                       count("free_batches"), count("batches"), count("pending_singles"),
-                       count("writer_blocks"), count("writer_high_water"));
+    return fmt::format(
+        "{} of {} batches free (low {}), {} singles pending (high {}), {} blocks for the disk (high {})",
+        count("free_batches"), count("batches"), count("free_batches_low_water"), count("pending_singles"),
+        count("pending_singles_high_water"), count("writer_blocks"), count("writer_high_water"));
+}
+
+/// The raw capture of the run in progress; empty without one.
+Line capture_line(const json& status) {
+    const json& capture = at(status, {"run", "capture"});
+    if (!capture.is_object()) return {};
+    const json& dropped = at(capture, {"datagrams_dropped"});
+    const json& failure = at(capture, {"failure"});
+    std::string text =
+        fmt::format("{} datagrams, {}, {} dropped, {} batches for the disk (high {})",
+                    text_of(at(capture, {"datagrams_written"})), scaled(at(capture, {"bytes"}), "B"),
+                    text_of(dropped), text_of(at(status, {"queues", "capture_batches"})),
+                    text_of(at(status, {"queues", "capture_high_water"})));
+    if (failure.is_string()) text += ", FAILED: " + text_of(failure);
+    const bool whole = failure.is_null() && (dropped.is_null() || dropped == 0);
+    return labelled("raw capture", std::move(text), whole ? Style::plain : Style::warning);
 }
 
 }  // namespace
@@ -112,7 +136,7 @@ Table object_table(const json& array, std::span<const Column> columns, std::size
 Lines fact_lines(const json& status) {
     Lines lines;
     if (const json& latency = at(status, {"latency"}); latency.is_object()) {
-        const auto ms = [&](const char* field) { return with_unit(at(latency, {field}), "{:.3g}", " ms"); };
+        const auto ms = [&](const char* field) { return milliseconds(at(latency, {field})); };
         lines.push_back(labelled(
             "latency", fmt::format("p50 {}, p99 {}, max {}", ms("p50_ms"), ms("p99_ms"), ms("max_ms"))));
     }
@@ -135,6 +159,7 @@ Lines fact_lines(const json& status) {
     }
     if (const std::string queues = queues_text(at(status, {"queues"})); !queues.empty())
         lines.push_back(labelled("queues", queues));
+    if (Line capture = capture_line(status); !capture.empty()) lines.push_back(std::move(capture));
     return lines;
 }
 

@@ -122,9 +122,15 @@ std::string status_line(const json& status) {
 }
 
 std::string stop_line(const json& result) {
-    return fmt::format("run {} stopped: {} prompts, {} delayeds, ledger {}", text_of(at(result, {"run"})),
-                       text_of(at(result, {"prompts"})), text_of(at(result, {"delayeds"})),
-                       closed(at(result, {"ledger_closed"})));
+    std::string line = fmt::format("run {} stopped: {} prompts, {} delayeds, ledger {}",
+                                   text_of(at(result, {"run"})), text_of(at(result, {"prompts"})),
+                                   text_of(at(result, {"delayeds"})), closed(at(result, {"ledger_closed"})));
+    const json& dropped = at(result, {"capture", "datagrams_dropped"});
+    if (dropped.is_number() && dropped != 0) {
+        line += fmt::format(", raw capture lacks {} of {} datagrams", text_of(dropped),
+                            text_of(at(result, {"capture", "datagrams_offered"})));
+    }
+    return line;
 }
 
 std::vector<std::string> stop_problems(const json& result) {

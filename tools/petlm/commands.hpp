@@ -55,6 +55,18 @@ struct ExportOptions {
 /// standard error and in a text beside the export. Nothing is left of an export that fails.
 int export_records(const ExportOptions& options);
 
+struct PlotOptions {
+    std::filesystem::path target;                  ///< run directory, or a file of coincidences
+    std::filesystem::path output;                  ///< directory; empty: "plot" in that of the run
+    bool force = false;                            ///< replace what is there
+    std::optional<std::filesystem::path> scanner;  ///< instead of that in run.json
+    std::optional<double> depth_mm;  ///< of the sinogram: where in a crystal a photon interacts on average
+    std::uint32_t png_width = 1120;  ///< pixels
+};
+/// Writes report.html, and each picture as PNG with its numbers as CSV. Nothing is left of pictures that
+/// fail. Throws UsageError in a program built without cairo.
+int plot(const PlotOptions& options);
+
 struct ImportOptions {
     std::string format;           ///< coinstruct
     std::filesystem::path pairs;  ///< prompts
@@ -107,5 +119,25 @@ struct ResortOptions {
 /// Finds the coincidences of a run again from its singles: what the run would have written with these
 /// settings.
 int resort(const ResortOptions& options);
+
+struct ImageOptions {
+    std::filesystem::path target;                  ///< file or run directory
+    std::filesystem::path output;                  ///< directory
+    bool force = false;                            ///< replace an earlier image
+    std::optional<std::filesystem::path> scanner;  ///< instead of that in run.json
+    std::optional<double> depth_mm;                ///< where in a crystal a photon interacts on average
+    std::optional<double> voxel_mm;
+    std::optional<std::uint32_t> size;  ///< voxels across
+    std::optional<double> fov_mm;       ///< width across
+    std::uint32_t iterations = 3;
+    std::uint32_t subsets = 8;
+    std::optional<double> smooth_mm;  ///< FWHM of a Gaussian afterwards
+    std::string backend = "auto";     ///< auto, cpu or cuda
+    std::uint32_t threads = 0;        ///< 0: one per core
+    std::optional<double> max_memory_gb;
+};
+/// Makes a small image of the coincidences, for looking, not for quantification: NIfTI, and PNG pictures
+/// where cairo was found.
+int image(const ImageOptions& options);
 
 }  // namespace petacq::petlm

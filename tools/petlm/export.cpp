@@ -93,9 +93,9 @@ Exported export_to(const ExportSource& source, const ExportOptions& options, con
 
 }  // namespace
 
-double depth_of_interaction(const ExportOptions& options, const config::Scanner& scanner) {
+double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner) {
     const double length = scanner.dimensions.crystal_length_mm;
-    const double depth = options.depth_mm.value_or(length / 2);
+    const double depth = depth_mm.value_or(length / 2);
     if (!(depth >= 0 && depth <= length)) {
         throw UsageError("--depth-mm: expected 0 to " + number_text(length) +
                          " (the length of a crystal), found " + number_text(depth));
@@ -104,7 +104,7 @@ double depth_of_interaction(const ExportOptions& options, const config::Scanner&
 }
 
 std::string depth_sentence(const ExportOptions& options, const config::Scanner& scanner) {
-    return "Photons are taken to interact " + number_text(depth_of_interaction(options, scanner)) +
+    return "Photons are taken to interact " + number_text(depth_of_interaction(options.depth_mm, scanner)) +
            " mm behind the front face of a crystal" +
            (options.depth_mm ? "." : ", half its length (--depth-mm; data of petsim: 0).");
 }

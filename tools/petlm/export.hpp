@@ -42,7 +42,7 @@ inline std::uint64_t milliseconds(std::uint64_t ticks, double tick_ps) {
 }
 
 /// The depth asked for, or half a crystal. Throws UsageError when it lies outside of the crystal.
-double depth_of_interaction(const ExportOptions& options, const config::Scanner& scanner);
+double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner);
 /// Sentences about the limits in module and ring difference that the run had, where there were any.
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how);
 /// A sentence about that depth.

@@ -116,7 +116,7 @@ void write_scanner_header(const std::filesystem::path& file, const config::Scann
     line("crystals size trans", d.crystal_pitch_y_mm);
     line("crystals size axial", d.crystal_pitch_z_mm);
     line("mean depth of interaction",
-         options.depth_mm ? number_text(depth_of_interaction(options, scanner)) : "-1");
+         options.depth_mm ? number_text(depth_of_interaction(options.depth_mm, scanner)) : "-1");
     line("min angle difference", angle);
     line("voxels number transaxial", std::lround(2 * transaxial / d.crystal_pitch_y_mm));
     line("voxels number axial", std::lround(2 * axial / d.crystal_pitch_z_mm));
@@ -170,7 +170,7 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
 
 Exported export_castor(const ExportSource& source, const ExportOptions& options, ExportOutputs& outputs) {
     const config::Scanner scanner = source.scanner(options.scanner);
-    depth_of_interaction(options, scanner);
+    depth_of_interaction(options.depth_mm, scanner);
     const std::string name = file_name_of(scanner);
     for (const char* file : {"prompts.cdh", "prompts.cdf", "delayeds.cdh", "delayeds.cdf"})
         outputs.claim(options.output / file);

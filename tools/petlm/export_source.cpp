@@ -60,7 +60,7 @@ void ExportSource::look_at(const std::filesystem::path& file) {
     const std::string name = file.string();
     if (!reader.trailer()) {
         throw BadInput(name +
-                       ": no index: the file is truncated or damaged, nothing was exported; petlm recover "
+                       ": no index: the file is truncated or damaged, nothing was made of it; petlm recover "
                        "makes a sound file of what is whole");
     }
     if (bytes_ == 0) {
@@ -165,8 +165,9 @@ config::Scanner ExportSource::scanner(const std::optional<std::filesystem::path>
 }
 
 void ExportSource::for_each_block(std::uint64_t crystals,
-                                  const std::function<void(const daemon::ListModeReader&)>& use) const {
-    Progress progress("exporting " + target_.filename().string(), bytes_);
+                                  const std::function<void(const daemon::ListModeReader&)>& use,
+                                  const char* activity) const {
+    Progress progress(std::string(activity) + " " + target_.filename().string(), bytes_);
     RecordCheck records{crystals, last_time_};
     std::uint64_t done = 0;
     for (const auto& file : files_) {
@@ -174,7 +175,7 @@ void ExportSource::for_each_block(std::uint64_t crystals,
         const auto check = [&] {
             if (reader.condition().state == daemon::FileState::complete) return;
             throw BadInput(file.string() + ": " + reader.condition().summary() +
-                           "; nothing was exported; petlm recover makes a sound file of what is whole");
+                           "; nothing was made of it; petlm recover makes a sound file of what is whole");
         };
         while (reader.next()) {
             check();

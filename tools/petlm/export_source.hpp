@@ -56,11 +56,12 @@ class ExportSource {
     /// are not those of the records, UsageError when there is none, config::Error.
     [[nodiscard]] config::Scanner scanner(const std::optional<std::filesystem::path>& file) const;
 
-    /// Calls `use` with the reader at every block, in order, with progress on a terminal. Throws BadInput at
+    /// Calls `use` with the reader at every block, in order, with progress on a terminal that begins with
+    /// `activity`. Throws BadInput at
     /// the first thing that is wrong: a block that is not whole, a record out of time order, a crystal of
     /// `crystals` or above, a coincidence that is neither prompt nor delayed.
-    void for_each_block(std::uint64_t crystals,
-                        const std::function<void(const daemon::ListModeReader&)>& use) const;
+    void for_each_block(std::uint64_t crystals, const std::function<void(const daemon::ListModeReader&)>& use,
+                        const char* activity = "exporting") const;
     /// Number of crystals in the description, or more than any record can name.
     [[nodiscard]] std::uint64_t crystals() const;
 

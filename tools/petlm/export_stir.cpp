@@ -190,7 +190,7 @@ std::string binning_parameters(std::uint64_t length_ms) {
 Exported export_stir(const ExportSource& source, const ExportOptions& options, ExportOutputs& outputs) {
     const config::Scanner scanner = source.scanner(options.scanner);
     check_fits(scanner);
-    const double depth_mm = depth_of_interaction(options, scanner);
+    const double depth_mm = depth_of_interaction(options.depth_mm, scanner);
     for (const char* file : {"listmode.clm.safir", "listmode.par", "crystal_map.txt", "template.hs",
                              "template.s", "lm_to_projdata.par", "frames.fdef"})
         outputs.claim(options.output / file);

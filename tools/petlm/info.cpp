@@ -89,7 +89,7 @@ void print(const daemon::ListModeReader& reader, const Contents& contents) {
     std::cout << fmt::format("payload      crc32c {:08x}\n", condition.payload_crc);
     for (const auto& [key, value] : reader.description().items()) {
         // Printing must not stop at text that is not UTF-8.
-        std::cout << fmt::format("{:<13}", key)
+        std::cout << fmt::format("{:<12} ", key)
                   << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     }
 }

@@ -37,6 +37,45 @@ void add_resort(CLI::App& app, petacq::petlm::ResortOptions& o, int& status) {
     resorting->callback([&o, &status] { status = petacq::petlm::resort(o); });
 }
 
+void add_plot(CLI::App& app, petacq::petlm::PlotOptions& o, int& status) {
+    auto* plotting =
+        app.add_subcommand("plot", "A report with pictures: report.html, PNG files and their numbers");
+    plotting->add_option("target", o.target, "Run directory, or a file of coincidences")->required();
+    plotting->add_option("--output,-o", o.output, "Directory to write to; default: plot in that of the run");
+    plotting->add_flag("--force", o.force, "Replace earlier pictures");
+    plotting->add_option("--scanner", o.scanner, "Scanner description; default: that in the run's run.json");
+    plotting->add_option("--depth-mm", o.depth_mm,
+                         "Mean depth of interaction behind the front face; default: half a crystal");
+    plotting->add_option("--png-width", o.png_width, "Pixels")
+        ->check(CLI::Range(200, 8000))
+        ->capture_default_str();
+    plotting->callback([&o, &status] { status = petacq::petlm::plot(o); });
+}
+
+void add_image(CLI::App& app, petacq::petlm::ImageOptions& o, int& status) {
+    auto* imaging = app.add_subcommand(
+        "image",
+        "A quick look at what was in the scanner: PNG and NIfTI. For looking, not for quantification: "
+        "attenuation, scatter and normalisation are not done");
+    imaging->add_option("target", o.target, "File, or run directory: its coincidences")->required();
+    imaging->add_option("--output,-o", o.output, "Directory to write to")->required();
+    imaging->add_flag("--force", o.force, "Replace an earlier image");
+    imaging->add_option("--scanner", o.scanner, "Scanner description; default: that in the run's run.json");
+    imaging->add_option("--depth-mm", o.depth_mm,
+                        "Mean depth of interaction behind the front face; default: half a crystal");
+    imaging->add_option("--voxel-mm", o.voxel_mm, "Edge of a voxel; default: the smaller crystal pitch");
+    imaging->add_option("--size", o.size, "Voxels across, instead of --voxel-mm");
+    imaging->add_option("--fov-mm", o.fov_mm, "Width across; default: the bore");
+    imaging->add_option("--iterations", o.iterations, "Over all subsets")->capture_default_str();
+    imaging->add_option("--subsets", o.subsets, "Of the lines; 1: MLEM")->capture_default_str();
+    imaging->add_option("--smooth-mm", o.smooth_mm, "FWHM of a Gaussian afterwards; default: two voxels");
+    imaging->add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
+    imaging->add_option("--threads", o.threads, "Of the CPU; 0: one per core")->capture_default_str();
+    imaging->add_option("--max-memory-gb", o.max_memory_gb,
+                        "Memory of the host; default: half of what is available");
+    imaging->callback([&o, &status] { status = petacq::petlm::image(o); });
+}
+
 int run(int argc, char** argv) {
     CLI::App app{"petlm: looks at list-mode files (.plm)"};
     app.require_subcommand(1);
@@ -130,6 +169,11 @@ int run(int argc, char** argv) {
 
     petacq::petlm::ResortOptions other;
     add_resort(app, other, status);
+    petacq::petlm::PlotOptions shown;
+    add_plot(app, shown, status);
+
+    petacq::petlm::ImageOptions look;
+    add_image(app, look, status);
 
     try {
         app.parse(argc, argv);

@@ -23,20 +23,22 @@ std::string time_text(double seconds) {
 }  // namespace
 
 std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t begun_at,
-                          std::uint64_t total, double seconds) {
+                          std::uint64_t total, double seconds, ProgressUnit unit) {
+    const bool bytes = unit == ProgressUnit::bytes;
     const auto all = static_cast<double>(total);
-    std::string text =
-        fmt::format("{}: {:.0f} % of {:.1f} GB", what, 100 * static_cast<double>(done) / all, all / 1e9);
+    std::string text = fmt::format("{}: {:.0f} %", what, 100 * static_cast<double>(done) / all);
+    if (bytes) text += fmt::format(" of {:.1f} GB", all / 1e9);
     if (done <= begun_at || seconds <= 0) return text;
     const double rate = static_cast<double>(done - begun_at) / seconds;
-    text += fmt::format(", {:.0f} MB/s", rate / 1e6);
+    if (bytes) text += fmt::format(", {:.0f} MB/s", rate / 1e6);
     if (done < total) text += ", " + time_text(static_cast<double>(total - done) / rate) + " left";
     return text;
 }
 
-Progress::Progress(std::string what, std::uint64_t total_bytes)
+Progress::Progress(std::string what, std::uint64_t total, ProgressUnit unit)
     : what_(std::move(what)),
-      total_(std::max<std::uint64_t>(total_bytes, 1)),
+      total_(std::max<std::uint64_t>(total, 1)),
+      unit_(unit),
       terminal_(::isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
       last_(start_) {}
@@ -45,18 +47,19 @@ Progress::~Progress() {
     if (shown_) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::show(std::uint64_t done_bytes) {
+void Progress::show(std::uint64_t done) {
     if (!terminal_) return;
     const auto now = Clock::now();
     if (!begun_at_) {
-        begun_at_ = done_bytes;
+        begun_at_ = done;
         start_ = now;
     }
     if (now - last_ < std::chrono::milliseconds(200)) return;
     last_ = now;
     shown_ = true;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    std::fprintf(stderr, "\r\033[K%s", progress_text(what_, done_bytes, *begun_at_, total_, seconds).c_str());
+    std::fprintf(stderr, "\r\033[K%s",
+                 progress_text(what_, done, *begun_at_, total_, seconds, unit_).c_str());
 }
 
 }  // namespace petacq::petlm

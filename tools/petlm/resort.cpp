@@ -1,6 +1,7 @@
 // resort: coincidences found again from the singles of a run, with other settings.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <vector>
@@ -58,16 +59,21 @@ config::Calibration no_calibration(const config::Geometry& g) {
 
 class Resorting {
   public:
-    Resorting(gpu::Pipeline& pipeline, RecordFile& out) : pipeline_(pipeline), out_(out) {
-        buffers_.resize(pipeline.depth() + 1);
+    /// Slices are gathered in `memory`, which the pipeline reads fastest.
+    Resorting(gpu::Pipeline& pipeline, net::MemorySource& memory, RecordFile& out)
+        : pipeline_(pipeline), out_(out) {
+        auto* const singles = reinterpret_cast<gpu::Single*>(
+            memory.allocate(spans_.size() * slice_singles * sizeof(gpu::Single)));
+        for (std::size_t i = 0; i < spans_.size(); ++i)
+            buffers_.push_back(singles + i * slice_singles);
     }
     void add(std::span<const gpu::Single> singles) {
         while (!singles.empty()) {
-            std::vector<gpu::Single>& buffer = buffers_[filling_];
-            const auto taken = singles.first(std::min(singles.size(), slice_singles - buffer.size()));
-            buffer.insert(buffer.end(), taken.begin(), taken.end());
+            const auto taken = singles.first(std::min<std::size_t>(singles.size(), slice_singles - filled_));
+            std::copy(taken.begin(), taken.end(), buffers_[filling_] + filled_);
+            filled_ += static_cast<std::uint32_t>(taken.size());
             singles = singles.subspan(taken.size());
-            if (buffer.size() == slice_singles) submit(false);
+            if (filled_ == slice_singles) submit(false);
         }
     }
     void finish() {
@@ -82,18 +88,17 @@ class Resorting {
     void submit(bool last) {
         while (waiting_ == pipeline_.depth())
             collect();
-        const std::vector<gpu::Single>& buffer = buffers_[filling_];
-        if (!buffer.empty()) watermark_ = buffer.back().time;
-        spans_[filling_] = {reinterpret_cast<const std::byte*>(buffer.data()),
-                            static_cast<std::uint32_t>(buffer.size()), 0, UINT64_MAX};
+        const gpu::Single* const buffer = buffers_[filling_];
+        if (filled_ != 0) watermark_ = buffer[filled_ - 1].time;
+        spans_[filling_] = {reinterpret_cast<const std::byte*>(buffer), filled_, 0, UINT64_MAX};
         gpu::Slice slice;
-        slice.spans = std::span(&spans_[filling_], buffer.empty() ? 0 : 1);
+        slice.spans = std::span(&spans_[filling_], filled_ == 0 ? 0 : 1);
         slice.watermark = last ? UINT64_MAX : watermark_;
         if (last) slice.close_at = UINT64_MAX;
         pipeline_.submit(slice);
         ++waiting_;
         filling_ = (filling_ + 1) % buffers_.size();
-        buffers_[filling_].clear();
+        filled_ = 0;
     }
     bool collect() {
         if (!pipeline_.collect(result_, true)) return false;
@@ -106,10 +111,10 @@ class Resorting {
 
     gpu::Pipeline& pipeline_;
     RecordFile& out_;
-    std::vector<std::vector<gpu::Single>>
-        buffers_;  // a ring; the pipeline reads all but the one being filled
     std::vector<gpu::FrameSpan> spans_ = std::vector<gpu::FrameSpan>(pipeline_.depth() + 1);
+    std::vector<gpu::Single*> buffers_;  // a ring; the pipeline reads all but the one being filled
     std::size_t filling_ = 0;
+    std::uint32_t filled_ = 0;
     std::size_t waiting_ = 0;
     std::uint64_t watermark_ = 0;
     gpu::SliceResult result_;
@@ -140,7 +145,7 @@ int resort(const ResortOptions& options) {
                                {"energy", configuration.document.at("energy")}};
     RecordFile out(ExportOutputs::partial(options.output), daemon::RecordKind::coincidences,
                    source.block_bytes(), description);
-    Resorting resorting(*backend.pipeline, out);
+    Resorting resorting(*backend.pipeline, *backend.memory, out);
     {
         Progress progress("finding coincidences", source.total_bytes());
         while (source.next()) {

@@ -22,6 +22,10 @@ Floats = npt.NDArray[np.floating[Any]]
 Source = RecordBlocks | Records | Iterable[Records]
 
 
+#: Of a bin: lines that lie on an edge but for rounding belong to the bin above it.
+_EDGE = 1e-9
+
+
 class Histogram(NamedTuple):
     counts: Counts
     edges: Floats  #: one more than counts
@@ -155,10 +159,10 @@ def _line_bins(scanner: Scanner, angles: int, radial: int, radius: float, depth_
     x, y = xy[:, 0], xy[:, 1]
     phi = np.arctan2(x[:, None] - x[None, :], y[None, :] - y[:, None])  # of the normal: (-dy, dx) turned upwards
     phi = np.where(phi < 0, phi + np.pi, phi)
-    phi = np.where(phi >= np.pi, phi - np.pi, phi)
+    phi = np.where(phi >= np.pi - _EDGE, phi - np.pi, phi)
     s = x[:, None] * np.cos(phi) + y[:, None] * np.sin(phi)
-    angle = np.minimum((phi * (angles / np.pi)).astype(np.int32), angles - 1)
-    column = np.floor((s + radius) * (radial / (2 * radius))).astype(np.int32)
+    angle = np.minimum((phi * (angles / np.pi) + _EDGE).astype(np.int32), angles - 1)
+    column = np.floor((s + radius) * (radial / (2 * radius)) + _EDGE).astype(np.int32)
     inside = (column >= 0) & (column < radial) & ~np.eye(len(x), dtype=bool)
     bins = np.where(inside, angle * radial + column, -1)
     # Rounding must not make a difference of which crystal comes first.

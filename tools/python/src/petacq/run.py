@@ -13,6 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from petacq.calibration import Calibration
 from petacq.errors import CalibrationError, IncompleteWarning, RunError
 from petacq.plm import Missing, PlmFile, PlmFiles
@@ -132,6 +135,27 @@ class Run:
     def histograms(self) -> dict[str, Any]:
         """``histograms.json``: of the singles converted during the run."""
         return self._json("histograms.json")
+
+    @cached_property
+    def ledger_over_time(self) -> dict[str, npt.NDArray[Any]]:
+        """``ledger.csv`` by columns, one number for each row: ``from_ticks`` and ``to_ticks`` (u64), counters such as
+        "datagrams.lost" (i64; f64 with NaN where it was not known). A last line that is cut off is left out."""
+        path = self.path / "ledger.csv"
+        head, *lines = path.read_text(encoding="ascii").split("\n")
+        names = head.split(",")
+        rows = [line.split(",") for line in lines[:-1]]
+        if names[:2] != ["from_ticks", "to_ticks"] or any(len(row) != len(names) for row in rows):
+            raise RunError(f"{path}: not the ledger of a run over time")
+        columns: dict[str, npt.NDArray[Any]] = {}
+        try:
+            for name, *values in zip(names, *rows):
+                if "" in values:
+                    columns[name] = np.array([float(value or "nan") for value in values])
+                else:
+                    columns[name] = np.array(list(map(int, values)), "u8" if name.endswith("_ticks") else "i8")
+        except ValueError as error:
+            raise RunError(f"{path}: {error}") from None
+        return columns
 
     def calibration(self, path: str | os.PathLike[str] | None = None) -> Calibration:
         """The calibration that the run was taken with: by default from where ``run.json`` says it was.

@@ -1,0 +1,120 @@
+// Groups of more than two singles on the device: small ones by a thread, others by a warp. Functions named
+// warp_* are called by all lanes of a warp, with the same arguments; every lane gets the answer.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/cuda/find.hpp"
+#include "gpu/multiples.hpp"
+#include "gpu/sort/block_primitives.cuh"
+
+namespace petacq::gpu::cuda {
+
+/// Larger groups are a warp's work: its lanes share the pairs, of which there are nearly size^2 / 2.
+inline constexpr std::uint32_t thread_group = 12;
+
+/// The singles of a window: the opener, then those from `second` on.
+struct Members {
+    const Single* singles;
+    std::uint32_t first;
+    std::uint32_t second;
+    PETACQ_HD const Single& operator()(std::uint32_t k) const {
+        return singles[k == 0 ? first : second + k - 1];
+    }
+};
+
+/// What a policy takes from a group.
+struct Taken {
+    std::uint32_t pairs = 0;
+    std::uint32_t used = 0;  ///< members that stand in at least one pair
+    std::uint32_t i = 0;     ///< the pair, of a policy that takes one at most
+    std::uint32_t j = 0;
+};
+
+/// Members that make a good pair with another one.
+template <class Member>
+__device__ std::uint32_t members_in_good_pairs(const GroupPairs<Member>& group) {
+    std::uint32_t used = 0;
+    for (std::uint32_t i = 0; i < group.size; ++i) {
+        for (std::uint32_t j = 0; j < group.size; ++j) {
+            if (group.good(i, j)) {
+                ++used;
+                break;
+            }
+        }
+    }
+    return used;
+}
+
+/// By one thread. `used` is told for groups whose candidates are all pairs.
+template <class Member>
+__device__ Taken take_from(const GroupPairs<Member>& group, MultiplesPolicy policy) {
+    Taken taken;
+    if (policy == MultiplesPolicy::remove_multiples) return taken;
+    if (policy == MultiplesPolicy::take_all_goods) {
+        group.for_each(0, 1, [&](std::uint32_t, std::uint32_t, bool good) { taken.pairs += good ? 1 : 0; });
+        if (taken.pairs > 0 && !group.opener_only) taken.used = members_in_good_pairs(group);
+        return taken;
+    }
+    std::uint32_t goods = 0;
+    WinningPair winner;
+    group.search(0, 1, policy, goods, winner);
+    if (group.taken(policy, goods, winner)) taken = {1, 2, winner.i, winner.j};
+    return taken;
+}
+
+__device__ inline WinningPair warp_best(WinningPair own) {
+    for (int step = 16; step > 0; step /= 2) {
+        const WinningPair other{__shfl_xor_sync(sort::all_lanes, own.sum, step),
+                                __shfl_xor_sync(sort::all_lanes, own.i, step),
+                                __shfl_xor_sync(sort::all_lanes, own.j, step)};
+        if (other.beats(own)) own = other;
+    }
+    return own;
+}
+
+/// The same by a warp, for groups whose candidates are all pairs.
+template <class Member>
+__device__ Taken warp_take_from(const GroupPairs<Member>& group, MultiplesPolicy policy) {
+    Taken taken;
+    if (policy == MultiplesPolicy::remove_multiples) return taken;
+    if (policy == MultiplesPolicy::take_all_goods) {
+        std::uint32_t goods = 0;
+        for (std::uint32_t i = 0; i < group.size; ++i) {
+            bool any = false;
+            for (std::uint32_t j = sort::lane(); j < group.size; j += sort::warp_threads) {
+                const bool good = group.good(i, j);
+                any |= good;
+                goods += good && j > i ? 1 : 0;
+            }
+            taken.used += __any_sync(sort::all_lanes, any) != 0 ? 1 : 0;
+        }
+        taken.pairs = __reduce_add_sync(sort::all_lanes, goods);
+        return taken;
+    }
+    std::uint32_t goods = 0;
+    WinningPair winner;
+    group.search(sort::lane(), sort::warp_threads, policy, goods, winner);
+    goods = __reduce_add_sync(sort::all_lanes, goods);
+    winner = warp_best(winner);
+    if (group.taken(policy, goods, winner)) taken = {1, 2, winner.i, winner.j};
+    return taken;
+}
+
+/// Calls emit(i, j, n) for the good pairs of a group, n counting them in (i, j) order.
+template <class Member, class Emit>
+__device__ void warp_all_goods(const GroupPairs<Member>& group, const Emit& emit) {
+    std::uint32_t before = 0;
+    const std::uint32_t openers = group.opener_only ? 1 : group.size - 1;
+    for (std::uint32_t i = 0; i < openers; ++i) {
+        for (std::uint32_t base = i + 1; base < group.size; base += sort::warp_threads) {
+            const std::uint32_t j = base + sort::lane();
+            const bool good = j < group.size && group.good(i, j);
+            const unsigned with = __ballot_sync(sort::all_lanes, good);
+            if (good) emit(i, j, before + __popc(with & sort::lanes_below()));
+            before += __popc(with);
+        }
+    }
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,145 @@
+// The ledger over time: rows add up, whatever the disk does.
+#include "daemon/ledger_series.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <map>
+#include <sstream>
+
+#include "tests/catch.hpp"
+#include "tests/daemon/listmode_support.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+
+namespace {
+
+using Row = std::map<std::string, std::string>;
+
+std::vector<Row> rows_of(const std::string& text) {
+    std::istringstream lines(text);
+    std::vector<std::string> names;
+    std::vector<Row> rows;
+    for (std::string line; std::getline(lines, line);) {
+        std::vector<std::string> fields;
+        std::istringstream in(line + ",");
+        for (std::string field; std::getline(in, field, ',');)
+            fields.push_back(field);
+        if (names.empty()) {
+            names = fields;
+            continue;
+        }
+        REQUIRE(fields.size() == names.size());
+        rows.emplace_back();
+        for (std::size_t i = 0; i < names.size(); ++i)
+            rows.back()[names[i]] = fields[i];
+    }
+    return rows;
+}
+
+std::int64_t sum(const std::vector<Row>& rows, const std::string& column) {
+    std::int64_t total = 0;
+    for (const Row& row : rows)
+        total += std::stoll(row.at(column));
+    return total;
+}
+
+daemon::Ledger ledger_number(std::uint64_t i) {
+    daemon::Ledger ledger;
+    ledger.datagrams.accepted = 100 * i;
+    ledger.datagrams.lost = i % 5;
+    ledger.frames.received = 7000 * i;
+    ledger.frames.late = i * i;
+    ledger.singles.prompts = 3 * i;
+    return ledger;
+}
+
+}  // namespace
+
+TEST_CASE("rows of the ledger over time add up to the ledger", "[ledger]") {
+    const TemporaryDirectory directory;
+    daemon::LedgerSeries series(directory / "ledger.csv");
+    series.begin(50, ledger_number(2));
+    for (std::uint64_t i = 3; i < 40; ++i)
+        series.add(50 + 10 * i, ledger_number(i));
+    series.end(1000, ledger_number(44));
+    series.finish();
+    series.finish();
+    CHECK(series.status().failure.empty());
+    const auto rows = rows_of(contents_of(directory / "ledger.csv"));
+    CHECK(rows.size() == 38);
+    CHECK(series.status().rows == rows.size());
+    CHECK(rows.front().at("from_ticks") == "50");
+    CHECK(rows.front().at("to_ticks") == "80");
+    CHECK(rows.back().at("to_ticks") == "1000");
+    for (std::size_t i = 1; i < rows.size(); ++i)
+        CHECK(rows[i].at("from_ticks") == rows[i - 1].at("to_ticks"));
+    CHECK(sum(rows, "datagrams.accepted") == 4200);
+    CHECK(sum(rows, "datagrams.lost") == 2);
+    CHECK(rows[2].at("datagrams.lost") == "-4");  // taken back: from 4 to 0
+    CHECK(sum(rows, "frames.late") == 44 * 44 - 4);
+    CHECK(sum(rows, "singles.prompts") == 126);
+}
+
+TEST_CASE("loss that cannot be known has no number", "[ledger]") {
+    const TemporaryDirectory directory;
+    daemon::Ledger bare = ledger_number(3);
+    bare.loss_known = false;
+    daemon::LedgerSeries series(directory / "ledger.csv");
+    series.begin(0, daemon::Ledger{});
+    series.end(10, bare);
+    series.finish();
+    const auto rows = rows_of(contents_of(directory / "ledger.csv"));
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0].at("datagrams.lost").empty());
+    CHECK(rows[0].at("datagrams.accepted") == "300");
+}
+
+TEST_CASE("a disk that stands still makes longer rows and holds nobody up", "[ledger]") {
+    const TemporaryDirectory directory;
+    const auto pipe = directory / "pipe";
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    const int reader =
+        ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);  // NOLINT(cppcoreguidelines-pro-type-vararg)
+    REQUIRE(reader >= 0);
+    constexpr std::uint64_t last = 50'000;
+    std::string text;
+    {
+        daemon::LedgerSeries series(pipe);
+        series.begin(0, ledger_number(0));
+        for (std::uint64_t i = 1; i < last; ++i)
+            series.add(i, ledger_number(i));  // nobody reads: the pipe is full after some hundred rows
+        series.end(last, ledger_number(last));
+        std::thread drain([&] {
+            std::vector<char> buffer(1 << 16);
+            for (;;) {
+                const ssize_t got = ::read(reader, buffer.data(), buffer.size());
+                if (got == 0) break;
+                if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+                if (got < 0) std::this_thread::yield();
+            }
+        });
+        series.finish();
+        drain.join();
+        CHECK(series.status().rows < 5000);
+    }
+    ::close(reader);
+    const auto rows = rows_of(text);
+    CHECK(rows.size() > 100);
+    CHECK(rows.size() < 5000);
+    CHECK(sum(rows, "datagrams.accepted") == 100 * static_cast<std::int64_t>(last));
+    CHECK(sum(rows, "frames.received") == 7000 * static_cast<std::int64_t>(last));
+    CHECK(rows.back().at("to_ticks") == std::to_string(last));
+}
+
+TEST_CASE("a full disk ends the ledger over time, and says why", "[ledger]") {
+    daemon::LedgerSeries series("/dev/full");
+    series.begin(0, daemon::Ledger{});
+    series.end(10, ledger_number(1));
+    series.finish();
+    CHECK_THAT(series.status().failure, contains("No space left"));
+    CHECK(series.status().rows == 0);
+    CHECK_THROWS_AS(daemon::LedgerSeries("/nonexistent/ledger.csv"), std::system_error);
+}

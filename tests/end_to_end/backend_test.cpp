@@ -1,0 +1,88 @@
+// Which back-end computes, why, and that both live within their memory.
+#include "tests/catch.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+TEST_CASE("what computes, and why, stands in log, status and run", "[e2e][backend]") {
+    const std::string backend = GENERATE("auto", "cpu");
+    INFO(backend);
+    const Site site(json{{"pipeline", {{"backend", backend}}}});
+    Daemon daemon(site);
+    const json status = daemon.status();
+    const std::string what = status["backend"];
+    const std::string why = status["backend_choice"];
+    if (backend == "cpu") {
+        CHECK(why == "asked for");
+        CHECK(what.rfind("cpu, ", 0) == 0);
+    } else if (what.rfind("cuda, ", 0) == 0) {
+        CHECK(why == "auto: a usable GPU was found");
+    } else {
+        CHECK(why.rfind("auto: CUDA cannot be used: ", 0) == 0);
+        CHECK(why.size() > std::string("auto: CUDA cannot be used: ").size());
+    }
+    CHECK(contains(daemon.log(), "pipeline: " + what + " (" + why + ")"));
+    daemon.start("r");
+    daemon.stop();
+    CHECK(site.run_json("r")["backend"] == what);
+    CHECK(site.run_json("r")["backend_choice"] == why);
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("CUDA asked for where it cannot be had is refused", "[e2e][backend]") {
+    json pipeline = {{"backend", "cuda"}};
+    const bool here = no_cuda_reason().empty();
+    if (here) {
+        // More than any GPU has.
+        pipeline["max_pending_singles"] = 1 << 30;
+        pipeline["slice_frames"] = 1 << 24;
+    }
+    const Site site(json{{"pipeline", pipeline}});
+    const Outcome outcome = run_program(PETACQD_PROGRAM, {"--config", site.configuration()});
+    INFO(outcome.err);
+    CHECK(outcome.status == 78);
+    CHECK(contains(outcome.err, "/pipeline/backend: 'cuda' cannot be used: "));
+    CHECK(contains(outcome.err, here ? "GPU memory" : "expected a usable GPU"));
+}
+
+namespace {
+
+// Everything waits for source 1, which sends for 20 ms and is not given up by its silence within this test.
+void lives_within_its_memory(const char* backend) {
+    const Site site(
+        json{{"pipeline", {{"backend", backend}, {"slice_frames", 2000}, {"max_pending_singles", 4000}}},
+             {"watermark", {{"source_timeout_ms", 60'000}, {"max_lag_ms", 60'000}}}});
+    Daemon daemon(site);
+    daemon.start("backlog");
+    const json summary =
+        simulate(site, short_stream(daemon, {"--silent", "1@0.02-100", "--no-end-of-stream"}));
+    REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+    const json status = daemon.status();
+    INFO(status.dump(1));
+    CHECK(contains(status["health"]["reasons"].dump(), "max_pending_singles"));
+    // The bound, and what a slice may add to it before the watermark lets go.
+    const std::uint64_t slice = 2000 + 65507 / 16;
+    CHECK(status["queues"]["pending_singles_high_water"].get<std::uint64_t>() <= 4000 + 3 * slice);
+    CHECK(status["state"] == "running");
+    CHECK(daemon.stop()["ledger_closed"] == true);
+    const json ledger = site.run_json("backlog")["ledger"];
+    INFO(ledger.dump(1));
+    CHECK(ledger["frames"]["received"] == summary["total"]["frames_sent"]);
+    CHECK(ledger["pairs"]["written"] > 1000);
+    CHECK(daemon.terminate() == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a source that is waited for costs no more memory than is configured", "[e2e][backend]") {
+    lives_within_its_memory("cpu");
+}
+
+TEST_CASE("nor on a GPU", "[e2e][backend][cuda]") {
+    if (const std::string reason = no_cuda_reason(); !reason.empty()) {
+        WARN("skipped: " << reason);
+        return;
+    }
+    lives_within_its_memory("cuda");
+}

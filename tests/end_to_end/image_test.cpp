@@ -1,0 +1,137 @@
+// From a simulated acquisition to an image, with the real programs: sources appear where they were.
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "tests/catch.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+struct Image {
+    std::size_t n[3] = {};  // NOLINT(modernize-avoid-c-arrays)
+    double voxel = 0;
+    double origin[3] = {};  // NOLINT(modernize-avoid-c-arrays)
+    std::vector<float> values;
+
+    explicit Image(const std::filesystem::path& file) {
+        std::ifstream in(file, std::ios::binary);
+        const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+        REQUIRE(bytes.size() > 352);
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            std::int16_t count = 0;
+            float at = 0;
+            std::memcpy(&count, bytes.data() + 42 + 2 * axis, sizeof count);
+            std::memcpy(&at, bytes.data() + 292 + 16 * axis, sizeof at);
+            n[axis] = static_cast<std::size_t>(count);
+            origin[axis] = at;
+        }
+        float size = 0;
+        std::memcpy(&size, bytes.data() + 80, sizeof size);
+        voxel = size;
+        values.resize(n[0] * n[1] * n[2]);
+        REQUIRE(bytes.size() == 352 + 4 * values.size());
+        std::memcpy(values.data(), bytes.data() + 352, 4 * values.size());
+    }
+    /// Calls use(value, x, y, z in mm).
+    template <class Use>
+    void each(Use use) const {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            use(values[i], origin[0] + voxel * static_cast<double>(i % n[0]),
+                origin[1] + voxel * static_cast<double>(i / n[0] % n[1]),
+                origin[2] + voxel * static_cast<double>(i / n[0] / n[1]));
+        }
+    }
+    template <class Inside>
+    [[nodiscard]] double mean(Inside inside) const {
+        double sum = 0;
+        double count = 0;
+        each([&](float value, double x, double y, double z) {
+            if (!inside(x, y, z)) return;
+            sum += value;
+            ++count;
+        });
+        REQUIRE(count > 0);
+        return sum / count;
+    }
+};
+
+struct Point {
+    double x, y, z;
+};
+
+}  // namespace
+
+TEST_CASE("two points and a cylinder of a simulated run are where they were", "[e2e][image]") {
+    const Site site(json{{"coincidence", {{"delay_ticks", 6400}}}});
+    const std::string capture = (site.directory() / "phantom.pcap").string();
+    const Outcome simulated = run_program(
+        PETSIM_PROGRAM, {"--scanner", site.scanner(), "--calibration", site.calibration(), "--cylinder",
+                         "-4,-6,-9,7,12,1", "--point", "14,5,11,0.12", "--point", "-9,13,6,0.12", "--rate",
+                         "900000", "--duration-s", "1", "--seed", "3", "--write", capture});
+    INFO(simulated.err);
+    REQUIRE(simulated.status == 0);
+    const Outcome replayed = run_program(
+        PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", "phantom"});
+    INFO(replayed.err);
+    REQUIRE(replayed.status == 0);
+    const auto out = site.directory() / "image";
+    const Outcome made = run_program(PETLM_PROGRAM, {"image", site.run("phantom").string(), "--output",
+                                                     out.string(), "--depth-mm", "0", "--voxel-mm", "1.6"});
+    INFO(made.out << made.err);
+    REQUIRE(made.status == 0);
+    const Image image(out / "image.nii");
+
+    for (const Point p : {Point{14, 5, 11}, Point{-9, 13, 6}}) {
+        Point peak{};
+        float largest = 0;
+        image.each([&](float value, double x, double y, double z) {
+            if (value <= largest || std::hypot(x - p.x, y - p.y, z - p.z) > 7) return;
+            largest = value;
+            peak = {x, y, z};
+        });
+        CAPTURE(peak.x, peak.y, peak.z);
+        CHECK(std::abs(peak.x - p.x) < image.voxel);
+        CHECK(std::abs(peak.y - p.y) < image.voxel);
+        CHECK(std::abs(peak.z - p.z) < image.voxel);
+    }
+
+    // The cylinder is full, and ends where it ends: half of its height is within a voxel of each face.
+    const auto radius = [](double x, double y) { return std::hypot(x + 4, y + 6); };
+    const double full =
+        image.mean([&](double x, double y, double z) { return radius(x, y) < 5 && std::abs(z + 9) < 4; });
+    CHECK(full > 0);
+    const auto at = [&](auto inside) { return image.mean(inside) / full; };
+    CHECK(at([&](double x, double y, double z) { return radius(x, y) < 2.5 && std::abs(z + 9) < 4; }) ==
+          Approx(1).margin(0.15));
+    const double voxel = image.voxel;
+    for (const double face : {-15.0, -3.0}) {
+        const double out_of = face < -9 ? -1 : 1;
+        const auto slab = [&](double from, double to) {
+            return at([&](double x, double y, double z) {
+                const double beyond = out_of * (z - face);
+                return radius(x, y) < 5 && beyond >= from && beyond < to;
+            });
+        };
+        CHECK(slab(-2 * voxel, -voxel) > 0.5);
+        CHECK(slab(voxel, 2 * voxel) < 0.5);
+        CHECK(slab(3 * voxel, 4 * voxel) < 0.1);
+    }
+    // Around, in four directions, so that no side can stand in for the other.
+    for (const auto& [dx, dy] : {std::pair(1, 0), std::pair(-1, 0), std::pair(0, 1), std::pair(0, -1)}) {
+        const auto ring = [&, dx = dx, dy = dy](double from, double to) {
+            return at([&](double x, double y, double z) {
+                const double r = radius(x, y);
+                const bool there = (x + 4) * dx + (y + 6) * dy > 0.7 * r;
+                return there && r >= from && r < to && std::abs(z + 9) < 4;
+            });
+        };
+        CHECK(ring(7 - 2 * voxel, 7 - voxel) > 0.5);
+        CHECK(ring(7 + voxel, 7 + 2 * voxel) < 0.5);
+        CHECK(ring(7 + 3 * voxel, 7 + 4 * voxel) < 0.1);
+    }
+}

@@ -1,0 +1,249 @@
+"""A real daemon fed by the simulator, as those see it who watch: a real Prometheus with the example rules and the
+queries of the example dashboard, and the live page in a headless Chromium. Exit status 77: neither is installed here."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.parse
+import urllib.request
+
+BIN, SOURCE = sys.argv[1:3]
+for folder in ("tools", "tests/daemon"):
+    sys.path.insert(0, os.path.join(SOURCE, folder))
+import browser  # noqa: E402  (found by the lines above)
+from page_fields import FIELDS, compare  # noqa: E402
+
+CHROMIUM = browser.find()
+HAS_PROMETHEUS = all(shutil.which(name) for name in ("promtool", "prometheus"))
+EXAMPLES = os.path.join(SOURCE, "config", "examples")
+MONITORING = os.path.join(EXAMPLES, "monitoring")
+PATIENCE_S = 60
+
+
+def eventually(condition):
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            value = condition()
+            if value:
+                return value
+        except (OSError, KeyError, IndexError, AttributeError):
+            value = None
+        if time.monotonic() > end:
+            raise TimeoutError(f"last: {value}")
+        time.sleep(0.1)
+
+
+def fetch(url):
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+        return answer.read().decode()
+
+
+def program(name, *arguments):
+    return subprocess.run([os.path.join(BIN, name), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+class Acquisition:
+    """A daemon with a run in progress, raw capture and all, and a scanner that loses one datagram of a hundred."""
+
+    def __init__(self):
+        self._directory = tempfile.TemporaryDirectory()
+        here = self._directory.name
+        scanner = os.path.join(EXAMPLES, "small.scanner.json")
+        calibration = os.path.join(here, "c.h5")
+        program("petcal", "make", "--scanner", scanner, "--output", calibration)
+        configuration = {
+            "scanner": scanner, "calibration": calibration, "data_dir": here,
+            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False, "batch_count": 32,
+                        "batch_bytes": 262144},
+            "coincidence": {"window_ticks": 320, "delay_ticks": 6400, "min_module_difference": 2},
+            "listmode": {"write_raw": True, "sync_interval_ms": 200},
+            "estimates": {"dead_time_ns": 2000},
+            "control": {"socket": os.path.join(here, "control.sock")},
+            "http": {"listen": "127.0.0.1:0"},
+        }
+        with open(os.path.join(here, "petacqd.json"), "w", encoding="utf-8") as file:
+            json.dump(configuration, file)
+        self.socket = configuration["control"]["socket"]
+        self._simulator = None
+        with open(os.path.join(here, "log"), "w", encoding="utf-8") as log:
+            self._daemon = subprocess.Popen([os.path.join(BIN, "petacqd"), "--config", file.name], stderr=log)
+        try:
+            eventually(lambda: " ready: " in self._log())
+            self.target = "127.0.0.1:" + re.search(r"http: listening on \S+, port (\d+)", self._log())[1]
+            self.url = f"http://{self.target}/"
+            self.control("start", "--run", "r1", "--note", "watched")
+            self._simulator = subprocess.Popen(
+                [os.path.join(BIN, "petsim"), "--scanner", scanner, "--calibration", calibration, "--quiet", "--threads", "1",
+                 "--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--flush-us", "4000", "--duration-s", "600",
+                 "--rate", "60000", "--loss", "0.01", "--to", f"127.0.0.1:{self.status()['sockets'][0]['port']}"])
+            eventually(lambda: self.status()["rates"]["prompts_per_s"] > 0)
+        except BaseException:
+            self.close()
+            raise
+
+    def _log(self):
+        with open(os.path.join(self._directory.name, "log"), encoding="utf-8") as log:
+            return log.read()
+
+    def control(self, *arguments):
+        return program("petctl", "--socket", self.socket, *arguments)
+
+    def status(self):
+        return json.loads(self.control("status", "--json"))
+
+    def end_data(self):
+        self._simulator.terminate()
+        self._simulator.wait()
+
+    def close(self):
+        for process in (self._simulator, self._daemon):
+            if process is not None:
+                process.terminate()
+                process.wait()
+        self._directory.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class PrometheusServer:
+    def __init__(self, target):
+        self._directory = tempfile.TemporaryDirectory()
+        here = self._directory.name
+        with open(os.path.join(MONITORING, "prometheus.yml"), encoding="utf-8") as file:
+            example = file.read()
+        shutil.copy(os.path.join(MONITORING, "alerts.yml"), here)
+        configuration = os.path.join(here, "prometheus.yml")
+        with open(configuration, "w", encoding="utf-8") as file:
+            file.write(example.replace("127.0.0.1:9680", target).replace("_interval: 5s", "_interval: 1s"))
+        # It cannot be told to take any port and say which.
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        self._process = subprocess.Popen(
+            ["prometheus", f"--config.file={configuration}", f"--storage.tsdb.path={here}/data",
+             f"--web.listen-address={self.url.removeprefix('http://')}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        self._process.wait()
+        self._directory.cleanup()
+
+    def get(self, path, **parameters):
+        return json.loads(fetch(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"))["data"]
+
+    def query(self, expression):
+        return [(r["metric"], float(r["value"][1])) for r in self.get("query", query=expression)["result"]]
+
+
+def dashboard_queries():
+    with open(os.path.join(MONITORING, "grafana-dashboard.json"), encoding="utf-8") as file:
+        dashboard = json.load(file)
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"].replace("$instance", ".+").replace("$__rate_interval", "30s")
+
+
+@unittest.skipUnless(HAS_PROMETHEUS, "no prometheus and promtool here (apt install prometheus)")
+class Prometheus(unittest.TestCase):
+    def test_a_server_scrapes_a_daemon_that_takes_data(self):
+        with Acquisition() as acquisition, PrometheusServer(acquisition.target) as server:
+            eventually(lambda: server.query('up{job="petacqd"}')[0][1] == 1)
+            checked = subprocess.run(["promtool", "check", "metrics"], input=fetch(acquisition.url + "metrics"),
+                                     capture_output=True, text=True, check=False)
+            self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+
+            # Counters are those of the daemon, and so are rates.
+            eventually(lambda: server.query("rate(petacqd_prompts_total[30s])")[0][1] > 0)
+            eventually(lambda: server.query("petacqd_net_trues_per_second")[0][1] > 0)
+            for title, expression in dashboard_queries():
+                with self.subTest(panel=title, query=expression):
+                    eventually(lambda: server.query(expression))
+            panels = {title for title, _ in dashboard_queries()}
+            self.assertGreater(len(panels), 15)
+
+            # Each rule can be evaluated, and what goes wrong here is told.
+            groups = eventually(lambda: server.get("rules")["groups"])
+            rules = [rule for group in groups for rule in group["rules"]]
+            self.assertGreater(len(rules), 10)
+            for rule in rules:
+                eventually(lambda: next(r for g in server.get("rules")["groups"] for r in g["rules"]
+                                        if r["name"] == rule["name"])["health"] == "ok")
+            eventually(lambda: server.query('ALERTS{alertname="PetacqdDatagramsLost",alertstate="firing"}'))
+            self.assertEqual(server.query('ALERTS{alertname="PetacqdDown"}'), [])
+
+            # Once all is still, to the last one.
+            acquisition.end_data()
+            acquisition.control("stop")
+            eventually(lambda: acquisition.status()["rates"]["datagrams_per_s"] == 0)
+            status = acquisition.status()
+            total, ledger = status["total"], status["ledger"]
+            for metric, value in {
+                    "petacqd_datagrams_received_total": total["datagrams"]["received"],
+                    "petacqd_datagrams_lost": total["datagrams"]["lost"],
+                    "petacqd_frames_received_total": total["frames"]["received"],
+                    "petacqd_frames_accepted_total": total["frames"]["accepted"],
+                    'petacqd_frames_rejected_total{reason="below_window"}': total["frames"]["below_window"],
+                    "petacqd_prompts_total": total["singles"]["prompts"],
+                    "petacqd_delayeds_total": total["singles"]["delayeds"],
+                    "petacqd_pairs_written_total": ledger["pairs"]["written"],
+                    "petacqd_ledger_closed": 1,
+                    'petacqd_state{state="idle"}': 1}.items():
+                with self.subTest(metric=metric):
+                    self.assertTrue(eventually(lambda: [v for _, v in server.query(metric)] == [float(value)]))
+            self.assertGreater(total["datagrams"]["lost"], 0)
+
+
+@unittest.skipUnless(CHROMIUM, "no Chromium here (apt install chromium)")
+class LivePage(unittest.TestCase):
+    def test_the_page_shows_what_the_status_says_while_data_come(self):
+        with Acquisition() as acquisition, browser.Browser(CHROMIUM) as page:
+            page.open(acquisition.url)
+            page.wait("document.documentElement.dataset.connection === 'live'")
+            # The document and what the page makes of it, at one moment.
+            page.evaluate(f"""(() => {{
+                const original = show_status;
+                show_status = (status) => {{ original(status); window.shown = {{status, fields: {FIELDS}}}; }};
+            }})(), 0""")
+            uptimes = set()
+            for _ in range(3):
+                page.wait(f"window.shown && !{sorted(uptimes)}.includes(shown.status.uptime_s)")
+                shown = page.evaluate("shown")
+                uptimes.add(shown["status"]["uptime_s"])
+                self.assertGreater(compare(self, shown["fields"], shown["status"]), 300)
+                self.assertGreater(float(shown["fields"]["rates.prompts_per_s"]["value"]), 0)
+                self.assertGreater(float(shown["fields"]["run.capture.datagrams_written"]["value"]), 0)
+            # Whole numbers stand still with the data, and are then those that petctl has.
+            acquisition.end_data()
+            acquisition.control("stop")
+            ledger = acquisition.status()["ledger"]
+            page.wait(f"shown.status.run === null && shown.status.ledger.frames.received === {ledger['frames']['received']}")
+            fields = page.evaluate(FIELDS)
+            self.assertEqual(int(fields["ledger.singles.prompts"]["value"]), ledger["singles"]["prompts"])
+            self.assertEqual(fields["run.id"]["text"], "–")
+            # Nothing from elsewhere, and nothing that the browser complains about.
+            origin = acquisition.url
+            asked = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
+            self.assertEqual([name for name in asked if not name.startswith(origin)], [])
+            self.assertEqual(page.complaints, [])
+
+
+if __name__ == "__main__":
+    if not HAS_PROMETHEUS and CHROMIUM is None:
+        print("SKIPPED: neither Prometheus nor Chromium here (tools/setup --browser)")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""What `cmake --install` puts where.  installed.py CMAKE BUILD_DIRECTORY
+
+Every program with its man page and completion, units that systemd and its helpers find, documents whose links lead
+somewhere, and a configuration to begin with that is good.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+cmake, build = sys.argv[1:3]
+programs = ["petacqd", "petctl", "petlm", "petcal", "petsim", "petbench"]
+faults = []
+
+
+def wanted(condition, what):
+    if not condition:
+        faults.append(what)
+
+
+def links(document):
+    """Files that a Markdown page refers to, relative to it."""
+    text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        target = target.split("#")[0]
+        if target and "://" not in target:
+            yield target
+
+
+with tempfile.TemporaryDirectory(prefix="petacq-installed-") as name:
+    subprocess.run([cmake, "--install", build], env=dict(os.environ, DESTDIR=name), check=True, stdout=subprocess.DEVNULL)
+    units = list(pathlib.Path(name).glob("**/lib/systemd/system/petacqd.service"))
+    wanted(len(units) == 1, "a service unit")
+    prefix = units[0].parents[3]
+    settings = next(pathlib.Path(name).glob("**/etc/petacqd"))
+
+    for program in programs:
+        wanted(os.access(prefix / "bin" / program, os.X_OK), f"the program {program}")
+        wanted(list(prefix.glob(f"share/man/man[18]/{program}.[18]*")), f"a man page of {program}")
+        wanted((prefix / "share/bash-completion/completions" / program).is_file(), f"completion for {program}")
+    for file in ("lib/systemd/system/petacqd.socket", "lib/sysusers.d/petacqd.conf", "lib/tmpfiles.d/petacqd.conf",
+                 "lib/sysctl.d/50-petacqd.conf", "share/petacqd/petacqd.schema.json"):
+        wanted((prefix / file).is_file(), file)
+    wanted(list(prefix.glob("share/man/man5/petacqd.json.5*")), "a man page of the configuration")
+
+    # What the unit runs is what is installed.
+    for line in re.findall(r"^Exec\w+=(/\S+/petacqd)\b", units[0].read_text(), re.M):
+        wanted(os.access(name + line, os.X_OK), f"{line}, which the unit runs")
+    documents = list(prefix.glob("share/doc/*/**/*.md"))
+    wanted([d for d in documents if d.name == "operations.md"], "the manual for operators")
+    for document in documents:
+        for target in links(document):
+            wanted((document.parent / target).exists(), f"{target}, to which {document.name} has a link")
+    example = next(prefix.glob("share/doc/*/examples"))
+    wanted(list(example.glob("monitoring/*.yml")) and list(example.glob("monitoring/*.json")), "examples for Prometheus and Grafana")
+
+    # The steps before the first start.
+    subprocess.run([prefix / "bin/petcal", "make", "--scanner", settings / "mouse.scanner.json", "--output",
+                    settings / "calibration.h5"], check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([prefix / "bin/petacqd", "--check", "--config", settings / "petacqd.json"], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wanted(done.returncode == 0, f"a configuration that is good: {done.stdout}")
+
+for fault in faults:
+    print(f"missing: {fault}")
+if not faults:
+    print(f"{len(documents)} documents, {len(programs)} programs, units and configuration: all there")
+sys.exit(1 if faults else 0)

@@ -1,0 +1,138 @@
+#include "tools/petbench/cuda_input.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "gpu/cuda/memory.hpp"
+#include "net/wire.hpp"
+#include "tools/petbench/frames.hpp"
+#include "tools/petbench/suites.hpp"
+
+namespace petacq::bench {
+
+namespace {
+
+using gpu::cuda::check;
+
+constexpr std::size_t block_frames = 5U << 18;  // not a multiple of any slice
+
+/// Bytes per second of copies of `bytes` each, back to back.
+double copy_rate(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, int repeat) {
+    const gpu::cuda::Stream stream;
+    const gpu::cuda::Event start(cudaEventDefault);
+    const gpu::cuda::Event end(cudaEventDefault);
+    const int copies = std::max(4, static_cast<int>((std::size_t{1} << 30) / bytes));
+    std::vector<double> rates;
+    for (int r = 0; r < repeat + 1; ++r) {
+        start.record(stream);
+        for (int i = 0; i < copies; ++i)
+            check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync", "timing copies");
+        end.record(stream);
+        end.wait("timing copies");
+        if (r > 0)
+            rates.push_back(static_cast<double>(bytes) * copies / milliseconds_between(start, end) * 1e3);
+    }
+    return median(rates);
+}
+
+/// Bytes per second of one copy of the whole input, in pieces, by way of one piece of the device's memory.
+double input_rate(const CudaInput& input, void* to, std::size_t piece, int repeat) {
+    const gpu::cuda::Stream stream;
+    const gpu::cuda::Event start(cudaEventDefault);
+    const gpu::cuda::Event end(cudaEventDefault);
+    const std::size_t pieces = input.bytes / piece;
+    std::vector<double> rates;
+    for (int r = 0; r < repeat + 1; ++r) {
+        start.record(stream);
+        for (std::size_t i = 0; i < pieces; ++i) {
+            check(cudaMemcpyAsync(to, input.data + i * piece, piece, cudaMemcpyHostToDevice, stream),
+                  "cudaMemcpyAsync", "timing copies");
+        }
+        end.record(stream);
+        end.wait("timing copies");
+        if (r > 0)
+            rates.push_back(static_cast<double>(pieces * piece) / milliseconds_between(start, end) * 1e3);
+    }
+    return median(rates);
+}
+
+}  // namespace
+
+void set_time(std::byte* frame, std::uint64_t time) {
+    const std::uint64_t swapped = net::swap_bytes(time);
+    std::memcpy(frame + 2, &swapped, sizeof swapped);
+}
+
+CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size_t frames) {
+    StreamOptions options;
+    options.frames = block_frames;
+    options.singles_per_s = rate;
+    const Stream stream = make_stream(scanner, options);
+    std::uint64_t latest = 0;
+    for (std::size_t i = 0; i < block_frames; ++i)
+        latest = std::max(latest, net::frame_time(stream.bytes.data() + i * net::frame_bytes));
+
+    CudaInput input;
+    const std::size_t blocks = (frames + block_frames - 1) / block_frames;
+    const std::size_t block_bytes = block_frames * net::frame_bytes + stream.spans.size() * net::header_bytes;
+    input.frames = blocks * block_frames;
+    input.bytes = blocks * block_bytes;
+    input.data = input.memory->allocate(input.bytes);
+    input.spans.resize(blocks * stream.spans.size());
+    input.watermarks.resize(input.spans.size());
+    const auto fill = [&](std::size_t block) {
+        std::byte* to = input.data + block * block_bytes;
+        const std::uint64_t shift = block * latest;
+        const std::uint64_t next = 1'000'000 + (block + 1) * latest;
+        for (std::size_t i = 0; i < stream.spans.size(); ++i) {
+            const gpu::FrameSpan& from = stream.spans[i];
+            to += net::header_bytes;
+            gpu::FrameSpan& span = input.spans[block * stream.spans.size() + i];
+            span = from;
+            span.frames = to;
+            for (std::uint32_t k = 0; k < from.count; ++k, to += net::frame_bytes) {
+                const std::byte* frame = from.frames + std::size_t{k} * net::frame_bytes;
+                std::memcpy(to, frame, net::frame_bytes);
+                set_time(to, net::frame_time(frame) + shift);
+            }
+            // The next block begins a little before the end of this one.
+            const std::uint64_t low = std::min(stream.watermarks[i], latest) + shift;
+            input.watermarks[block * stream.spans.size() + i] = std::min(low, next);
+        }
+    };
+    std::vector<std::thread> threads;
+    const std::size_t workers = std::max(1U, std::thread::hardware_concurrency());
+    for (std::size_t w = 0; w < workers; ++w) {
+        threads.emplace_back([&, w] {
+            for (std::size_t block = w; block < blocks; block += workers)
+                fill(block);
+        });
+    }
+    for (std::thread& t : threads)
+        t.join();
+    return input;
+}
+
+double milliseconds_between(cudaEvent_t from, cudaEvent_t to) {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, from, to), "cudaEventElapsedTime", "timing");
+    return ms;
+}
+
+CopyRates measure_copies(const CudaInput& input, int repeat) {
+    constexpr std::size_t mi = std::size_t{1} << 20;
+    static_assert(block_frames >= mi);
+    const std::size_t piece = std::min(16 * mi * net::frame_bytes, input.bytes);
+    gpu::cuda::Memory memory(gpu::cuda::Memory::Purpose::use);
+    auto* const a = memory.device<std::byte>(piece);
+    auto* const b = memory.device<std::byte>(piece);
+    CopyRates rates;
+    rates.up = copy_rate(a, input.data, piece, cudaMemcpyHostToDevice, repeat);
+    rates.up_small = copy_rate(a, input.data, mi * net::frame_bytes, cudaMemcpyHostToDevice, repeat);
+    rates.up_all = input_rate(input, a, piece, repeat);
+    rates.device = copy_rate(b, a, piece, cudaMemcpyDeviceToDevice, repeat);
+    return rates;
+}
+
+}  // namespace petacq::bench

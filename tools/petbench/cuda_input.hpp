@@ -1,0 +1,45 @@
+// What the CUDA pipeline suite feeds to the GPU, and how fast the GPU's memory and its bus are by themselves.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "gpu/cuda/pinned_memory.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::bench {
+
+/// Frames as received: spans with a header before each, in one piece of pinned memory. Blocks of the same
+/// frames follow each other in time.
+struct CudaInput {
+    std::unique_ptr<net::MemorySource> memory = gpu::make_pinned_memory();
+    std::byte* data = nullptr;
+    std::vector<gpu::FrameSpan> spans;
+    std::vector<std::uint64_t> watermarks;  ///< [span]
+    std::size_t frames = 0;                 ///< whole blocks of 1.25 Mi
+    std::size_t bytes = 0;
+};
+
+/// At least `frames` frames at `rate` singles per second of detector time.
+CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size_t frames);
+
+/// Gives a frame another raw time.
+void set_time(std::byte* frame, std::uint64_t time);
+
+double milliseconds_between(cudaEvent_t from, cudaEvent_t to);
+
+/// Bytes per second; of a device copy those read, which are as many as those written.
+struct CopyRates {
+    double up = 0;        ///< host to device, in pieces of up to 16 Mi frames
+    double up_small = 0;  ///< the same in pieces of 1 Mi frames
+    double up_all = 0;    ///< all of the input once
+    double device = 0;    ///< from device memory to device memory
+};
+CopyRates measure_copies(const CudaInput& input, int repeat);
+
+}  // namespace petacq::bench

@@ -1,0 +1,178 @@
+#include "tools/petbench/cuda_stages.hpp"
+
+#include <cstdio>
+#include <functional>
+#include <numeric>
+#include <string>
+
+#include "gpu/cuda/stages.hpp"
+#include "net/wire.hpp"
+#include "tools/petbench/suites.hpp"
+
+namespace petacq::bench {
+
+namespace {
+
+using gpu::cuda::check;
+
+struct StageTimes {
+    double convert = 0, order = 0, find = 0, whole = 0;  // ms
+    std::uint64_t prompts = 0;
+};
+
+/// One slice over and over, its frames on the device already.
+StageTimes run_stages(const config::Calibration& calibration, const gpu::PipelineOptions& options,
+                      std::span<const gpu::FrameSpan> spans, int repeat) {
+    const gpu::OwnedTables tables(options, calibration);
+    gpu::cuda::Memory memory(gpu::cuda::Memory::Purpose::use);
+    gpu::cuda::Stages stages(options, tables, memory);
+    gpu::cuda::Slot slot(options, memory);
+    const gpu::cuda::Stream stream;
+    upload(spans, slot, stream);
+    slot.watermark = UINT64_MAX;
+    slot.close_at = UINT64_MAX;
+    std::vector<std::unique_ptr<gpu::cuda::Event>> at;
+    for (int i = 0; i < 8; ++i)
+        at.push_back(std::make_unique<gpu::cuda::Event>(static_cast<unsigned>(cudaEventDefault)));
+    std::vector<double> convert, order, find, whole;
+    for (int r = 0; r < repeat + 2; ++r) {
+        bool again = false;
+        stages.reset();
+        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "timing");
+        const double seconds = seconds_of([&] {
+            at[0]->record(stream);
+            stages.convert(slot, stream);
+            at[1]->record(stream);
+            at[1]->wait("timing conversion");
+            stages.converted(slot);
+            at[2]->record(stream);
+            stages.order(slot, stream);
+            at[3]->record(stream);
+            stages.find(slot, stream);
+            at[4]->record(stream);
+            at[4]->wait("timing coincidences");
+            again = gpu::cuda::Stages::has_long_runs(slot);
+            if (again) {
+                at[5]->record(stream);
+                stages.order_long_runs(slot, stream);
+                at[6]->record(stream);
+                stages.find(slot, stream);
+                at[7]->record(stream);
+                at[7]->wait("timing coincidences");
+            }
+            stages.found(slot);
+        });
+        if (r < 2) continue;
+        const auto between = [&](int from, int to) { return milliseconds_between(*at[from], *at[to]); };
+        convert.push_back(between(0, 1));
+        order.push_back(between(2, 3) + (again ? between(5, 6) : 0));
+        find.push_back(between(3, 4) + (again ? between(6, 7) : 0));
+        whole.push_back(seconds * 1e3);
+    }
+    return {median(convert), median(order), median(find), median(whole), slot.result.counts.prompts};
+}
+
+class Table {
+  public:
+    Table(std::size_t frames, const CopyRates& copies) : frames_(frames), copies_(copies) {
+        std::printf(
+            "\ndevice only, one slice of %.1f Mi frames; host to device %.2f G frames/s, device copy %.1f\n"
+            "%-36s %7s %7s %7s %7s   %27s   %7s %7s\n%-36s %31s   %27s   %7s %7s %7s\n",
+            static_cast<double>(frames) / 0x1p20, copies.up / 16e9, copies.device / 16e9, "", "convert",
+            "order", "find", "whole", "G frames/s of each", "of the", "of the", "", "ms", "", "bus", "copy",
+            "time");
+    }
+    /// `poisson`: whole of the row that this one is compared with.
+    void row(const std::string& name, const StageTimes& t, double poisson) const {
+        const auto rate = [&](double ms) { return static_cast<double>(frames_) / ms / 1e6; };
+        std::printf(
+            "%-36s %7.3f %7.3f %7.3f %7.3f   %6.2f %6.2f %6.2f %6.2f   %6.2fx %6.1f%% %6.2fx  %llu prompts\n",
+            name.c_str(), t.convert, t.order, t.find, t.whole, rate(t.convert), rate(t.order), rate(t.find),
+            rate(t.whole), rate(t.whole) * 16e9 / copies_.up, 100 * rate(t.whole) * 16e9 / copies_.device,
+            t.whole / poisson, static_cast<unsigned long long>(t.prompts));
+    }
+
+  private:
+    std::size_t frames_;
+    CopyRates copies_;
+};
+
+struct Adversary {
+    const char* name;
+    /// Of the i-th in time, for a window of `tau`.
+    std::function<std::uint64_t(std::uint64_t i, std::uint64_t tau)> time_of;
+    bool every_policy;  ///< a matter of how groups are resolved: with other multiples policies, too
+};
+
+/// About `count` singles in every window.
+Adversary dense(const char* name, std::uint64_t count) {
+    const auto time_of = [=](std::uint64_t i, std::uint64_t tau) {
+        return i * tau / count + (i * 0x9E3779B97F4A7C15U >> 32) % (tau / count + 1);
+    };
+    return {name, time_of, true};
+}
+
+std::vector<Adversary> adversaries() {
+    return {{"all times equal", [](std::uint64_t, std::uint64_t) { return std::uint64_t{0}; }, true},
+            {"gap tau/2 + 1", [](std::uint64_t i, std::uint64_t tau) { return i * (tau / 2 + 1); }, false},
+            {"gap tau/2", [](std::uint64_t i, std::uint64_t tau) { return i * (tau / 2); }, false},
+            {"gap tau", [](std::uint64_t i, std::uint64_t tau) { return i * tau; }, false},
+            {"gap tau/100", [](std::uint64_t i, std::uint64_t tau) { return i * tau / 100; }, false},
+            dense("10 per window", 10),
+            dense("60 per window", 60),
+            {"1000 of each time", [](std::uint64_t i, std::uint64_t tau) { return i / 1000 * (tau / 2 + 1); },
+             false}};
+}
+
+}  // namespace
+
+void print_stages(const config::Calibration& calibration, gpu::PipelineOptions options,
+                  const CudaInput& input, std::size_t slice_frames, const CopyRates& copies, int repeat) {
+    std::size_t used = 0;
+    std::size_t end = 0;
+    while (end < input.spans.size() && used + input.spans[end].count <= slice_frames)
+        used += input.spans[end++].count;
+    if (used == 0) return;
+    const std::span<const gpu::FrameSpan> spans(input.spans.data(), end);
+    options.max_slice_frames = static_cast<std::uint32_t>(used);
+    options.max_pending_singles = used / 4;
+    const Table table(used, copies);
+    const StageTimes poisson = run_stages(calibration, options, spans, repeat);
+    table.row("Poisson", poisson, poisson.whole);
+
+    // Nothing is filtered out of what follows, so that the times stay as they are made.
+    options.energy.filter = false;
+    const gpu::MultiplesPolicy policy = options.rules.policy;
+    const double unfiltered = [&] {
+        const StageTimes t = run_stages(calibration, options, spans, repeat);
+        table.row("Poisson, not filtered", t, t.whole);
+        return t.whole;
+    }();
+    // Neighbours in time come from different modules, and far apart in the slice.
+    std::uint64_t stride = 7'368'787;
+    while (std::gcd(stride, std::uint64_t{used}) != 1)
+        ++stride;
+    constexpr std::uint64_t start = 1'000'000;
+    for (const Adversary& adversary : adversaries()) {
+        std::uint64_t index = 0;
+        for (const gpu::FrameSpan& span : spans) {
+            auto* frame = const_cast<std::byte*>(span.frames);  // our own memory
+            for (std::uint32_t k = 0; k < span.count; ++k, frame += net::frame_bytes) {
+                const std::uint64_t place = index++ * stride % used;
+                set_time(frame, start + adversary.time_of(place, options.rules.window));
+            }
+        }
+        options.rules.policy = policy;
+        table.row(adversary.name, run_stages(calibration, options, spans, repeat), unfiltered);
+        if (!adversary.every_policy) continue;
+        for (const auto other :
+             {gpu::MultiplesPolicy::take_winner_of_goods, gpu::MultiplesPolicy::take_all_goods}) {
+            if (other == policy) continue;
+            options.rules.policy = other;
+            table.row(std::string("  ") + adversary.name + ", " + name_of(other),
+                      run_stages(calibration, options, spans, repeat), unfiltered);
+        }
+    }
+}
+
+}  // namespace petacq::bench

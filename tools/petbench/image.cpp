@@ -1,0 +1,164 @@
+// The quick-look image of petlm: how long its parts take, on the CPU and with cuSPARSE.
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tools/petbench/suites.hpp"
+#include "tools/petlm/image/grid_choice.hpp"
+#include "tools/petlm/image/quick_look.hpp"
+#include "tools/petsim/hit_finder.hpp"
+
+namespace petacq::bench {
+namespace {
+
+struct ImageSuite {
+    std::string scanner;
+    double millions = 5;
+    std::vector<std::string> backends = {"cpu"};
+    std::uint32_t threads = 0;
+    std::uint32_t iterations = 3;
+    std::uint32_t subsets = 8;
+    double max_memory_gb = 8;
+    int rounds = 3;
+};
+
+/// Prompts of a cylinder that fills a third of the bore's width and half of its length.
+std::vector<gpu::Coincidence> prompts_of(const config::Scanner& scanner, std::size_t count) {
+    const sim::HitFinder finder(scanner);
+    std::mt19937_64 random(1);
+    const auto uniform = [&] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
+    const double radius = finder.radius_mm() / 3;
+    const double length = (finder.axial_high_mm() - finder.axial_low_mm()) / 2;
+    std::vector<gpu::Coincidence> out;
+    while (out.size() < count) {
+        const double r = radius * std::sqrt(uniform());
+        const double around = 2 * std::numbers::pi * uniform();
+        const config::Vector3 from = {r * std::cos(around), r * std::sin(around), length * (uniform() - 0.5)};
+        const double z = 2 * uniform() - 1;
+        const double across = std::sqrt(1 - z * z);
+        const double angle = 2 * std::numbers::pi * uniform();
+        const auto a = finder.find(from, {across * std::cos(angle), across * std::sin(angle), z});
+        const auto b = finder.find(from, {-across * std::cos(angle), -across * std::sin(angle), -z});
+        if (!a || !b) continue;
+        gpu::Coincidence c;
+        c.crystal_a = a->crystal;
+        c.crystal_b = b->crystal;
+        out.push_back(c);
+    }
+    return out;
+}
+
+struct Times {
+    std::vector<double> count;
+    std::vector<double> sensitivity;
+    std::vector<double> build;
+    std::vector<double> products;
+    std::vector<double> whole;
+};
+
+void print(const std::string& name, const image::QuickLook& look, const ImageSuite& suite, const Times& t) {
+    const double passes = 2.0 * suite.iterations;
+    const auto nonzeros = static_cast<double>(look.em.nonzeros);
+    std::printf("%s: %s\n", name.c_str(), look.backend.c_str());
+    std::printf("  system matrix %.2f G nonzeros, %s\n", nonzeros / 1e9,
+                look.em.matrix_kept ? "made once" : "made anew in pieces for every use");
+    std::printf("  pairs counted        %8.3f s\n  sensitivity          %8.3f s\n", median(t.count),
+                median(t.sensitivity));
+    std::printf("  matrix made          %8.3f s  %8.2f G nonzeros/s\n", median(t.build),
+                nonzeros * (look.em.matrix_kept ? 1 : suite.iterations) / median(t.build) / 1e9);
+    std::printf("  EM without that      %8.3f s  %8.2f G nonzeros/s\n", median(t.products),
+                passes * nonzeros / median(t.products) / 1e9);
+    std::printf("  whole                %8.3f s  %8.2f M prompts/s\n", median(t.whole),
+                suite.millions / median(t.whole));
+}
+
+void measure(const ImageSuite& suite) {
+    const config::Scanner scanner = config::load_scanner(suite.scanner);
+    const auto records = prompts_of(scanner, static_cast<std::size_t>(suite.millions * 1e6));
+    image::QuickLookOptions options;
+    options.grid = image::choose_grid(scanner, {});
+    options.iterations = suite.iterations;
+    options.subsets = suite.subsets;
+    options.max_memory = static_cast<std::uint64_t>(suite.max_memory_gb * 1e9);
+    options.smooth_mm = 2 * options.grid.voxel_mm;
+    gpu::WorkerPool pool(suite.threads != 0 ? suite.threads
+                                            : std::max(1U, std::thread::hardware_concurrency()));
+    const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
+    const image::RandomsByModules no_randoms(scanner.geometry, rule);
+    std::printf("%.2f M prompts in memory, %u x %u x %u voxels of %.3g mm, %u x %u subsets, median of %d\n",
+                static_cast<double>(records.size()) / 1e6, options.grid.n[0], options.grid.n[1],
+                options.grid.n[2], options.grid.voxel_mm, suite.iterations, suite.subsets, suite.rounds);
+
+    std::vector<image::QuickLook> looks(suite.backends.size());
+    for (std::size_t b = 0; b < suite.backends.size(); ++b) {
+        options.backend = suite.backends[b];
+        Times times;
+        // The first round is not counted: libraries are loaded in it.
+        for (int round = 0; round < suite.rounds + 1; ++round) {
+            double count = 0;
+            const double whole = seconds_of([&] {
+                image::PairCounts pairs(scanner.geometry.crystal_count(),
+                                        image::pair_capacity(options.max_memory), pool);
+                count = seconds_of([&] {
+                    pairs.add(records);
+                    pairs.finish();
+                });
+                looks[b] = image::make_quick_look(scanner, rule, pairs, no_randoms, pool, options);
+            });
+            if (round == 0) continue;
+            times.count.push_back(count);
+            times.sensitivity.push_back(looks[b].sensitivity_s);
+            times.build.push_back(looks[b].em.build_s);
+            times.products.push_back(looks[b].em.product_s);
+            times.whole.push_back(whole);
+        }
+        print(suite.backends[b], looks[b], suite, times);
+    }
+    for (std::size_t b = 1; b < looks.size(); ++b) {
+        double largest = 0;
+        double difference = 0;
+        for (std::size_t i = 0; i < looks[0].em.image.size(); ++i) {
+            largest = std::max<double>(largest, looks[0].em.image[i]);
+            difference = std::max(difference, std::abs(static_cast<double>(looks[b].em.image[i]) -
+                                                       static_cast<double>(looks[0].em.image[i])));
+        }
+        std::printf("%s and %s: largest difference %.2g of the largest value\n", suite.backends[b].c_str(),
+                    suite.backends[0].c_str(), difference / largest);
+    }
+}
+
+}  // namespace
+
+void add_image_suite(CLI::App& app) {
+    auto options = std::make_shared<ImageSuite>();
+    auto* suite = app.add_subcommand("image", "The quick-look image of petlm");
+    suite->add_option("--scanner", options->scanner, "Scanner description")->required();
+    suite->add_option("--millions", options->millions, "Prompts")
+        ->check(CLI::Range(0.001, 1000.0))
+        ->capture_default_str();
+    suite->add_option("--backend", options->backends, "cpu, cuda, or both: then their images are compared")
+        ->check(CLI::IsMember({"cpu", "cuda"}))
+        ->capture_default_str();
+    suite->add_option("--threads", options->threads, "Of the CPU; 0: one per core")
+        ->check(CLI::Range(0, 1024))
+        ->capture_default_str();
+    suite->add_option("--iterations", options->iterations, "Over all subsets")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    suite->add_option("--subsets", options->subsets, "Of the lines")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    suite->add_option("--max-memory-gb", options->max_memory_gb, "Memory of the host")
+        ->check(CLI::Range(0.001, 1e6))
+        ->capture_default_str();
+    suite->add_option("--rounds", options->rounds, "Rounds that are counted")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    suite->callback([options] { measure(*options); });
+}
+
+}  // namespace petacq::bench

@@ -1,0 +1,54 @@
+#include "tools/petlm/image/grid_choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/petlm/export.hpp"
+
+namespace petacq::image {
+namespace {
+
+constexpr double most_by_default = 256;
+constexpr double most_voxels = 1024;
+
+double length_of(const config::Scanner& scanner) {
+    const auto last = scanner.geometry.crystal_count() - 1;
+    return 2 * config::crystal_place(scanner, last).front_centre_mm[2] +
+           scanner.dimensions.crystal_pitch_z_mm;
+}
+
+}  // namespace
+
+Grid choose_grid(const config::Scanner& scanner, const petlm::ImageOptions& options) {
+    const auto& d = scanner.dimensions;
+    const double bore = 2 * d.ring_radius_mm;
+    const double length = length_of(scanner);
+    const double width = options.fov_mm.value_or(bore);
+    if (!(width > 0 && width <= bore)) {
+        throw petlm::UsageError("--fov-mm: expected more than 0 and up to " + petlm::number_text(bore) +
+                                " (the bore), found " + petlm::number_text(width));
+    }
+    double voxel = std::max(std::min(d.crystal_pitch_y_mm, d.crystal_pitch_z_mm),
+                            std::max(width, length) / most_by_default);
+    if (options.voxel_mm) {
+        voxel = *options.voxel_mm;
+        if (!(voxel > 0 && voxel <= width)) {
+            throw petlm::UsageError("--voxel-mm: expected more than 0 and up to " +
+                                    petlm::number_text(width) + " (the width of the image), found " +
+                                    petlm::number_text(voxel));
+        }
+    } else if (options.size) {
+        voxel = width / *options.size;
+    }
+    const double across = std::max(1.0, std::round(width / voxel));
+    const double along = std::max(1.0, std::ceil(length / voxel - 1e-6));
+    if (across > most_voxels || along > most_voxels) {
+        throw petlm::UsageError("--voxel-mm, --size: voxels of " + petlm::number_text(voxel) + " mm make " +
+                                petlm::number_text(across) + " x " + petlm::number_text(along) +
+                                " along x and z; expected at most " + petlm::number_text(most_voxels));
+    }
+    const auto n = static_cast<std::uint32_t>(across);
+    return {{n, n, static_cast<std::uint32_t>(along)}, voxel};
+}
+
+}  // namespace petacq::image

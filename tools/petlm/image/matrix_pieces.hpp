@@ -1,0 +1,53 @@
+// The system matrix of all lines, cut into pieces that fit the memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/host/worker_pool.hpp"
+#include "tools/petlm/image/lines.hpp"
+#include "tools/petlm/image/projector.hpp"
+
+namespace petacq::image {
+
+/// Each piece is a run of lines of one subset. When all pieces fit the budget together, each is made once and
+/// kept; otherwise one lives at a time. One caller at a time.
+class MatrixPieces {
+  public:
+    /// What it is given outlives it. Throws std::invalid_argument when the smallest piece does not fit.
+    MatrixPieces(Projector& projector, const Grid& grid, const std::vector<Point>& points, const Lines& lines,
+                 gpu::WorkerPool& pool);
+
+    struct Piece {
+        std::size_t begin;  ///< lines
+        std::size_t end;
+    };
+    [[nodiscard]] std::span<const Piece> of_subset(std::size_t subset) const {
+        return std::span(pieces_).subspan(first_[subset], first_[subset + 1] - first_[subset]);
+    }
+    /// Valid until the next call, unless all are kept.
+    SystemMatrix& matrix(const Piece& piece);
+
+    [[nodiscard]] bool kept() const { return kept_; }
+    /// Of all of them together.
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t nonzeros() const;
+    [[nodiscard]] double build_seconds() const { return build_s_; }
+
+  private:
+    Projector& projector_;
+    const Lines& lines_;
+    std::vector<std::uint16_t> cells_;  // [line] nonzeros
+    std::vector<Piece> pieces_;
+    std::vector<std::size_t> first_;                       // [subset] its first piece, and the end
+    std::vector<std::unique_ptr<SystemMatrix>> matrices_;  // [piece]
+    std::size_t latest_ = 0;
+    std::uint64_t bytes_ = 0;
+    bool kept_ = false;
+    double build_s_ = 0;
+};
+
+}  // namespace petacq::image

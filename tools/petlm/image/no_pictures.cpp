@@ -1,0 +1,14 @@
+// Where cairo was not found.
+#include "tools/petlm/image/pictures.hpp"
+
+namespace petacq::image {
+
+std::optional<std::string> no_pictures_reason() {
+    return "this program was built without cairo";
+}
+void write_projections(const std::filesystem::path& /*file*/, const Grid& /*grid*/,
+                       std::span<const float> /*image*/, const std::string& /*caption*/) {}
+void write_slices(const std::filesystem::path& /*file*/, const Grid& /*grid*/,
+                  std::span<const float> /*image*/, const std::string& /*caption*/) {}
+
+}  // namespace petacq::image

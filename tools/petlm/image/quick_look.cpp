@@ -1,0 +1,69 @@
+#include "tools/petlm/image/quick_look.hpp"
+
+#include <chrono>
+#include <stdexcept>
+
+#include "tools/petlm/image/backend.hpp"
+#include "tools/petlm/image/sensitivity.hpp"
+#include "tools/petlm/image/smooth.hpp"
+
+namespace petacq::image {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What is left for the system matrix.
+std::uint64_t matrix_budget(const QuickLookOptions& options, std::uint64_t lines) {
+    constexpr std::uint64_t images = 5;  // and that of the projector
+    const std::uint64_t volumes =
+        images * options.grid.voxels() * sizeof(float) + host_projector_bytes(options.grid);
+    // Pairs and counts as they were read stay until the end; each line has its number of voxels as well.
+    const std::uint64_t of_lines =
+        lines * (Lines::bytes_per_line + sizeof(Pair) + sizeof(std::uint32_t) + sizeof(std::uint16_t));
+    if (volumes + of_lines >= options.max_memory) {
+        throw std::invalid_argument(std::to_string(volumes / 1'000'000) + " MB for images and " +
+                                    std::to_string(of_lines / 1'000'000) +
+                                    " MB for lines do not fit into the " +
+                                    std::to_string(options.max_memory / 1'000'000) +
+                                    " MB that are allowed: allow more memory, or take larger voxels");
+    }
+    return options.max_memory - volumes - of_lines;
+}
+
+}  // namespace
+
+std::size_t pair_capacity(std::uint64_t max_memory) {
+    return static_cast<std::size_t>(max_memory / 2 / PairCounts::bytes_per_pair);
+}
+
+QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
+                          const RandomsByModules& randoms, gpu::WorkerPool& pool,
+                          const QuickLookOptions& options) {
+    QuickLook look;
+    const std::uint64_t budget = matrix_budget(options, counts.pairs().size());
+    const std::vector<Point> points = crystal_points(scanner, options.depth_mm);
+    const Chosen chosen = choose_projector(options.backend, options.grid, points, pool, budget);
+    look.backend = (chosen.cuda ? "CUDA" : std::to_string(pool.size()) + " threads of the CPU") + " (" +
+                   chosen.why + ")";
+    auto start = Clock::now();
+    const auto sensitive = sensitivity(scanner, rule, options.grid, pool);
+    look.sensitivity_s = seconds_since(start);
+
+    start = Clock::now();
+    const Lines lines =
+        make_lines(scanner, options.grid, counts.pairs(), counts.counts(), randoms, options.subsets);
+    EmOptions em;
+    em.iterations = options.iterations;
+    em.share = counts.share();
+    em.progress = options.progress;
+    look.em = reconstruct(*chosen.projector, options.grid, points, lines, sensitive, pool, em);
+    smooth(look.em.image, options.grid, options.smooth_mm, pool);
+    look.em_s = seconds_since(start);
+    return look;
+}
+
+}  // namespace petacq::image

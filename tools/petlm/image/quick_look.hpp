@@ -1,0 +1,42 @@
+// From prompts by pair of crystals to an image.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "gpu/arithmetic.hpp"
+#include "tools/petlm/image/mlem.hpp"
+#include "tools/petlm/image/pair_counts.hpp"
+
+namespace petacq::image {
+
+struct QuickLookOptions {
+    Grid grid;
+    double depth_mm = 0;
+    std::uint32_t iterations = 3;
+    std::uint32_t subsets = 8;
+    double smooth_mm = 0;
+    std::string backend = "auto";
+    std::uint64_t max_memory = 0;  ///< bytes of the host
+    std::function<void(std::uint64_t, std::uint64_t)> progress;
+};
+
+struct QuickLook {
+    EmResult em;  ///< em.image is smoothed
+    std::string backend;
+    double sensitivity_s = 0;
+    double em_s = 0;
+};
+
+/// Pairs that PairCounts may be given room for: it takes half of the memory.
+std::size_t pair_capacity(std::uint64_t max_memory);
+/// Throws config::Error (back-end), std::invalid_argument (the memory does not suffice), std::runtime_error
+/// (the GPU fails).
+QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
+                          const RandomsByModules& randoms, gpu::WorkerPool& pool,
+                          const QuickLookOptions& options);
+
+}  // namespace petacq::image

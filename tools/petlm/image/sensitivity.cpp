@@ -1,0 +1,163 @@
+#include "tools/petlm/image/sensitivity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numbers>
+
+#include "tools/petlm/image/for_each_on.hpp"
+#include "tools/petsim/hit_finder.hpp"
+
+namespace petacq::image {
+namespace {
+
+constexpr std::size_t rays = 4096;
+
+/// A direction, and a place in a cell, each coordinate from -1/2 to 1/2.
+struct Ray {
+    config::Vector3 direction;
+    config::Vector3 place;
+};
+
+/// Directions even over the half sphere of positive z (a Fibonacci lattice), places even over the cell
+/// (Roberts' additive sequence for three dimensions).
+std::vector<Ray> even_rays() {
+    const double golden = std::numbers::pi * (3 - std::sqrt(5.0));
+    constexpr double plastic = 1.22074408460575947536;  // root of x^4 = x + 1
+    std::vector<Ray> out;
+    for (std::size_t i = 0; i < rays; ++i) {
+        const auto number = static_cast<double>(i);
+        const double z = (number + 0.5) / rays;
+        const double across = std::sqrt(1 - z * z);
+        Ray ray{{across * std::cos(golden * number), across * std::sin(golden * number), z}, {}};
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            const double step = std::pow(plastic, -1.0 - static_cast<double>(axis));
+            ray.place[axis] = std::fmod(0.5 + step * number, 1.0) - 0.5;
+        }
+        out.push_back(ray);
+    }
+    return out;
+}
+
+/// Nodes along an axis, at middles of voxels: every one up to `dense` voxels from the middle of the image,
+/// and about `coarse` more to its edge.
+class Nodes {
+  public:
+    /// Folded: the two sides of the middle are alike, and only one has nodes.
+    Nodes(const Grid& grid, std::size_t axis, double dense, std::size_t coarse, bool folded) {
+        const double last = (grid.n[axis] - 1) / 2.0;  // voxels from the middle
+        std::vector<double> from_middle;
+        double at = grid.n[axis] % 2 == 0 ? 0.5 : 0;
+        for (; at < std::min(dense, last); ++at)
+            from_middle.push_back(at);
+        const double step = std::max(1.0, std::ceil((last - at) / static_cast<double>(coarse)));
+        for (; at < last; at += step)
+            from_middle.push_back(at);
+        from_middle.push_back(last);
+        for (const double voxels : from_middle) {
+            at_.push_back(voxels * grid.voxel_mm);
+            if (!folded && voxels > 0) at_.push_back(-voxels * grid.voxel_mm);
+        }
+        std::sort(at_.begin(), at_.end());
+        for (std::size_t voxel = 0; voxel < grid.n[axis]; ++voxel) {
+            const double mm = folded ? std::abs(grid.centre(axis, voxel)) : grid.centre(axis, voxel);
+            const auto above = std::lower_bound(at_.begin(), at_.end(), mm - 1e-6 * grid.voxel_mm);
+            const auto next = static_cast<std::size_t>(std::min(above, at_.end() - 1) - at_.begin());
+            const std::size_t below = next == 0 ? 0 : next - 1;
+            const double gap = at_[next] - at_[below];
+            below_.push_back(below);
+            share_.push_back(gap > 0 ? static_cast<float>((mm - at_[below]) / gap) : 0.0F);
+        }
+        // A cell does not reach beyond the middle between its node and the nearer neighbour.
+        for (std::size_t i = 0; i < at_.size(); ++i) {
+            double width = i + 1 < at_.size() ? at_[i + 1] - at_[i] : grid.voxel_mm;
+            if (i > 0) width = std::min(width, at_[i] - at_[i - 1]);
+            width_.push_back(i + 1 == at_.size() ? grid.voxel_mm : width);
+        }
+    }
+    [[nodiscard]] std::size_t count() const { return at_.size(); }
+    [[nodiscard]] double in_cell(std::size_t node, double place) const {
+        return at_[node] + place * width_[node];
+    }
+    [[nodiscard]] double at(std::size_t node) const { return at_[node]; }
+
+    /// The two nodes around a voxel, and how far it is on the way from the one to the other.
+    struct Between {
+        std::size_t below;
+        std::size_t above;
+        float share;
+    };
+    [[nodiscard]] Between around(std::size_t voxel) const {
+        return {below_[voxel], std::min(below_[voxel] + 1, at_.size() - 1), share_[voxel]};
+    }
+
+  private:
+    std::vector<double> at_;          // [node] mm
+    std::vector<double> width_;       // [node] mm, of its cell
+    std::vector<std::size_t> below_;  // [voxel]
+    std::vector<float> share_;        // [voxel]
+};
+
+}  // namespace
+
+std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
+                               gpu::WorkerPool& pool) {
+    const sim::HitFinder finder(scanner);
+    const auto all_rays = even_rays();
+    // Lines from gap to opposite gap all meet on the axis: it is more sensitive than what is around it. EM
+    // makes much of such differences, so there every voxel has a node.
+    constexpr double dense = 4;
+    const bool even = scanner.geometry.modules_in_ring() % 2 == 0;
+    const Nodes x(grid, 0, dense, 8, even);
+    const Nodes y(grid, 1, dense, 8, true);
+    const Nodes z(grid, 2, 0, 16, true);
+    const double inside = 0.99 * scanner.dimensions.ring_radius_mm;
+    std::vector<float> nodes(x.count() * y.count() * z.count());
+    for_each_on(pool, nodes.size(), [&](std::size_t index) {
+        const std::size_t i = index % x.count();
+        const std::size_t j = index / x.count() % y.count();
+        const std::size_t k = index / x.count() / y.count();
+        // Far outside nobody asks for it; just outside it is that of the wall, for voxels between.
+        if (std::hypot(x.at(i), y.at(j)) > 1.2 * inside) return;
+        std::size_t found = 0;
+        for (const Ray& ray : all_rays) {
+            config::Vector3 from = {x.in_cell(i, ray.place[0]), y.in_cell(j, ray.place[1]),
+                                    z.in_cell(k, ray.place[2])};
+            const double radius = std::hypot(from[0], from[1]);
+            if (radius > inside) {
+                from[0] *= inside / radius;
+                from[1] *= inside / radius;
+            }
+            const auto& u = ray.direction;
+            const auto a = finder.find(from, u);
+            if (!a) continue;
+            const auto b = finder.find(from, {-u[0], -u[1], -u[2]});
+            if (b && rule.good(a->crystal, b->crystal)) ++found;
+        }
+        nodes[index] = static_cast<float>(found) / rays;
+    });
+
+    std::vector<float> out(grid.voxels());
+    for_each_on(pool, grid.n[2], [&](std::size_t plane) {
+        const Nodes::Between c = z.around(plane);
+        for (std::size_t row = 0; row < grid.n[1]; ++row) {
+            const Nodes::Between b = y.around(row);
+            for (std::size_t column = 0; column < grid.n[0]; ++column) {
+                if (std::hypot(grid.centre(0, column), grid.centre(1, row)) >= inside) continue;
+                const Nodes::Between a = x.around(column);
+                const auto along_x = [&](std::size_t j, std::size_t k) {
+                    const float* line = nodes.data() + (k * y.count() + j) * x.count();
+                    return line[a.below] * (1 - a.share) + line[a.above] * a.share;
+                };
+                const auto in_plane = [&](std::size_t k) {
+                    return along_x(b.below, k) * (1 - b.share) + along_x(b.above, k) * b.share;
+                };
+                out[(plane * grid.n[1] + row) * grid.n[0] + column] =
+                    in_plane(c.below) * (1 - c.share) + in_plane(c.above) * c.share;
+            }
+        }
+    });
+    return out;
+}
+
+}  // namespace petacq::image

@@ -1,0 +1,130 @@
+// What the pictures show of the coincidences of a run: histograms, filled in one pass whatever the length of
+// the run. The definitions are those of the Python module (petacq.histograms).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "gpu/types.hpp"
+#include "tools/petlm/export_source.hpp"
+
+namespace petacq::petlm {
+
+using Counts = std::vector<std::uint64_t>;
+
+/// Spectra: bins of 4 keV from 0 to 1020 keV, and a last one for what is not in there.
+inline constexpr std::uint32_t energy_bins = 256;
+inline constexpr double energy_bin_keV = 4;  // NOLINT(readability-identifier-naming): the unit's spelling
+
+std::uint32_t energy_bin(float energy);
+
+/// Equal bins of detector time.
+struct TimeBins {
+    std::uint64_t begin = 0;  ///< ticks
+    std::uint64_t width = 1;  ///< ticks; a round number of seconds, or parts of one
+    std::uint32_t count = 1;  ///< the last one reaches to the end, or beyond it
+
+    /// At most `most` that cover begin to end.
+    static TimeBins covering(std::uint64_t begin, std::uint64_t end, double tick_ps, std::uint32_t most);
+    /// Of a time not before `begin`.
+    [[nodiscard]] std::uint32_t of(std::uint64_t time) const {
+        const std::uint64_t bin = (time - begin) / width;
+        return bin < count ? static_cast<std::uint32_t>(bin) : count - 1;
+    }
+};
+
+/// Bins of the signed time difference, an odd number of ticks wide, around 0: bin b from `least` to -`least`
+/// holds b * width - width / 2 to b * width + width / 2.
+struct DifferenceBins {
+    std::uint32_t window = 0;  ///< ticks; larger differences are outside
+    std::uint32_t width = 1;   ///< ticks
+    std::int32_t least = 0;
+
+    static DifferenceBins covering(std::uint32_t window);
+    [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(1 - 2 * std::int64_t{least}); }
+    [[nodiscard]] std::size_t of(std::int64_t ticks) const {
+        const std::int64_t half = width / 2;
+        const std::int64_t bin = ticks >= 0 ? (ticks + half) / width : -((half - ticks) / width);
+        return static_cast<std::size_t>(bin - least);
+    }
+};
+
+/// Bins of the line through two crystals of one ring: its angle phi and distance s from the axis, with
+/// s = x cos phi + y sin phi for every point of it and 0 <= phi < pi.
+class LineBins {
+  public:
+    static constexpr std::uint32_t outside = UINT32_MAX;
+
+    /// Half as many angles as crystals in the ring and bins of s half a crystal wide out to the ring, but no
+    /// more than fit a picture. Lines end `depth_mm` behind the front faces.
+    LineBins(const config::Scanner& scanner, double depth_mm);
+
+    [[nodiscard]] std::uint32_t angles() const { return angles_; }
+    [[nodiscard]] std::uint32_t radial() const { return radial_; }
+    [[nodiscard]] double radius_mm() const { return radius_; }
+    [[nodiscard]] double angle_deg(std::uint32_t row) const { return (row + 0.5) * 180 / angles_; }
+    [[nodiscard]] double radial_mm(std::uint32_t column) const {
+        return (column + 0.5) * 2 * radius_ / radial_ - radius_;
+    }
+    /// angle * radial() + column, of the places of two crystals in their rings; or `outside`.
+    [[nodiscard]] std::uint32_t of(std::uint32_t a, std::uint32_t b) const {
+        return table_.empty() ? line(a, b) : table_[std::size_t{a} * x_.size() + b];
+    }
+
+  private:
+    [[nodiscard]] std::uint32_t line(std::uint32_t a, std::uint32_t b) const;
+
+    std::uint32_t angles_;
+    std::uint32_t radial_;
+    double radius_;
+    std::vector<double> x_;  ///< of the crystals of a ring, mm
+    std::vector<double> y_;
+    std::vector<std::uint32_t> table_;  ///< of all pairs; empty where that would be too much
+};
+
+struct PairBins {
+    PairBins(const config::Scanner& scanner, double depth_mm, const TimeBins& times, std::uint32_t window);
+
+    std::uint32_t in_ring;  ///< crystals
+    std::uint32_t rings;
+    std::uint32_t rings_per_bin;  ///< of the michelogram; 1 unless there are very many
+    std::uint32_t ring_bins;
+    TimeBins times;
+    DifferenceBins differences;
+    LineBins lines;
+};
+
+/// Of one kind.
+struct PairHistograms {
+    explicit PairHistograms(const PairBins& bins);
+    PairHistograms& operator+=(const PairHistograms& other);
+
+    std::uint64_t pairs = 0;
+    Counts energy;      ///< [energy_bins] both photons
+    Counts crystals;    ///< [crystal] both
+    Counts difference;  ///< time of the crystal with the larger number less that of the other
+    std::uint64_t beyond_window = 0;
+    Counts time;
+    Counts michelogram;  ///< [ring bin][ring bin], first the crystal with the smaller place in its ring
+    Counts sinogram;     ///< [angle][radial], of all planes
+    std::uint64_t beyond_sinogram = 0;
+    Counts planes;  ///< [ring + ring]: single-slice rebinned
+};
+
+struct KindHistograms {
+    PairHistograms prompts;
+    PairHistograms delayeds;
+};
+
+/// Adds the pairs, whose crystals are those of the scanner and whose times are not before the first bin.
+void add_pairs(const PairBins& bins, std::span<const gpu::Coincidence> pairs, KindHistograms& to);
+
+/// All pairs of the source, on so many threads beside the one that reads. Throws as for_each_block does.
+KindHistograms histograms_of(const ExportSource& source, const PairBins& bins, unsigned threads);
+
+}  // namespace petacq::petlm

@@ -1,0 +1,179 @@
+// Energies and time differences.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tools/petlm/plot/picture_parts.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr double height = 360;
+constexpr std::size_t shown_bins = energy_bins - 1;  // the last one has no place on the axis
+
+std::vector<double> energy_edges() {
+    std::vector<double> edges;
+    for (std::size_t i = 0; i <= shown_bins; ++i)
+        edges.push_back(static_cast<double>(i) * energy_bin_keV);
+    return edges;
+}
+
+std::vector<double> spectrum(const Counts& counts) {
+    return {counts.begin(), counts.begin() + shown_bins};
+}
+
+/// Around what is there, to the next 50 keV.
+Axis energy_axis(std::initializer_list<std::span<const double>> spectra, bool from_zero) {
+    std::size_t first = shown_bins;
+    std::size_t last = 0;
+    for (const auto& values : spectra) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (values[i] <= 0) continue;
+            first = std::min(first, i);
+            last = std::max(last, i + 1);
+        }
+    }
+    if (last == 0 || from_zero) first = 0;
+    if (last == 0) last = shown_bins;
+    const double from = std::floor(static_cast<double>(first) * energy_bin_keV / 50) * 50;
+    const double to = std::ceil(static_cast<double>(last) * energy_bin_keV / 50) * 50;
+    return {"energy (keV)", from, to};
+}
+
+std::string peak_text(const std::vector<double>& values) {
+    const auto peak = std::max_element(values.begin(), values.end());
+    if (peak == values.end() || *peak <= 0) return "There are none.";
+    const double at = (static_cast<double>(peak - values.begin()) + 0.5) * energy_bin_keV;
+    return fmt::format("The fullest bin is at {:.0f} keV.", at);
+}
+
+void draw_window(Plot& plot, const PictureData& data) {
+    if (!data.energy_window) return;
+    plot.vertical(data.energy_window->first);
+    plot.vertical(data.energy_window->second);
+}
+
+std::string window_text(const PictureData& data) {
+    if (!data.energy_window) return "";
+    return fmt::format(" Vertical lines: the energy window, {} to {} keV.", data.energy_window->first,
+                       data.energy_window->second);
+}
+
+/// To which bin of 4 keV each row of a CSV belongs; the last reaches on to infinity.
+std::string energy_range(std::size_t bin) {
+    const double from = static_cast<double>(bin) * energy_bin_keV;
+    if (bin == shown_bins) return fmt::format("{},inf", from);
+    return fmt::format("{},{}", from, from + energy_bin_keV);
+}
+
+}  // namespace
+
+Picture energy_of_singles(const PictureData& data) {
+    const Singles& singles = *data.singles;
+    const std::vector<double> values = spectrum(singles.energy);
+    Picture p;
+    p.name = "energy-singles";
+    p.title = "Energy of the singles";
+    p.caption = fmt::format(
+        "{} of the run, in bins of 4 keV (from {}). {}{}",
+        singles.all_energies ? "All converted singles, whatever their energy," : "Singles that were saved",
+        singles.from, peak_text(values), window_text(data));
+    p.alt = "Histogram of the energies of single photons in keV. " + peak_text(values);
+    p.height = height;
+    p.draw = [&data, values](cairo_t* cairo, const Theme& theme) {
+        Plot plot(cairo, theme, {0, 0, picture_width, height},
+                  energy_axis({values}, data.singles->all_energies),
+                  count_axis("singles per 4 keV", {values}));
+        plot.steps(energy_edges(), values, {theme.singles, true});
+        draw_window(plot, data);
+    };
+    p.csv = [&data](OutputFile& out) {
+        out.text("from_keV,to_keV,singles\n");
+        for (std::size_t i = 0; i < energy_bins; ++i)
+            print(out, "{},{}\n", energy_range(i), data.singles->energy[i]);
+    };
+    return p;
+}
+
+Picture energy_of_pairs(const PictureData& data) {
+    const std::vector<double> prompts = spectrum(data.pairs.prompts.energy);
+    const std::vector<double> delayeds = spectrum(data.pairs.delayeds.energy);
+    Picture p;
+    p.name = "energy-pairs";
+    p.title = "Energy of the photons in pairs";
+    p.caption =
+        fmt::format("Both photons of each coincidence, in bins of 4 keV, from the list-mode. Prompts: {}{}",
+                    peak_text(prompts), window_text(data));
+    p.alt = "Histogram of the energies of the photons in coincidences in keV. Prompts: " + peak_text(prompts);
+    p.height = height;
+    p.draw = [&data, prompts, delayeds](cairo_t* cairo, const Theme& theme) {
+        Plot plot(cairo, theme, {0, 0, picture_width, height}, energy_axis({prompts, delayeds}, false),
+                  count_axis("photons per 4 keV", {prompts, delayeds}), {0, legend_height});
+        const std::vector<LegendEntry> entries = {{"prompts", {theme.prompts, true}},
+                                                  {"delayeds", {theme.delayeds, true, true}}};
+        plot.steps(energy_edges(), prompts, entries[0].pen);
+        if (data.delayeds) plot.steps(energy_edges(), delayeds, entries[1].pen);
+        draw_window(plot, data);
+        plot.legend(std::span(entries).first(data.delayeds ? 2 : 1));
+    };
+    p.csv = [&data](OutputFile& out) {
+        out.text("from_keV,to_keV,prompts,delayeds\n");
+        for (std::size_t i = 0; i < energy_bins; ++i)
+            print(out, "{},{},{}\n", energy_range(i), data.pairs.prompts.energy[i],
+                  data.pairs.delayeds.energy[i]);
+    };
+    return p;
+}
+
+Picture time_differences(const PictureData& data) {
+    const DifferenceBins bins = data.bins.differences;
+    const double tick_ns = data.scanner.tick_ps * 1e-3;
+    std::vector<double> edges;
+    for (std::size_t i = 0; i <= bins.count(); ++i) {
+        const double middle = static_cast<double>(bins.least) + static_cast<double>(i);
+        edges.push_back((middle - 0.5) * bins.width * tick_ns);
+    }
+    const std::vector<double> prompts = doubles(data.pairs.prompts.difference);
+    const std::vector<double> delayeds = doubles(data.pairs.delayeds.difference);
+    const std::uint64_t beyond = data.pairs.prompts.beyond_window + data.pairs.delayeds.beyond_window;
+    Picture p;
+    p.name = "time-differences";
+    p.title = "Time differences";
+    p.caption =
+        fmt::format("Time of the crystal with the larger number less that of the other, in bins of {} ps. ",
+                    bins.width * data.scanner.tick_ps);
+    if (data.delayeds)
+        p.caption += "The delayeds, shifted back by their delay, are the level of the randoms. ";
+    p.caption += fmt::format("{}: \u00b1{} ticks of {} ps.",
+                             data.window_known ? "Coincidence window" : "Range (the file names no window)",
+                             bins.window, data.scanner.tick_ps);
+    if (beyond != 0) p.caption += fmt::format(" {} pairs are further apart and not shown.", grouped(beyond));
+    p.alt =
+        "Histogram of the time differences of the two photons of each coincidence in nanoseconds: prompts"
+        " over delayeds.";
+    p.height = height;
+    p.draw = [&data, edges, prompts, delayeds](cairo_t* cairo, const Theme& theme) {
+        Plot plot(
+            cairo, theme, {0, 0, picture_width, height},
+            {"time difference (ns)", edges.front(), edges.back()},
+            count_axis(fmt::format("pairs per {} ps", data.bins.differences.width * data.scanner.tick_ps),
+                       {prompts, delayeds}),
+            {0, legend_height});
+        const std::vector<LegendEntry> entries = {{"prompts", {theme.prompts, true}},
+                                                  {"delayeds", {theme.delayeds, true}}};
+        plot.steps(edges, prompts, entries[0].pen);
+        if (data.delayeds) plot.steps(edges, delayeds, entries[1].pen);
+        plot.legend(std::span(entries).first(data.delayeds ? 2 : 1));
+    };
+    p.csv = [&data, bins](OutputFile& out) {
+        out.text("from_ticks,to_ticks,prompts,delayeds\n");
+        for (std::size_t i = 0; i < bins.count(); ++i) {
+            const std::int64_t middle = (bins.least + static_cast<std::int64_t>(i)) * bins.width;
+            print(out, "{},{},{},{}\n", middle - bins.width / 2, middle + bins.width / 2,
+                  data.pairs.prompts.difference[i], data.pairs.delayeds.difference[i]);
+        }
+    };
+    return p;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,105 @@
+// plot: a report with pictures of a run.
+#include <algorithm>
+#include <iostream>
+#include <thread>
+
+#include "tools/petlm/commands.hpp"
+#include "tools/petlm/export.hpp"
+#include "tools/petlm/plot/picture_parts.hpp"
+#include "tools/petlm/plot/report.hpp"
+#include "tools/petlm/record_source.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr std::uint32_t most_time_bins = 200;
+
+/// The largest time difference among the first records: for a file that names no window.
+std::uint32_t window_of(const ExportSource& source, bool& known) {
+    const auto window = source.window_ticks();
+    known = window.has_value();
+    if (window) return static_cast<std::uint32_t>(std::min<std::uint64_t>(*window, UINT32_MAX));
+    std::uint32_t largest = 0;
+    RecordSource first(source.target(), daemon::RecordKind::coincidences);
+    if (first.next()) {
+        for (const gpu::Coincidence& pair : first.reader().coincidences())
+            largest = std::max(largest, pair.dt);
+    }
+    return largest;
+}
+
+std::optional<std::pair<double, double>> energy_window_of(const ExportSource& source) {
+    const auto lower = source.configured("/energy/lower_keV");
+    const auto upper = source.configured("/energy/upper_keV");
+    if (source.configured("/energy/filter") != true || !lower.is_number() || !upper.is_number())
+        return std::nullopt;
+    return std::pair(lower.get<double>(), upper.get<double>());
+}
+
+/// Detector time of the pictures begins with the data: a run may have begun long before.
+std::uint64_t begin_of(const ExportSource& source, const std::optional<LedgerRows>& ledger) {
+    std::uint64_t begin = source.records() != 0 ? source.first_time() : source.time_origin();
+    if (ledger)
+        begin =
+            source.records() != 0 ? std::min(begin, ledger->from_ticks.front()) : ledger->from_ticks.front();
+    return begin;
+}
+
+PictureData data_of(const ExportSource& source, const PlotOptions& options) {
+    config::Scanner scanner = source.scanner(options.scanner);
+    const double depth = depth_of_interaction(options.depth_mm, scanner);
+    // What lies beside a file is of the whole run, the file perhaps a part of it.
+    const bool is_run = std::filesystem::is_directory(source.target());
+    auto ledger = is_run ? ledger_rows_of(source.target()) : std::nullopt;
+    auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
+    const std::uint64_t begin = begin_of(source, ledger);
+    const std::uint64_t end = std::max(source.time_end(), begin);
+    bool window_known = false;
+    const std::uint32_t window = window_of(source, window_known);
+    PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, most_time_bins), window);
+    const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+    KindHistograms pairs = histograms_of(source, bins, threads);
+    const bool delayeds = source.may_hold_delayeds();
+    return {std::move(scanner), depth, std::move(bins), std::move(pairs), std::move(singles),
+            std::move(ledger),  end,   delayeds,        window_known,     energy_window_of(source)};
+}
+
+}  // namespace
+
+int plot(const PlotOptions& options) {
+    const ExportSource source(options.target);
+    if (source.kind() == daemon::RecordKind::singles) {
+        throw UsageError(options.target.string() +
+                         " holds singles; expected a run directory, or its coincidences");
+    }
+    if (options.output.empty() && !std::filesystem::is_directory(options.target)) {
+        throw UsageError("--output: name a directory for the pictures of a file");
+    }
+    const auto directory = options.output.empty() ? options.target / "plot" : options.output;
+    const PictureData data = data_of(source, options);
+    const std::vector<Picture> pictures = pictures_of(data);
+
+    ExportOutputs outputs(options.force);
+    outputs.make_directory(directory);
+    const auto report = directory / "report.html";
+    outputs.claim(report);
+    for (const Picture& picture : pictures) {
+        outputs.claim(directory / (picture.name + ".png"));
+        if (picture.csv) outputs.claim(directory / (picture.name + ".csv"));
+    }
+    for (const Picture& picture : pictures) {
+        write_png(directory / (picture.name + ".png"), picture.draw, picture.height, light_theme(),
+                  picture.title, options.png_width);
+        if (!picture.csv) continue;
+        OutputFile numbers(directory / (picture.name + ".csv"));
+        picture.csv(numbers);
+        numbers.close();
+    }
+    write_report(report, source.target().string(), source.description(), source.run(), data, pictures);
+    outputs.commit();
+    std::cout << fmt::format("{}: {} pictures of {} prompts and {} delayeds\n", report.string(),
+                             pictures.size(), data.pairs.prompts.pairs, data.pairs.delayeds.pairs);
+    return ok;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,233 @@
+#include "tools/petlm/plot/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "tools/petlm/plot/picture_parts.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using nlohmann::json;
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+constexpr std::string_view style = R"(
+:root { color-scheme: light dark; --back: #fff; --text: #1f2933; --muted: #52606d; --line: #d5dbe1; --panel: #f5f7f9; --bad: #a51d1d; }
+@media (prefers-color-scheme: dark) {
+  :root { --back: #171c22; --text: #e6eaee; --muted: #a3afba; --line: #323b45; --panel: #1e252d; --bad: #ff8f87; }
+}
+body { margin: 0 auto; padding: 1rem; max-width: 82rem; background: var(--back); color: var(--text); font: 1rem/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; margin: 0; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+p { margin: .3rem 0; }
+.muted, figcaption, caption { color: var(--muted); }
+.bad { color: var(--bad); font-weight: 600; }
+.pictures { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); align-items: start; }
+figure { margin: 0; }
+figure h2 { margin: 0 0 .3rem; }
+figure img { display: block; width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; box-sizing: border-box; }
+figcaption { font-size: .9rem; margin-top: .3rem; }
+.tables { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); align-items: start; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+caption { text-align: left; padding: .2rem 0; font-weight: 600; }
+th, td { border-top: 1px solid var(--line); padding: .2rem .4rem; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+th { font-weight: 400; color: var(--muted); overflow-wrap: normal; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+@media print { .pictures { display: block; } figure { break-inside: avoid; margin-bottom: 1.5rem; } }
+)";
+
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        switch (c) {
+            case '&':
+                out += "&amp;";
+                break;
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '"':
+                out += "&quot;";
+                break;
+            default:
+                out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        }
+    }
+    return out;
+}
+
+std::string base64(std::string_view data) {
+    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    out.reserve((data.size() + 2) / 3 * 4);
+    for (std::size_t i = 0; i < data.size(); i += 3) {
+        const std::size_t have = std::min<std::size_t>(3, data.size() - i);
+        std::uint32_t bits = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            bits = bits << 8U | (k < have ? static_cast<unsigned char>(data[i + k]) : 0U);
+        for (std::size_t k = 0; k < 4; ++k)
+            out += k <= have ? digits[bits >> (18 - 6 * k) & 0x3FU] : '=';
+    }
+    return out;
+}
+
+/// A value of a JSON object as text; empty when it is not there or null.
+std::string text_at(const json& object, const char* pointer) {
+    const json::json_pointer at(pointer);
+    if (!object.is_object() || !object.contains(at) || object[at].is_null()) return "";
+    const json& value = object[at];
+    // Whatever is in the file ends up as UTF-8.
+    const std::string dumped = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    return value.is_string() ? json::parse(dumped).get<std::string>() : dumped;
+}
+
+void figure(OutputFile& out, const Picture& picture) {
+    print(out, "<figure id=\"{}\">\n<h2>{}</h2>\n<picture>\n", picture.name, escaped(picture.title));
+    print(out, "<source media=\"(prefers-color-scheme: dark)\" srcset=\"data:image/svg+xml;base64,{}\">\n",
+          base64(svg_of(picture.draw, picture.height, dark_theme())));
+    print(
+        out,
+        "<img width=\"{}\" height=\"{:.0f}\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">\n</picture>\n",
+        picture_width, picture.height, escaped(picture.alt),
+        base64(svg_of(picture.draw, picture.height, light_theme())));
+    print(out, "<figcaption>{}</figcaption>\n</figure>\n", escaped(picture.caption));
+}
+
+void table(OutputFile& out, const std::string& caption, const Rows& rows, bool numbers) {
+    if (rows.empty()) return;
+    print(out, "<table>\n<caption>{}</caption>\n", escaped(caption));
+    for (const auto& [name, value] : rows) {
+        print(out, "<tr><th scope=\"row\">{}</th><td{}>{}</td></tr>\n", escaped(name),
+              numbers ? " class=\"number\"" : "", escaped(value));
+    }
+    out.text("</table>\n");
+}
+
+Rows run_rows(const json& description, const json& run, const PictureData& data) {
+    Rows rows;
+    const auto add = [&](const char* name, const std::string& value) {
+        if (!value.empty()) rows.emplace_back(name, value);
+    };
+    const auto known = [&](const char* pointer) {
+        const std::string text = text_at(run, pointer);
+        return text.empty() ? text_at(description, pointer) : text;
+    };
+    add("run", known("/run_id"));
+    add("note", known("/note"));
+    add("started", known("/start_utc"));
+    add("stopped", known("/stop_utc"));
+    add("because", known("/stop_reason"));
+    add("state", known("/state"));
+    add("detector time", fmt::format("{:.6g} s", data.seconds(data.end_ticks - data.bins.times.begin)));
+    add("scanner", data.scanner.name);
+    add("crystals",
+        fmt::format("{} in {} rings", grouped(data.scanner.geometry.crystal_count()), data.bins.rings));
+    add("tick", fmt::format("{} ps", data.scanner.tick_ps));
+    add("coincidence window", known("/window_ticks").empty() ? "" : known("/window_ticks") + " ticks");
+    add("delay", known("/delay_ticks").empty() ? "" : known("/delay_ticks") + " ticks");
+    if (data.energy_window) {
+        add("energy window",
+            fmt::format("{} to {} keV", data.energy_window->first, data.energy_window->second));
+    }
+    add("multiples", known("/configuration/coincidence/multiples_policy"));
+    add("computed by", known("/backend"));
+    add("petacqd", known("/version"));
+    add("calibration (SHA-256)", known("/calibration_sha256"));
+    return rows;
+}
+
+/// To a whole number; small ones with what makes three digits.
+std::string rounded(double number) {
+    const std::string sign = number < 0 ? "\u2212" : "";
+    const double size = std::abs(number);
+    if (size < 100) return sign + fmt::format("{:.3g}", size);
+    if (!(size < 1e18)) return fmt::format("{:.4g}", number);
+    return sign + grouped(static_cast<std::uint64_t>(std::llround(size)));
+}
+
+Rows count_rows(const json& run, const PictureData& data) {
+    const double seconds = data.seconds(data.end_ticks - data.bins.times.begin);
+    const std::uint64_t prompts = data.pairs.prompts.pairs;
+    const std::uint64_t delayeds = data.pairs.delayeds.pairs;
+    const auto rate = [&](double counts) {
+        return seconds > 0 ? " (" + rounded(counts / seconds) + "/s)" : std::string();
+    };
+    Rows rows = {{"prompts", grouped(prompts) + rate(static_cast<double>(prompts))}};
+    if (!data.delayeds) return rows;
+    rows.emplace_back("delayeds (randoms, measured)",
+                      grouped(delayeds) + rate(static_cast<double>(delayeds)));
+    const json::json_pointer expected("/expected_randoms/pairs");
+    if (run.is_object() && run.contains(expected) && run[expected].is_number()) {
+        rows.emplace_back("randoms expected of the singles rates", rounded(run[expected].get<double>()));
+    }
+    const double trues = static_cast<double>(prompts) - static_cast<double>(delayeds);
+    rows.emplace_back("prompts \u2212 delayeds", rounded(trues) + rate(trues));
+    if (prompts != 0) {
+        rows.emplace_back("randoms fraction", fmt::format("{:.3g} %", 100 * static_cast<double>(delayeds) /
+                                                                          static_cast<double>(prompts)));
+    }
+    return rows;
+}
+
+void ledger(OutputFile& out, const json& run) {
+    const auto found = run.is_object() ? run.find("ledger") : run.end();
+    if (found == run.end() || !found->is_object()) {
+        out.text("<p class=\"muted\">There is no ledger of this run.</p>\n");
+        return;
+    }
+    const bool closed = found->value("closed", json()) == true;
+    out.text(closed ? "<p>The ledger is closed: every identity holds.</p>\n"
+                    : "<p class=\"bad\">The ledger is not closed.</p>\n");
+    out.text("<div class=\"tables\">\n");
+    for (const char* section : {"datagrams", "frames", "singles", "pairs", "saved_singles"}) {
+        if (!found->contains(section) || !(*found)[section].is_object()) continue;
+        Rows rows;
+        for (const auto& [name, value] : (*found)[section].items()) {
+            rows.emplace_back(name, value.is_number_unsigned()
+                                        ? grouped(value.get<std::uint64_t>())
+                                        : text_at(*found, (std::string("/") + section + "/" + name).c_str()));
+        }
+        table(out, section, rows, true);
+    }
+    out.text("</div>\n");
+}
+
+}  // namespace
+
+void write_report(const std::filesystem::path& file, const std::string& target, const json& description,
+                  const json& run, const PictureData& data, const std::vector<Picture>& pictures) {
+    OutputFile out(file);
+    const std::string id = text_at(description, "/run_id");
+    const std::string title = id.empty() ? target : id;
+    print(out,
+          "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<header>\n<h1>{0}</h1>\n",
+          escaped(title), style);
+    const std::string note = text_at(run, "/note");
+    if (!note.empty()) print(out, "<p>{}</p>\n", escaped(note));
+    const std::string state = text_at(run, "/state");
+    if (!state.empty() && state != "complete") {
+        print(out, "<p class=\"bad\">The state of this run is {}: {}</p>\n", escaped(state),
+              escaped(text_at(run, "/stop_reason")));
+    }
+    out.text("</header>\n<main>\n<div class=\"tables\">\n");
+    table(out, "Run", run_rows(description, run, data), false);
+    table(out, "Counts", count_rows(run, data), true);
+    out.text("</div>\n<h2>Pictures</h2>\n<div class=\"pictures\">\n");
+    for (const Picture& picture : pictures)
+        figure(out, picture);
+    out.text("</div>\n<h2>Ledger</h2>\n");
+    ledger(out, run);
+    print(out, "</main>\n<footer><p class=\"muted\">petlm plot, of {}</p></footer>\n</body>\n</html>\n",
+          escaped(target));
+    out.close();
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,165 @@
+#include "tools/petlm/plot/run_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "daemon/run_directory.hpp"
+#include "tools/petlm/progress.hpp"
+#include "tools/petlm/record_source.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+template <class Number>
+bool parse(std::string_view text, Number& number) {
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+}
+
+std::vector<std::string> fields_of(const std::string& line) {
+    std::vector<std::string> fields;
+    std::istringstream in(line);
+    for (std::string field; std::getline(in, field, ',');)
+        fields.push_back(field);
+    if (!line.empty() && line.back() == ',') fields.emplace_back();
+    return fields;
+}
+
+Counts numbers_of(const nlohmann::json& json, std::size_t expected, const std::string& what) {
+    const bool all =
+        json.is_array() && json.size() == expected &&
+        std::all_of(json.begin(), json.end(), [](const nlohmann::json& n) { return n.is_number_unsigned(); });
+    if (!all) throw BadInput(what + ": expected " + std::to_string(expected) + " counts");
+    return json.get<Counts>();
+}
+
+Singles from_histograms(const std::filesystem::path& file, const config::Scanner& scanner) {
+    std::ifstream in(file);
+    const auto json = nlohmann::json::parse(in, nullptr, false);
+    if (!json.is_object() || !json.contains("crystals") || !json.contains("energy")) {
+        throw BadInput(file.string() + ": not the histograms of a run");
+    }
+    Singles singles;
+    singles.from = file.filename().string();
+    singles.all_energies = true;
+    singles.crystals =
+        numbers_of(json["crystals"], scanner.geometry.crystal_count(), file.string() + ": crystals");
+    const auto& energy = json["energy"];
+    if (json.value("energy_bin_keV", nlohmann::json()) != energy_bin_keV || !energy.is_array() ||
+        energy.size() != scanner.geometry.bdm_count) {
+        throw BadInput(file.string() + ": energy: expected spectra of " +
+                       std::to_string(scanner.geometry.bdm_count) + " modules in bins of 4 keV");
+    }
+    singles.energy.resize(energy_bins);
+    for (const auto& module : energy) {
+        const Counts counts = numbers_of(module, energy_bins, file.string() + ": energy");
+        for (std::size_t bin = 0; bin < counts.size(); ++bin)
+            singles.energy[bin] += counts[bin];
+    }
+    return singles;
+}
+
+Singles from_records(const std::filesystem::path& run, const config::Scanner& scanner) {
+    RecordSource source(run, daemon::RecordKind::singles);
+    Singles singles;
+    singles.from = "singles.plm";
+    singles.energy.resize(energy_bins);
+    singles.crystals.resize(scanner.geometry.crystal_count());
+    Progress progress("plotting singles", source.total_bytes());
+    while (source.next()) {
+        for (const gpu::Single& single : source.reader().singles()) {
+            if (single.crystal >= singles.crystals.size()) {
+                throw BadInput(source.reader().path().string() + ": a single of crystal " +
+                               std::to_string(single.crystal) + ", the scanner has " +
+                               std::to_string(singles.crystals.size()));
+            }
+            ++singles.crystals[single.crystal];
+            ++singles.energy[energy_bin(single.energy)];
+        }
+        progress.show(source.bytes_done());
+    }
+    return singles;
+}
+
+bool has_singles(const std::filesystem::path& run) {
+    return std::filesystem::exists(run / daemon::singles_file) ||
+           std::filesystem::exists(run / "singles-0001.plm");
+}
+
+}  // namespace
+
+std::optional<Singles> singles_of(const std::filesystem::path& run, const config::Scanner& scanner) {
+    const auto histograms = run / daemon::histograms_file;
+    if (std::filesystem::exists(histograms)) return from_histograms(histograms, scanner);
+    if (has_singles(run)) return from_records(run, scanner);
+    return std::nullopt;
+}
+
+std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run) {
+    const auto file = run / daemon::ledger_file;
+    std::ifstream in(file);
+    if (!in) return std::nullopt;
+    std::string line;
+    std::getline(in, line);
+    const std::vector<std::string> names = fields_of(line);
+    if (names.size() < 3 || names[0] != "from_ticks" || names[1] != "to_ticks") {
+        throw BadInput(file.string() + ": expected from_ticks,to_ticks and counters in its first line");
+    }
+    LedgerRows rows;
+    std::vector<std::vector<std::int64_t>> columns(names.size());
+    std::vector<bool> known(names.size(), true);
+    for (std::size_t number = 2; std::getline(in, line); ++number) {
+        const bool cut_off = in.eof();  // of a run that was: its last line may be a piece of one
+        const std::vector<std::string> fields = fields_of(line);
+        bool good = fields.size() == names.size();
+        std::uint64_t from = 0;
+        std::uint64_t to = 0;
+        good = good && parse(fields[0], from) && parse(fields[1], to) && to >= from &&
+               (rows.to_ticks.empty() || from == rows.to_ticks.back());
+        std::vector<std::int64_t> counts(names.size());
+        for (std::size_t i = 2; good && i < names.size(); ++i) {
+            if (fields[i].empty()) {
+                known[i] = false;
+            } else {
+                good = parse(fields[i], counts[i]);
+            }
+        }
+        if (cut_off) break;
+        if (!good) {
+            throw BadInput(file.string() + ": line " + std::to_string(number) + ": expected " +
+                           std::to_string(names.size()) + " whole numbers, and to follow the line before");
+        }
+        rows.from_ticks.push_back(from);
+        rows.to_ticks.push_back(to);
+        for (std::size_t i = 2; i < names.size(); ++i)
+            columns[i].push_back(counts[i]);
+    }
+    if (rows.to_ticks.empty()) return std::nullopt;
+    for (std::size_t i = 2; i < names.size(); ++i) {
+        if (known[i]) rows.counters[names[i]] = std::move(columns[i]);
+    }
+    return rows;
+}
+
+LedgerRows thinned(const LedgerRows& rows, std::size_t most) {
+    const std::size_t together = (rows.size() + most - 1) / most;
+    if (together <= 1) return rows;
+    LedgerRows out;
+    for (std::size_t first = 0; first < rows.size(); first += together) {
+        const std::size_t end = std::min(first + together, rows.size());
+        out.from_ticks.push_back(rows.from_ticks[first]);
+        out.to_ticks.push_back(rows.to_ticks[end - 1]);
+        for (const auto& [name, counts] : rows.counters) {
+            std::int64_t sum = 0;
+            for (std::size_t i = first; i < end; ++i)
+                sum += counts[i];
+            out.counters[name].push_back(sum);
+        }
+    }
+    return out;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,45 @@
+// What lies beside the list-mode of a run: histograms of its singles and the ledger over time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "tools/petlm/plot/histograms.hpp"
+
+namespace petacq::petlm {
+
+/// Singles of a run.
+struct Singles {
+    std::string from;           ///< name of the file
+    bool all_energies = false;  ///< the spectrum is of all that were converted, not of the accepted ones only
+    Counts energy;              ///< [energy_bins]
+    Counts crystals;            ///< [crystal] accepted
+};
+
+/// histograms.json of the run, else its singles.plm (which is read to its end); none when there is neither.
+/// Throws BadInput for a file that is not what the scanner lets expect, and as RecordSource does.
+std::optional<Singles> singles_of(const std::filesystem::path& run, const config::Scanner& scanner);
+
+/// ledger.csv: docs/ledger.md.
+struct LedgerRows {
+    std::vector<std::uint64_t> from_ticks;
+    std::vector<std::uint64_t> to_ticks;
+    /// By name ("frames.late"), one number a row. A counter that was not known is not there.
+    std::map<std::string, std::vector<std::int64_t>> counters;
+
+    [[nodiscard]] bool has(const std::string& counter) const { return counters.count(counter) != 0; }
+    [[nodiscard]] std::size_t size() const { return to_ticks.size(); }
+};
+
+/// None when there is no file or no row in it. Throws BadInput naming the line.
+std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run);
+
+/// Neighbouring rows together, so that at most `most` are left.
+LedgerRows thinned(const LedgerRows& rows, std::size_t most);
+
+}  // namespace petacq::petlm
