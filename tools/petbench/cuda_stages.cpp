@@ -32,6 +32,7 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
     slot.watermark = UINT64_MAX;
     slot.close_at = UINT64_MAX;
     std::vector<std::unique_ptr<gpu::cuda::Event>> at;
+    at.reserve(8);
     for (int i = 0; i < 8; ++i)
         at.push_back(std::make_unique<gpu::cuda::Event>(static_cast<unsigned>(cudaEventDefault)));
     std::vector<double> convert, order, find, whole;
