@@ -23,7 +23,8 @@ struct Publication {
     nlohmann::json status;                                     ///< the status document
     std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; null: none yet
     std::chrono::steady_clock::time_point histograms_taken;
-    std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms;  ///< of the latest second; null: not known
+    std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms =
+        nullptr;  ///< of the latest second; null: not known
 };
 
 /// Counters of the HTTP server itself.

@@ -172,9 +172,7 @@ int image(const ImageOptions& options) {
     }
     const config::Scanner scanner = source.scanner(options.scanner);
     image::QuickLookOptions how;
-    ExportOptions depth;
-    depth.depth_mm = options.depth_mm;
-    how.depth_mm = depth_of_interaction(depth, scanner);
+    how.depth_mm = depth_of_interaction(options.depth_mm, scanner);
     how.grid = image::choose_grid(scanner, options);
     how.iterations = options.iterations;
     how.subsets = options.subsets;
