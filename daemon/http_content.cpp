@@ -48,6 +48,7 @@ void HttpContent::publish(Publication publication) {
     status_.reset();
     metrics_.clear();
     singles_.reset();
+    randoms_.reset();
     history_text_.reset();
 }
 
@@ -56,6 +57,7 @@ std::optional<HttpResource> HttpContent::get(std::string_view path, const HttpSt
     if (path == "/metrics") return HttpResource{200, metrics_content_type, metrics(statistics), false};
     if (path == "/status") return HttpResource{200, "application/json", status(), false};
     if (path == "/singles") return HttpResource{200, "application/json", singles(), false};
+    if (path == "/randoms") return HttpResource{200, "application/json", randoms(), false};
     if (path == "/history") return HttpResource{200, "application/json", history(), false};
     if (path == "/chart.js" && chart_library_) {
         return HttpResource{200, "text/javascript; charset=utf-8", chart_library_, true};
@@ -100,10 +102,15 @@ HttpContent::Text HttpContent::singles() {
             histograms_before_
                 ? std::chrono::duration<double>(now_.histograms_taken - histograms_before_taken_).count()
                 : 0;
-        singles_ = shared(singles_document(geometry_, now_.histograms.get(), histograms_before_.get(),
-                                           seconds, now_.expected_randoms.get()));
+        singles_ =
+            shared(singles_document(geometry_, now_.histograms.get(), histograms_before_.get(), seconds));
     }
     return singles_;
+}
+
+HttpContent::Text HttpContent::randoms() {
+    if (!randoms_) randoms_ = shared(randoms_document(now_.expected_randoms.get()));
+    return randoms_;
 }
 
 HttpContent::Text HttpContent::history() {

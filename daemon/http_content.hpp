@@ -60,6 +60,7 @@ class HttpContent {
     Text status();
     Text metrics(const HttpStatistics& statistics);
     Text singles();
+    Text randoms();
     Text history();
 
     const config::Geometry geometry_;
@@ -74,6 +75,7 @@ class HttpContent {
     Text status_;
     std::string metrics_;
     Text singles_;
+    Text randoms_;
     Text history_text_;
 };
 

@@ -48,23 +48,10 @@ void write_counts(Output& out, const char* name, const gpu::SinglesHistograms* h
     put(out, "]}");
 }
 
-void write_randoms(Output& out, const gpu::ExpectedRandoms* randoms) {
-    put(out, "\"expected_randoms\":");
-    if (randoms == nullptr) return put(out, "null");
-    fmt::format_to(std::back_inserter(out),
-                   "{{\"total_per_s\":{},\"modules\":{},\"per_crystal_per_s\":", randoms->total,
-                   randoms->modules);
-    write_array(out, randoms->per_crystal.data(), randoms->per_crystal.size());
-    put(out, ",\"per_module_pair_per_s\":");
-    write_array(out, randoms->module_pairs.data(), randoms->module_pairs.size());
-    put(out, "}");
-}
-
 }  // namespace
 
 std::string singles_document(const config::Geometry& geometry, const gpu::SinglesHistograms* now,
-                             const gpu::SinglesHistograms* before, double seconds,
-                             const gpu::ExpectedRandoms* randoms) {
+                             const gpu::SinglesHistograms* before, double seconds) {
     Output out;
     fmt::format_to(
         std::back_inserter(out),
@@ -83,8 +70,19 @@ std::string singles_document(const config::Geometry& geometry, const gpu::Single
     }
     put(out, ",");
     write_counts(out, "since_start", now);
-    put(out, ",");
-    write_randoms(out, randoms);
+    put(out, "}");
+    return fmt::to_string(out);
+}
+
+std::string randoms_document(const gpu::ExpectedRandoms* randoms) {
+    if (randoms == nullptr) return "null";
+    Output out;
+    fmt::format_to(std::back_inserter(out),
+                   "{{\"total_per_s\":{},\"modules\":{},\"per_crystal_per_s\":", randoms->total,
+                   randoms->modules);
+    write_array(out, randoms->per_crystal.data(), randoms->per_crystal.size());
+    put(out, ",\"per_module_pair_per_s\":");
+    write_array(out, randoms->module_pairs.data(), randoms->module_pairs.size());
     put(out, "}");
     return fmt::to_string(out);
 }

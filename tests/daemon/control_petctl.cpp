@@ -136,6 +136,7 @@ TEST_CASE("petctl: status for people", "[control]") {
         "    source_silent: source 3 is silent for 4.2 s: check its power and cable (for 2.5 s)",
         "    disk_slow: the disk does not keep up",
         "  uptime            1 h 02 min",
+        "  back-end          cpu (asked for)",
         "  run               mouse-7",
         "    note            evil ?[31m",
         "  latency           p50 12.3 ms, p99 40 ms, max 1.5 s",

@@ -92,6 +92,30 @@ TEST_CASE("the interval of the singles outlasts a status without fresh histogram
     CHECK(singles["since_start"]["energy_per_module"][1][128] == 60);
 }
 
+TEST_CASE("expected randoms by crystal and by pair of modules", "[http]") {
+    HttpServer server({}, small_ring());
+    CHECK(document(server, "/randoms").is_null());
+    auto randoms = std::make_shared<petacq::gpu::ExpectedRandoms>();
+    randoms->per_crystal.assign(12, 0.5);
+    randoms->per_crystal[7] = 0.125;
+    randoms->modules = 2;
+    randoms->module_pairs = {0, 2.8125, 2.8125, 0};
+    randoms->total = 2.8125;
+    server.publish({full_status(), nullptr, {}, randoms});
+    REQUIRE(shows_uptime(server.port(), 101));
+    const json shown = document(server, "/randoms");
+    CHECK(shown["total_per_s"] == 2.8125);
+    CHECK(shown["modules"] == 2);
+    REQUIRE(shown["per_crystal_per_s"].size() == 12);
+    CHECK(shown["per_crystal_per_s"][6] == 0.5);
+    CHECK(shown["per_crystal_per_s"][7] == 0.125);
+    CHECK(shown["per_module_pair_per_s"] == json::array({0.0, 2.8125, 2.8125, 0.0}));
+    // Next second it is not known.
+    server.publish({full_status(2), nullptr, {}});
+    REQUIRE(shows_uptime(server.port(), 102));
+    CHECK(document(server, "/randoms").is_null());
+}
+
 TEST_CASE("a page that is opened later sees the past", "[http]") {
     HttpServer server({}, small_ring());
     for (std::uint64_t n = 1; n <= 3; ++n)

@@ -145,6 +145,7 @@ json full_status(std::uint64_t n) {
                    {"state", "running"},
                    {"uptime_s", 100.0 + x},
                    {"backend", "cpu, 4 threads"},
+                   {"backend_choice", "asked for"},
                    {"scanner", "tiny \"ring\""},
                    {"run",
                     {{"id", "mouse-7"},

@@ -23,7 +23,7 @@ struct Site {
 
 TEST_CASE("the documents are where the manual says, and none may be kept or sniffed", "[http]") {
     const Site site;
-    for (const char* path : {"/status", "/healthz", "/metrics", "/singles", "/history"}) {
+    for (const char* path : {"/status", "/healthz", "/metrics", "/singles", "/randoms", "/history"}) {
         INFO(path);
         const HttpAnswer answer = http_get(site.port, path);
         CHECK(answer.status == 200);

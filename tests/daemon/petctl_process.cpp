@@ -100,7 +100,8 @@ void Petctl::kill(int signal) const {
 
 json full_status() {
     return json::parse(R"({
-        "version": "0.1.0", "state": "running", "uptime_s": 3725.4, "backend": "cpu", "scanner": "small",
+        "version": "0.1.0", "state": "running", "uptime_s": 3725.4, "backend": "cpu",
+        "backend_choice": "asked for", "scanner": "small",
         "unheard_of": {"x": 1},
         "health": {"state": "degraded", "reasons": [
             {"code": "source_silent", "message": "source 3 is silent for 4.2 s: check its power and cable",

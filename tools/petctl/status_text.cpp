@@ -95,7 +95,10 @@ Lines status_lines(const json& status) {
     append(lines, reason_lines(health));
     lines.push_back(labelled("uptime", duration(at(status, {"uptime_s"}))));
     lines.push_back(labelled("scanner", text_of(at(status, {"scanner"}))));
-    lines.push_back(labelled("back-end", text_of(at(status, {"backend"}))));
+    std::string backend = text_of(at(status, {"backend"}));
+    if (const json& why = at(status, {"backend_choice"}); why.is_string())
+        backend += " (" + text_of(why) + ")";
+    lines.push_back(labelled("back-end", std::move(backend)));
     add_run(lines, at(status, {"run"}));
     lines.push_back(labelled("watermark", with_unit(at(status, {"watermark_s"}), "{:.3f}", " s")));
     append(lines, fact_lines(status));
