@@ -41,9 +41,11 @@ struct Image {
     template <class Use>
     void each(Use use) const {
         for (std::size_t i = 0; i < values.size(); ++i) {
-            use(values[i], origin[0] + voxel * static_cast<double>(i % n[0]),
-                origin[1] + voxel * static_cast<double>(i / n[0] % n[1]),
-                origin[2] + voxel * static_cast<double>(i / n[0] / n[1]));
+            const std::size_t x = i % n[0];
+            const std::size_t y = i / n[0] % n[1];
+            const std::size_t z = i / n[0] / n[1];
+            use(values[i], origin[0] + voxel * static_cast<double>(x),
+                origin[1] + voxel * static_cast<double>(y), origin[2] + voxel * static_cast<double>(z));
         }
     }
     template <class Inside>

@@ -4,7 +4,7 @@
 #include "tests/tools/image_common.hpp"
 #include "tools/petlm/image/matrix_pieces.hpp"
 #ifdef PETACQ_HAVE_CUSPARSE
-#include "tools/petlm/image/cuda_projector.hpp"
+#include "tools/petlm/image/projector_cuda.hpp"
 #endif
 
 using namespace petacq;

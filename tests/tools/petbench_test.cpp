@@ -130,6 +130,17 @@ TEST_CASE("petbench measures on the GPU", "[petbench]") {
         CHECK(contains(pipeline.output, part));
 }
 
+TEST_CASE("petbench image measures the parts of an image, and compares the images of its back-ends",
+          "[petbench]") {
+    const Outcome outcome =
+        petbench("image" + small_scanner + "--millions 0.01 --rounds 1 --iterations 1 --backend cpu cpu");
+    INFO(outcome.output);
+    CHECK(outcome.status == 0);
+    for (const char* row : {"\n  pairs counted ", "\n  sensitivity ", "\n  matrix made ",
+                            "\n  EM without that ", "\n  whole ", "\ncpu and cpu: largest difference 0 "})
+        CHECK(contains(outcome.output, row));
+}
+
 TEST_CASE("petbench writer measures writer and dd, and leaves nothing behind", "[petbench]") {
     const ScratchDirectory directory;
     const Outcome outcome = petbench("writer --gigabytes 0.01 --block-bytes 4096 --rounds 1 --dir '" +

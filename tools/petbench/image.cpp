@@ -22,7 +22,7 @@ struct ImageSuite {
     std::uint32_t threads = 0;
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
-    double max_memory_gb = 8;
+    double max_memory_gb = 4;
     int rounds = 3;
 };
 

@@ -72,7 +72,7 @@ void add_image(CLI::App& app, petacq::petlm::ImageOptions& o, int& status) {
     imaging->add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
     imaging->add_option("--threads", o.threads, "Of the CPU; 0: one per core")->capture_default_str();
     imaging->add_option("--max-memory-gb", o.max_memory_gb,
-                        "Memory of the host; default: half of what is available");
+                        "Memory of the host; default: 4, or half of what is available");
     imaging->callback([&o, &status] { status = petacq::petlm::image(o); });
 }
 

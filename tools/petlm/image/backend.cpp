@@ -4,7 +4,7 @@
 
 #include "config/error.hpp"
 #ifdef PETACQ_HAVE_CUSPARSE
-#include "tools/petlm/image/cuda_projector.hpp"
+#include "tools/petlm/image/projector_cuda.hpp"
 #endif
 
 namespace petacq::image {

@@ -54,16 +54,18 @@ void check_options(const ImageOptions& o) {
     }
 }
 
-/// Bytes of MemAvailable in /proc/meminfo; 4 GB where it does not tell.
-std::uint64_t memory_available() {
+/// Half of what is available, but not more than 4 GB: runs may be going on beside it, and making the matrix
+/// anew for every use costs little more than the first touch of so much memory.
+std::uint64_t memory_by_default() {
+    constexpr std::uint64_t most = 4'000'000'000;
     std::ifstream in("/proc/meminfo");
     for (std::string line; std::getline(in, line);) {
         if (!line.starts_with("MemAvailable:")) continue;
         std::uint64_t kib = 0;
         std::istringstream(line.substr(13)) >> kib;
-        if (kib > 0) return kib * 1024;
+        if (kib > 0) return std::min(most, kib * 1024 / 2);
     }
-    return 4'000'000'000;
+    return most;
 }
 
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry) {
@@ -179,7 +181,7 @@ int image(const ImageOptions& options) {
     how.smooth_mm = options.smooth_mm.value_or(default_smoothing * how.grid.voxel_mm);
     how.backend = options.backend;
     how.max_memory = options.max_memory_gb ? static_cast<std::uint64_t>(*options.max_memory_gb * 1e9)
-                                           : memory_available() / 2;
+                                           : memory_by_default();
 
     const auto no_pictures = image::no_pictures_reason();
     ExportOutputs outputs(options.force);

@@ -3,6 +3,7 @@
 #include "tools/petlm/image/for_each_on.hpp"
 #include "tools/petlm/image/projector.hpp"
 #include "tools/petlm/image/ray.hpp"
+#include "tools/petsim/huge_pages.hpp"
 
 namespace petacq::image {
 namespace {
@@ -12,6 +13,32 @@ constexpr std::size_t volumes = 16;
 constexpr std::size_t lines_at_a_time = 1024;
 static_assert(matrix_step % (volumes * lines_at_a_time) == 0, "the next matrix begins with volume 0");
 constexpr std::size_t voxels_at_a_time = 1U << 15U;
+
+/// Left uninitialised: the thread that fills a part of it is the first to touch it.
+template <class T>
+class HugeArray {
+  public:
+    explicit HugeArray(std::size_t size) : size_(size), data_(Allocator().allocate(size)) {}
+    ~HugeArray() { Allocator().deallocate(data_, size_); }
+    HugeArray(const HugeArray&) = delete;
+    HugeArray& operator=(const HugeArray&) = delete;
+    T& operator[](std::size_t i) { return data_[i]; }
+    const T& operator[](std::size_t i) const { return data_[i]; }
+
+  private:
+    using Allocator = sim::HugePageAllocator<T>;
+    std::size_t size_;
+    T* data_;
+};
+
+/// Voxels and lengths of a matrix.
+struct Storage {
+    std::size_t capacity;
+    HugeArray<std::uint32_t> voxel;
+    HugeArray<float> length;
+
+    explicit Storage(std::size_t nonzeros) : capacity(nonzeros), voxel(nonzeros), length(nonzeros) {}
+};
 
 class HostProjector final : public Projector {
   public:
@@ -54,47 +81,57 @@ class HostProjector final : public Projector {
 
   private:
     friend class HostMatrix;
+    /// That of the matrix that went last, where it is large enough: fresh memory takes longer to get than
+    /// rows take to trace.
+    std::unique_ptr<Storage> storage(std::size_t nonzeros) {
+        if (spare_ && spare_->capacity >= nonzeros) return std::move(spare_);
+        spare_.reset();
+        return std::make_unique<Storage>(nonzeros);
+    }
+
     std::size_t voxels_;
     Box box_;
     const std::vector<Point>& points_;
     gpu::WorkerPool& pool_;
     std::uint64_t budget_;
-    std::vector<float> image_;
-    std::vector<float> sums_;  // [volume][voxel]
+    sim::HugeVector<float> image_;
+    std::unique_ptr<Storage> spare_;
+    sim::HugeVector<float> sums_;  // [volume][voxel]
 };
 
 class HostMatrix final : public SystemMatrix {
   public:
     HostMatrix(HostProjector& of, std::span<const Pair> pairs, std::span<const std::uint32_t> row_start)
-        : of_(of),
-          row_start_(row_start.begin(), row_start.end()),
-          voxel_(std::make_unique_for_overwrite<std::uint32_t[]>(row_start.back())),  // NOLINT
-          length_(std::make_unique_for_overwrite<float[]>(row_start.back())) {        // NOLINT
+        : of_(of), row_start_(row_start.begin(), row_start.end()), storage_(of.storage(row_start.back())) {
         for_each_piece(of.pool_, pairs.size(), lines_at_a_time, [&](std::size_t begin, std::size_t end) {
             for (std::size_t line = begin; line < end; ++line) {
                 const Ray ray(of.box_, of.points_[pairs[line].a], of.points_[pairs[line].b]);
                 std::size_t at = row_start_[line];
                 ray.walk([&](std::uint32_t voxel, float length) {
-                    voxel_[at] = voxel;
-                    length_[at++] = length;
+                    storage_->voxel[at] = voxel;
+                    storage_->length[at++] = length;
                 });
             }
         });
     }
 
+    ~HostMatrix() override { of_.spare_ = std::move(storage_); }
+
     void forward(std::span<float> lines) override {
+        const Storage& at = *storage_;
         const float* image = of_.image_.data();
         for_each_piece(of_.pool_, lines.size(), lines_at_a_time, [&](std::size_t begin, std::size_t end) {
             for (std::size_t line = begin; line < end; ++line) {
                 float sum = 0;
                 for (std::size_t i = row_start_[line]; i < row_start_[line + 1]; ++i)
-                    sum += length_[i] * image[voxel_[i]];
+                    sum += at.length[i] * image[at.voxel[i]];
                 lines[line] = sum;
             }
         });
     }
 
     void back(std::span<const float> lines) override {
+        const Storage& at = *storage_;
         const std::size_t pieces = (lines.size() + lines_at_a_time - 1) / lines_at_a_time;
         for_each_on(of_.pool_, std::min(volumes, pieces), [&](std::size_t volume) {
             float* sums = of_.sums_.data() + volume * of_.voxels_;
@@ -104,7 +141,7 @@ class HostMatrix final : public SystemMatrix {
                     const float value = lines[line];
                     if (value == 0) continue;
                     for (std::size_t i = row_start_[line]; i < row_start_[line + 1]; ++i)
-                        sums[voxel_[i]] += length_[i] * value;
+                        sums[at.voxel[i]] += at.length[i] * value;
                 }
             }
         });
@@ -113,8 +150,7 @@ class HostMatrix final : public SystemMatrix {
   private:
     HostProjector& of_;
     std::vector<std::uint32_t> row_start_;
-    std::unique_ptr<std::uint32_t[]> voxel_;  // NOLINT(modernize-avoid-c-arrays): left uninitialised
-    std::unique_ptr<float[]> length_;         // NOLINT(modernize-avoid-c-arrays)
+    std::unique_ptr<Storage> storage_;
 };
 
 std::unique_ptr<SystemMatrix> HostProjector::build(std::span<const Pair> pairs,

@@ -90,7 +90,7 @@ class Drawing {
         cairo_rectangle(c(), left - 0.5, top - 0.5, width * pixels + 1, height * pixels + 1);
         cairo_stroke(c());
         cairo_set_source_rgb(c(), 0, 0, 0);
-        text(left, top - 6, plane.title);
+        text(left + width * pixels / 2, top - 6, plane.title, 0.5);
     }
 
     void write(const std::filesystem::path& file) const {
@@ -141,8 +141,9 @@ void draw_scales(const Drawing& drawing, const Grid& grid, const Plane& plane, d
     const auto ticks = [&](std::size_t axis, const std::function<void(double)>& draw) {
         const double high = -grid.low(axis);
         const double step = tick_step(2 * high);
-        for (double mm = -std::floor(high / step) * step; mm <= high; mm += step)
-            draw(mm);
+        const auto most = static_cast<int>(high / step);
+        for (int i = -most; i <= most; ++i)
+            draw(i * step);
     };
     ticks(plane.axes[0], [&](double mm) {
         const double x = left + (mm - grid.low(plane.axes[0])) * per_mm;
@@ -163,7 +164,7 @@ Plane projection(const Grid& grid, std::span<const float> image, std::size_t alo
     Plane plane;
     plane.axes = {along == 0 ? 1U : 0U, along == 2 ? 1U : 2U};
     plane.n = {grid.n[plane.axes[0]], grid.n[plane.axes[1]]};
-    plane.title = fmt::format("          largest along {}", axis_names[along]);
+    plane.title = fmt::format("largest along {}", axis_names[along]);
     plane.values.assign(plane.n[0] * plane.n[1], 0);
     std::array<std::size_t, 3> at{};
     std::size_t i = 0;
@@ -246,8 +247,10 @@ void write_slices(const std::filesystem::path& file, const Grid& grid, std::span
     const Drawing drawing(gap + static_cast<double>(columns) * wide,
                           static_cast<double>(rows) * high + caption_height);
     for (std::size_t i = 0; i < count; ++i) {
-        drawing.plane(planes[i], gap + static_cast<double>(i % columns) * wide,
-                      static_cast<double>(i / columns) * high + title_height, pixels, black);
+        const std::size_t row = i / columns;
+        const std::size_t column = i % columns;
+        drawing.plane(planes[i], gap + static_cast<double>(column) * wide,
+                      static_cast<double>(row) * high + title_height, pixels, black);
     }
     drawing.text(gap, static_cast<double>(rows) * high + 14, caption);
     drawing.text(gap, static_cast<double>(rows) * high + 30,

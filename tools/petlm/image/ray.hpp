@@ -68,48 +68,61 @@ class Ray {
     template <class Use>
     PETACQ_HD void walk(Use&& use) const {
         if (cells_ == 0) return;
-        // NOLINTBEGIN(modernize-avoid-c-arrays)
-        const std::int64_t stride[3] = {1, box_.n[0], static_cast<std::int64_t>(box_.n[0]) * box_.n[1]};
-        double next[3];
-        std::int32_t plane[3];
-        std::int32_t left[3];
-        // NOLINTEND(modernize-avoid-c-arrays)
-        std::int64_t index = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            index += cell_[axis] * stride[axis];
-            left[axis] = left_[axis];
-            plane[axis] = cell_[axis] + (along_[axis] > 0 ? 1 : 0);
-            next[axis] = left[axis] > 0 ? at_plane(axis, plane[axis]) : never;
-        }
+        // Scalars all, and the same three lines for each axis: this is where the time of an image goes.
+        Axis x = axis(0, 1);
+        Axis y = axis(1, box_.n[0]);
+        Axis z = axis(2, box_.n[0] * box_.n[1]);
+        std::int32_t index = cell_[0] + cell_[1] * box_.n[0] + cell_[2] * box_.n[0] * box_.n[1];
         double at = in_;
         for (std::uint32_t cell = 1; cell < cells_; ++cell) {
-            const int xy = next[1] < next[0] ? 1 : 0;
-            const int axis = next[2] < next[xy] ? 2 : xy;
+            const std::int32_t here = index;
+            double to = 0;
+            if (x.next <= y.next && x.next <= z.next) {
+                to = x.next;
+                index += x.take();
+            } else if (y.next <= z.next) {
+                to = y.next;
+                index += y.take();
+            } else {
+                to = z.next;
+                index += z.take();
+            }
             // Rounding may put a plane behind the point reached, or behind the end.
-            double to = next[axis] < at ? at : next[axis];
-            if (to > out_) to = out_;
-            use(static_cast<std::uint32_t>(index), static_cast<float>((to - at) * length_));
+            to = to < at ? at : to;
+            to = to > out_ ? out_ : to;
+            use(static_cast<std::uint32_t>(here), static_cast<float>((to - at) * length_));
             at = to;
-            const int step = along_[axis] > 0 ? 1 : -1;
-            index += step * stride[axis];
-            plane[axis] += step;
-            next[axis] = --left[axis] > 0 ? at_plane(axis, plane[axis]) : never;
         }
         use(static_cast<std::uint32_t>(index), static_cast<float>((out_ - at) * length_));
     }
 
   private:
-    static constexpr double never = 1e300;
+    /// The planes that are still to be crossed along one axis.
+    struct Axis {
+        double next;   ///< where the next one is; beyond any line when there is none
+        double apart;  ///< from one to the next
+        std::int32_t left;
+        std::int32_t stride;  ///< of the index, from this voxel to the one behind the plane
+
+        PETACQ_HD std::int32_t take() {
+            next = --left > 0 ? next + apart : 1e300;
+            return stride;
+        }
+    };
+    PETACQ_HD Axis axis(int i, std::int32_t stride) const {
+        Axis axis{1e300, 0, left_[i], along_[i] > 0 ? stride : -stride};
+        if (axis.left == 0) return axis;
+        const double plane = box_.low[i] + (cell_[i] + (along_[i] > 0 ? 1 : 0)) * box_.voxel;
+        axis.next = (plane - from_[i]) / along_[i];
+        axis.apart = box_.voxel / std::fabs(along_[i]);
+        return axis;
+    }
 
     PETACQ_HD std::int32_t cell(int axis, double at) const {
         const double i = std::floor((from_[axis] + at * along_[axis] - box_.low[axis]) / box_.voxel);
         const std::int32_t last = box_.n[axis] - 1;
         return i < 0 ? 0 : i > last ? last : static_cast<std::int32_t>(i);
     }
-    PETACQ_HD double at_plane(int axis, std::int32_t plane) const {
-        return (box_.low[axis] + plane * box_.voxel - from_[axis]) / along_[axis];
-    }
-
     Box box_;
     // NOLINTBEGIN(modernize-avoid-c-arrays)
     double from_[3] = {};

@@ -47,12 +47,13 @@ class Nodes {
     Nodes(const Grid& grid, std::size_t axis, double dense, std::size_t coarse, bool folded) {
         const double last = (grid.n[axis] - 1) / 2.0;  // voxels from the middle
         std::vector<double> from_middle;
-        double at = grid.n[axis] % 2 == 0 ? 0.5 : 0;
-        for (; at < std::min(dense, last); ++at)
-            from_middle.push_back(at);
+        const double first = grid.n[axis] % 2 == 0 ? 0.5 : 0;
+        while (first + static_cast<double>(from_middle.size()) < std::min(dense, last))
+            from_middle.push_back(first + static_cast<double>(from_middle.size()));
+        const double at = first + static_cast<double>(from_middle.size());
         const double step = std::max(1.0, std::ceil((last - at) / static_cast<double>(coarse)));
-        for (; at < last; at += step)
-            from_middle.push_back(at);
+        for (std::size_t i = 0; at + static_cast<double>(i) * step < last; ++i)
+            from_middle.push_back(at + static_cast<double>(i) * step);
         from_middle.push_back(last);
         for (const double voxels : from_middle) {
             at_.push_back(voxels * grid.voxel_mm);

@@ -1,11 +1,11 @@
-#include "tools/petlm/image/cuda_projector.hpp"
+#include "tools/petlm/image/projector_cuda.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/memory.hpp"
-#include "tools/petlm/image/cusparse_library.hpp"
+#include "tools/petlm/image/cusparse_cuda.hpp"
 #include "tools/petlm/image/ray_rows.hpp"
 
 namespace petacq::image {

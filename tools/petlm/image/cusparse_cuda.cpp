@@ -1,4 +1,4 @@
-#include "tools/petlm/image/cusparse_library.hpp"
+#include "tools/petlm/image/cusparse_cuda.hpp"
 
 #include <dlfcn.h>
 
