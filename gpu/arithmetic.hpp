@@ -146,17 +146,25 @@ struct PairRule {
                         geometry.modules_in_ring(), rules.min_module_difference, rules.max_ring_difference};
     }
 
-    /// The geometric part alone; the crystals may be the same.
-    PETACQ_HD bool geometry_good(std::uint32_t a, std::uint32_t b) const {
-        const std::uint32_t ring_a = a / crystals_in_ring;
-        const std::uint32_t ring_b = b / crystals_in_ring;
-        const std::uint32_t module_a = (a - ring_a * crystals_in_ring) / crystals_per_module;
-        const std::uint32_t module_b = (b - ring_b * crystals_in_ring) / crystals_per_module;
-        const std::uint32_t rings = ring_a > ring_b ? ring_a - ring_b : ring_b - ring_a;
-        const std::uint32_t straight = module_a > module_b ? module_a - module_b : module_b - module_a;
+    /// What of a crystal the condition depends on, besides that two crystals differ.
+    struct Place {
+        std::uint32_t ring = 0;
+        std::uint32_t module = 0;  ///< around the ring
+    };
+    PETACQ_HD Place place_of(std::uint32_t crystal) const {
+        const std::uint32_t ring = crystal / crystals_in_ring;
+        return {ring, (crystal - ring * crystals_in_ring) / crystals_per_module};
+    }
+    PETACQ_HD bool geometry_good(Place a, Place b) const {
+        const std::uint32_t rings = a.ring > b.ring ? a.ring - b.ring : b.ring - a.ring;
+        const std::uint32_t straight = a.module > b.module ? a.module - b.module : b.module - a.module;
         const std::uint32_t around = modules - straight;
         return (straight < around ? straight : around) >= min_module_difference &&
                rings <= max_ring_difference;
+    }
+    /// The geometric part alone; the crystals may be the same.
+    PETACQ_HD bool geometry_good(std::uint32_t a, std::uint32_t b) const {
+        return geometry_good(place_of(a), place_of(b));
     }
     PETACQ_HD bool good(std::uint32_t a, std::uint32_t b) const { return a != b && geometry_good(a, b); }
 };

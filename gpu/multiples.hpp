@@ -33,27 +33,29 @@ struct GroupPairs {
     PETACQ_HD bool good(std::uint32_t i, std::uint32_t j) const {
         return rule.good(member(i).crystal, member(j).crystal);
     }
-    /// Calls look(i, j, good) for every `lanes`-th candidate of each i, from the `lane`-th on, in (i, j)
-    /// order.
+    /// Calls look(i, j, good) for every candidate, in (i, j) order.
     template <class Look>
-    PETACQ_HD void for_each(std::uint32_t lane, std::uint32_t lanes, const Look& look) const {
+    PETACQ_HD void for_each(const Look& look) const {
         const std::uint32_t openers = opener_only ? 1 : size - 1;
         for (std::uint32_t i = 0; i < openers; ++i) {
             const std::uint32_t crystal = member(i).crystal;
-            for (std::uint32_t j = i + 1 + lane; j < size; j += lanes)
+            for (std::uint32_t j = i + 1; j < size; ++j)
                 look(i, j, rule.good(crystal, member(j).crystal));
         }
     }
-    /// Of the same candidates: how many are good, and the winner that the policy asks for.
-    PETACQ_HD void search(std::uint32_t lane, std::uint32_t lanes, MultiplesPolicy policy,
-                          std::uint32_t& goods, WinningPair& winner) const {
-        const bool among_all = policy == MultiplesPolicy::take_winner_if_is_good ||
-                               policy == MultiplesPolicy::take_winner_if_all_are_goods;
-        for_each(lane, lanes, [&](std::uint32_t i, std::uint32_t j, bool is_good) {
+    /// Whether the policy asks for the winner of all candidates, not of the good ones.
+    PETACQ_HD static bool among_all(MultiplesPolicy policy) {
+        return policy == MultiplesPolicy::take_winner_if_is_good ||
+               policy == MultiplesPolicy::take_winner_if_all_are_goods;
+    }
+    /// How many candidates are good, and the winner that the policy asks for.
+    PETACQ_HD void search(MultiplesPolicy policy, std::uint32_t& goods, WinningPair& winner) const {
+        const bool all = among_all(policy);
+        for_each([&](std::uint32_t i, std::uint32_t j, bool is_good) {
             goods += is_good ? 1 : 0;
-            if (!is_good && !among_all) return;
+            if (!is_good && !all) return;
             const float sum = member(i).energy + member(j).energy;
-            if (sum > winner.sum) winner = {sum, i, j};
+            if (sum > winner.sum) winner = {sum, i, j};  // the first in order stays
         });
     }
     /// Whether a policy that takes one pair at most takes the winner of all candidates, of which `goods` are
@@ -88,14 +90,14 @@ PETACQ_HD void resolve_multiple(std::uint32_t size, bool opener_only, MultiplesP
     if (policy == MultiplesPolicy::remove_multiples) return;
     const GroupPairs pairs{size, opener_only, rule, member};
     if (policy == MultiplesPolicy::take_all_goods) {
-        pairs.for_each(0, 1, [&](std::uint32_t i, std::uint32_t j, bool good) {
+        pairs.for_each([&](std::uint32_t i, std::uint32_t j, bool good) {
             if (good) emit(i, j);
         });
         return;
     }
     std::uint32_t goods = 0;
     WinningPair winner;
-    pairs.search(0, 1, policy, goods, winner);
+    pairs.search(policy, goods, winner);
     if (pairs.taken(policy, goods, winner)) emit(winner.i, winner.j);
 }
 

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(find_threads)
             const Members members{a.singles, emitter.first, emitter.second};
             std::uint64_t number = at;
             GroupPairs{emitter.size, opener_only, a.rules.pair, members}.for_each(
-                0, 1, [&](std::uint32_t x, std::uint32_t y, bool good) {
+                [&](std::uint32_t x, std::uint32_t y, bool good) {
                     if (good) put(number++, members(x), members(y));
                 });
         }

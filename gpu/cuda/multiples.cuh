@@ -52,13 +52,13 @@ __device__ Taken take_from(const GroupPairs<Member>& group, MultiplesPolicy poli
     Taken taken;
     if (policy == MultiplesPolicy::remove_multiples) return taken;
     if (policy == MultiplesPolicy::take_all_goods) {
-        group.for_each(0, 1, [&](std::uint32_t, std::uint32_t, bool good) { taken.pairs += good ? 1 : 0; });
+        group.for_each([&](std::uint32_t, std::uint32_t, bool good) { taken.pairs += good ? 1 : 0; });
         if (taken.pairs > 0 && !group.opener_only) taken.used = members_in_good_pairs(group);
         return taken;
     }
     std::uint32_t goods = 0;
     WinningPair winner;
-    group.search(0, 1, policy, goods, winner);
+    group.search(policy, goods, winner);
     if (group.taken(policy, goods, winner)) taken = {1, 2, winner.i, winner.j};
     return taken;
 }
@@ -73,32 +73,64 @@ __device__ inline WinningPair warp_best(WinningPair own) {
     return own;
 }
 
-/// The same by a warp, for groups whose candidates are all pairs.
+/// A member of a group as a lane holds it: what is needed of it many times.
+struct Held {
+    std::uint32_t crystal;
+    PairRule::Place place;
+    float energy;
+};
+template <class Member>
+__device__ Held hold(const GroupPairs<Member>& group, std::uint32_t k) {
+    const Single single = group.member(min(k, group.size - 1));
+    return {single.crystal, group.rule.place_of(single.crystal), single.energy};
+}
+__device__ inline Held held_by(const Held& own, std::uint32_t lane) {
+    const int from = static_cast<int>(lane);
+    return {__shfl_sync(sort::all_lanes, own.crystal, from),
+            {__shfl_sync(sort::all_lanes, own.place.ring, from),
+             __shfl_sync(sort::all_lanes, own.place.module, from)},
+            __shfl_sync(sort::all_lanes, own.energy, from)};
+}
+
+/// The same by a warp, for groups whose candidates are all pairs. Every lane holds members j, each 32nd, and
+/// looks at the pairs with all i that lanes show each other.
 template <class Member>
 __device__ Taken warp_take_from(const GroupPairs<Member>& group, MultiplesPolicy policy) {
     Taken taken;
     if (policy == MultiplesPolicy::remove_multiples) return taken;
-    if (policy == MultiplesPolicy::take_all_goods) {
-        std::uint32_t goods = 0;
-        for (std::uint32_t i = 0; i < group.size; ++i) {
-            bool any = false;
-            for (std::uint32_t j = sort::lane(); j < group.size; j += sort::warp_threads) {
-                const bool good = group.good(i, j);
-                any |= good;
-                goods += good && j > i ? 1 : 0;
-            }
-            taken.used += __any_sync(sort::all_lanes, any) != 0 ? 1 : 0;
-        }
-        taken.pairs = __reduce_add_sync(sort::all_lanes, goods);
-        return taken;
-    }
+    const bool all_goods = policy == MultiplesPolicy::take_all_goods;
+    const bool among_all = group.among_all(policy);
     std::uint32_t goods = 0;
     WinningPair winner;
-    group.search(sort::lane(), sort::warp_threads, policy, goods, winner);
+    for (std::uint32_t first_j = 0; first_j < group.size; first_j += sort::warp_threads) {
+        const std::uint32_t j = first_j + sort::lane();
+        const Held b = hold(group, j);
+        bool used = false;
+        // For who is used every i counts, for the pairs those before j.
+        const std::uint32_t end = all_goods ? group.size : min(group.size, first_j + sort::warp_threads);
+        for (std::uint32_t first_i = 0; first_i < end; first_i += sort::warp_threads) {
+            const Held own = first_i == first_j ? b : hold(group, first_i + sort::lane());
+            const std::uint32_t count = min(sort::warp_threads, end - first_i);
+            for (std::uint32_t n = 0; n < count; ++n) {
+                const Held a = held_by(own, n);
+                const std::uint32_t i = first_i + n;
+                const bool good = a.crystal != b.crystal && group.rule.geometry_good(a.place, b.place);
+                used |= good;
+                const bool candidate = i < j && j < group.size;
+                goods += candidate && good ? 1 : 0;
+                const WinningPair pair{a.energy + b.energy, i, j};
+                if (candidate && (good || among_all) && pair.beats(winner)) winner = pair;
+            }
+        }
+        taken.used += __popc(__ballot_sync(sort::all_lanes, used && j < group.size));
+    }
     goods = __reduce_add_sync(sort::all_lanes, goods);
+    if (all_goods) {
+        taken.pairs = goods;
+        return taken;
+    }
     winner = warp_best(winner);
-    if (group.taken(policy, goods, winner)) taken = {1, 2, winner.i, winner.j};
-    return taken;
+    return group.taken(policy, goods, winner) ? Taken{1, 2, winner.i, winner.j} : Taken{};
 }
 
 /// Calls emit(i, j, n) for the good pairs of a group, n counting them in (i, j) order.
