@@ -144,6 +144,28 @@ TEST_CASE("cuda: very many spans of a frame each") {
     }
 }
 
+TEST_CASE("cuda: groups of many singles under every policy") {
+    if (!cuda_usable()) return;
+    Rng rng(35);
+    for (const std::uint64_t per_window : {9, 14, 33, 60, 130}) {
+        Case c = open_case(rng);
+        const Frames frames = frames_at(
+            c, 6000, [=](std::size_t i) { return i * tau / per_window; }, rng);
+        c.options.max_slice_frames = 3000;
+        c.options.max_pending_singles = 6000;
+        c.options.rules.max_multiplicity = 100;
+        c.options.rules.min_module_difference = per_window == 14 ? 1 : 0;  // few groups are all good with it
+        for (int policy = 0; policy < 6; ++policy) {
+            c.options.rules.policy = static_cast<petacq::gpu::MultiplesPolicy>(policy);
+            c.options.rules.delay.reset();
+            if (policy % 2 == 0) c.options.rules.delay = 3000;
+            INFO(per_window << " per window, " << name_of(c.options.rules.policy));
+            check_same(feed(*make_cuda_pipeline(c.options, c.setup.calibration), frames, 3000),
+                       feed(*make_host_pipeline(c.options, c.setup.calibration), frames, 3000));
+        }
+    }
+}
+
 TEST_CASE("cuda: more singles in one slice than there is room for end with a message") {
     if (!cuda_usable()) return;
     Rng rng(34);
