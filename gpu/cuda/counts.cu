@@ -60,7 +60,8 @@ __device__ void mark_groups(const Tile& tile, const Single* singles, const std::
 }
 
 template <bool greedy>
-__global__ void __launch_bounds__(find_threads)
+// Five blocks at a time on a processor, which the search of large groups would cost one.
+__global__ void __launch_bounds__(find_threads, 5)
     count_prompts_kernel(const __grid_constant__ FindArguments a) {
     __shared__ std::uint64_t times[single_tile];
     __shared__ std::uint32_t ends[single_tile];
