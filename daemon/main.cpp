@@ -194,8 +194,8 @@ int run(const Inputs& in, const std::string& file) {
     }
     io.run();
 
-    // The last answers leave: a client that waits for the end of a run hears of it, and who watches the status
-    // of a failure.
+    // The last answers leave: a client that waits for the end of a run hears of it, and who watches the
+    // status of a failure.
     if (status == exit_internal) control.tell_subscribers();
     io.restart();
     io.run_for(std::chrono::milliseconds(100));
