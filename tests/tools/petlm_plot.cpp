@@ -471,6 +471,20 @@ TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petl
     CHECK(html.find("cannot be known") != std::string::npos);  // a row without a number
     CHECK(html.find("50 of 10,000") != std::string::npos);
 
+    // Of a run of hours, rows are added together.
+    std::string text =
+        "from_ticks,to_ticks,datagrams.accepted,datagrams.lost,frames.received,frames.accepted\n";
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+        text += std::to_string(run_start + i * 1000) + ',' + std::to_string(run_start + (i + 1) * 1000) +
+                (i % 2 == 0 ? ",100,2,7,7\n" : ",100,-1,7,7\n");
+    }
+    put(run / "ledger.csv", text);
+    REQUIRE(plotted(run, " --force").status == 0);
+    CHECK(contents_of(run / "plot" / "report.html").find("10,000 of 2,010,000") != std::string::npos);
+    put(run / "ledger.csv", "from_ticks,to_ticks,frames.late\n0,100,9223372036854775807\n");
+    CHECK(plotted(run, " --force").status == 1);
+    std::filesystem::remove(run / "ledger.csv");
+
     // Histograms, where the run has them, know the energies outside of the window as well.
     nlohmann::json histograms = {{"crystals", std::vector<int>(hits.size(), 2)},
                                  {"energy_bin_keV", 4},

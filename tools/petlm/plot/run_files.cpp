@@ -13,6 +13,11 @@
 namespace petacq::petlm {
 namespace {
 
+/// Rows that are held: a year has thirty million.
+constexpr std::size_t most_kept = 4096;
+/// No row has it, and many together still have a sum.
+constexpr std::int64_t most_count = std::int64_t{1} << 40U;
+
 template <class Number>
 bool parse(std::string_view text, Number& number) {
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -109,10 +114,9 @@ std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run) {
         throw BadInput(file.string() + ": expected from_ticks,to_ticks and counters in its first line");
     }
     LedgerRows rows;
-    std::vector<std::vector<std::int64_t>> columns(names.size());
     std::vector<bool> known(names.size(), true);
     for (std::size_t number = 2; std::getline(in, line); ++number) {
-        const bool cut_off = in.eof();  // of a run that was: its last line may be a piece of one
+        if (in.eof()) break;  // no end of line: a piece of a row, of a run that was cut off
         const std::vector<std::string> fields = fields_of(line);
         bool good = fields.size() == names.size();
         std::uint64_t from = 0;
@@ -124,10 +128,9 @@ std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run) {
             if (fields[i].empty()) {
                 known[i] = false;
             } else {
-                good = parse(fields[i], counts[i]);
+                good = parse(fields[i], counts[i]) && counts[i] > -most_count && counts[i] < most_count;
             }
         }
-        if (cut_off) break;
         if (!good) {
             throw BadInput(file.string() + ": line " + std::to_string(number) + ": expected " +
                            std::to_string(names.size()) + " whole numbers, and to follow the line before");
@@ -135,28 +138,30 @@ std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run) {
         rows.from_ticks.push_back(from);
         rows.to_ticks.push_back(to);
         for (std::size_t i = 2; i < names.size(); ++i)
-            columns[i].push_back(counts[i]);
+            rows.counters[names[i]].push_back(counts[i]);
+        if (rows.size() >= 2 * most_kept) rows = thinned(rows, most_kept);
     }
     if (rows.to_ticks.empty()) return std::nullopt;
     for (std::size_t i = 2; i < names.size(); ++i) {
-        if (known[i]) rows.counters[names[i]] = std::move(columns[i]);
+        if (!known[i]) rows.counters.erase(names[i]);
     }
     return rows;
 }
 
 LedgerRows thinned(const LedgerRows& rows, std::size_t most) {
-    const std::size_t together = (rows.size() + most - 1) / most;
-    if (together <= 1) return rows;
+    if (rows.size() <= most) return rows;
+    const std::uint64_t least = (rows.to_ticks.back() - rows.from_ticks.front()) / most;
     LedgerRows out;
-    for (std::size_t first = 0; first < rows.size(); first += together) {
-        const std::size_t end = std::min(first + together, rows.size());
-        out.from_ticks.push_back(rows.from_ticks[first]);
-        out.to_ticks.push_back(rows.to_ticks[end - 1]);
-        for (const auto& [name, counts] : rows.counters) {
-            std::int64_t sum = 0;
-            for (std::size_t i = first; i < end; ++i)
-                sum += counts[i];
-            out.counters[name].push_back(sum);
+    for (const auto& [name, counts] : rows.counters)
+        out.counters[name];
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const bool more = i != 0 && out.to_ticks.back() - out.from_ticks.back() < least;
+        if (!more) out.from_ticks.push_back(rows.from_ticks[i]);
+        out.to_ticks.resize(out.from_ticks.size());
+        out.to_ticks.back() = rows.to_ticks[i];
+        for (auto& [name, counts] : out.counters) {
+            counts.resize(out.from_ticks.size());
+            counts.back() += rows.counters.at(name)[i];
         }
     }
     return out;

@@ -36,10 +36,11 @@ struct LedgerRows {
     [[nodiscard]] std::size_t size() const { return to_ticks.size(); }
 };
 
-/// None when there is no file or no row in it. Throws BadInput naming the line.
+/// None when there is no file or no row in it. Of a long run neighbouring rows are added together. Throws
+/// BadInput naming the line.
 std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run);
 
-/// Neighbouring rows together, so that at most `most` are left.
+/// Neighbouring rows together, so that about `most` of even length are left.
 LedgerRows thinned(const LedgerRows& rows, std::size_t most);
 
 }  // namespace petacq::petlm
