@@ -17,8 +17,8 @@ struct Outcome {
     std::string output;  ///< standard output and error
 };
 
-Outcome petbench(const std::string& arguments) {
-    const std::string command = "{ '" PETBENCH_PROGRAM "' " + arguments + "; } 2>&1";
+Outcome shell(const std::string& words) {
+    const std::string command = "{ " + words + "; } 2>&1";
     std::FILE* pipe = ::popen(command.c_str(), "r");  // NOLINT(cert-env33-c)
     REQUIRE(pipe != nullptr);
     Outcome outcome;
@@ -28,6 +28,10 @@ Outcome petbench(const std::string& arguments) {
     const int status = ::pclose(pipe);
     if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
     return outcome;
+}
+
+Outcome petbench(const std::string& arguments) {
+    return shell("'" PETBENCH_PROGRAM "' " + arguments);
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -151,6 +155,26 @@ TEST_CASE("petbench writer measures writer and dd, and leaves nothing behind", "
     CHECK(contains(outcome.output, "\nround 1 "));
     CHECK(contains(outcome.output, " writer/dd "));
     CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("petbench replay measures the pipeline and a replay, and leaves nothing behind", "[petbench]") {
+    const ScratchDirectory directory;
+    const std::string in = "cd '" + directory.path().string() + "' && ";
+    const std::string tables = " --scanner small.scanner.json --calibration small.h5 ";
+    const Outcome made =
+        shell(in +
+              "cp '" PETACQ_SOURCE_DIR "'/config/examples/small.* . && mkdir runs && '" PETCAL_PROGRAM
+              "' make --scanner small.scanner.json --output small.h5 && '" PETSIM_PROGRAM "'" +
+              tables + "--point 1,2,3,1 --duration-s 0.05 --quiet --write a.pcap");
+    INFO(made.output);
+    REQUIRE(made.status == 0);
+    const Outcome outcome = shell(in + "'" PETBENCH_PROGRAM
+                                       "' replay --config small.json --capture a.pcap --rounds 1 --dir runs");
+    INFO(outcome.output);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.output, "\npipeline, frames in memory "));
+    CHECK(contains(outcome.output, "\npetacqd --replay, run on disk "));
+    CHECK(std::filesystem::is_empty(directory.path() / "runs"));
 }
 
 TEST_CASE("petbench tells by its exit status what was wrong", "[petbench]") {

@@ -75,6 +75,7 @@ void measure(const ExportSuite& suite) {
     const std::vector<std::string> formats = {"copy",       "castor", "castor+tof", "stir",
                                               "coinstruct", "csv",    "hdf5"};
     std::vector<std::vector<double>> seconds(formats.size());
+    std::vector<std::vector<double>> cpu(formats.size());
     for (int round = 0; round < suite.rounds; ++round) {
         for (std::size_t f = 0; f < formats.size(); ++f) {
             const auto output = scratch.path / "output";
@@ -84,6 +85,7 @@ void measure(const ExportSuite& suite) {
             options.output = output;
             if (options.format == "castor" || options.format == "stir") options.scanner = suite.scanner;
             if (formats[f] == "castor+tof") options.tof_resolution_ps = 200;
+            const double cpu_before = cpu_seconds();
             seconds[f].push_back(seconds_of([&] {
                 if (f == 0) {
                     std::filesystem::copy_file(input, output);
@@ -91,6 +93,7 @@ void measure(const ExportSuite& suite) {
                     petlm::export_quietly(options);
                 }
             }));
+            cpu[f].push_back(cpu_seconds() - cpu_before);
             for (const char* name : {"output", "output.delayeds", "output.README.txt"})
                 std::filesystem::remove_all(scratch.path / name);
         }
@@ -98,8 +101,11 @@ void measure(const ExportSuite& suite) {
     const double copy = median(seconds[0]);
     for (std::size_t f = 0; f < formats.size(); ++f) {
         const double s = median(seconds[f]);
-        std::printf("%-12s %8.2f s  %8.2f million events/s   %.2f of the copy\n", formats[f].c_str(), s,
-                    static_cast<double>(count) / 1e6 / s, copy / s);
+        const double millions = static_cast<double>(count) / 1e6;
+        std::printf(
+            "%-12s %8.2f s  %8.2f million events/s   %.2f of the copy   %8.2f million events per CPU "
+            "second\n",
+            formats[f].c_str(), s, millions / s, copy / s, millions / median(cpu[f]));
     }
 }
 

@@ -2,6 +2,8 @@
 // that are compared are measured in one run and printed with their ratio.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -25,6 +27,17 @@ double seconds_of(Work&& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Seconds of processor time that the program has used so far, all threads and the kernel's work for it.
+/// Other programs on the machine change it little.
+inline double cpu_seconds() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
+    return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 /// Middle value; of an even number, the lower of the two.
