@@ -1,13 +1,13 @@
 #include "gpu/cuda/randoms.hpp"
 
 #include <algorithm>
-#include <cub/block/block_reduce.cuh>
 #include <stdexcept>
 #include <string>
 
 #include "gpu/arithmetic.hpp"
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/memory.hpp"
+#include "gpu/sort/block_primitives.cuh"
 
 namespace petacq::gpu {
 
@@ -20,7 +20,12 @@ using cuda::Stream;
 constexpr std::uint32_t threads = 256;
 constexpr std::uint32_t most_groups = 8;
 
-using Reduce = cub::BlockReduce<double, threads>;
+using Storage = sort::WarpValues<double, threads>;
+
+/// The sum over the block, in every thread; ends with a barrier.
+__device__ double block_sum(double x, Storage& storage) {
+    return sort::block_reduce<threads>(x, storage, [](double a, double b) { return a + b; });
+}
 
 struct Layout {
     PairRule rule;
@@ -61,7 +66,7 @@ __device__ Range near_rings(const Layout& l, std::uint32_t first_ring, std::uint
 __global__ void __launch_bounds__(threads)
     contributions_kernel(Layout l, const double* rates, double* contributions, double* pair_parts) {
     __shared__ double tile[threads];
-    __shared__ typename Reduce::TempStorage storage;
+    __shared__ Storage storage;
     const std::uint32_t module = blockIdx.x / l.chunks;
     const std::uint32_t first = blockIdx.x % l.chunks * threads;
     const std::uint32_t target = first + threadIdx.x;
@@ -96,9 +101,8 @@ __global__ void __launch_bounds__(threads)
             }
         }
         sum += of_module;
-        const double products = Reduce(storage).Sum(rate * of_module);
+        const double products = block_sum(rate * of_module, storage);
         if (threadIdx.x == 0) pair_parts[std::uint64_t{blockIdx.x} * l.rule.modules + other] = products;
-        __syncthreads();
     }
     if (present) {
         const std::uint64_t crystals = std::uint64_t{l.rule.crystals_in_ring} * l.rings;
@@ -120,14 +124,14 @@ __global__ void crystals_kernel(Layout l, const double* rates, const double* con
 /// Block (a, b), a <= b: the chunks of module a against module b.
 __global__ void __launch_bounds__(threads)
     pairs_kernel(Layout l, const double* pair_parts, double* module_pairs) {
-    __shared__ typename Reduce::TempStorage storage;
+    __shared__ Storage storage;
     const std::uint32_t a = blockIdx.x;
     const std::uint32_t b = blockIdx.y;
     if (a > b) return;
     double part = 0;
     for (std::uint32_t chunk = threadIdx.x; chunk < l.chunks; chunk += threads)
         part += pair_parts[(std::uint64_t{a} * l.chunks + chunk) * l.rule.modules + b];
-    const double sum = Reduce(storage).Sum(part);
+    const double sum = block_sum(part, storage);
     if (threadIdx.x != 0) return;
     // Inside a module each pair was met from both of its crystals.
     const double pairs = a == b ? l.both_ways_s * sum / 2 : l.both_ways_s * sum;
@@ -137,11 +141,11 @@ __global__ void __launch_bounds__(threads)
 
 __global__ void __launch_bounds__(threads)
     total_kernel(std::uint32_t modules, const double* module_pairs, double* total) {
-    __shared__ typename Reduce::TempStorage storage;
+    __shared__ Storage storage;
     double part = 0;
     for (std::uint32_t i = threadIdx.x; i < modules * modules; i += threads)
         part += i / modules <= i % modules ? module_pairs[i] : 0;
-    const double sum = Reduce(storage).Sum(part);
+    const double sum = block_sum(part, storage);
     if (threadIdx.x == 0) *total = sum;
 }
 
