@@ -106,7 +106,8 @@ void measure(const ReplaySuite& suite) {
     for (const std::int32_t offset : calibration.time_offset)
         margin = std::max(margin, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
     const Stream stream = frames_of(suite.capture, margin);
-    const double frames = static_cast<double>(stream.bytes.size() / net::frame_bytes) / 1e6;
+    const double frames =
+        static_cast<double>(stream.bytes.size()) / static_cast<double>(net::frame_bytes) / 1e6;
     const daemon::Backend backend = daemon::make_backend(configuration, scanner, calibration);
     std::printf("%.1f million frames, %s; capture in the page cache; rounds interleaved\n", frames,
                 backend.pipeline->description().c_str());
