@@ -82,6 +82,7 @@ json make_queues(const StatusInput& in) {
             {"batches", in.batches},
             {"pending_singles", a.pending},
             {"pending_singles_high_water", a.pending_high_water},
+            {"given_up_slices", a.given_up},
             {"writer_blocks", written.queue_blocks},
             {"writer_high_water", written.queue_high_water},
             {"writer_stalls", written.stalls},

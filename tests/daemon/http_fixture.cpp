@@ -244,6 +244,7 @@ json full_status(std::uint64_t n) {
                         {"batches", 64},
                         {"pending_singles", 1234},
                         {"pending_singles_high_water", 5678},
+                        {"given_up_slices", 9},
                         {"writer_blocks", 2},
                         {"writer_high_water", 7},
                         {"writer_stalls", n},

@@ -47,6 +47,7 @@ TEST_CASE("metrics say what the status says, in base units", "[http][metrics]") 
     CHECK(sample(m, "petacqd_pairs_written_total") == 1400);
     CHECK(sample(m, "petacqd_receive_batches_free_low_water") == 41);
     CHECK(sample(m, "petacqd_singles_pending_high_water") == 5678);
+    CHECK(sample(m, "petacqd_given_up_slices_total") == 9);
     CHECK(sample(m, "petacqd_writer_blocks_queued_high_water") == 7);
     CHECK(sample(m, "petacqd_capture_datagrams_written_total") == 950);
     CHECK(sample(m, "petacqd_capture_datagrams_dropped_total") == 40);

@@ -59,7 +59,7 @@ void lives_within_its_memory(const char* backend) {
     REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
     const json status = daemon.status();
     INFO(status.dump(1));
-    CHECK(contains(status["health"]["reasons"].dump(), "max_pending_singles"));
+    CHECK(status["queues"]["given_up_slices"] > 0);
     // The bound, and what a slice may add to it before the watermark lets go.
     const std::uint64_t slice = 2000 + 65507 / 16;
     CHECK(status["queues"]["pending_singles_high_water"].get<std::uint64_t>() <= 4000 + 3 * slice);
