@@ -84,7 +84,7 @@ struct ListMode {
     bool write_singles = false;
     std::uint64_t split_bytes = 0;  ///< a file does not grow above; 0: there is one
     double split_s = 0;             ///< nor hold more detector time; 0: there is one
-    bool write_raw = false;  ///< every datagram as received, to raw.pcap
+    bool write_raw = false;         ///< every datagram as received, to raw.pcap
 };
 
 struct Control {

@@ -176,7 +176,7 @@ constexpr std::array scalars{
     Scalar{"/queues/pending_singles_high_water", "petacqd_singles_pending_high_water", gauge,
            "Most singles that waited for the watermark since the latest run began."},
     Scalar{"/queues/given_up_slices", "petacqd_given_up_slices_total", counter,
-           "Slices for which slow sources were not waited for, to save memory"},
+           "Slices for which slow sources were not waited for, to save memory."},
     Scalar{"/queues/writer_blocks", "petacqd_writer_blocks_queued", gauge,
            "List-mode blocks that wait for the disk."},
     Scalar{"/queues/writer_high_water", "petacqd_writer_blocks_queued_high_water", gauge,

@@ -26,8 +26,8 @@ struct ReceiveSocket {
     [[nodiscard]] std::uint32_t kernel_drops();
     /// Memory of the queued datagrams, as the kernel charges it: more than their payload.
     [[nodiscard]] std::size_t queued_bytes();
-    /// Takes out and forgets what is queued now, and perhaps some of what comes meanwhile; a sender that never
-    /// pauses does not keep us here. Returns the number of datagrams.
+    /// Takes out and forgets what is queued now, and perhaps some of what comes meanwhile; a sender that
+    /// never pauses does not keep us here. Returns the number of datagrams.
     std::uint64_t discard_queued();
 
     boost::asio::ip::udp::socket socket;
