@@ -78,7 +78,7 @@ TEST_CASE("a source that is waited for costs no more memory than is configured",
     lives_within_its_memory("cpu");
 }
 
-TEST_CASE("nor on a GPU", "[e2e][backend][cuda]") {
+TEST_CASE("a source that is waited for costs no more memory on a GPU either", "[e2e][backend][cuda]") {
     if (const std::string reason = no_cuda_reason(); !reason.empty()) {
         WARN("skipped: " << reason);
         return;
