@@ -249,7 +249,7 @@ void check(const Configuration& c) {
 std::string resolve(json& section, const char* key, const std::filesystem::path& directory) {
     // A file named without a directory is in the current one.
     const auto base = std::filesystem::absolute(directory.empty() ? "." : directory);
-    const auto path = (base / section.at(key).get<std::string>()).lexically_normal().string();
+    std::string path = (base / section.at(key).get<std::string>()).lexically_normal().string();
     section[key] = path;
     return path;
 }
@@ -285,7 +285,8 @@ Configuration configuration_from_json(const json& document, const std::filesyste
     c.pipeline = pipeline_from(j.at("pipeline"));
     c.listmode = listmode_from(j.at("listmode"));
     c.control = control_from(j.at("control"));
-    if (j.at("http").at("chart_library") != "") resolve(j["http"], "chart_library", directory);
+    if (!j.at("http").at("chart_library").get_ref<const std::string&>().empty())
+        resolve(j["http"], "chart_library", directory);
     c.http = http_from(j.at("http"));
     c.health = health_from(j.at("health"));
     read(j.at("estimates"), "scatter_fraction", c.estimates.scatter_fraction);

@@ -17,7 +17,8 @@ CrystalPlace crystal_place(const Scanner& scanner, std::uint32_t crystal) {
     const std::uint32_t ring = crystal / g.crystals_in_ring();
 
     const auto along_y = [&](std::uint32_t y) {
-        return y * d.crystal_pitch_y_mm + y / g.crystals.y * d.block_gap_y_mm;
+        const std::uint32_t block = y / g.crystals.y;
+        return y * d.crystal_pitch_y_mm + block * d.block_gap_y_mm;
     };
     const std::uint32_t per_module_y = g.crystals_per_module_y();
     const double tangential = along_y(in_ring % per_module_y) - along_y(per_module_y - 1) / 2;
@@ -29,7 +30,8 @@ CrystalPlace crystal_place(const Scanner& scanner, std::uint32_t crystal) {
     };
     const double axial = along_z(ring) - along_z(g.rings() - 1) / 2;
 
-    const double angle = 2 * std::numbers::pi * (in_ring / per_module_y) / g.modules_in_ring();
+    const std::uint32_t module_in_ring = in_ring / per_module_y;
+    const double angle = 2 * std::numbers::pi * module_in_ring / g.modules_in_ring();
     const double c = std::cos(angle);
     const double s = std::sin(angle);
     CrystalPlace place{};

@@ -33,6 +33,7 @@ bool send_to_journal(int priority, std::string_view message) {
         fields.emplace_back(message.substr(begin, end == std::string_view::npos ? end : end - begin));
     }
     std::vector<iovec> pieces;
+    pieces.reserve(fields.size());
     for (std::string& field : fields)
         pieces.push_back({field.data(), field.size()});
     return sd_journal_sendv(pieces.data(), static_cast<int>(pieces.size())) == 0;
