@@ -1,5 +1,6 @@
 #include "daemon/acquisition.hpp"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -31,6 +32,8 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
       filled_(filled),
       receivers_(std::move(receivers)),
       on_finished_(std::move(on_finished)),
+      most_pending_(options.max_pending_singles +
+                    pending_slack * (std::uint64_t{options.slice_frames} + net::max_datagram_frames)),
       decided_after_(add_or_max(tracker.max_offset, tracker.flush_reach)),
       rows_may_end_(options.replay_clock == nullptr) {
     held_.reserve(pool.count());
@@ -178,17 +181,16 @@ void Acquisition::carry_out_commands() {
     }
 }
 
-std::uint64_t Acquisition::next_watermark() {
+/// `gives_up`: whether it goes past sources that it would wait for.
+std::uint64_t Acquisition::next_watermark(bool& gives_up) {
     const std::uint64_t watermark = std::max(watermark_, tracker_.watermark(now_ns_, latest_pending_time_));
+    gives_up = false;
     if (pending_ <= options_.max_pending_singles) return watermark;
-    // Rather than memory, the sources that hold the watermark back are given up.
-    std::uint64_t raised = std::max(watermark, tracker_.status(now_ns_).reference.value_or(0));
-    // That has not helped: what waits lies ahead of the other sources, and is decided as it is.
-    const std::uint64_t slice = options_.slice_frames + net::max_datagram_frames;
-    if (pending_ > options_.max_pending_singles + slice)
-        raised = std::max(raised, add_or_max(latest_pending_time_, 1));
-    if (raised > watermark) ++given_up_;
-    return raised;
+    // Rather than memory, the sources that hold the watermark back are given up. Never past the reference:
+    // what waits beyond it may come from a single source whose clock is wrong.
+    const std::uint64_t reference = tracker_.status(now_ns_).reference.value_or(0);
+    gives_up = reference > watermark;
+    return std::max(watermark, reference);
 }
 
 /// Near the bound, the next watermark depends on how much the slices under way leave undecided.
@@ -203,13 +205,14 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
     last_slice_ = Clock::now();
     if (!failure_.empty()) {
         spans_.clear();
-        frames_ = 0;
+        abandoned_ += std::exchange(frames_, 0);
         release(held_);
         return;
     }
     know_what_waits();
     if (!failure_.empty()) return;  // the pipeline's, met while its results were collected
-    const std::uint64_t watermark = close_at ? std::max(watermark_, *close_at) : next_watermark();
+    bool gives_up = false;
+    const std::uint64_t watermark = close_at ? std::max(watermark_, *close_at) : next_watermark(gives_up);
     if (run_ &&
         (run_->start >= earliest_time_ || watermark > add_or_max(earliest_time_, options_.max_offset)))
         settle_duration();
@@ -220,6 +223,8 @@ void Acquisition::process_slice(std::optional<std::uint64_t> close_at) {
 
     while (in_flight_count_ == in_flight_.size())
         collect(true);
+    if (!failure_.empty()) return;
+    given_up_ += gives_up ? 1 : 0;
     const std::size_t place = (oldest_ + in_flight_count_) % in_flight_.size();
     std::swap(in_flight_spans_[place], spans_);
     std::swap(in_flight_[place].batches, held_);
@@ -264,6 +269,13 @@ bool Acquisition::collect(bool wait) {
     progress_.collected.add();
     if (--in_flight_count_ == 0) pipeline_is_empty();
     account(result_, done);
+    if (pending_ > most_pending_) {
+        fail(fmt::format(
+            "{} singles wait to be decided, more than pipeline.max_pending_singles and three slices: a "
+            "source whose clock is ahead of the others, or a window and delay that hold so many",
+            pending_));
+        return false;
+    }
     return true;
 }
 
@@ -323,7 +335,7 @@ void Acquisition::note_failure(const std::string& reason) {
     if (in_flight_count_ != 0) pipeline_is_empty();
     in_flight_count_ = 0;
     spans_.clear();
-    frames_ = 0;
+    abandoned_ += std::exchange(frames_, 0);
     release(held_);
 }
 
@@ -365,7 +377,7 @@ Ledger Acquisition::totals(Reading reading) const {
     }
     d.in_flight_at_end = delivered - datagrams_seen_;
     d.frames = frames_seen_;
-    d.frames_in_flight_at_end = frames_;
+    d.frames_in_flight_at_end = frames_ + abandoned_;
     for (const InFlight& slice : in_flight_)
         d.frames_in_flight_at_end += slice.frames;
     ledger.singles.pending_at_end = pending_;

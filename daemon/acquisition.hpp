@@ -32,8 +32,8 @@ namespace petacq::daemon {
 struct AcquisitionOptions {
     std::uint32_t slice_frames = 262'144;
     std::chrono::milliseconds slice_interval{20};
-    /// When more wait, the watermark lets go of them: of slow sources first, one slice later of everything.
-    /// The pipeline has room for three slices more.
+    /// When more wait, slow sources are given up. The pipeline has room for pending_slack slices more; beyond
+    /// that the run ends as failed.
     std::uint64_t max_pending_singles = 16U << 20;
     /// A run that is being stopped ends without its last singles when the watermark has not passed them by
     /// then (host time).
@@ -48,6 +48,10 @@ struct AcquisitionOptions {
     /// Replay: where host time stands; until then everything has been handed over. Live: nullptr.
     const std::atomic<std::int64_t>* replay_clock = nullptr;
 };
+
+/// Slices that may wait beyond max_pending_singles: the one that exceeds it, the one with which slow sources
+/// are given up, and one that closes a run.
+inline constexpr std::uint64_t pending_slack = 3;
 
 /// Where a run begins and ends, in ticks of detector time. What is absent is settled as the data come.
 struct RunInterval {
@@ -152,7 +156,7 @@ class Acquisition {
     void work();
     void take_batch(net::Batch* batch);
     void carry_out_commands();
-    std::uint64_t next_watermark();
+    std::uint64_t next_watermark(bool& gives_up);
     void know_what_waits();
     void process_slice(std::optional<std::uint64_t> close_at = {});
     bool collect(bool wait);
@@ -193,6 +197,7 @@ class Acquisition {
     // The slice being gathered.
     std::vector<gpu::FrameSpan> spans_;
     std::uint64_t frames_ = 0;
+    std::uint64_t abandoned_ = 0;    ///< frames gathered when the pipeline had failed
     std::vector<net::Batch*> held_;  ///< gone through since the last slice
     Clock::time_point last_slice_;
     std::int64_t now_ns_ = 0;          ///< host time for the tracker: the arrival of what is looked at
@@ -218,6 +223,7 @@ class Acquisition {
     std::string failure_;
     RateLimit log_limit_{std::chrono::seconds(10)};
 
+    const std::uint64_t most_pending_;   ///< singles; the pipeline has room for no more
     const std::uint64_t decided_after_;  ///< ticks that the watermark is past a frame when it is decided
     UndecidedArrivals arrivals_;
     std::vector<std::int64_t> decided_arrivals_;

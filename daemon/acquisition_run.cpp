@@ -19,7 +19,9 @@ void Acquisition::begin(std::unique_ptr<Run> run, const RunInterval& interval, s
     if (quiet) restart_time();
     restart_after_common_reset();
     // What is below the watermark belongs to the time before the run.
-    std::uint64_t start = std::max(next_watermark(), interval.start.value_or(0));
+    know_what_waits();
+    bool gives_up = false;
+    std::uint64_t start = std::max(next_watermark(gives_up), interval.start.value_or(0));
     if (run->capture() != nullptr && !interval.start && newest_time_ != 0) {
         // Nothing from here on has come yet: the capture will hold it.
         start = std::max(start, add_or_max(end_of_what_came(sources), options_.max_disorder));

@@ -1,5 +1,7 @@
 #include "daemon/reload.hpp"
 
+#include <fmt/format.h>
+
 #include "config/error.hpp"
 #include "daemon/logging.hpp"
 
@@ -20,7 +22,7 @@ void find_differences(const json& a, const json& b, const std::string& path, std
     json keys = a;
     keys.update(b);
     for (const auto& [key, ignored] : keys.items()) {
-        const std::string here = path + "/" + key;
+        const std::string here = fmt::format("{}/{}", path, key);
         if (a.contains(key) && b.contains(key)) {
             find_differences(a.at(key), b.at(key), here, out);
         } else {

@@ -71,9 +71,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.sort_engine = gpu::sort_engine_from_name(configuration.pipeline.sort);
     // A full datagram goes into one slice whatever the slice length asked for.
     o.max_slice_frames = configuration.pipeline.slice_frames + net::max_datagram_frames;
-    // The slice that exceeds the bound, the one with which slow sources are let go of, and one that closes a
-    // run.
-    o.max_pending_singles = configuration.pipeline.max_pending_singles + 3ULL * o.max_slice_frames;
+    o.max_pending_singles = configuration.pipeline.max_pending_singles + pending_slack * o.max_slice_frames;
     return o;
 }
 

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "gpu/cuda/check.hpp"
+#include "gpu/pipeline.hpp"
 
 namespace petacq::gpu::cuda {
 
-/// Gives out device and pinned host memory and frees it at its end. A planning one only adds up.
+/// Gives out device and pinned host memory and frees it at its end; throws DeviceMemoryError when there is no
+/// more. A planning one only adds up.
 class Memory {
   public:
     enum class Purpose : std::uint8_t { plan, use };
@@ -33,7 +35,7 @@ class Memory {
         device_bytes_ += bytes;
         if (planning_) return nullptr;
         void* p = nullptr;
-        check(cudaMalloc(&p, bytes), "cudaMalloc", "allocating " + std::to_string(bytes) + " bytes");
+        check_room(cudaMalloc(&p, bytes), "cudaMalloc", "allocating " + std::to_string(bytes) + " bytes");
         device_.push_back(p);
         return static_cast<T*>(p);
     }
@@ -43,8 +45,8 @@ class Memory {
         pinned_bytes_ += bytes;
         if (planning_) return nullptr;
         void* p = nullptr;
-        check(cudaHostAlloc(&p, bytes, cudaHostAllocPortable), "cudaHostAlloc",
-              "allocating " + std::to_string(bytes) + " bytes of pinned memory");
+        check_room(cudaHostAlloc(&p, bytes, cudaHostAllocPortable), "cudaHostAlloc",
+                   "allocating " + std::to_string(bytes) + " bytes of pinned memory");
         pinned_.push_back(p);
         return static_cast<T*>(p);
     }
@@ -53,6 +55,17 @@ class Memory {
     [[nodiscard]] std::uint64_t pinned_bytes() const { return pinned_bytes_; }
 
   private:
+    /// What others take may leave less than was planned with.
+    static void check_room(cudaError_t status, const char* call, const std::string& doing) {
+        try {
+            check(status, call, doing);
+        } catch (const std::runtime_error& e) {
+            cudaGetLastError();  // not to be reported again
+            if (status == cudaErrorMemoryAllocation) throw DeviceMemoryError(e.what());
+            throw;
+        }
+    }
+
     bool planning_;
     std::vector<void*> device_;
     std::vector<void*> pinned_;

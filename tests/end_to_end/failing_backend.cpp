@@ -2,6 +2,7 @@
 // does, from one moment on and for good. PETACQ_TEST_FAILURE="CALL N": CALL (submit, collect or histograms)
 // throws from its N-th time on. PETACQ_TEST_FAILURE="CALL FILE": once there is such a file.
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <sstream>
 #include <stdexcept>
@@ -30,15 +31,20 @@ class FailingPipeline final : public gpu::Pipeline {
         }
     }
 
-    [[nodiscard]] std::size_t depth() const override { return pipeline_->depth(); }
+    [[nodiscard]] std::size_t depth() const override { return slices_under_way; }
     void submit(const gpu::Slice& slice) override {
         fail_in("submit", slice.spans.empty());
         pipeline_->submit(slice);
+        pipeline_->collect(results_.emplace_back(), true);
+        polls_ = 0;
     }
+    /// Results come late, as from a device: while further slices are gathered.
     bool collect(gpu::SliceResult& result, bool wait) override {
-        const bool collected = pipeline_->collect(result, wait);
-        if (collected) fail_in("collect", result.frames.received == 0);
-        return collected;
+        if (results_.empty() || (!wait && results_.size() < slices_under_way && ++polls_ < 20)) return false;
+        result = std::move(results_.front());
+        results_.pop_front();
+        fail_in("collect", result.frames.received == 0);
+        return true;
     }
     void histograms(gpu::SinglesHistograms& out) override {
         fail_in("histograms", false);
@@ -65,7 +71,11 @@ class FailingPipeline final : public gpu::Pipeline {
             "encountered (cudaErrorIllegalAddress)");
     }
 
+    static constexpr std::size_t slices_under_way = 4;
+
     std::unique_ptr<gpu::Pipeline> pipeline_;
+    std::deque<gpu::SliceResult> results_;
+    int polls_ = 0;
     std::string call_;
     std::filesystem::path file_;
     int left_ = 0;
