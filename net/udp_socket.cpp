@@ -49,7 +49,7 @@ std::array<std::uint32_t, SK_MEMINFO_VARS> memory_info(int fd) {
 
 asio::ip::address_v4 parse_ipv4(const std::string& text, const std::string& what) {
     boost::system::error_code error;
-    const auto address = asio::ip::make_address_v4(text, error);
+    auto address = asio::ip::make_address_v4(text, error);
     if (!error) return address;
     boost::system::error_code not_v6;
     (void)asio::ip::make_address_v6(text, not_v6);

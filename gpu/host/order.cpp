@@ -81,6 +81,7 @@ void Orderer::cut_into_pieces(std::span<const std::span<const Single>> parts, st
     std::size_t done = 0;
     for (std::uint32_t w = 0; w < workers; ++w)
         pieces_[w].clear();
+    if (total == 0 || workers == 0) return;
     for (const auto& part : parts) {
         std::size_t from = 0;
         while (from < part.size()) {

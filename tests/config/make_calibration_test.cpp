@@ -38,7 +38,8 @@ TEST_CASE("every crystal has positions, in one connected rectangle-like region, 
             if (map[p] >= 20) continue;
             ++n[map[p]];
             x[map[p]] += p % size;
-            y[map[p]] += p / size;
+            const std::uint32_t row = p / size;
+            y[map[p]] += row;
             // Two crystals never touch: there is a gap.
             if (map[p + 1] < 20) REQUIRE(map[p + 1] == map[p]);
             if (map[p + size] < 20) REQUIRE(map[p + size] == map[p]);
