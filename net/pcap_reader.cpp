@@ -136,7 +136,9 @@ bool PcapReader::next(CapturedDatagram& out) {
         out.time_ns = std::int64_t{in_order(record.seconds)} * 1'000'000'000 +
                       std::int64_t{in_order(record.fraction)} * fraction_ns_;
         const std::optional<std::size_t> ip = ip_offset(packet);
-        if (ip && take_ip(packet.subspan(*ip), length - captured, out)) {
+        if (!ip) {
+            ++counts_.other;
+        } else if (take_ip(packet.subspan(*ip), length - captured, out)) {
             ++counts_.datagrams;
             return true;
         }
@@ -146,7 +148,7 @@ bool PcapReader::next(CapturedDatagram& out) {
     return false;
 }
 
-/// Where the IPv4 packet begins; nothing when it is something else.
+/// Where the IPv4 packet begins, at most the end of `packet`; nothing when it is something else.
 std::optional<std::size_t> PcapReader::ip_offset(std::span<const std::byte> packet) const {
     std::size_t at = 0;
     switch (link_type_) {
@@ -154,7 +156,12 @@ std::optional<std::size_t> PcapReader::ip_offset(std::span<const std::byte> pack
         case pcap::link_ipv4:
             return 0;
         case pcap::link_null:
-            return 4;
+            // In the byte order of the host that captured, whatever that of the file.
+            if (packet.size() < 4) return {};
+            return big32(packet, 0) == pcap::family_ipv4 ||
+                           __builtin_bswap32(big32(packet, 0)) == pcap::family_ipv4
+                       ? std::optional<std::size_t>(4)
+                       : std::nullopt;
         case pcap::link_linux_cooked:
             at = 14;  // of the protocol
             break;
