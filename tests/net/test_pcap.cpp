@@ -362,6 +362,67 @@ TEST_CASE("pcap: IP fragments are joined, in any order, those of many packets at
     CHECK(counts.fragments_incomplete == 1);
 }
 
+TEST_CASE("pcap: what lost a fragment is not mixed with a later packet of the same identification") {
+    const Bytes first = udp(9601, some_payload(3000, 1));
+    const Bytes second = udp(9601, some_payload(3000, 2));
+    const auto part = [](const Bytes& whole, int i, std::uint16_t identification) {
+        const auto at = static_cast<std::size_t>(i) * 1480;
+        const std::size_t end = std::min(at + 1480, whole.size());
+        return ip(Bytes(whole.begin() + static_cast<std::ptrdiff_t>(at),
+                        whole.begin() + static_cast<std::ptrdiff_t>(end)),
+                  identification, at, end < whole.size());
+    };
+    // `between` fragments of others, `seconds`, then the second packet.
+    const auto read = [&](int lost, int between, std::uint32_t seconds, PcapCounts& counts) {
+        Builder builder(0xA1B2C3D4, 101);
+        const auto add = [&](std::uint32_t at, const Bytes& packet) {
+            builder.packet(at, 0, packet, packet.size());
+        };
+        for (int i = 0; i < 3; ++i) {
+            if (i != lost) add(1000, part(first, i, 7));
+        }
+        for (int i = 0; i < between; ++i)
+            add(1000, part(second, i % 3, static_cast<std::uint16_t>(100 + i / 3)));
+        for (int i = 0; i < 3; ++i)
+            add(1000 + seconds, part(second, i, 7));
+        const File file;
+        file.write(builder.bytes());
+        const std::vector<Read> all = read_all(file.name(), {9601}, &counts);
+        for (const Read& r : all)
+            CHECK(r.payload == some_payload(3000, 2));
+        return all.size();
+    };
+    for (const int lost : {0, 1, 2}) {
+        INFO("lost " << lost);
+        PcapCounts counts;
+        CHECK(read(lost, 66, 0, counts) == 23);
+        CHECK(counts.fragments_incomplete == 1);
+        CHECK(read(lost, 0, 31, counts) == 1);
+        CHECK(counts.fragments_incomplete == 1);
+    }
+    // Within both limits they are parts of one packet, as they would be for the kernel.
+    Builder builder(0xA1B2C3D4, 101);
+    const auto add = [&](std::uint32_t at, const Bytes& packet) {
+        builder.packet(at, 0, packet, packet.size());
+    };
+    add(1000, part(first, 0, 7));
+    for (int i = 0; i < 63; ++i)
+        add(1010, part(second, i % 3, static_cast<std::uint16_t>(100 + i / 3)));
+    add(1029, part(first, 2, 7));
+    add(1030, part(first, 2, 7));  // twice
+    add(1030, part(first, 1, 7));
+    // What overlaps in part belongs to something else.
+    add(1030, part(first, 0, 8));
+    add(1030, ip(Bytes(1480), 8, 1472, true));
+    const File file;
+    file.write(builder.bytes());
+    PcapCounts counts;
+    const std::vector<Read> all = read_all(file.name(), {9601}, &counts);
+    REQUIRE(all.size() == 22);
+    CHECK(all.back().payload == some_payload(3000, 1));
+    CHECK(counts.fragments_incomplete == 1);
+}
+
 TEST_CASE("pcap: a snap length that cut datagrams short is named") {
     const Bytes packet = ip(udp(9601, some_payload(1000)));
     Builder builder(0xA1B2C3D4, 101);
