@@ -85,12 +85,12 @@ TEST_CASE("a disk with little room ends the raw capture, not the run", "[e2e][di
     json status;
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
-        return !s["run"]["capture"]["failure"].is_null();
+        return !s["run"]["capture"]["failure"].is_null() &&
+               contains(s["health"]["reasons"].dump(), "raw.pcap: ended");
     }));
     CHECK(status["state"] == "running");
     CHECK(contains(status["run"]["capture"]["failure"], "raw.pcap"));
     CHECK(contains(status["run"]["capture"]["failure"], "health.min_disk_free_bytes"));
-    CHECK(contains(status["health"]["reasons"].dump(), "the raw capture failed"));
     const json end = daemon.stop();
     CHECK(contains(daemon.log(), "raw capture: "));
     CHECK(end["ledger_closed"] == true);
