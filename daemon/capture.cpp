@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "daemon/disk_space.hpp"
 #include "daemon/logging.hpp"
 
 namespace petacq::daemon {
@@ -22,13 +23,19 @@ std::int64_t wall_minus_steady() {
            duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// How long it may take until a lack of room is seen; much less than any sensible limit is wide.
+constexpr std::uint64_t room_check_bytes = 16U << 20;
+constexpr std::chrono::seconds room_check_interval{1};
+
 }  // namespace
 
 Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::BatchPool& pool,
-                 std::size_t max_batches)
-    : framing_(framing),
+                 std::size_t max_batches, std::uint64_t min_free_bytes)
+    : file_(file),
+      framing_(framing),
       pool_(pool),
       max_batches_(max_batches),
+      min_free_bytes_(min_free_bytes),
       wall_minus_steady_ns_(wall_minus_steady()),
       writer_(file.string()),
       thread_([this] { run(); }) {
@@ -132,6 +139,7 @@ void Capture::write(const net::Batch& batch) {
 void Capture::flush() {
     const std::size_t datagrams = std::exchange(unflushed_, 0);
     if (datagrams == 0) return;
+    if (!failed_) check_room();
     if (failed_) {
         writer_.discard();
         unwritten_.add(datagrams);
@@ -142,12 +150,33 @@ void Capture::flush() {
         written_.add(datagrams);
         bytes_.add(writer_.bytes_written() - bytes_.value());
     } catch (const std::system_error& e) {
-        failed_ = true;
         unwritten_.add(datagrams);
-        log_error("raw capture: {}; the run goes on without it", e.what());
-        const std::lock_guard lock(mutex_);
-        failure_ = e.what();
+        fail(e.what());
     }
+}
+
+/// The capture is the first that has to go when the disk becomes full: what is left is for the list-mode.
+void Capture::check_room() {
+    const auto now = std::chrono::steady_clock::now();
+    if (room_checked_ && now - *room_checked_ < room_check_interval &&
+        writer_.bytes_written() - room_checked_bytes_ < room_check_bytes) {
+        return;
+    }
+    room_checked_ = now;
+    room_checked_bytes_ = writer_.bytes_written();
+    const std::optional<DiskSpace> space = disk_space(file_.parent_path());
+    if (!space || space->free_bytes >= min_free_bytes_) return;
+    fail(
+        fmt::format("{}: ended, to leave room for the list-mode: {} bytes are free, less than {} "
+                    "(health.min_disk_free_bytes)",
+                    file_.string(), space->free_bytes, min_free_bytes_));
+}
+
+void Capture::fail(const std::string& why) {
+    failed_ = true;
+    log_error("raw capture: {}; the run goes on without it", why);
+    const std::lock_guard lock(mutex_);
+    failure_ = why;
 }
 
 }  // namespace petacq::daemon

@@ -2,15 +2,18 @@
 //
 // It lies behind the acquisition, which hands over batches that it is done with instead of giving them back;
 // a thread writes them and gives them back. When the disk does not keep up, batches are not taken any more:
-// that costs datagrams of the capture, which are counted, and nothing else.
+// that costs datagrams of the capture, which are counted, and nothing else. When the disk becomes full the
+// capture ends while there is still room for the list-mode.
 #pragma once
 
 #include <concurrentqueue/blockingconcurrentqueue.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,9 +39,10 @@ struct CaptureCounts {
 class Capture {
   public:
     /// Makes the file; throws std::system_error naming it. At most `max_batches` of the pool are kept waiting
-    /// for the disk. The pool outlives this object.
+    /// for the disk. The pool outlives this object. The capture ends when fewer than `min_free_bytes` are
+    /// free in the file system; 0: when nothing can be written any more.
     Capture(const std::filesystem::path& file, net::Framing framing, net::BatchPool& pool,
-            std::size_t max_batches);
+            std::size_t max_batches, std::uint64_t min_free_bytes);
     ~Capture();
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
@@ -53,7 +57,7 @@ class Capture {
 
     /// Any thread.
     [[nodiscard]] CaptureCounts counts() const;
-    /// What went wrong with the file; empty while all is well.
+    /// Why it ended early; empty while all is well.
     [[nodiscard]] std::string failure() const;
 
   private:
@@ -67,14 +71,21 @@ class Capture {
     void run();
     void write(const net::Batch& batch);
     void flush();
+    void check_room();
+    void fail(const std::string& why);
 
+    const std::filesystem::path file_;
     const net::Framing framing_;
     net::BatchPool& pool_;
     const std::size_t max_batches_;
+    const std::uint64_t min_free_bytes_;
     const std::int64_t wall_minus_steady_ns_;
     net::PcapWriter writer_;     // of the thread
     std::size_t unflushed_ = 0;  // of the thread
     bool failed_ = false;        // of the thread
+    // Of the thread: when and at which size of the file the room was looked at last.
+    std::optional<std::chrono::steady_clock::time_point> room_checked_;
+    std::uint64_t room_checked_bytes_ = 0;
     moodycamel::BlockingConcurrentQueue<Item> queue_;
     std::atomic<std::size_t> waiting_{0};
     std::atomic<std::size_t> waiting_high_water_{0};  ///< written by the thread that offers

@@ -130,7 +130,8 @@ void Run::open_files() {
     if (setting_.configuration->listmode.write_raw && setting_.pool != nullptr) {
         // The other half is for the receivers.
         capture_ = std::make_unique<Capture>(directory_.file("raw.pcap"), framing_of(*setting_.configuration),
-                                             *setting_.pool, setting_.pool->count() / 2);
+                                             *setting_.pool, setting_.pool->count() / 2,
+                                             setting_.configuration->health.min_disk_free_bytes);
     }
     ledger_series_ = std::make_unique<LedgerSeries>(directory_.file(ledger_file));
     nlohmann::json content = description();

@@ -12,6 +12,8 @@ inline constexpr std::uint32_t magic_microseconds = 0xA1B2C3D4;
 inline constexpr std::uint32_t magic_nanoseconds = 0xA1B23C4D;
 inline constexpr std::uint32_t magic_pcapng = 0x0A0D0D0A;
 
+inline constexpr std::uint32_t family_ipv4 = 2;  ///< of link_null
+
 /// What a packet begins with.
 enum LinkType : std::uint32_t {
     link_null = 0,  ///< BSD loopback: 4 bytes of protocol family

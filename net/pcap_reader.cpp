@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 
@@ -16,7 +17,11 @@ namespace petacq::net {
 
 namespace {
 
-constexpr std::size_t most_waiting = 64;            // packets of which fragments are missing
+constexpr std::size_t most_waiting = 64;  // packets of which fragments are missing
+// As Linux has them (ipfrag_time, ipfrag_max_dist): the identifications of a sender come again after 65,536
+// packets, and what is left of a packet that lost a fragment must not be taken for a part of a later one.
+constexpr std::int64_t longest_wait_ns = 30'000'000'000;
+constexpr std::size_t longest_distance = 64;
 constexpr std::uint32_t longest_packet = 1U << 20;  // anything above is not a length
 
 std::uint16_t big16(std::span<const std::byte> bytes, std::size_t at) {
@@ -136,7 +141,9 @@ bool PcapReader::next(CapturedDatagram& out) {
         out.time_ns = std::int64_t{in_order(record.seconds)} * 1'000'000'000 +
                       std::int64_t{in_order(record.fraction)} * fraction_ns_;
         const std::optional<std::size_t> ip = ip_offset(packet);
-        if (ip && take_ip(packet.subspan(*ip), length - captured, out)) {
+        if (!ip) {
+            ++counts_.other;
+        } else if (take_ip(packet.subspan(*ip), length - captured, out)) {
             ++counts_.datagrams;
             return true;
         }
@@ -146,7 +153,7 @@ bool PcapReader::next(CapturedDatagram& out) {
     return false;
 }
 
-/// Where the IPv4 packet begins; nothing when it is something else.
+/// Where the IPv4 packet begins, at most the end of `packet`; nothing when it is something else.
 std::optional<std::size_t> PcapReader::ip_offset(std::span<const std::byte> packet) const {
     std::size_t at = 0;
     switch (link_type_) {
@@ -154,7 +161,12 @@ std::optional<std::size_t> PcapReader::ip_offset(std::span<const std::byte> pack
         case pcap::link_ipv4:
             return 0;
         case pcap::link_null:
-            return 4;
+            // In the byte order of the host that captured, whatever that of the file.
+            if (packet.size() < 4) return {};
+            return big32(packet, 0) == pcap::family_ipv4 ||
+                           __builtin_bswap32(big32(packet, 0)) == pcap::family_ipv4
+                       ? std::optional<std::size_t>(4)
+                       : std::nullopt;
         case pcap::link_linux_cooked:
             at = 14;  // of the protocol
             break;
@@ -220,13 +232,27 @@ bool PcapReader::take_udp(std::span<const std::byte> udp, std::size_t missing, C
     return true;
 }
 
+/// Before the next fragment, that of `now`, is looked at.
+void PcapReader::give_up_stale(const CapturedDatagram& now) {
+    for (auto f = waiting_.begin(); f != waiting_.end();) {
+        if (f->from == now.from.address) ++f->distance;
+        if (f->distance > longest_distance || std::abs(now.time_ns - f->first_ns) > longest_wait_ns) {
+            f = waiting_.erase(f);
+            ++counts_.fragments_incomplete;
+        } else {
+            ++f;
+        }
+    }
+}
+
 /// Fragments of which the end was not captured count as there: whether the datagram is wanted is known only
 /// when the one with its port has come.
 bool PcapReader::join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
                       std::uint16_t identification, CapturedDatagram& out) {
     constexpr std::size_t unit = 8;
     const std::size_t end = offset + part.size() + missing;
-    if (end > 65535 || (!last && end % unit != 0)) return false;
+    if (end == offset || end > 65535 || (!last && end % unit != 0)) return false;
+    give_up_stale(out);
     auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Fragments& f) {
         return f.identification == identification && f.from == out.from.address && f.to == out.to.address;
     });
@@ -239,14 +265,24 @@ bool PcapReader::join(std::span<const std::byte> part, std::size_t missing, std:
         found->identification = identification;
         found->from = out.from.address;
         found->to = out.to.address;
+        found->first_ns = out.time_ns;
     }
+    found->distance = 0;
     if (found->bytes.size() < end) {
         found->bytes.resize(end);
         found->present.resize((end + unit - 1) / unit);
     }
+    const auto first = found->present.begin() + static_cast<std::ptrdiff_t>(offset / unit);
+    const auto behind = found->present.begin() + static_cast<std::ptrdiff_t>((end + unit - 1) / unit);
+    const auto there = std::count(first, behind, true);
+    if (there == behind - first) return false;  // once more
+    if (there > 0) {                            // of something else
+        waiting_.erase(found);
+        ++counts_.fragments_incomplete;
+        return false;
+    }
     std::copy(part.begin(), part.end(), found->bytes.begin() + static_cast<std::ptrdiff_t>(offset));
-    for (std::size_t i = offset / unit; i * unit < end; ++i)
-        found->present[i] = true;
+    std::fill(first, behind, true);
     found->missing += missing;
     if (last) found->length = end;
     if (!found->length || found->bytes.size() != *found->length ||

@@ -33,7 +33,7 @@ struct PcapCounts {
     std::uint64_t datagrams = 0;  ///< UDP over IPv4, given out
     std::uint64_t other = 0;      ///< other protocols, ports that were not asked for, damaged headers
     std::uint64_t fragments = 0;  ///< of IP packets
-    std::uint64_t fragments_incomplete = 0;  ///< packets of which a fragment was missing
+    std::uint64_t fragments_incomplete = 0;  ///< packets given up: a fragment was missing, or did not fit
 };
 
 /// Reads micro- and nanosecond files of either byte order with Ethernet (VLAN tags too), Linux cooked (1 and
@@ -61,6 +61,8 @@ class PcapReader {
         std::uint32_t from = 0;
         std::uint32_t to = 0;
         std::uint16_t identification = 0;
+        std::int64_t first_ns = 0;  // when its first came
+        std::size_t distance = 0;   // fragments of the same sender since its latest
         std::vector<std::byte> bytes;
         std::vector<bool> present;          // of each 8 bytes
         std::size_t missing = 0;            // bytes that were not captured
@@ -73,6 +75,7 @@ class PcapReader {
     [[nodiscard]] std::optional<std::size_t> ip_offset(std::span<const std::byte> packet) const;
     bool take_ip(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out);
     bool take_udp(std::span<const std::byte> udp, std::size_t missing, CapturedDatagram& out);
+    void give_up_stale(const CapturedDatagram& now);
     bool join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
               std::uint16_t identification, CapturedDatagram& out);
 

@@ -95,3 +95,49 @@ TEST_CASE("the CUDA back-end gives the list-mode of the CPU, whatever its sort e
         CHECK(other.counts == reference.counts);
     }
 }
+
+TEST_CASE("a capture replayed and singles re-sorted with CUDA give the list-mode of the CPU",
+          "[e2e][determinism][cuda]") {
+    if (const std::string reason = no_cuda_reason(); !reason.empty()) {
+        WARN("skipped: " << reason);
+        return;
+    }
+    const json saved{{"write_singles", true}};
+    Site site(json{{"listmode", saved}});
+    const std::string capture = (site.directory() / "simulated.pcap").string();
+    simulate(site, {"--duration-s", "0.5", "--rate", "400000", "--sources", "4", "--seed", "12", "--reorder",
+                    "0.3", "--reorder-span", "6", "--write", capture});
+    for (const std::string backend : {"cpu", "cuda"}) {
+        site.configure({{"listmode", saved}, {"pipeline", {{"backend", backend}}}});
+        const Outcome replayed = run_program(
+            PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", backend});
+        INFO(replayed.err);
+        REQUIRE(replayed.status == 0);
+        CHECK(site.run_json(backend)["state"] == "complete");
+        CHECK(site.run_json(backend)["ledger"]["closed"] == true);
+    }
+    const std::string reference = payload_of(site.run("cpu") / "coincidences.plm");
+    REQUIRE(reference.size() > 1000 * sizeof(petacq::gpu::Coincidence));
+    CHECK(payload_of(site.run("cuda") / "coincidences.plm") == reference);
+    CHECK(payload_of(site.run("cuda") / "singles.plm") == payload_of(site.run("cpu") / "singles.plm"));
+    for (const char* counts : {"pairs", "singles", "saved_singles"})
+        CHECK(site.run_json("cuda")["ledger"][counts] == site.run_json("cpu")["ledger"][counts]);
+
+    // As the run had it, and with another window.
+    for (const std::vector<std::string>& settings :
+         {std::vector<std::string>{}, std::vector<std::string>{"--window-ticks", "200", "--no-delay"}}) {
+        std::vector<std::string> of_backend;
+        for (const std::string backend : {"cpu", "cuda"}) {
+            const std::string out = (site.directory() / (backend + ".plm")).string();
+            std::vector<std::string> arguments{
+                "resort", site.run("cpu").string(), "-o", out, "--force", "--backend", backend};
+            arguments.insert(arguments.end(), settings.begin(), settings.end());
+            const Outcome resorted = run_program(PETLM_PROGRAM, arguments);
+            INFO(resorted.err);
+            REQUIRE(resorted.status == 0);
+            of_backend.push_back(payload_of(out));
+        }
+        CHECK(of_backend[0] == of_backend[1]);
+        CHECK((of_backend[0] == reference) == settings.empty());
+    }
+}

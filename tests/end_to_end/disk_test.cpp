@@ -72,3 +72,38 @@ TEST_CASE("a start that finds no room is refused, and the next one is not", "[e2
     CHECK(daemon.stop()["ledger_closed"] == true);
     CHECK(daemon.terminate() == 0);
 }
+
+TEST_CASE("a disk with little room ends the raw capture, not the run", "[e2e][disk]") {
+    // More than any disk has.
+    const Site site(
+        json{{"listmode", {{"write_raw", true}}}, {"health", {{"min_disk_free_bytes", 1ULL << 60U}}}});
+    Daemon daemon(site);
+    daemon.start("r");
+    const json summary = simulate(site, short_stream(daemon, {"--seed", "3"}));
+    REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+    // Said while the run goes on.
+    json status;
+    REQUIRE(daemon.until([&](const json& s) {
+        status = s;
+        return !s["run"]["capture"]["failure"].is_null() &&
+               contains(s["health"]["reasons"].dump(), "raw.pcap: ended");
+    }));
+    CHECK(status["state"] == "running");
+    CHECK(contains(status["run"]["capture"]["failure"], "raw.pcap"));
+    CHECK(contains(status["run"]["capture"]["failure"], "health.min_disk_free_bytes"));
+    const json end = daemon.stop();
+    CHECK(contains(daemon.log(), "raw capture: "));
+    CHECK(end["ledger_closed"] == true);
+    CHECK(end["failure"].is_null());
+
+    const json run = site.run_json("r");
+    CHECK(run["state"] == "complete");
+    CHECK(run["capture"]["failure"] == status["run"]["capture"]["failure"]);
+    CHECK(run["capture"]["datagrams_written"] == 0);
+    CHECK(run["capture"]["datagrams_dropped"] == run["ledger"]["datagrams"]["received"]);
+    CHECK(run["capture"]["datagrams_dropped"] == run["capture"]["datagrams_offered"]);
+    CHECK(run["ledger"]["pairs"]["written"] > 1000);
+    CHECK(run["ledger"]["pairs"]["write_failed"] == 0);
+    CHECK(run_program(PETLM_PROGRAM, {"verify", site.run("r").string()}).status == 0);
+    CHECK(daemon.terminate() == 0);
+}
