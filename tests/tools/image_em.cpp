@@ -120,7 +120,7 @@ TEST_CASE("image: subsets come to about the same image sooner", "[petlm][image]"
 }
 
 TEST_CASE("image: the same for every number of threads and however the matrix is cut", "[petlm][image]") {
-    const auto records = some_records();
+    const auto& records = some_records();
     EmInput input(records, 2, 1);
     const auto expected = input.run(2);
     CHECK(expected.matrix_kept);
