@@ -74,7 +74,8 @@ std::string first_line() {
 
 }  // namespace
 
-LedgerSeries::LedgerSeries(const std::filesystem::path& file) : path_(file), waiting_(first_line()) {
+LedgerSeries::LedgerSeries(const std::filesystem::path& file, std::chrono::milliseconds sync_interval)
+    : path_(file), sync_interval_(sync_interval), waiting_(first_line()) {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
     file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file_ < 0) {
@@ -141,22 +142,46 @@ LedgerSeriesStatus LedgerSeries::status() const {
 }
 
 void LedgerSeries::run() {
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point sync_at = Clock::now() + sync_interval_;
+    bool unsynced = false;
     for (bool last = false; !last;) {
         std::string text;
         std::uint64_t rows = 0;
         {
             std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return !waiting_.empty() || finishing_; });
+            const auto due = [&] { return !waiting_.empty() || finishing_; };
+            if (unsynced) {
+                changed_.wait_until(lock, sync_at, due);
+            } else {
+                changed_.wait(lock, due);
+            }
             text = std::exchange(waiting_, {});
             rows = std::exchange(waiting_rows_, 0);
             last = finishing_;
         }
         write(text);
-        const std::lock_guard lock(mutex_);
-        if (status_.failure.empty()) status_.rows += rows;
+        unsynced = unsynced || !text.empty();
+        {
+            const std::lock_guard lock(mutex_);
+            if (status_.failure.empty()) status_.rows += rows;
+        }
+        if (last || (unsynced && Clock::now() >= sync_at)) {
+            sync();
+            unsynced = false;
+            sync_at = Clock::now() + sync_interval_;
+        }
     }
-    if (::fdatasync(file_) != 0 && errno != EINVAL) fail(errno);
     if (::close(std::exchange(file_, -1)) != 0) fail(errno);
+}
+
+void LedgerSeries::sync() {
+    if (::fdatasync(file_) != 0 && errno != EINVAL) {
+        fail(errno);
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    if (status_.failure.empty()) status_.synced = status_.rows;
 }
 
 void LedgerSeries::write(std::string_view text) {

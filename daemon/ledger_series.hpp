@@ -4,6 +4,7 @@
 // the rows of a run add up to its ledger. docs/ledger.md names the columns.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
@@ -18,16 +19,19 @@ namespace petacq::daemon {
 
 /// What has become of the file.
 struct LedgerSeriesStatus {
-    std::uint64_t rows = 0;  ///< given to the disk
-    std::string failure;     ///< why it ended early; empty while all is well
+    std::uint64_t rows = 0;    ///< given to the disk
+    std::uint64_t synced = 0;  ///< of these, what a power cut leaves
+    std::string failure;       ///< why it ended early; empty while all is well
 };
 
 /// Rows are made by one thread and written by another: a slow disk makes fewer and longer rows, and holds
 /// nobody up.
 class LedgerSeries {
   public:
-    /// Makes the file and writes its first line; throws std::system_error naming it.
-    explicit LedgerSeries(const std::filesystem::path& file);
+    /// Makes the file; throws std::system_error naming it. Rows are on the disk, power cut or not, about
+    /// `sync_interval` after they were written.
+    explicit LedgerSeries(const std::filesystem::path& file,
+                          std::chrono::milliseconds sync_interval = std::chrono::seconds(5));
     ~LedgerSeries();
     LedgerSeries(const LedgerSeries&) = delete;
     LedgerSeries& operator=(const LedgerSeries&) = delete;
@@ -50,9 +54,11 @@ class LedgerSeries {
     void append(std::uint64_t ticks, const Ledger& total);
     void run();
     void write(std::string_view text);
+    void sync();
     void fail(int error);
 
     const std::filesystem::path path_;
+    const std::chrono::milliseconds sync_interval_;
     int file_ = -1;
     std::uint64_t ticks_ = 0;  ///< up to where there are rows
     Ledger total_;             ///< as of then

@@ -97,6 +97,22 @@ TEST_CASE("loss that cannot be known has no number", "[ledger]") {
     CHECK(rows[0].at("datagrams.accepted") == "300");
 }
 
+TEST_CASE("rows are on the disk while the run goes on", "[ledger]") {
+    const TemporaryDirectory directory;
+    daemon::LedgerSeries series(directory / "ledger.csv", std::chrono::milliseconds(1));
+    series.begin(0, ledger_number(0));
+    for (std::uint64_t i = 1; i < 5; ++i) {
+        series.add(i, ledger_number(i));
+        // No row comes after it that would take it along.
+        while (series.status().synced < i)
+            std::this_thread::yield();
+        CHECK(rows_of(contents_of(directory / "ledger.csv")).size() == i);
+    }
+    series.end(5, ledger_number(5));
+    series.finish();
+    CHECK(series.status().synced == 5);
+}
+
 TEST_CASE("a disk that stands still makes longer rows and holds nobody up", "[ledger]") {
     const TemporaryDirectory directory;
     const auto pipe = directory / "pipe";
@@ -141,5 +157,6 @@ TEST_CASE("a full disk ends the ledger over time, and says why", "[ledger]") {
     series.finish();
     CHECK_THAT(series.status().failure, contains("No space left"));
     CHECK(series.status().rows == 0);
+    CHECK(series.status().synced == 0);
     CHECK_THROWS_AS(daemon::LedgerSeries("/nonexistent/ledger.csv"), std::system_error);
 }

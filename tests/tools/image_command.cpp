@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "tests/tools/image_common.hpp"
+#include "tools/petlm/image/backend.hpp"
 #include "tools/petlm/image/pictures.hpp"
 
 using namespace petacq;
@@ -118,6 +119,41 @@ TEST_CASE("petlm image: voxels and field of view are as asked for", "[petlm][ima
     CHECK_THAT(imaged(directory / "run", directory / "other", "--fov-mm 4").out, contains("miss the image"));
 }
 
+TEST_CASE("petlm image: it says what it does not know, and what went wrong with the run", "[petlm][image]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", points_at({{9, -6, 4}}, 3000), export_scanner(), 1,
+              {{"min_module_difference", 1}, {"max_ring_difference", std::uint64_t{1} << 32U}});
+    const auto text_of = [&](const std::string& options = "") {
+        const Outcome outcome = imaged(directory / "run", directory / "out", "--force " + options);
+        CAPTURE(outcome.out);
+        REQUIRE(outcome.status == 0);
+        std::string text = contents_of(directory / "out" / "README.txt");
+        for (const char* doubt : {"is not known", "The state of this run", "not closed"})
+            CHECK((text.find(doubt) == std::string::npos) == (outcome.out.find(doubt) == std::string::npos));
+        return text;
+    };
+    const std::string all_well = text_of("--max-memory-gb 0.5");
+    CHECK_THAT(all_well, contains("Memory allowed: 0.5 GB (--max-memory-gb), room for 7812500 pairs"));
+    const std::string image = contents_of(directory / "out" / "image.nii");
+    for (const char* doubt : {"is not known", "The state of this run", "not closed"})
+        CHECK(all_well.find(doubt) == std::string::npos);
+    auto run = nlohmann::json::parse(contents_of(directory / "run" / "run.json"));
+    run["state"] = "failed";
+    run["stop_reason"] = "the disk is full \u001b[2J";
+    run["ledger"] = {{"closed", false}};
+    run["configuration"]["coincidence"].erase("max_ring_difference");
+    put(directory / "run" / "run.json", run.dump());
+    const std::string text = text_of();
+    CHECK_THAT(
+        text,
+        contains("The state of this run is \"failed\", not complete: \"the disk is full \\u001b[2J\"."));
+    // A limit of 2^32 is none, rather than one of 0.
+    CHECK(contents_of(directory / "out" / "image.nii") == image);
+    CHECK_THAT(text, contains("The ledger of this run is not closed."));
+    CHECK_THAT(text, contains("The run's max_ring_difference is not known: no such limit was assumed."));
+    CHECK(text.find("min_module_difference is not known") == std::string::npos);
+}
+
 TEST_CASE("petlm image: what nibabel reads is what was written", "[petlm][image]") {
     if (std::system("python3 -c 'import nibabel' 2>/dev/null") != 0) {  // NOLINT(cert-env33-c)
         WARN("skipped: python3 has no nibabel (pip install nibabel)");
@@ -208,6 +244,20 @@ TEST_CASE("petlm image: what cannot be imaged is refused, and nothing is left be
                             "--sideways"}) {
         const std::string options = bad;
         refused("run", options, 64, options.substr(0, options.find(' ')));
+    }
+    // What needs no record is said before they are read: these are damaged.
+    std::string damaged = contents_of(directory / "run" / "coincidences.plm");
+    damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 4);
+    std::filesystem::copy(directory / "run", directory / "damaged");
+    put(directory / "damaged" / "coincidences.plm", damaged);
+    refused("damaged", "", 1, "coincidences.plm");
+    refused("damaged", "--size 512 --max-memory-gb 4", 64, "--max-memory-gb");
+    if (image::cuda_projectors().unusable) {
+        const Outcome outcome = petlm("image" + quoted(directory / "damaged") + "--output" +
+                                      quoted(directory / "out") + "--backend cuda");
+        CHECK(outcome.status == 78);
+        CHECK_THAT(outcome.out, contains("'cuda' cannot be used"));
+        CHECK_FALSE(std::filesystem::exists(directory / "out"));
     }
     // A file that is there already.
     std::filesystem::create_directory(directory / "full");

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "tests/tools/image_common.hpp"
+#include "tools/petlm/image/backend.hpp"
 #include "tools/petlm/image/matrix_pieces.hpp"
 #ifdef PETACQ_HAVE_CUSPARSE
 #include "tools/petlm/image/projector_cuda.hpp"
@@ -119,7 +120,7 @@ TEST_CASE("image: subsets come to about the same image sooner", "[petlm][image]"
 }
 
 TEST_CASE("image: the same for every number of threads and however the matrix is cut", "[petlm][image]") {
-    const auto records = some_records();
+    const auto& records = some_records();
     EmInput input(records, 2, 1);
     const auto expected = input.run(2);
     CHECK(expected.matrix_kept);
@@ -134,6 +135,86 @@ TEST_CASE("image: the same for every number of threads and however the matrix is
     CHECK(cut.image == expected.image);
     CHECK(cut.nonzeros == expected.nonzeros);
     CHECK_THROWS_WITH(input.run(1, 100'000), contains("smallest piece"));
+}
+
+namespace {
+
+/// The CPU's projector in the part of a GPU whose memory others hold.
+class ShortDevice final : public image::Projector {
+  public:
+    ShortDevice(EmInput& input, std::uint64_t budget, bool builds)
+        : host_(image::make_host_projector(input.grid, input.points, input.pool, budget)), builds_(builds) {}
+    void set_image(std::span<const float> image) override { host_->set_image(image); }
+    void clear_sums() override { host_->clear_sums(); }
+    void read_sums(std::span<float> sums) override { host_->read_sums(sums); }
+    std::unique_ptr<image::SystemMatrix> build(std::span<const image::Pair> pairs,
+                                               std::span<const std::uint32_t> row_start) override {
+        if (!builds_) throw image::DeviceMemoryError("memory of the GPU: none left");
+        return host_->build(pairs, row_start);
+    }
+    [[nodiscard]] std::uint64_t matrix_budget() const override { return host_->matrix_budget(); }
+    [[nodiscard]] std::uint64_t matrix_bytes(std::uint64_t lines, std::uint64_t nonzeros) const override {
+        return host_->matrix_bytes(lines, nonzeros);
+    }
+    [[nodiscard]] bool on_device() const override { return true; }
+
+  private:
+    std::unique_ptr<image::Projector> host_;
+    bool builds_;
+};
+
+}  // namespace
+
+TEST_CASE("image: a GPU without room leaves the work to the CPU, unless it was asked for", "[petlm][image]") {
+    EmInput input(some_records(), 2);
+    const auto expected = input.run(2).image;
+    image::CudaProjectors cuda;
+    std::vector<float> found;
+    const auto on = [&](const std::string& name) {
+        found.clear();
+        return image::compute_on(
+            name, cuda, input.grid, input.points,
+            [&] { return image::make_host_projector(input.grid, input.points, input.pool, UINT64_MAX); },
+            [&](image::Projector& projector) { found = input.run(2, projector).image; });
+    };
+    const auto falls_back = [&](const std::string& why) {
+        CAPTURE(why);
+        const image::Computed computed = on("auto");
+        CHECK_FALSE(computed.cuda);
+        CHECK_THAT(computed.why, contains("auto: CUDA cannot be used: memory of the GPU: "));
+        CHECK_THAT(computed.why, contains(why));
+        CHECK(computed.why.find("--max-memory-gb") == std::string::npos);
+        CHECK(found == expected);
+        CHECK_THROWS_AS(on("cuda"), image::DeviceMemoryError);
+        CHECK(on("cpu").why == "asked for");
+    };
+    const auto with = [&](std::uint64_t budget, bool builds) {
+        cuda.make = [&input, budget, builds](const image::Grid&, const std::vector<image::Point>&) {
+            return std::make_unique<ShortDevice>(input, budget, builds);
+        };
+    };
+    with(100'000, true);
+    falls_back("smallest piece");
+    with(UINT64_MAX, false);
+    falls_back("none left");
+    cuda.make = [](const image::Grid&,
+                   const std::vector<image::Point>&) -> std::unique_ptr<image::Projector> {
+        throw image::DeviceMemoryError("memory of the GPU: allocating");
+    };
+    falls_back("allocating");
+    with(UINT64_MAX, true);
+    CHECK(on("auto").cuda);
+    CHECK(found == expected);
+    CHECK(on("cuda").why == "asked for");
+    // Other failures are no reason to go on.
+    cuda.make = [](const image::Grid&,
+                   const std::vector<image::Point>&) -> std::unique_ptr<image::Projector> {
+        throw std::runtime_error("the GPU fell off the bus");
+    };
+    CHECK_THROWS_WITH(on("auto"), contains("fell off"));
+    cuda.unusable = "there is none";
+    CHECK(on("auto").why == "auto: CUDA cannot be used: there is none");
+    CHECK_THROWS_WITH(on("cuda"), contains("there is none"));
 }
 
 #ifdef PETACQ_HAVE_CUSPARSE

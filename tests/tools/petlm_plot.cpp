@@ -1,4 +1,6 @@
 // petlm plot: the numbers behind the pictures against a slow count, and runs of all kinds.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -371,8 +373,17 @@ TEST_CASE("what is in run.json is text, whatever it holds", "[petlm][plot]") {
     run["note"] = "<script>alert(\"1\")</script> & <img src=x onerror='1'> \u0001\n";
     run["state"] = "failed";
     run["stop_reason"] = "</td></table><b>";
-    run["ledger"] = {
-        {"closed", false}, {"frames", {{"<i>", 3}, {"late", nullptr}, {"x", {1, 2}}}}, {"pairs", 7}};
+    run["ledger"] = {{"closed", false},
+                     {"frames",
+                      {{"<i>", 3},
+                       {"late", nullptr},
+                       {"x", {1, 2}},
+                       {"a~b", "tilde"},
+                       {"a/b", "slash"},
+                       {"~", nullptr},
+                       {"", true},
+                       {"taken_back", -44}}},
+                     {"pairs", 7}};
     put(directory / "run" / "run.json", run.dump());
     REQUIRE(plotted(directory / "run").status == 0);
     const std::string html = contents_of(directory / "run" / "plot" / "report.html");
@@ -380,6 +391,8 @@ TEST_CASE("what is in run.json is text, whatever it holds", "[petlm][plot]") {
     CHECK(html.find("&lt;script&gt;alert(&quot;1&quot;)") != std::string::npos);
     CHECK(html.find("The state of this run is failed") != std::string::npos);
     CHECK(html.find("The ledger is not closed") != std::string::npos);
+    for (const char* text : {"a~b", ">tilde<", "a/b", ">slash<", ">true<", ">-44<"})
+        CHECK_THAT(html, contains(text));
 }
 
 TEST_CASE("what cannot be plotted is refused, and nothing is left", "[petlm][plot]") {
@@ -411,11 +424,6 @@ TEST_CASE("what cannot be plotted is refused, and nothing is left", "[petlm][plo
     refused(1, "record 5");
     put(file, good);
 
-    put(run / "ledger.csv", "from_ticks,to_ticks,frames.late\n0,100,3\n200,300,x\n");
-    refused(1, "line 3");
-    put(run / "ledger.csv", "something else\n");
-    refused(1, "ledger.csv");
-    std::filesystem::remove(run / "ledger.csv");
     put(run / "histograms.json", "{\"crystals\": [1, 2], \"energy\": []}");
     refused(1, "histograms.json: crystals: expected");
     put(run / "histograms.json", "[");
@@ -429,6 +437,112 @@ TEST_CASE("what cannot be plotted is refused, and nothing is left", "[petlm][plo
     std::filesystem::remove(run / "run.json");
     refused(64, "--scanner");
     CHECK(plotted(directory / "nowhere").status == 74);
+}
+
+TEST_CASE("what is left of ledger.csv after a power cut is shown, and where it ends is said",
+          "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    write_run(run, wild_records(500));
+    const std::string head = "from_ticks,to_ticks,datagrams.accepted,datagrams.lost,frames.late\n";
+    const std::string rows = "5000000000,6000000000,90,10,0\n6000000000,7000000000,100,0,50\n";
+    const auto check = [&](const std::string& text, const std::string& said, bool shown) {
+        put(run / "ledger.csv", text);
+        const Outcome outcome = plotted(run, " --force");
+        CAPTURE(text.substr(0, 300), outcome.out);
+        REQUIRE(outcome.status == 0);
+        const std::string html = contents_of(run / "plot" / "report.html");
+        check_html(html);
+        CHECK_THAT(outcome.out, contains("ledger.csv"));
+        CHECK_THAT(outcome.out, contains(said));
+        CHECK_THAT(html, contains(said));
+        CHECK(std::filesystem::exists(run / "plot" / "loss.png") == shown);
+        CHECK((html.find("10 of 200") != std::string::npos) == shown);
+        CHECK((html.find(" before the end of the data") != std::string::npos) == shown);
+    };
+    // With rows before those without, as pictures of the earlier ones go.
+    check(head + rows + std::string(4096, '\0'), "line 4", true);
+    check(head + rows + std::string(1 << 20, '\0') + "\n", "line 4", true);
+    check(head + rows + "7000000000,8000000000,1", "after line 3", true);
+    check(head + rows + "7000000000,8000000000,1,2,x\n8000000000,9000000000,1,2,3\n", "line 4", true);
+    check(head + rows + "7100000000,8000000000,1,2,3\n", "line 4", true);
+    check(head + rows + "7000000000,8000000000,9223372036854775807,2,3\n", "line 4", true);
+    check(head + "0,100,3\n", "line 2", false);
+    check("", "no whole line", false);
+    check(std::string(4096, '\0'), "no whole line", false);
+    check("something else\n", "first line", false);
+    // A counter that is empty in a damaged line is known all the same.
+    put(run / "ledger.csv", head + rows + "7000000000,8000000000,1,,x\n");
+    REQUIRE(plotted(run, " --force").status == 0);
+    CHECK(contents_of(run / "plot" / "report.html").find("cannot be known") == std::string::npos);
+    // One that is there and cannot be read is not the same as none.
+    std::filesystem::remove(run / "ledger.csv");
+    std::filesystem::create_symlink("ledger.csv", run / "ledger.csv");
+    const Outcome loop = plotted(run, " --force");
+    CHECK(loop.status == 0);
+    CHECK_THAT(loop.out, contains("ledger.csv cannot be read: Too many levels"));
+    std::filesystem::remove(run / "ledger.csv");
+    std::filesystem::create_directory(run / "ledger.csv");
+    CHECK_THAT(plotted(run, " --force").out, contains("ledger.csv cannot be read"));
+    std::filesystem::remove(run / "ledger.csv");
+    // Very many rows of no length.
+    std::string none = head;
+    for (int i = 0; i < 30'000; ++i)
+        none += "5000000000,5000000000,1,0,0\n";
+    put(run / "ledger.csv", none);
+    CHECK(plotted(run, " --force").status == 0);
+    CHECK_THAT(contents_of(run / "plot" / "report.html"), contains("0 of 30,000"));
+    // None: nothing is said.
+    std::filesystem::remove(run / "ledger.csv");
+    CHECK(plotted(run, " --force").out.find("ledger.csv") == std::string::npos);
+}
+
+TEST_CASE(
+    "outputs that are there are found before the records are read; with --force none of an earlier "
+    "report is left",
+    "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    write_run(run, wild_records(500));
+    const std::string ledger = "from_ticks,to_ticks,frames.late\n5000000000,6000000000,0\n";
+    put(run / "ledger.csv", ledger);
+    nlohmann::json histograms = {{"crystals", std::vector<int>(export_scanner().geometry.crystal_count(), 2)},
+                                 {"energy_bin_keV", 4},
+                                 {"energy", std::vector<std::vector<int>>(export_scanner().geometry.bdm_count,
+                                                                          std::vector<int>(256, 1))}};
+    put(run / "histograms.json", histograms.dump());
+    REQUIRE(plotted(run).status == 0);
+    auto all = files_of(pictures_without_ledger());
+    all.insert({"energy-singles.png", "energy-singles.csv", "loss.png"});
+    CHECK(names_in(run / "plot") == all);
+    std::filesystem::remove(run / "ledger.csv");
+    std::filesystem::remove(run / "histograms.json");
+    put(run / "plot" / "mine.txt", "mine");
+    REQUIRE(plotted(run, " --force").status == 0);
+    auto fewer = files_of(pictures_without_ledger());
+    fewer.insert("mine.txt");
+    CHECK(names_in(run / "plot") == fewer);
+
+    // Damage that only reading finds is not what is said.
+    std::string bad = contents_of(run / "coincidences.plm");
+    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 4);
+    put(run / "coincidences.plm", bad);
+    const Outcome again = plotted(run);
+    CHECK(again.status == 64);
+    CHECK_THAT(again.out, contains("report.html exists"));
+    CHECK(plotted(run, " --force").status == 1);
+    CHECK(names_in(run / "plot") == fewer);
+    // A picture that this run would not get is in the way as well.
+    std::filesystem::create_directory(directory / "other");
+    put(directory / "other" / "loss.png", "of another run");
+    CHECK_THAT(plotted(run, " -o" + quoted(directory / "other")).out, contains("loss.png exists"));
+    put(directory / "file", "");
+    CHECK(plotted(run, " -o" + quoted(directory / "file")).status == 64);
+    if (::geteuid() == 0) return;  // who may write everywhere
+    std::filesystem::permissions(run / "plot",
+                                 std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+    CHECK_THAT(plotted(run, " --force").out, contains("cannot be written to"));
+    std::filesystem::permissions(run / "plot", std::filesystem::perms::owner_all);
 }
 
 TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petlm][plot]") {
@@ -481,8 +595,7 @@ TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petl
     put(run / "ledger.csv", text);
     REQUIRE(plotted(run, " --force").status == 0);
     CHECK(contents_of(run / "plot" / "report.html").find("10,000 of 2,010,000") != std::string::npos);
-    put(run / "ledger.csv", "from_ticks,to_ticks,frames.late\n0,100,9223372036854775807\n");
-    CHECK(plotted(run, " --force").status == 1);
+    CHECK(contents_of(run / "plot" / "report.html").find("It ends ") == std::string::npos);
     std::filesystem::remove(run / "ledger.csv");
 
     // Histograms, where the run has them, know the energies outside of the window as well.

@@ -24,7 +24,11 @@ ExportOutputs::~ExportOutputs() {
 }
 
 void ExportOutputs::make_directory(const std::filesystem::path& path) {
-    if (std::filesystem::is_directory(path)) return;
+    if (std::filesystem::is_directory(path)) {
+        // To be known before hours of reading, not after.
+        if (::access(path.c_str(), W_OK | X_OK) == 0) return;
+        throw std::system_error(errno, std::generic_category(), path.string() + ": cannot be written to");
+    }
     if (std::filesystem::exists(std::filesystem::symlink_status(path))) {
         throw UsageError(path.string() + " is there and no directory");
     }

@@ -21,7 +21,8 @@ class ExportOutputs {
     ExportOutputs(const ExportOutputs&) = delete;
     ExportOutputs& operator=(const ExportOutputs&) = delete;
 
-    /// Makes the directory where there is none. Throws UsageError when a file is there, std::system_error.
+    /// Makes the directory where there is none. Throws UsageError when a file is there, std::system_error
+    /// also for one that cannot be written to.
     void make_directory(const std::filesystem::path& path);
     /// A file that this export may write. Throws UsageError when it exists, unless forced; with force it is
     /// replaced, and removed when this export does not write it after all.

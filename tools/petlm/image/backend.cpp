@@ -1,7 +1,5 @@
 #include "tools/petlm/image/backend.hpp"
 
-#include <optional>
-
 #include "config/error.hpp"
 #ifdef PETACQ_HAVE_CUSPARSE
 #include "tools/petlm/image/projector_cuda.hpp"
@@ -9,26 +7,43 @@
 
 namespace petacq::image {
 
-Chosen choose_projector(const std::string& name, const Grid& grid, const std::vector<Point>& points,
-                        gpu::WorkerPool& pool, std::uint64_t budget) {
+CudaProjectors cuda_projectors() {
+#ifdef PETACQ_HAVE_CUSPARSE
+    return {cuda_projector_unusable_reason(), [](const Grid& grid, const std::vector<Point>& points) {
+                return make_cuda_projector(grid, points);
+            }};
+#else
+    return {"this program was built without it", {}};
+#endif
+}
+
+void check_backend(const std::string& name, const std::optional<std::string>& cuda_unusable) {
+    if (name != "cuda" || !cuda_unusable) return;
+    throw config::Error("--backend: 'cuda' cannot be used: " + *cuda_unusable +
+                        "; expected a usable GPU and cuSPARSE, or 'auto' or 'cpu'");
+}
+
+Computed compute_on(const std::string& name, const CudaProjectors& cuda, const Grid& grid,
+                    const std::vector<Point>& points,
+                    const std::function<std::unique_ptr<Projector>()>& make_host,
+                    const std::function<void(Projector&)>& compute) {
+    check_backend(name, cuda.unusable);
     std::string why = "asked for";
     if (name != "cpu") {
-#ifdef PETACQ_HAVE_CUSPARSE
-        const std::optional<std::string> unusable = cuda_projector_unusable_reason();
-        if (!unusable) {
-            return {make_cuda_projector(grid, points), true,
-                    name == "cuda" ? why : "auto: a usable GPU was found"};
+        if (cuda.unusable) {
+            why = "auto: CUDA cannot be used: " + *cuda.unusable;
+        } else {
+            try {
+                compute(*cuda.make(grid, points));
+                return {true, name == "cuda" ? why : "auto: a usable GPU was found"};
+            } catch (const DeviceMemoryError& error) {
+                if (name == "cuda") throw;
+                why = std::string("auto: CUDA cannot be used: ") + error.what();
+            }
         }
-#else
-        const std::optional<std::string> unusable = "this program was built without it";
-#endif
-        if (name == "cuda") {
-            throw config::Error("--backend: 'cuda' cannot be used: " + *unusable +
-                                "; expected a usable GPU and cuSPARSE, or 'auto' or 'cpu'");
-        }
-        why = "auto: CUDA cannot be used: " + *unusable;
     }
-    return {make_host_projector(grid, points, pool, budget), false, why};
+    compute(*make_host());
+    return {false, why};
 }
 
 }  // namespace petacq::image

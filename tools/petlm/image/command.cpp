@@ -1,6 +1,7 @@
 // image: a quick look at what was in the scanner.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -72,11 +73,40 @@ gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geom
     gpu::CoincidenceRules rules;
     const auto set = [&](std::uint32_t& to, const char* key) {
         const auto value = source.configured(std::string("/coincidence/") + key);
-        if (value.is_number_unsigned()) to = value.get<std::uint32_t>();
+        if (value.is_number_unsigned())
+            to = static_cast<std::uint32_t>(std::min<std::uint64_t>(value.get<std::uint64_t>(), UINT32_MAX));
     };
     set(rules.min_module_difference, "min_module_difference");
     set(rules.max_ring_difference, "max_ring_difference");
     return gpu::PairRule::of(geometry, rules);
+}
+
+/// What may be wrong with the run, and with what is known of it.
+std::vector<std::string> doubts_about(const ExportSource& source) {
+    const auto& run = source.run();
+    std::vector<std::string> doubts;
+    if (run.is_object()) {
+        // As JSON: no control character of a foreign file gets to a terminal.
+        const auto text = [](const nlohmann::json& value) {
+            return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+        };
+        const auto state = run.value("state", nlohmann::json());
+        if (!state.is_null() && state != "complete") {
+            doubts.push_back(fmt::format("The state of this run is {}, not complete: {}.", text(state),
+                                         text(run.value("stop_reason", nlohmann::json()))));
+        }
+        const auto ledger = run.value("ledger", nlohmann::json());
+        if (ledger.is_object() && ledger.value("closed", nlohmann::json()) != true)
+            doubts.emplace_back("The ledger of this run is not closed.");
+    }
+    for (const char* limit : {"min_module_difference", "max_ring_difference"}) {
+        if (source.configured(std::string("/coincidence/") + limit).is_number_unsigned()) continue;
+        doubts.push_back(
+            fmt::format("The run's {} is not known: no such limit was assumed. If it had one, "
+                        "sensitivity and randoms are wrong.",
+                        limit));
+    }
+    return doubts;
 }
 
 /// Reads the records once.
@@ -92,16 +122,19 @@ struct Counts {
 
     void read(const ExportSource& source, const config::Scanner& scanner) {
         const auto start = Clock::now();
-        source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
-            pairs.add(reader.coincidences());
-            for (const gpu::Coincidence& c : reader.coincidences()) {
-                if (c.kind == gpu::Kind::delayed) {
-                    randoms.add(c.crystal_a, c.crystal_b);
-                } else {
-                    ++prompts;
+        source.for_each_block(
+            scanner.geometry.crystal_count(),
+            [&](const daemon::ListModeReader& reader) {
+                pairs.add(reader.coincidences());
+                for (const gpu::Coincidence& c : reader.coincidences()) {
+                    if (c.kind == gpu::Kind::delayed) {
+                        randoms.add(c.crystal_a, c.crystal_b);
+                    } else {
+                        ++prompts;
+                    }
                 }
-            }
-        });
+            },
+            "reading");
         pairs.finish();
         seconds = std::chrono::duration<double>(Clock::now() - start).count();
     }
@@ -111,7 +144,7 @@ std::vector<std::string> what_was_done(const ImageOptions& options, const Export
                                        const Counts& counts, const image::QuickLookOptions& how,
                                        const image::QuickLook& look) {
     const image::Grid& grid = how.grid;
-    std::vector<std::string> lines;
+    std::vector<std::string> lines = doubts_about(source);
     lines.push_back(fmt::format("{} prompts on {} pairs of crystals, {} delayeds.", counts.prompts,
                                 counts.pairs.pairs().size(), counts.randoms.total()));
     if (counts.pairs.share() < 1) {
@@ -141,6 +174,9 @@ std::vector<std::string> what_was_done(const ImageOptions& options, const Export
                                 look.em.matrix_kept
                                     ? "made once"
                                     : "made anew in pieces for every use, as it did not fit into memory"));
+    lines.push_back(fmt::format("Memory allowed: {:.3g} GB (--max-memory-gb), room for {} pairs of crystals.",
+                                static_cast<double>(how.max_memory) / 1e9,
+                                image::pair_capacity(how.max_memory)));
     lines.push_back(fmt::format(
         "Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image ({:.1f} of it making the matrix).",
         counts.seconds, look.sensitivity_s, look.em_s, look.em.build_s));
@@ -183,6 +219,14 @@ int image(const ImageOptions& options) {
     how.max_memory = options.max_memory_gb ? static_cast<std::uint64_t>(*options.max_memory_gb * 1e9)
                                            : memory_by_default();
 
+    const auto within_memory = [](const auto& make) {
+        try {
+            return make();
+        } catch (const std::invalid_argument& error) {
+            throw UsageError(std::string("--max-memory-gb: ") + error.what());
+        }
+    };
+    within_memory([&] { image::check_before_reading(how); });
     const auto no_pictures = image::no_pictures_reason();
     ExportOutputs outputs(options.force);
     outputs.make_directory(options.output);
@@ -197,15 +241,12 @@ int image(const ImageOptions& options) {
     if (counts.prompts == 0) {
         throw BadInput(options.target.string() + ": no prompts, so there is nothing to make an image of");
     }
-    image::QuickLook look;
-    try {
+    const image::QuickLook look = within_memory([&] {
         Progress progress("image of " + source.target().filename().string(),
                           std::uint64_t{how.iterations} * how.subsets, ProgressUnit::steps);
         how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
-        look = image::make_quick_look(scanner, rule, counts.pairs, counts.randoms, pool, how);
-    } catch (const std::invalid_argument& error) {
-        throw UsageError(std::string("--max-memory-gb: ") + error.what());
-    }
+        return image::make_quick_look(scanner, rule, counts.pairs, counts.randoms, pool, how);
+    });
 
     const auto lines = what_was_done(options, source, counts, how, look);
     image::write_nifti(options.output / "image.nii", how.grid, look.em.image, nifti_description);

@@ -33,11 +33,16 @@ MatrixPieces::MatrixPieces(Projector& projector, const Grid& grid, const std::ve
             const auto cell = [&](std::size_t i) { return cells_.begin() + static_cast<std::ptrdiff_t>(i); };
             const auto more = std::accumulate(cell(at), cell(step), std::uint64_t{0});
             if (projector.matrix_bytes(step - at, more) > budget) {
-                throw std::invalid_argument(
+                const std::string found =
                     "the smallest piece of the system matrix takes " +
-                    std::to_string(projector.matrix_bytes(step - at, more) / 1'000'000 + 1) +
-                    " MB; there is room for " + std::to_string(budget / 1'000'000) +
-                    " MB: allow more memory, or take larger voxels");
+                    std::to_string(projector.matrix_bytes(step - at, more) / 1'000'000 + 1) + " MB; ";
+                const std::string room = std::to_string(budget / 1'000'000) + " MB";
+                if (projector.on_device()) {
+                    throw DeviceMemoryError("memory of the GPU: " + found + room +
+                                            " of it can be had: take larger voxels, or --backend cpu");
+                }
+                throw std::invalid_argument(found + "there is room for " + room +
+                                            ": allow more memory, or take larger voxels");
             }
             if (at > begin && (projector.matrix_bytes(step - begin, nonzeros + more) > budget ||
                                nonzeros + more > most_nonzeros)) {

@@ -17,7 +17,8 @@ namespace petacq::image {
 /// kept; otherwise one lives at a time. One caller at a time.
 class MatrixPieces {
   public:
-    /// What it is given outlives it. Throws std::invalid_argument when the smallest piece does not fit.
+    /// What it is given outlives it. When the smallest piece does not fit: throws std::invalid_argument, or
+    /// DeviceMemoryError for a projector on a device.
     MatrixPieces(Projector& projector, const Grid& grid, const std::vector<Point>& points, const Lines& lines,
                  gpu::WorkerPool& pool);
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,14 @@ class SystemMatrix {
     virtual void back(std::span<const float> lines) = 0;
 };
 
+/// The memory of a device is too short, now: others may hold some of it.
+class DeviceMemoryError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
 /// Holds an image and sums over it, where its matrices compute. One caller at a time; throws
-/// std::runtime_error when the device fails.
+/// std::runtime_error when the device fails, DeviceMemoryError of these when its memory does not suffice.
 class Projector {
   public:
     Projector() = default;
@@ -46,6 +53,8 @@ class Projector {
 
     /// Bytes of memory that build() may take for all matrices that live at a time.
     [[nodiscard]] virtual std::uint64_t matrix_budget() const = 0;
+    /// The matrices live in the memory of a device rather than in that of the host.
+    [[nodiscard]] virtual bool on_device() const { return false; }
     /// Bytes that a matrix takes at most, while it is built as well.
     [[nodiscard]] virtual std::uint64_t matrix_bytes(std::uint64_t lines, std::uint64_t nonzeros) const = 0;
 };

@@ -16,8 +16,25 @@ using gpu::cuda::Memory;
 
 void check_sparse(cusparseStatus_t status, const char* call) {
     if (status == CUSPARSE_STATUS_SUCCESS) return;
-    throw std::runtime_error(std::string("cuSPARSE: ") + call +
-                             " failed while making an image: " + cusparse().error_string(status));
+    const std::string what = std::string("cuSPARSE: ") + call +
+                             " failed while making an image: " + cusparse().error_string(status);
+    if (status == CUSPARSE_STATUS_ALLOC_FAILED || status == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES)
+        throw DeviceMemoryError("memory of the GPU: " + what);
+    throw std::runtime_error(what);
+}
+
+/// What `make` makes; its want of memory as DeviceMemoryError.
+template <class Make>
+auto with_device_memory(const Make& make) {
+    cudaGetLastError();  // of earlier calls
+    try {
+        return make();
+    } catch (const DeviceMemoryError&) {
+        throw;
+    } catch (const std::runtime_error& error) {
+        if (cudaGetLastError() != cudaErrorMemoryAllocation) throw;
+        throw DeviceMemoryError(std::string("memory of the GPU: ") + error.what());
+    }
 }
 
 /// Of cuSPARSE; 0 bytes are allocated as 1.
@@ -121,6 +138,7 @@ class CudaProjector final : public Projector {
                                         std::span<const std::uint32_t> row_start) override;
 
     [[nodiscard]] std::uint64_t matrix_budget() const override { return budget_; }
+    [[nodiscard]] bool on_device() const override { return true; }
     [[nodiscard]] std::uint64_t matrix_bytes(std::uint64_t lines, std::uint64_t nonzeros) const override {
         // Matrix and transpose, as much again while it is transposed, and the buffers of the products.
         return 32 * nonzeros + 32 * lines + 8 * voxels_;
@@ -232,7 +250,7 @@ class CudaMatrix final : public SystemMatrix {
 
 std::unique_ptr<SystemMatrix> CudaProjector::build(std::span<const Pair> pairs,
                                                    std::span<const std::uint32_t> row_start) {
-    return std::make_unique<CudaMatrix>(*this, pairs, row_start);
+    return with_device_memory([&] { return std::make_unique<CudaMatrix>(*this, pairs, row_start); });
 }
 
 }  // namespace
@@ -245,7 +263,7 @@ std::optional<std::string> cuda_projector_unusable_reason() {
 
 std::unique_ptr<Projector> make_cuda_projector(const Grid& grid, const std::vector<Point>& points,
                                                std::uint64_t most_budget) {
-    return std::make_unique<CudaProjector>(grid, points, most_budget);
+    return with_device_memory([&] { return std::make_unique<CudaProjector>(grid, points, most_budget); });
 }
 
 }  // namespace petacq::image

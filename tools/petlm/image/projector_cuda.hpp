@@ -15,7 +15,7 @@ std::optional<std::string> cuda_projector_unusable_reason();
 
 /// On the first device. A matrix is held as CSR, and its transpose as CSR, so that neither product adds in an
 /// order that changes. Its budget is 85 % of what is free on the device, or `most_budget` if that is less.
-/// Throws std::runtime_error.
+/// Throws as Projector does.
 std::unique_ptr<Projector> make_cuda_projector(const Grid& grid, const std::vector<Point>& points,
                                                std::uint64_t most_budget = UINT64_MAX);
 

@@ -40,15 +40,17 @@ std::size_t pair_capacity(std::uint64_t max_memory) {
     return static_cast<std::size_t>(max_memory / 2 / PairCounts::bytes_per_pair);
 }
 
+void check_before_reading(const QuickLookOptions& options) {
+    check_backend(options.backend, cuda_projectors().unusable);
+    matrix_budget(options, 0);
+}
+
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
                           const RandomsByModules& randoms, gpu::WorkerPool& pool,
                           const QuickLookOptions& options) {
     QuickLook look;
     const std::uint64_t budget = matrix_budget(options, counts.pairs().size());
     const std::vector<Point> points = crystal_points(scanner, options.depth_mm);
-    const Chosen chosen = choose_projector(options.backend, options.grid, points, pool, budget);
-    look.backend = (chosen.cuda ? "CUDA" : std::to_string(pool.size()) + " threads of the CPU") + " (" +
-                   chosen.why + ")";
     auto start = Clock::now();
     const auto sensitive = sensitivity(scanner, rule, options.grid, pool);
     look.sensitivity_s = seconds_since(start);
@@ -60,7 +62,14 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
     em.iterations = options.iterations;
     em.share = counts.share();
     em.progress = options.progress;
-    look.em = reconstruct(*chosen.projector, options.grid, points, lines, sensitive, pool, em);
+    const Computed computed = compute_on(
+        options.backend, cuda_projectors(), options.grid, points,
+        [&] { return make_host_projector(options.grid, points, pool, budget); },
+        [&](Projector& projector) {
+            look.em = reconstruct(projector, options.grid, points, lines, sensitive, pool, em);
+        });
+    look.backend = (computed.cuda ? "CUDA" : std::to_string(pool.size()) + " threads of the CPU") + " (" +
+                   computed.why + ")";
     smooth(look.em.image, options.grid, options.smooth_mm, pool);
     look.em_s = seconds_since(start);
     return look;

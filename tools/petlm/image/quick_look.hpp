@@ -33,6 +33,9 @@ struct QuickLook {
 
 /// Pairs that PairCounts may be given room for: it takes half of the memory.
 std::size_t pair_capacity(std::uint64_t max_memory);
+/// What can be told before the records are read: throws config::Error for a back-end that cannot be had,
+/// std::invalid_argument when the images alone do not fit into the memory.
+void check_before_reading(const QuickLookOptions& options);
 /// Throws config::Error (back-end), std::invalid_argument (the memory does not suffice), std::runtime_error
 /// (the GPU fails).
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,

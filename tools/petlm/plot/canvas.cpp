@@ -4,6 +4,7 @@
 #include <cairo-svg.h>
 
 #include <cmath>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 
@@ -98,17 +99,24 @@ void write_png(const std::filesystem::path& file, const Draw& draw, double heigh
         draw(cairo.get(), theme);
         check(cairo_status(cairo.get()));
     }
-    OutputFile out(file);
+    struct Output {
+        OutputFile file;
+        std::exception_ptr failure;
+    } out{OutputFile(file), nullptr};
     const auto append = [](void* to, const unsigned char* data, unsigned int size) {
+        auto& output = *static_cast<Output*>(to);
         try {
-            static_cast<OutputFile*>(to)->text({reinterpret_cast<const char*>(data), size});
+            output.file.text({reinterpret_cast<const char*>(data), size});
         } catch (...) {
-            return CAIRO_STATUS_WRITE_ERROR;  // no exception may go through cairo; close() finds it again
+            output.failure = std::current_exception();  // it may not go through cairo
+            return CAIRO_STATUS_WRITE_ERROR;
         }
         return CAIRO_STATUS_SUCCESS;
     };
-    check(cairo_surface_write_to_png_stream(surface.get(), append, &out));
-    out.close();
+    const cairo_status_t status = cairo_surface_write_to_png_stream(surface.get(), append, &out);
+    if (out.failure) std::rethrow_exception(out.failure);
+    check(status);
+    out.file.close();
 }
 
 }  // namespace petacq::petlm

@@ -23,6 +23,7 @@ struct PictureData {
     KindHistograms pairs;
     std::optional<Singles> singles;
     std::optional<LedgerRows> ledger;
+    std::string ledger_trouble;   ///< LedgerOverTime
     std::uint64_t end_ticks = 0;  ///< of the time axis, which begins with bins.times
     bool delayeds = false;        ///< were looked for
     bool window_known = false;    ///< bins.differences spans the coincidence window

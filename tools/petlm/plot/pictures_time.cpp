@@ -227,6 +227,11 @@ Picture loss_over_time(const PictureData& data) {
         "late or far"
         " from the time of their source, {}; invalid: wrong marker, address or time, {}. From ledger.csv.",
         of_text(dropped), of_text(late), of_text(invalid));
+    // What a power cut took away, or a full disk.
+    const double missing_s = data.seconds(data.end_ticks - std::min(rows.to_ticks.back(), data.end_ticks));
+    if (!data.ledger_trouble.empty() || missing_s > 1.5) {
+        p.caption += fmt::format(" It ends {:.6g} s before the end of the data.", missing_s);
+    }
     p.alt = fmt::format("Loss over time. Datagrams lost: {}. Frames late: {}.",
                         loss_known ? of_text(lost) : "not known", of_text(late));
     p.height = 2 * panel;

@@ -1,5 +1,6 @@
 // plot: a report with pictures of a run.
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <thread>
 
@@ -13,6 +14,26 @@ namespace petacq::petlm {
 namespace {
 
 constexpr std::uint32_t most_time_bins = 200;
+
+/// All that any run gets.
+constexpr std::array files = {"report.html",
+                              "energy-singles.png",
+                              "energy-singles.csv",
+                              "energy-pairs.png",
+                              "energy-pairs.csv",
+                              "time-differences.png",
+                              "time-differences.csv",
+                              "singles-map.png",
+                              "singles-map.csv",
+                              "rates.png",
+                              "rates.csv",
+                              "loss.png",
+                              "sinogram.png",
+                              "sinogram.csv",
+                              "axial-profile.png",
+                              "axial-profile.csv",
+                              "michelogram.png",
+                              "michelogram.csv"};
 
 /// The largest time difference among the first records: for a file that names no window.
 std::uint32_t window_of(const ExportSource& source, bool& known) {
@@ -50,7 +71,8 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     const double depth = depth_of_interaction(options.depth_mm, scanner);
     // What lies beside a file is of the whole run, the file perhaps a part of it.
     const bool is_run = std::filesystem::is_directory(source.target());
-    auto ledger = is_run ? ledger_rows_of(source.target()) : std::nullopt;
+    LedgerOverTime over_time = is_run ? ledger_over_time(source.target()) : LedgerOverTime{};
+    std::optional<LedgerRows>& ledger = over_time.rows;
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
     const std::uint64_t begin = begin_of(source, ledger);
     const std::uint64_t end = std::max(source.time_end(), begin);
@@ -60,8 +82,17 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
     KindHistograms pairs = histograms_of(source, bins, threads);
     const bool delayeds = source.may_hold_delayeds();
-    return {std::move(scanner), depth, std::move(bins), std::move(pairs), std::move(singles),
-            std::move(ledger),  end,   delayeds,        window_known,     energy_window_of(source)};
+    return {std::move(scanner),
+            depth,
+            std::move(bins),
+            std::move(pairs),
+            std::move(singles),
+            std::move(ledger),
+            std::move(over_time.trouble),
+            end,
+            delayeds,
+            window_known,
+            energy_window_of(source)};
 }
 
 }  // namespace
@@ -76,17 +107,15 @@ int plot(const PlotOptions& options) {
         throw UsageError("--output: name a directory for the pictures of a file");
     }
     const auto directory = options.output.empty() ? options.target / "plot" : options.output;
-    const PictureData data = data_of(source, options);
-    const std::vector<Picture> pictures = pictures_of(data);
-
+    // Before the records, which may take hours to read. Those that are not drawn this time go as well: left
+    // of other data, they would pass for a part of this report.
     ExportOutputs outputs(options.force);
     outputs.make_directory(directory);
+    for (const char* file : files)
+        outputs.claim(directory / file);
+    const PictureData data = data_of(source, options);
+    const std::vector<Picture> pictures = pictures_of(data);
     const auto report = directory / "report.html";
-    outputs.claim(report);
-    for (const Picture& picture : pictures) {
-        outputs.claim(directory / (picture.name + ".png"));
-        if (picture.csv) outputs.claim(directory / (picture.name + ".csv"));
-    }
     for (const Picture& picture : pictures) {
         write_png(directory / (picture.name + ".png"), picture.draw, picture.height, light_theme(),
                   picture.title, options.png_width);
@@ -97,6 +126,7 @@ int plot(const PlotOptions& options) {
     }
     write_report(report, source.target().string(), source.description(), source.run(), data, pictures);
     outputs.commit();
+    if (!data.ledger_trouble.empty()) std::cerr << "petlm: " << data.ledger_trouble << '\n';
     std::cout << fmt::format("{}: {} pictures of {} prompts and {} delayeds\n", report.string(),
                              pictures.size(), data.pairs.prompts.pairs, data.pairs.delayeds.pairs);
     return ok;

@@ -77,14 +77,18 @@ std::string base64(std::string_view data) {
     return out;
 }
 
-/// A value of a JSON object as text; empty when it is not there or null.
-std::string text_at(const json& object, const char* pointer) {
-    const json::json_pointer at(pointer);
-    if (!object.is_object() || !object.contains(at) || object[at].is_null()) return "";
-    const json& value = object[at];
+/// Empty for null.
+std::string text_of(const json& value) {
+    if (value.is_null()) return "";
     // Whatever is in the file ends up as UTF-8.
     const std::string dumped = value.dump(-1, ' ', false, json::error_handler_t::replace);
     return value.is_string() ? json::parse(dumped).get<std::string>() : dumped;
+}
+
+/// A value of a JSON object as text; empty when it is not there or null.
+std::string text_at(const json& object, const char* pointer) {
+    const json::json_pointer at(pointer);
+    return object.is_object() && object.contains(at) ? text_of(object[at]) : "";
 }
 
 void figure(OutputFile& out, const Picture& picture) {
@@ -189,9 +193,8 @@ void ledger(OutputFile& out, const json& run) {
         if (!found->contains(section) || !(*found)[section].is_object()) continue;
         Rows rows;
         for (const auto& [name, value] : (*found)[section].items()) {
-            rows.emplace_back(name, value.is_number_unsigned()
-                                        ? grouped(value.get<std::uint64_t>())
-                                        : text_at(*found, (std::string("/") + section + "/" + name).c_str()));
+            rows.emplace_back(
+                name, value.is_number_unsigned() ? grouped(value.get<std::uint64_t>()) : text_of(value));
         }
         table(out, section, rows, true);
     }
@@ -224,6 +227,7 @@ void write_report(const std::filesystem::path& file, const std::string& target, 
     for (const Picture& picture : pictures)
         figure(out, picture);
     out.text("</div>\n<h2>Ledger</h2>\n");
+    if (!data.ledger_trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(data.ledger_trouble));
     ledger(out, run);
     print(out, "</main>\n<footer><p class=\"muted\">petlm plot, of {}</p></footer>\n</body>\n</html>\n",
           escaped(target));

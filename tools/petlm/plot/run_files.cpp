@@ -1,9 +1,11 @@
 #include "tools/petlm/plot/run_files.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "daemon/run_directory.hpp"
@@ -32,6 +34,30 @@ std::vector<std::string> fields_of(const std::string& line) {
     if (!line.empty() && line.back() == ',') fields.emplace_back();
     return fields;
 }
+
+std::string error_text(int error) {
+    return std::generic_category().message(error);
+}
+
+/// Whole lines of a file; a line has a bound, whatever the file is.
+class Lines {
+  public:
+    explicit Lines(std::istream& in) : in_(in), buffer_(std::size_t{1} << 16U) {}
+    /// None at the end, and where no whole line is to be had.
+    std::optional<std::string> next() {
+        in_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+        at_end_ = in_.eof() && in_.gcount() == 0;
+        if (!in_ || in_.eof()) return std::nullopt;  // eof: no end of line, a piece of one
+        return std::string(buffer_.data(), static_cast<std::size_t>(in_.gcount()) - 1);
+    }
+    /// The last next() found nothing behind the line before.
+    [[nodiscard]] bool at_end() const { return at_end_; }
+
+  private:
+    std::istream& in_;
+    std::vector<char> buffer_;
+    bool at_end_ = false;
+};
 
 Counts numbers_of(const nlohmann::json& json, std::size_t expected, const std::string& what) {
     const bool all =
@@ -103,21 +129,31 @@ std::optional<Singles> singles_of(const std::filesystem::path& run, const config
     return std::nullopt;
 }
 
-std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run) {
+LedgerOverTime ledger_over_time(const std::filesystem::path& run) {
     const auto file = run / daemon::ledger_file;
+    const std::string name = file.filename().string();
+    LedgerOverTime ledger;
+    errno = 0;
     std::ifstream in(file);
-    if (!in) return std::nullopt;
-    std::string line;
-    std::getline(in, line);
-    const std::vector<std::string> names = fields_of(line);
-    if (names.size() < 3 || names[0] != "from_ticks" || names[1] != "to_ticks") {
-        throw BadInput(file.string() + ": expected from_ticks,to_ticks and counters in its first line");
+    if (!in) {
+        // Recorded without one.
+        if (errno != ENOENT) ledger.trouble = name + " cannot be read: " + error_text(errno);
+        return ledger;
+    }
+    Lines lines(in);
+    const auto first = lines.next();
+    const std::vector<std::string> names = fields_of(first.value_or(""));
+    if (!first || names.size() < 3 || names[0] != "from_ticks" || names[1] != "to_ticks") {
+        ledger.trouble = in.bad() ? name + " cannot be read: " + error_text(errno)
+                         : !first ? name + " has no whole line"
+                                  : name + ": expected from_ticks,to_ticks and counters in its first line";
+        return ledger;
     }
     LedgerRows rows;
     std::vector<bool> known(names.size(), true);
-    for (std::size_t number = 2; std::getline(in, line); ++number) {
-        if (in.eof()) break;  // no end of line: a piece of a row, of a run that was cut off
-        const std::vector<std::string> fields = fields_of(line);
+    std::size_t number = 2;
+    for (auto line = lines.next(); line; line = lines.next(), ++number) {
+        const std::vector<std::string> fields = fields_of(*line);
         bool good = fields.size() == names.size();
         std::uint64_t from = 0;
         std::uint64_t to = 0;
@@ -125,32 +161,38 @@ std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run) {
                (rows.to_ticks.empty() || from == rows.to_ticks.back());
         std::vector<std::int64_t> counts(names.size());
         for (std::size_t i = 2; good && i < names.size(); ++i) {
-            if (fields[i].empty()) {
-                known[i] = false;
-            } else {
-                good = parse(fields[i], counts[i]) && counts[i] > -most_count && counts[i] < most_count;
-            }
+            if (fields[i].empty()) continue;
+            good = parse(fields[i], counts[i]) && counts[i] > -most_count && counts[i] < most_count;
         }
-        if (!good) {
-            throw BadInput(file.string() + ": line " + std::to_string(number) + ": expected " +
-                           std::to_string(names.size()) + " whole numbers, and to follow the line before");
-        }
+        if (!good) break;
         rows.from_ticks.push_back(from);
         rows.to_ticks.push_back(to);
-        for (std::size_t i = 2; i < names.size(); ++i)
+        for (std::size_t i = 2; i < names.size(); ++i) {
             rows.counters[names[i]].push_back(counts[i]);
+            if (fields[i].empty()) known[i] = false;
+        }
         if (rows.size() >= 2 * most_kept) rows = thinned(rows, most_kept);
     }
-    if (rows.to_ticks.empty()) return std::nullopt;
+    if (!lines.at_end()) {
+        ledger.trouble = name + ": line " + std::to_string(number) +
+                         (in.bad() ? " cannot be read" : " is cut off or damaged") + ": expected " +
+                         std::to_string(names.size()) +
+                         " whole numbers, and to follow the line before. What comes after line " +
+                         std::to_string(number - 1) + " is not shown.";
+    }
+    if (rows.to_ticks.empty()) return ledger;
     for (std::size_t i = 2; i < names.size(); ++i) {
         if (!known[i]) rows.counters.erase(names[i]);
     }
-    return rows;
+    ledger.rows = std::move(rows);
+    return ledger;
 }
 
 LedgerRows thinned(const LedgerRows& rows, std::size_t most) {
     if (rows.size() <= most) return rows;
-    const std::uint64_t least = (rows.to_ticks.back() - rows.from_ticks.front()) / most;
+    // Not 0: rows of no length are together, too.
+    const std::uint64_t least =
+        std::max<std::uint64_t>(1, (rows.to_ticks.back() - rows.from_ticks.front()) / most);
     LedgerRows out;
     for (const auto& [name, counts] : rows.counters)
         out.counters[name];

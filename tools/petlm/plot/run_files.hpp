@@ -36,9 +36,14 @@ struct LedgerRows {
     [[nodiscard]] std::size_t size() const { return to_ticks.size(); }
 };
 
-/// None when there is no file or no row in it. Of a long run neighbouring rows are added together. Throws
-/// BadInput naming the line.
-std::optional<LedgerRows> ledger_rows_of(const std::filesystem::path& run);
+struct LedgerOverTime {
+    std::optional<LedgerRows> rows;  ///< none when there is no file or no row in it
+    std::string trouble;  ///< why there are no rows, or where they end early; empty when all is well
+};
+
+/// The rows up to the first that is none: a power cut leaves an empty file, or zeros behind the last row that
+/// was on the disk. Of a long run neighbouring rows are added together.
+LedgerOverTime ledger_over_time(const std::filesystem::path& run);
 
 /// Neighbouring rows together, so that about `most` of even length are left.
 LedgerRows thinned(const LedgerRows& rows, std::size_t most);
