@@ -187,7 +187,8 @@ TEST_CASE("the ledger of a run is the difference of two snapshots, and adds up a
     CHECK(sum == after);
     CHECK(sum.open_identities().empty());
 
-    Ledger nothing = after - after;
+    const Ledger same = after;
+    const Ledger nothing = after - same;
     CHECK(nothing.open_identities().empty());
     CHECK(nothing.singles.pending_at_start == nothing.singles.pending_at_end);
     CHECK(nothing.frames == petacq::gpu::FrameCounts{});

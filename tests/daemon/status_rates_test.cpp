@@ -206,7 +206,7 @@ TEST_CASE("the disk lasts for as long as the latest ten seconds say") {
     written.observe(1'000, at(1));
     CHECK(written.per_second() == Approx(1'000));
     for (int i = 2; i <= 30; ++i)
-        written.observe(static_cast<std::uint64_t>(1'000 + (i - 1) * 500), at(i));
+        written.observe(1'000 + static_cast<std::uint64_t>(i - 1) * 500, at(i));
     CHECK(written.per_second() == Approx(500));  // the fast second is over
     written.observe(10, at(31));                 // the next run
     CHECK(written.per_second() == 0);

@@ -196,8 +196,8 @@ TEST_CASE("sources further apart than max_disorder are in time when they are exp
     auto o = options_for(plan);
     o.max_disorder -= plan.skew;
     const auto stream = make_stream(plan);
-    for (std::uint16_t id = 0; id < plan.sources; ++id)
-        o.expected.push_back(id);
+    for (std::size_t id = 0; id < plan.sources; ++id)
+        o.expected.push_back(static_cast<std::uint16_t>(id));
     CHECK(replay(plan, stream, o, false).late == 0);
     // Which is not so when nobody knows of them: the test could fail.
     o.expected.clear();

@@ -91,9 +91,9 @@ TEST_CASE("every datagram once and in order") {
     std::map<std::uint16_t, std::vector<Received>> by_source;
     for (Received& r : loop.received)
         by_source[r.record.source].push_back(std::move(r));
-    for (std::uint16_t id = 0; id < streams.size(); ++id) {
+    for (std::size_t id = 0; id < streams.size(); ++id) {
         CAPTURE(id);
-        CHECK(same(streams[id]->good, by_source[id]));
+        CHECK(same(streams[id]->good, by_source[static_cast<std::uint16_t>(id)]));
     }
     CHECK(loop.pool.free_count() == loop.pool.count());
 }

@@ -51,8 +51,10 @@ TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][w
     const Udp sender;
     sender.connect(port);
 
-    const auto [thread, stage] = GENERATE(
+    const auto stalled = GENERATE(
         table<std::string, std::string>({{"receive", "receiver 0"}, {"acquisition", "acquisition"}}));
+    const std::string thread = std::get<0>(stalled);
+    const std::string stage = std::get<1>(stalled);
     INFO(stage);
     {
         const StoppedThread stopped(daemon.pid(), thread);

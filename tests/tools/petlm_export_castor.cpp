@@ -162,10 +162,12 @@ TEST_CASE("castor: the look-up table has centres and outward directions of the d
     for (std::uint32_t crystal = 0; crystal < lut.size(); ++crystal) {
         const std::uint32_t in_ring = crystal % 120;
         const std::uint32_t ring = crystal / 120;
-        const double angle = 2 * std::numbers::pi * (in_ring / 10) / 12;
+        const std::uint32_t module = in_ring / 10;
+        const std::uint32_t gaps = ring % 12 / 4 + ring / 12 * 2;
+        const std::uint32_t module_gaps = ring / 12;
+        const double angle = 2 * std::numbers::pi * module / 12;
         const double y = (in_ring % 10) * 1.6 + (in_ring % 10 >= 5 ? 0.4 : 0) - (9 * 1.6 + 0.4) / 2;
-        const double z = ring * 1.7 + (ring % 12 / 4 + ring / 12 * 2) * 0.5 + ring / 12 * 1.0 -
-                         (23 * 1.7 + 4 * 0.5 + 1) / 2;
+        const double z = ring * 1.7 + gaps * 0.5 + module_gaps * 1.0 - (23 * 1.7 + 4 * 0.5 + 1) / 2;
         const double r = d.ring_radius_mm + 6;
         CAPTURE(crystal);
         REQUIRE(lut[crystal].centre[0] == Approx(r * std::cos(angle) - y * std::sin(angle)).margin(1e-5));

@@ -10,7 +10,7 @@ namespace {
 struct Address {
     std::uint32_t ring = 0;
     std::uint32_t detector = 0;
-    auto operator<=>(const Address&) const = default;
+    auto operator<=>(const Address&) const = default;  // NOLINT(modernize-use-nullptr): none is there
 };
 
 struct Event {

@@ -93,7 +93,8 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
         gpu::SingleCounts singles;
         coincidence += seconds_of([&] { finder.find(ready.view(), 0, ready.size(), 1, pairs, singles); });
     }
-    const auto frames = static_cast<double>(stream.bytes.size() / net::frame_bytes);
+    const std::size_t whole_frames = stream.bytes.size() / net::frame_bytes;
+    const auto frames = static_cast<double>(whole_frames);
     stages.convert.push_back(frames / convert);
     stages.order.push_back(frames / order);
     stages.coincidence.push_back(frames / coincidence);
@@ -187,9 +188,8 @@ void run(const Options& o) {
         }
         const double rate = median(rates);
         if (single == 0) single = rate / threads;
-        std::printf("whole, %2u thread%s %s      %10.1f   %.1f per thread, %.2f of linear\n", threads,
-                    threads == 1 ? " " : "s", threads < 10 ? "" : "", rate / 1e6, rate / threads / 1e6,
-                    rate / threads / single);
+        std::printf("whole, %2u thread%s       %10.1f   %.1f per thread, %.2f of linear\n", threads,
+                    threads == 1 ? " " : "s", rate / 1e6, rate / threads / 1e6, rate / threads / single);
         if (threads == o.threads.back()) {
             std::printf("accepted %.1f %%, prompts %llu, delayeds %llu\n",
                         100.0 * static_cast<double>(frames.accepted) / static_cast<double>(frames.received),

@@ -252,7 +252,8 @@ void measure(const ReceiveOptions& options, std::size_t payload, Figures& figure
 
 void print(const char* name, const Figures& f, std::size_t payload) {
     const double rate = median(f.rate);
-    const double frames = static_cast<double>((payload - net::header_bytes) / net::frame_bytes);
+    const std::size_t whole_frames = (payload - net::header_bytes) / net::frame_bytes;
+    const auto frames = static_cast<double>(whole_frames);
     std::printf(
         "  %-5s %9.0f datagrams/s %7.2f Gb/s %7.1f M frames/s   %6.2f %% lost   %7.3f CPU s per M "
         "datagrams\n",

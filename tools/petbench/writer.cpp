@@ -75,6 +75,7 @@ void run_dd(const std::filesystem::path& path, const WriterOptions& options, std
                                       "conv=fdatasync",
                                       "status=none"};
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (auto& word : words)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -92,6 +93,7 @@ void measure_crc(std::uint32_t block_bytes) {
     const auto rate = [&](auto crc) {
         std::uint32_t value = 0;
         std::vector<double> seconds;
+        seconds.reserve(5);
         for (int round = 0; round < 5; ++round) {
             seconds.push_back(seconds_of([&] {
                 for (int i = 0; i < blocks; ++i)

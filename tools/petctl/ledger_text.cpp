@@ -83,7 +83,9 @@ Lines ledger_lines(const json& answer) {
             if (!counters.is_object()) continue;
             for (const auto& [name, value] : counters.items()) {
                 if (in_identity(section, name)) continue;
-                table.rows.push_back({{"    " + printable(section + "." + name)}, {text_of(value)}, {}});
+                table.rows.push_back({{fmt::format("    {}", printable(fmt::format("{}.{}", section, name)))},
+                                      {text_of(value)},
+                                      {}});
             }
         }
     }

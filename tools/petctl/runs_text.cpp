@@ -1,5 +1,7 @@
 #include "tools/petctl/runs_text.hpp"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -21,7 +23,7 @@ Lines runs_lines(const json& runs) {
         std::string end = state == "running" ? "" : text_of(at(run, {"reason"}));
         Style style = Style::plain;
         if (state != "complete") {
-            end = text_of(state) + (end.empty() || end == "-" ? "" : ": " + end);
+            end = end.empty() || end == "-" ? text_of(state) : fmt::format("{}: {}", text_of(state), end);
             style = state == "running" ? Style::good : Style::warning;
             if (state == "failed" || state == "unreadable") style = Style::bad;
         }
@@ -32,7 +34,7 @@ Lines runs_lines(const json& runs) {
                               {text_of(at(run, {"delayeds"}))},
                               {scaled(at(run, {"bytes"}), "B")},
                               {closed(verdict), verdict == false ? Style::bad : Style::plain},
-                              {std::move(end), style}});
+                              {end, style}});
     }
     return table_lines(table);
 }
