@@ -498,8 +498,8 @@ TEST_CASE("what is left of ledger.csv after a power cut is shown, and where it e
 }
 
 TEST_CASE(
-    "outputs that are there are found before the records are read; with --force none of an earlier "
-    "report is left",
+    "outputs that are there are found before the records are read, and --force leaves none of an earlier "
+    "report",
     "[petlm][plot]") {
     const TemporaryDirectory directory;
     const auto run = directory / "run";
