@@ -12,7 +12,7 @@ namespace petacq::config {
 
 /// ADC values per energy bin of the factor table (spec: min(adc / 10, bins - 1)).
 inline constexpr std::uint32_t adc_per_bin = 10;
-/// More bins than this no 16-bit ADC value reaches.
+/// A 16-bit ADC value reaches no bin beyond these.
 inline constexpr std::uint32_t max_bins = 65535 / adc_per_bin + 1;
 
 struct Calibration {
@@ -23,12 +23,12 @@ struct Calibration {
     std::uint32_t bins = 0;
     /// [crystal]: ticks added to the raw time; empty: none.
     std::vector<std::int32_t> time_offset;
-    std::string sha256;  ///< of the file, lower-case hex; empty when not read from one
+    std::string sha256;  ///< of the file, lower-case hex; empty without a file
 };
 
-/// Reads an HDF5 calibration (docs/configuration.md) and checks its shapes and values against the scanner.
-/// Throws config::Error naming the file, the data set, the expected and the found shape or type. The HDF5
-/// library is not thread-safe: one thread at a time reads or writes calibrations.
+/// Reads an HDF5 calibration (docs/reference/configuration.md) and checks its shapes and values against the
+/// scanner. Throws config::Error naming the file, the data set, the expected and the found shape or type. The
+/// HDF5 library is not thread-safe: one thread at a time reads or writes calibrations.
 Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry);
 /// Writes one, replacing the file as a whole. Throws config::Error when the shapes or values are wrong,
 /// IoError when the file cannot be written; what was there before is then still there.

@@ -14,7 +14,7 @@ namespace {
 
 using Shape = std::vector<hsize_t>;
 
-/// A data set as it has to be. An extent of 0 stands for the free one, the energy bins.
+/// The required form of a data set. An extent of 0 is free: the energy bins.
 struct Expected {
     const char* name;
     const char* type;
@@ -52,12 +52,12 @@ std::string type_text(hid_t type) {
 
 bool link_exists(hid_t file, const Expected& expected) {
     const htri_t found = H5Lexists(file, expected.name, H5P_DEFAULT);
-    // Damage must not pass for the absence of a data set that may be absent.
+    // Damage must not look like the absence of an optional data set.
     if (found < 0) refuse(expected, "a damaged file: " + hdf5_error());
     return found > 0;
 }
 
-/// The data of a calibration lie in the file whose SHA-256 is recorded, nowhere else.
+/// All data must be in the file whose SHA-256 is recorded: external storage is refused.
 void check_inside(hid_t file, const Expected& expected) {
     H5L_info_t link{};
     if (H5Lget_info(file, expected.name, &link, H5P_DEFAULT) < 0) refuse(expected, hdf5_error());
@@ -96,7 +96,7 @@ Shape shape_of(const Hdf5DataSet& data, const Expected& expected) {
     return shape;
 }
 
-/// Reads a whole data set and gives back its last extent.
+/// Reads a whole data set. Returns its last extent.
 template <class T>
 std::uint32_t read(hid_t file, const Expected& expected, std::vector<T>& out) {
     const Hdf5DataSet data = open_checked(file, expected);
@@ -194,14 +194,14 @@ void write_file(const std::filesystem::path& file, const Geometry& geometry, con
             write(h5.id(), layout.time_offset, layout.time_offset.shape, H5T_STD_I32LE, c.time_offset.data());
         write_units(offsets.id(), "ticks, added to the raw time");
     }
-    // Everything is flushed on the way out; a full disk shows at the latest here.
+    // The flush reports a full disk at the latest.
     require(positions.close() && factors.close() && offsets.close() && h5.close());
 }
 
 }  // namespace
 
 Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry) {
-    open_for_reading(file);  // for its message: HDF5's own say little
+    open_for_reading(file);  // its message is clearer than HDF5's
     const Hdf5Silence silence;
     try {
         Calibration c = load(file, geometry);

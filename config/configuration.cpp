@@ -3,138 +3,63 @@
 #include <arpa/inet.h>
 #include <sys/un.h>
 
-#include <set>
+#include <nlohmann/json.hpp>
 
 #include "config/error.hpp"
 #include "config/json_file.hpp"
 #include "config/json_schema.hpp"
 #include "config/schemas.hpp"
 
-namespace petacq::config {
+/// An absent value is null in JSON.
+template <class T>
+struct nlohmann::adl_serializer<std::optional<T>> {
+    static void to_json(json& j, const std::optional<T>& value) { j = value ? json(*value) : json(); }
+    static void from_json(const json& j, std::optional<T>& value) {
+        value = j.is_null() ? std::optional<T>() : j.get<T>();
+    }
+};
 
-namespace {
+namespace petacq::config {
 
 using nlohmann::json;
 
-template <class T>
-void read(const json& section, const char* key, T& out) {
-    section.at(key).get_to(out);
+template <WordEnum E>
+void to_json(json& j, E value) {
+    j = name_of(value);
+}
+template <WordEnum E>
+void from_json(const json& j, E& value) {
+    value = from_name<E>(j.get_ref<const std::string&>());
 }
 
-template <class T>
-void read(const json& section, const char* key, std::optional<T>& out) {
-    const json& value = section.at(key);
-    if (value.is_null()) {
-        out.reset();
-    } else {
-        out = value.get<T>();
-    }
-}
+// The keys of each section. A key of the schema that is missing here fails
+// tests/config/configuration_test.cpp.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Socket, address, port, count, multicast_group, multicast_interface, cpus)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Receive, framing, sockets, receive_buffer_bytes, gro, batch_bytes,
+                                   batch_count, huge_pages, lock_memory, flush_interval_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sources, ids, addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FrameMarkers, head_marker, tail_marker)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watermark, max_disorder_us, max_lag_ms, max_jump_ms, jump_confirmations,
+                                   source_timeout_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Energy, filter, lower_keV, upper_keV)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Coincidence, window_ticks, window_mode, multiples_policy, max_multiplicity,
+                                   min_module_difference, max_ring_difference, delay_ticks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pipeline, backend, sort, threads, slice_frames, slice_interval_ms,
+                                   max_pending_singles)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queue_blocks, write_singles,
+                                   split_bytes, split_s, write_raw)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clients, max_request_bytes,
+                                   send_buffer_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, host_names, max_connections,
+                                   request_timeout_ms, idle_timeout_ms, max_request_bytes, chart_library)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
+                                   min_disk_time_s, max_latency_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, data_dir, receive, sources, frame,
+                                   watermark, energy, coincidence, pipeline, listmode, control, http, health,
+                                   estimates, log_level)
 
-Socket socket_from(const json& j) {
-    Socket s;
-    read(j, "address", s.address);
-    read(j, "port", s.port);
-    read(j, "count", s.count);
-    read(j, "multicast_group", s.multicast_group);
-    read(j, "multicast_interface", s.multicast_interface);
-    read(j, "cpus", s.cpus);
-    return s;
-}
-
-Receive receive_from(const json& j) {
-    Receive r;
-    read(j, "framing", r.framing);
-    for (const json& socket : j.at("sockets"))
-        r.sockets.push_back(socket_from(socket));
-    read(j, "receive_buffer_bytes", r.receive_buffer_bytes);
-    read(j, "gro", r.gro);
-    read(j, "batch_bytes", r.batch_bytes);
-    read(j, "batch_count", r.batch_count);
-    read(j, "huge_pages", r.huge_pages);
-    read(j, "lock_memory", r.lock_memory);
-    read(j, "flush_interval_ms", r.flush_interval_ms);
-    return r;
-}
-
-Watermark watermark_from(const json& j) {
-    Watermark w;
-    read(j, "max_disorder_us", w.max_disorder_us);
-    read(j, "max_lag_ms", w.max_lag_ms);
-    read(j, "max_jump_ms", w.max_jump_ms);
-    read(j, "jump_confirmations", w.jump_confirmations);
-    read(j, "source_timeout_ms", w.source_timeout_ms);
-    return w;
-}
-
-Coincidence coincidence_from(const json& j) {
-    Coincidence c;
-    read(j, "window_ticks", c.window_ticks);
-    read(j, "window_mode", c.window_mode);
-    read(j, "multiples_policy", c.multiples_policy);
-    read(j, "max_multiplicity", c.max_multiplicity);
-    read(j, "min_module_difference", c.min_module_difference);
-    read(j, "max_ring_difference", c.max_ring_difference);
-    read(j, "delay_ticks", c.delay_ticks);
-    return c;
-}
-
-Pipeline pipeline_from(const json& j) {
-    Pipeline p;
-    read(j, "backend", p.backend);
-    read(j, "sort", p.sort);
-    read(j, "threads", p.threads);
-    read(j, "slice_frames", p.slice_frames);
-    read(j, "slice_interval_ms", p.slice_interval_ms);
-    read(j, "max_pending_singles", p.max_pending_singles);
-    return p;
-}
-
-ListMode listmode_from(const json& j) {
-    ListMode l;
-    read(j, "block_bytes", l.block_bytes);
-    read(j, "sync_interval_ms", l.sync_interval_ms);
-    read(j, "queue_blocks", l.queue_blocks);
-    read(j, "write_singles", l.write_singles);
-    read(j, "write_raw", l.write_raw);
-    read(j, "split_bytes", l.split_bytes);
-    read(j, "split_s", l.split_s);
-    return l;
-}
-
-Control control_from(const json& j) {
-    Control c;
-    read(j, "socket", c.socket);
-    read(j, "socket_mode", c.socket_mode);
-    read(j, "group", c.group);
-    read(j, "max_clients", c.max_clients);
-    read(j, "max_request_bytes", c.max_request_bytes);
-    read(j, "send_buffer_bytes", c.send_buffer_bytes);
-    return c;
-}
-
-Http http_from(const json& j) {
-    Http h;
-    read(j, "listen", h.listen);
-    read(j, "allow_control", h.allow_control);
-    read(j, "host_names", h.host_names);
-    read(j, "max_connections", h.max_connections);
-    read(j, "request_timeout_ms", h.request_timeout_ms);
-    read(j, "idle_timeout_ms", h.idle_timeout_ms);
-    read(j, "max_request_bytes", h.max_request_bytes);
-    read(j, "chart_library", h.chart_library);
-    return h;
-}
-
-Health health_from(const json& j) {
-    Health h;
-    read(j, "max_loss_fraction", h.max_loss_fraction);
-    read(j, "max_temperature_C", h.max_temperature_C);
-    read(j, "min_disk_free_bytes", h.min_disk_free_bytes);
-    read(j, "min_disk_time_s", h.min_disk_time_s);
-    read(j, "max_latency_ms", h.max_latency_ms);
-    return h;
-}
+namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& message) {
     throw Error(path + ": " + message);
@@ -183,7 +108,7 @@ void check_receive(const Receive& r) {
         }
         threads += s.count;
     }
-    // A receiver fills one batch while another is on its way.
+    // A receiver fills one batch while another one is in the queue.
     if (r.batch_count < 2 * threads) {
         fail("/receive/batch_count", "expected at least two for each of the " + std::to_string(threads) +
                                          " sockets, found " + std::to_string(r.batch_count));
@@ -218,13 +143,13 @@ void check_listen(const std::string& listen) {
 void check(const Configuration& c) {
     check_receive(c.receive);
     check_listen(c.http.listen);
-    if (c.receive.framing == "bare" && !c.sources.ids.empty()) {
+    if (c.receive.framing == Framing::bare && !c.sources.ids.empty()) {
         fail("/sources/ids",
-             "expected none with bare framing, which has no source ids (sources.addresses does it); found " +
+             "expected none with bare framing, which has no source ids (use sources.addresses); found " +
                  std::to_string(c.sources.ids.size()));
     }
     if (c.energy.upper_keV < c.energy.lower_keV) {
-        const json& energy = c.document.at("energy");  // as it was written, not as a double
+        const json& energy = c.document->at("energy");  // as written, not as a double
         fail("/energy/upper_keV", "expected at least lower_keV = " + energy.at("lower_keV").dump() +
                                       ", found " + energy.at("upper_keV").dump());
     }
@@ -245,13 +170,11 @@ void check(const Configuration& c) {
     }
 }
 
-/// Absolute, so that the working directory of the daemon does not matter.
-std::string resolve(json& section, const char* key, const std::filesystem::path& directory) {
-    // A file named without a directory is in the current one.
+/// Makes a path absolute, so that the working directory of the daemon does not matter.
+void resolve(json& path, const std::filesystem::path& directory) {
+    // The directory of a file named without one is empty: the current directory.
     const auto base = std::filesystem::absolute(directory.empty() ? "." : directory);
-    std::string path = (base / section.at(key).get<std::string>()).lexically_normal().string();
-    section[key] = path;
-    return path;
+    path = (base / path.get<std::string>()).lexically_normal().string();
 }
 
 }  // namespace
@@ -262,38 +185,24 @@ const json& configuration_schema() {
 }
 
 Configuration configuration_from_json(const json& document, const std::filesystem::path& directory) {
-    Configuration c;
-    c.document = document;
-    json& j = c.document;
-    apply_schema(configuration_schema(), j);
-    j.erase("$schema");
+    json full = document;
+    apply_schema(configuration_schema(), full);
+    full.erase("$schema");
+    for (const char* key : {"scanner", "calibration", "data_dir"})
+        resolve(full[key], directory);
+    resolve(full["control"]["socket"], directory);
+    if (full["http"]["chart_library"] != "") resolve(full["http"]["chart_library"], directory);
 
-    c.scanner = resolve(j, "scanner", directory);
-    c.calibration = resolve(j, "calibration", directory);
-    c.data_dir = resolve(j, "data_dir", directory);
-    resolve(j["control"], "socket", directory);
-    c.receive = receive_from(j.at("receive"));
-    read(j.at("sources"), "ids", c.sources.ids);
-    read(j.at("sources"), "addresses", c.sources.addresses);
-    read(j.at("frame"), "head_marker", c.frame.head_marker);
-    read(j.at("frame"), "tail_marker", c.frame.tail_marker);
-    c.watermark = watermark_from(j.at("watermark"));
-    read(j.at("energy"), "filter", c.energy.filter);
-    read(j.at("energy"), "lower_keV", c.energy.lower_keV);
-    read(j.at("energy"), "upper_keV", c.energy.upper_keV);
-    c.coincidence = coincidence_from(j.at("coincidence"));
-    c.pipeline = pipeline_from(j.at("pipeline"));
-    c.listmode = listmode_from(j.at("listmode"));
-    c.control = control_from(j.at("control"));
-    if (!j.at("http").at("chart_library").get_ref<const std::string&>().empty())
-        resolve(j["http"], "chart_library", directory);
-    c.http = http_from(j.at("http"));
-    c.health = health_from(j.at("health"));
-    read(j.at("estimates"), "scatter_fraction", c.estimates.scatter_fraction);
-    read(j.at("estimates"), "dead_time_ns", c.estimates.dead_time_ns);
-    read(j, "log_level", c.log_level);
+    auto c = full.get<Configuration>();
+    c.document = std::make_shared<const json>(std::move(full));
     check(c);
     return c;
+}
+
+json to_json(const Configuration& configuration) {
+    json document;
+    to_json(document, configuration);
+    return document;
 }
 
 Configuration load_configuration(const std::filesystem::path& file) {

@@ -1,129 +1,131 @@
-// The daemon's configuration: one JSON file. config/petacqd.schema.json has every key with its default, unit
-// and range; the names here are the names there.
+// The daemon's configuration: one JSON file. config/petacqd.schema.json declares and describes every key,
+// with its type, default and range. The members here have the names of the keys. They have no defaults of
+// their own: values come from the document after the schema's defaults have been filled in.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "config/scanner.hpp"
+#include "config/words.hpp"
 
 namespace petacq::config {
 
 struct Socket {
-    std::string address = "0.0.0.0";
-    std::uint16_t port = 0;
-    std::uint32_t count = 1;  ///< sockets (and threads) sharing the port by SO_REUSEPORT
+    std::string address;
+    std::uint16_t port;
+    std::uint32_t count;
     std::string multicast_group;
     std::string multicast_interface;
-    std::vector<int> cpus;  ///< core of each of the `count` threads; empty: not pinned
+    std::vector<int> cpus;
 };
 
 struct Receive {
-    std::string framing = "sequenced";               ///< or "bare"
-    std::vector<Socket> sockets;                     ///< at least one
-    std::uint64_t receive_buffer_bytes = 64U << 20;  ///< asked of the kernel for each socket
-    bool gro = true;
-    std::uint64_t batch_bytes = 2U << 20;
-    std::uint32_t batch_count = 64;
-    bool huge_pages = false;
-    bool lock_memory = true;
-    std::uint32_t flush_interval_ms = 5;
+    Framing framing;
+    std::vector<Socket> sockets;
+    std::uint64_t receive_buffer_bytes;
+    bool gro;
+    std::uint64_t batch_bytes;
+    std::uint32_t batch_count;
+    bool huge_pages;
+    bool lock_memory;
+    std::uint32_t flush_interval_ms;
 };
 
 struct Sources {
-    std::vector<std::uint16_t> ids;      ///< sequenced: ids that may send and are expected; empty: any
-    std::vector<std::string> addresses;  ///< IPv4 senders that may send; empty: any
+    std::vector<std::uint16_t> ids;
+    std::vector<std::string> addresses;
 };
 
 struct FrameMarkers {
-    std::uint8_t head_marker = 0xA;
-    std::uint8_t tail_marker = 0x5;
+    std::uint8_t head_marker;
+    std::uint8_t tail_marker;
 };
 
 struct Watermark {
-    std::uint64_t max_disorder_us = 10'000;  ///< detector time
-    std::uint64_t max_lag_ms = 1'000;        ///< detector time
-    std::uint64_t max_jump_ms = 2'000;       ///< detector time
-    std::uint32_t jump_confirmations = 3;    ///< consistent datagrams that make a jump true
-    std::uint32_t source_timeout_ms = 500;   ///< host time
+    std::uint64_t max_disorder_us;
+    std::uint64_t max_lag_ms;
+    std::uint64_t max_jump_ms;
+    std::uint32_t jump_confirmations;
+    std::uint32_t source_timeout_ms;
 };
 
 struct Energy {
-    bool filter = true;
-    double lower_keV = 350;  // NOLINT(readability-identifier-naming): the unit's own spelling
-    double upper_keV = 650;  // NOLINT(readability-identifier-naming)
+    bool filter;
+    double lower_keV;  // NOLINT(readability-identifier-naming): the unit's own spelling
+    double upper_keV;  // NOLINT(readability-identifier-naming)
 };
 
 struct Coincidence {
-    std::uint32_t window_ticks = 0;      ///< tau, inclusive; required
-    std::string window_mode = "single";  ///< or "every"
-    std::string multiples_policy = "RemoveMultiples";
-    std::uint32_t max_multiplicity = 64;
+    std::uint32_t window_ticks;
+    WindowMode window_mode;
+    MultiplesPolicy multiples_policy;
+    std::uint32_t max_multiplicity;
     std::optional<std::uint32_t> min_module_difference;
     std::optional<std::uint32_t> max_ring_difference;
-    std::optional<std::uint64_t> delay_ticks;  ///< larger than window_ticks; absent: no delayeds
+    std::optional<std::uint64_t> delay_ticks;
 };
 
 struct Pipeline {
-    std::string backend = "auto";  ///< auto | cuda | cpu
-    std::string sort = "auto";     ///< CUDA back-end: a word of gpu/sort/engine.hpp
-    std::uint32_t threads = 0;     ///< CPU back-end; 0: one per core
-    std::uint32_t slice_frames = 262'144;
-    std::uint32_t slice_interval_ms = 20;  ///< a slice that is not full is processed after this long
-    std::uint64_t max_pending_singles = 16U << 20;
+    Backend backend;
+    SortEngine sort;
+    std::uint32_t threads;
+    std::uint32_t slice_frames;
+    std::uint32_t slice_interval_ms;
+    std::uint64_t max_pending_singles;
 };
 
 struct ListMode {
-    std::uint32_t block_bytes = 1U << 20;    ///< a multiple of 64
-    std::uint32_t sync_interval_ms = 1'000;  ///< a block that is not full is written, and the file synced
-    std::uint32_t queue_blocks = 64;         ///< blocks that may wait for the disk
-    bool write_singles = false;
-    std::uint64_t split_bytes = 0;  ///< a file does not grow above; 0: there is one
-    double split_s = 0;             ///< nor hold more detector time; 0: there is one
-    bool write_raw = false;         ///< every datagram as received, to raw.pcap
+    std::uint32_t block_bytes;
+    std::uint32_t sync_interval_ms;
+    std::uint32_t queue_blocks;
+    bool write_singles;
+    std::uint64_t split_bytes;
+    double split_s;
+    bool write_raw;
 };
 
 struct Control {
-    std::string socket = "/run/petacqd/control.sock";
-    std::string socket_mode = "0660";  ///< octal; who may connect, and so look
-    std::string group = "petacq";      ///< who may start and stop; the socket's group
-    std::uint32_t max_clients = 128;
-    std::uint64_t max_request_bytes = 1U << 20;
-    std::uint64_t send_buffer_bytes = 4U << 20;  ///< a client that lets more pile up is disconnected
+    std::string socket;
+    std::string socket_mode;  ///< octal
+    std::string group;
+    std::uint32_t max_clients;
+    std::uint64_t max_request_bytes;
+    std::uint64_t send_buffer_bytes;
 };
 
 struct Http {
-    std::string listen = "127.0.0.1:9680";  ///< ADDRESS:PORT, IPv6 in brackets; empty: no HTTP
-    bool allow_control = false;             ///< POST /control/start and /control/stop
-    std::vector<std::string> host_names;    ///< names in a Host header beside localhost
-    std::uint32_t max_connections = 64;
-    std::uint32_t request_timeout_ms = 10'000;  ///< to send a request, and to take its answer
-    std::uint32_t idle_timeout_ms = 30'000;     ///< between requests
-    std::uint32_t max_request_bytes = 65'536;   ///< of a body
-    std::string chart_library = "/usr/share/javascript/chart.js/chart.min.js";
+    std::string listen;
+    bool allow_control;
+    std::vector<std::string> host_names;
+    std::uint32_t max_connections;
+    std::uint32_t request_timeout_ms;
+    std::uint32_t idle_timeout_ms;
+    std::uint32_t max_request_bytes;
+    std::string chart_library;
 };
 
-/// From where on the daemon calls itself degraded.
 struct Health {
-    double max_loss_fraction = 1e-4;  ///< of the datagrams of about a second
-    double max_temperature_C = 50;    // NOLINT(readability-identifier-naming): the unit's spelling
-    std::uint64_t min_disk_free_bytes = 1U << 30;
-    std::uint32_t min_disk_time_s = 600;   ///< until the disk is full, while a run is written
-    std::uint32_t max_latency_ms = 5'000;  ///< p99, from arrival to write
+    double max_loss_fraction;
+    double max_temperature_C;  // NOLINT(readability-identifier-naming): the unit's spelling
+    std::uint64_t min_disk_free_bytes;
+    std::uint32_t min_disk_time_s;
+    std::uint32_t max_latency_ms;
 };
 
-/// What the figures called estimates assume.
 struct Estimates {
-    double scatter_fraction = 0.15;      ///< of trues and scatters together
-    std::optional<double> dead_time_ns;  ///< of a detector unit; absent: no estimate of dead time
+    double scatter_fraction;
+    std::optional<double> dead_time_ns;
 };
 
 struct Configuration {
-    std::filesystem::path scanner;  ///< paths are absolute here; in the file, relative to it
+    /// All paths are absolute; those in the file are relative to it.
+    std::filesystem::path scanner;
     std::filesystem::path calibration;
     std::filesystem::path data_dir;
     Receive receive;
@@ -138,20 +140,22 @@ struct Configuration {
     Http http;
     Health health;
     Estimates estimates;
-    std::string log_level = "info";  ///< trace | debug | info | warning | error
+    LogLevel log_level;
 
-    /// The whole configuration with defaults filled in and paths absolute, as it is recorded in run.json.
-    nlohmann::json document;
+    /// The document with defaults filled in and paths absolute, as run.json records it.
+    std::shared_ptr<const nlohmann::json> document;
 };
 
-/// Reads, checks against the schema and fills in defaults. Throws config::Error.
+/// Reads a file, checks it against the schema and fills in the defaults. Throws config::Error.
 Configuration load_configuration(const std::filesystem::path& file);
-/// The same from a parsed document; relative paths are taken relative to `directory`.
+/// The same for a parsed document. Relative paths are taken relative to `directory`.
 Configuration configuration_from_json(const nlohmann::json& document, const std::filesystem::path& directory);
-/// What only the two together can tell, such as a module difference that no pair of crystals can have. Throws
+/// Checks that need the scanner, too: no pair of crystals has a module difference above half the ring. Throws
 /// config::Error.
 void check_against_scanner(const Configuration& configuration, const Scanner& scanner);
-/// The schema, as compiled into the program (text of config/petacqd.schema.json).
+/// Every key with the value of its member: equal to `document`.
+nlohmann::json to_json(const Configuration& configuration);
+/// The schema compiled into the program (config/petacqd.schema.json).
 const nlohmann::json& configuration_schema();
 
 }  // namespace petacq::config

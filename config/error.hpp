@@ -1,4 +1,4 @@
-// What is thrown for a configuration, scanner description or calibration that cannot be used.
+// The errors of a configuration, scanner description or calibration.
 #pragma once
 
 #include <stdexcept>
@@ -11,8 +11,8 @@ class Error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A file that cannot be read or written at all (missing, a directory, no permission, disk full), as against
-/// one whose content is wrong.
+/// A file cannot be read or written (missing, a directory, no permission, disk full). Wrong content is a
+/// plain Error.
 class IoError : public Error {
   public:
     using Error::Error;

@@ -1,4 +1,4 @@
-// Opening files with errors that say what is wrong.
+// Opens files with errors that name the file and the reason.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What the HDF5 C API lacks for C++: handles that close themselves, and errors as text.
+// The HDF5 C API for C++: handles that close themselves, and errors as text.
 #pragma once
 
 #include <hdf5.h>
@@ -38,12 +38,12 @@ using Hdf5Type = Hdf5Handle<H5Tclose>;
 using Hdf5List = Hdf5Handle<H5Pclose>;
 using Hdf5Attribute = Hdf5Handle<H5Aclose>;
 
-/// While it lives, HDF5 does not print its errors.
+/// Stops HDF5 from printing its errors during its lifetime.
 class Hdf5Silence {
   public:
     Hdf5Silence() {
-        // A damaged file can leave things open inside the library, which it then complains of at exit.
-        // Whatever we write we close ourselves.
+        // A damaged file can leave objects open inside the library, which then complains at exit. Our own
+        // objects close themselves.
         H5dont_atexit();
         H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
         H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Length of the well-formed UTF-8 sequence at the start of `s`, 0 when there is none.
+/// Length of the well-formed UTF-8 sequence at the start of `s`; 0 if there is none.
 std::size_t utf8_sequence(std::string_view s) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(s[i]); };
     const std::uint8_t lead = byte(0);
@@ -23,7 +24,7 @@ std::size_t utf8_sequence(std::string_view s) {
     for (std::size_t i = 1; i < length; ++i) {
         if ((byte(i) & 0xC0) != 0x80) return 0;
     }
-    // Overlong forms, surrogates, and what lies above U+10FFFF.
+    // Overlong forms, surrogates, and code points above U+10FFFF.
     const std::uint8_t second = byte(1);
     if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
         (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) {
@@ -50,7 +51,7 @@ void check_utf8(std::string_view text) {
     }
 }
 
-/// Refuses duplicate keys and deep nesting while the parser runs, so that garbage never piles up in memory.
+/// Refuses duplicate keys and deep nesting while the parser runs, before a hostile file can fill the memory.
 class StructureCheck {
   public:
     bool operator()(int depth, json::parse_event_t event, const json& parsed) {
@@ -95,7 +96,7 @@ json parse_json(std::string_view text) {
                 return check(depth, event, parsed);
             });
     } catch (const json::exception& e) {
-        // "[json.exception.parse_error.101] parse error at line 3, column 7: ...": the tag is of no use here.
+        // "[json.exception.parse_error.101] parse error at line 3, column 7: ...": users do not need the tag.
         std::string_view what = e.what();
         if (const auto tag = what.find("] "); what.starts_with('[') && tag != std::string_view::npos)
             what.remove_prefix(tag + 2);

@@ -1,9 +1,9 @@
-// Reading a JSON file strictly: bounded in size and depth, UTF-8, no duplicate keys.
+// Strict reading of a JSON file: bounded size and depth, valid UTF-8, no duplicate keys.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -16,10 +16,10 @@ inline constexpr int max_json_depth = 32;
 
 /// Throws Error naming the file and, where there is one, the line and column.
 nlohmann::json read_json_file(const std::filesystem::path& file);
-/// The same from text. The error names no file.
+/// The same for text; the error does not name a file.
 nlohmann::json parse_json(std::string_view text);
 
-/// Calls f; an Error from it gets the name of the file in front.
+/// Calls f and prefixes an Error that it throws with the name of the file.
 template <class F>
 auto naming_file(const std::filesystem::path& file, F&& f) {
     try {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -17,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Wide enough to hold every signed and unsigned 64-bit integer and every double of a document.
+/// A type that holds every 64-bit integer, signed or not, and every double exactly.
 long double number(const json& v) {
     if (v.is_number_unsigned()) return static_cast<long double>(v.get<std::uint64_t>());
     if (v.is_number_integer()) return static_cast<long double>(v.get<std::int64_t>());
@@ -28,7 +29,7 @@ std::string text_of(const json& v) {
     return v.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// For a message: short, on one line.
+/// A value for a message: short, on one line.
 std::string shown(const json& v) {
     if (v.is_object()) return "an object";
     if (v.is_array()) return "an array of " + std::to_string(v.size());
@@ -133,10 +134,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-/// "; did you mean ...?", or what is known here when nothing is near.
+/// "; did you mean ...?", or the list of known keys if none is similar.
 std::string suggestion(const std::string& key, const json& properties) {
     std::string nearest;
-    // Keys of ours are short: a long unknown key is near none of them, and is not worth the comparison.
+    // Our keys are short: a long unknown key is similar to none of them.
     std::size_t best = key.size() > 64 ? 0 : std::max<std::size_t>(2, key.size() / 3) + 1;
     std::string known;
     for (const auto& [name, unused] : properties.items()) {
@@ -151,7 +152,7 @@ std::string suggestion(const std::string& key, const json& properties) {
     return "; known here: " + known;
 }
 
-/// A key as a step of a JSON pointer, fit for one line of a message.
+/// A key as a step of a JSON pointer, on one line of a message.
 std::string pointer_step(const std::string& key) {
     std::string escaped;
     for (const char c : key) {
@@ -200,7 +201,7 @@ class Application {
         const auto types = types_of(schema);
         if (types.empty()) return;
         const bool whole = std::find(types.begin(), types.end(), "integer") != types.end();
-        constexpr double exact = 9007199254740992.0;  // 2^53: beyond it a double no longer names one integer
+        constexpr double exact = 9007199254740992.0;  // 2^53: above it, a double stands for several integers
         if (whole && value.is_number_float()) {
             const double d = value.get<double>();
             if (std::abs(d) <= exact && std::trunc(d) == d) value = static_cast<std::int64_t>(d);
@@ -208,7 +209,7 @@ class Application {
         if (std::none_of(types.begin(), types.end(),
                          [&](const std::string& t) { return has_type(value, t); }))
             refuse(schema, value, path);
-        // A NUL would cut a path short without a word.
+        // A NUL would silently cut a path short.
         if (value.is_string() && value.get_ref<const std::string&>().find('\0') != std::string::npos)
             fail(path, "expected text without NUL characters, found " + shown(value));
     }

@@ -1,20 +1,19 @@
 // Checks a JSON document against a JSON Schema and fills in the defaults.
 //
-// The subset: type (one or several), properties, required, additionalProperties false, enum, const, minimum,
-// maximum, exclusiveMinimum, minLength, format ipv4, items, minItems, maxItems, uniqueItems, default, and
-// $ref to the same document. Everything else in a schema is taken for annotation.
+// It knows a subset of JSON Schema: type (one or several), properties, required, additionalProperties false,
+// enum, const, minimum, maximum, exclusiveMinimum, multipleOf, minLength, format ipv4, items, minItems,
+// maxItems, uniqueItems, default, and $ref within the document. It ignores every other keyword.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 namespace petacq::config {
 
-/// Missing keys with a default are added, also inside sections that are missing as a whole; whole numbers
-/// written as 5.0 become integers where an integer is expected. Throws Error with the path of the key, what
-/// was expected and what was found.
+/// Adds missing keys with their defaults, in missing sections, too. Where the schema expects an integer, 5.0
+/// becomes 5. Throws Error with the path of the key, what the schema expects there, and what was found.
 void apply_schema(const nlohmann::json& schema, nlohmann::json& document);
 
 /// An IPv4 address in dotted form, in host byte order.

@@ -57,8 +57,8 @@ double undistorted(const Distortion& d, double along, double across) {
     return along * (1 + d.pincushion * (along * along + across * across)) / scale;
 }
 
-/// The region that `u` (-1..1) is in out of `regions`, or -1 when outside or closer to a neighbour than half
-/// of `gap` (a fraction of a region).
+/// The region, out of `regions`, that contains `u` (-1..1); -1 if `u` is outside or closer to a neighbour
+/// than half of `gap` (a fraction of a region).
 int region_at(double u, std::uint32_t regions, double gap) {
     const double place = (u + 1) / 2 * regions;
     const double whole = std::floor(place);
@@ -68,7 +68,7 @@ int region_at(double u, std::uint32_t regions, double gap) {
     return static_cast<int>(whole);
 }
 
-/// A gap of one position and a bit where there is room for it: no two crystals touch.
+/// The gap is slightly more than one position where there is room, so that no two crystals touch.
 double gap_between(std::uint32_t position_size, std::uint32_t regions) {
     const double positions = static_cast<double>(position_size) / regions;
     return positions < 6 ? 0 : 1.5 / positions;
@@ -78,7 +78,7 @@ void draw_flood_map(const Geometry& g, const Distortion& d, std::uint8_t* map) {
     const std::uint32_t size = g.position_size;
     const std::uint32_t rows = g.crystals.y;
     const std::uint32_t columns = g.crystals.z;
-    // With 256 crystals every value of a byte is a crystal: nothing can be outside.
+    // With 256 crystals every byte value names a crystal: no position can be outside.
     const bool all_inside = g.crystals_per_du() > 255;
     const double column_gap = all_inside ? 0 : gap_between(size, columns);
     const double row_gap = all_inside ? 0 : gap_between(size, rows);

@@ -1,5 +1,5 @@
-// A realistic calibration for a simulated scanner: what `petcal make` writes, and what tests and the
-// simulator use without a file.
+// A realistic calibration for a simulated scanner. `petcal make` writes it; tests and the simulator use it
+// without a file.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct CalibrationModel {
 /// Position table: per detector unit a flood map of crystals.y by crystals.z regions in a grid with
 /// pincushion distortion, thin gaps between the regions and an outside rim. Every crystal has at least one
 /// position where position_size allows it (4 or more positions per crystal and direction). Throws
-/// config::Error for a model that cannot be (docs/configuration.md has the ranges).
+/// config::Error for an invalid model (docs/reference/configuration.md has the ranges).
 Calibration make_calibration(const Scanner& scanner, const CalibrationModel& model);
 
 }  // namespace petacq::config

@@ -11,17 +11,17 @@
 
 namespace petacq::config {
 
-namespace {
-
 using nlohmann::json;
 
-Counts3 counts_from(const json& j) {
-    return {j.at("x").get<std::uint32_t>(), j.at("y").get<std::uint32_t>(), j.at("z").get<std::uint32_t>()};
-}
+// The keys of each section.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Counts3, x, y, z)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Geometry, channels, modules, blocks, crystals, bdm_count, du_count,
+                                   position_size)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dimensions, ring_radius_mm, crystal_pitch_y_mm, crystal_pitch_z_mm,
+                                   crystal_length_mm, block_gap_y_mm, block_gap_z_mm, module_gap_z_mm)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Scanner, name, geometry, tick_ps, dimensions)
 
-json counts_to(const Counts3& c) {
-    return {{"x", c.x}, {"y", c.y}, {"z", c.z}};
-}
+namespace {
 
 void check_product(const char* path, const char* rule, std::uint32_t expected, std::uint32_t found) {
     if (expected != found) {
@@ -30,8 +30,8 @@ void check_product(const char* path, const char* rule, std::uint32_t expected, s
     }
 }
 
-// The schema bounds each number; here is what ties them together. Within these bounds no product overflows,
-// and there are at most 256 * 16 * 256 crystals.
+// The schema bounds each number; these checks relate the numbers to each other. Within the bounds no product
+// overflows, and there are at most 256 * 16 * 256 crystals.
 void check_geometry(const Geometry& g) {
     check_product("/geometry/bdm_count", "channels * modules.y * modules.z",
                   g.channels * g.modules.y * g.modules.z, g.bdm_count);
@@ -82,24 +82,8 @@ Scanner scanner_from_json(const json& document) {
     json full = document;
     apply_schema(scanner_schema(), full);
 
-    Scanner s;
-    s.name = full.at("name").get<std::string>();
-    s.tick_ps = full.at("tick_ps").get<double>();
-    const json& geometry = full.at("geometry");
-    Geometry& g = s.geometry;
-    g.channels = geometry.at("channels").get<std::uint32_t>();
-    g.modules = counts_from(geometry.at("modules"));
-    g.blocks = counts_from(geometry.at("blocks"));
-    g.crystals = counts_from(geometry.at("crystals"));
-    g.bdm_count = geometry.at("bdm_count").get<std::uint32_t>();
-    g.du_count = geometry.at("du_count").get<std::uint32_t>();
-    g.position_size = geometry.at("position_size").get<std::uint32_t>();
-    const json& dimensions = full.at("dimensions");
-    const auto mm = [&](const char* key) { return dimensions.at(key).get<double>(); };
-    s.dimensions = {mm("ring_radius_mm"),    mm("crystal_pitch_y_mm"), mm("crystal_pitch_z_mm"),
-                    mm("crystal_length_mm"), mm("block_gap_y_mm"),     mm("block_gap_z_mm"),
-                    mm("module_gap_z_mm")};
-    check_geometry(g);
+    auto s = full.get<Scanner>();
+    check_geometry(s.geometry);
     check_dimensions(s);
     return s;
 }
@@ -109,27 +93,15 @@ Scanner load_scanner(const std::filesystem::path& file) {
     return naming_file(file, [&] { return scanner_from_json(document); });
 }
 
-json to_json(const Scanner& s) {
-    const Geometry& g = s.geometry;
-    const Dimensions& d = s.dimensions;
-    return {{"name", s.name},
-            {"tick_ps", s.tick_ps},
-            {"geometry",
-             {{"channels", g.channels},
-              {"modules", counts_to(g.modules)},
-              {"blocks", counts_to(g.blocks)},
-              {"crystals", counts_to(g.crystals)},
-              {"bdm_count", g.bdm_count},
-              {"du_count", g.du_count},
-              {"position_size", g.position_size}}},
-            {"dimensions",
-             {{"ring_radius_mm", d.ring_radius_mm},
-              {"crystal_pitch_y_mm", d.crystal_pitch_y_mm},
-              {"crystal_pitch_z_mm", d.crystal_pitch_z_mm},
-              {"crystal_length_mm", d.crystal_length_mm},
-              {"block_gap_y_mm", d.block_gap_y_mm},
-              {"block_gap_z_mm", d.block_gap_z_mm},
-              {"module_gap_z_mm", d.module_gap_z_mm}}}};
+json to_json(const Scanner& scanner) {
+    json document;
+    to_json(document, scanner);
+    return document;
+}
+
+std::uint64_t ticks_of(double seconds, const Scanner& scanner) {
+    const double ticks = std::round(seconds * 1e12 / scanner.tick_ps);
+    return ticks >= 0x1p63 ? std::uint64_t{1} << 63 : static_cast<std::uint64_t>(ticks);
 }
 
 }  // namespace petacq::config

@@ -15,8 +15,8 @@ struct Counts3 {
     std::uint32_t z = 1;
 };
 
-/// Counts that fix the numbering of crystals (docs/configuration.md has the drawing). y runs around the ring
-/// (transaxial), z along the axis, x outwards (layers; 1).
+/// Counts that fix the numbering of crystals (docs/reference/configuration.md has the drawing). y runs around
+/// the ring (transaxial), z along the axis, x outwards (layers; 1).
 struct Geometry {
     std::uint32_t channels = 0;       ///< readout channels around the ring
     Counts3 modules;                  ///< per channel: modules.y around the ring, modules.z along the axis
@@ -67,16 +67,18 @@ struct Scanner {
     Dimensions dimensions;
 };
 
-/// Reads and checks a scanner description file. Throws config::Error (see error.hpp) with the path of the
-/// key and what was expected.
+/// Reads and checks a scanner description file. Throws config::Error with the key's path and the expectation.
 Scanner load_scanner(const std::filesystem::path& file);
 Scanner scanner_from_json(const nlohmann::json& document);
 nlohmann::json to_json(const Scanner& scanner);
 
+/// Ticks in `seconds` of detector time, rounded to the nearest; at most 2^63.
+std::uint64_t ticks_of(double seconds, const Scanner& scanner);
+
 using Vector3 = std::array<double, 3>;
 
-/// Where a crystal is (docs/geometry.md has the drawing). The axis of the scanner is z, its centre the
-/// origin; crystal 0's module (module 0 of the ring) has its centre on +x, and module numbers rise
+/// Where a crystal is (docs/reference/geometry.md has the drawing). The axis of the scanner is z, its centre
+/// the origin; crystal 0's module (module 0 of the ring) has its centre on +x, and module numbers rise
 /// counter-clockwise seen from +z. Simulator, exports and images take every position from here.
 struct CrystalPlace {
     Vector3 front_centre_mm;  ///< centre of the front face

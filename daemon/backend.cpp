@@ -28,29 +28,29 @@ std::optional<std::string> why_not_cuda() {
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, gpu::Input input) {
-    const std::string& wanted = configuration.pipeline.backend;
+    const config::Backend wanted = configuration.pipeline.backend;
     gpu::PipelineOptions options = pipeline_options(configuration, scanner);
     options.input = input;
     const double tick_s = scanner.tick_ps * 1e-12;
     Backend backend;
     std::string reason = "asked for";
-    if (wanted != "cpu") {
+    if (wanted != config::Backend::cpu) {
         std::optional<std::string> unusable = why_not_cuda();
 #ifdef PETACQ_HAVE_CUDA
         if (!unusable) {
             try {
-                // First, so that what is free for the pipeline is known.
+                // Before the pipeline, which then sees how much device memory is left.
                 backend.randoms = gpu::make_cuda_randoms(scanner.geometry, options.rules, tick_s);
                 backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
                 backend.memory = gpu::make_pinned_memory();
-                backend.choice = wanted == "cuda" ? reason : "auto: a usable GPU was found";
+                backend.choice = wanted == config::Backend::cuda ? reason : "auto: a usable GPU was found";
                 return backend;
             } catch (const gpu::DeviceMemoryError& e) {
                 unusable = std::string(e.what()) + " (lower slice_frames or max_pending_singles)";
             }
         }
 #endif
-        if (wanted == "cuda") {
+        if (wanted == config::Backend::cuda) {
             throw config::Error("/pipeline/backend: 'cuda' cannot be used: " + unusable.value_or("") +
                                 "; expected a usable GPU with that much memory, or 'auto' or 'cpu'");
         }

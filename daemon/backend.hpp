@@ -1,4 +1,4 @@
-// Which back-end computes, and the memory it wants batches to lie in.
+// The back-end that computes, with the memory in which it wants batches to lie.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@ struct Backend {
     std::unique_ptr<gpu::Pipeline> pipeline;
     std::unique_ptr<net::MemorySource> memory;
     std::unique_ptr<gpu::RandomsEstimator> randoms;
-    std::string choice;  ///< why this one: "auto: a usable GPU was found"
+    std::string choice;  ///< why this one was chosen: "auto: a usable GPU was found"
 };
 
-/// By /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA where a usable GPU is found. Throws
-/// config::Error when CUDA was asked for and cannot be had, and what the back-end throws.
+/// Makes the back-end of /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA if there is a usable
+/// GPU. Throws config::Error if `cuda` is requested and cannot be used, and what the back-end throws.
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, gpu::Input input = gpu::Input::frames);
 

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "config/error.hpp"
-#include "daemon/logging.hpp"
+#include "daemon/host/logging.hpp"
 
 namespace petacq::daemon {
 
@@ -11,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-/// JSON pointers of the keys that differ. Both documents have every key, with defaults filled in; an array is
-/// one value.
+/// Appends the JSON pointers of the keys that differ. Both documents have every key, since defaults are
+/// filled in; an array counts as one value.
 void find_differences(const json& a, const json& b, const std::string& path, std::vector<std::string>& out) {
     if (a == b) return;
     if (!a.is_object() || !b.is_object()) {
@@ -40,16 +42,16 @@ bool can_change(const std::string& key) {
 Reloaded reload(const std::filesystem::path& file, const config::Configuration& running) {
     const config::Configuration found = config::load_configuration(file);
     Reloaded result;
-    json document = running.document;
+    json document = *running.document;
     std::vector<std::string> differences;
-    find_differences(running.document, found.document, "", differences);
+    find_differences(*running.document, *found.document, "", differences);
     for (std::string& key : differences) {
         if (!can_change(key)) {
             result.needs_restart.push_back(std::move(key));
             continue;
         }
         const json::json_pointer at(key);
-        document[at] = found.document[at];
+        document[at] = found.document->at(at);
         result.changed.push_back(std::move(key));
     }
     result.configuration = std::make_shared<const config::Configuration>(
@@ -62,15 +64,14 @@ void reload_configuration(const std::filesystem::path& file, RunSetting& setting
         const Reloaded reloaded = reload(file, *setting.configuration);
         for (const std::string& key : reloaded.changed) {
             log_info("reload: {} is {} now", key,
-                     reloaded.configuration->document[json::json_pointer(key)].dump());
+                     reloaded.configuration->document->at(json::json_pointer(key)).dump());
         }
         for (const std::string& key : reloaded.needs_restart)
-            log_warning("reload: {} has changed in {}: it needs a restart", key, file.string());
-        if (reloaded.changed.empty() && reloaded.needs_restart.empty())
-            log_info("reload: nothing has changed");
+            log_warning("reload: {} has changed in {} and needs a restart", key, file.string());
+        if (reloaded.changed.empty() && reloaded.needs_restart.empty()) log_info("reload: no changes");
         setting.configuration = reloaded.configuration;
-        // Also takes back a level that was set by hand.
-        set_log_level(log_level_from(setting.configuration->log_level));
+        // Replaces a level that was set over the control socket, too.
+        set_log_level(setting.configuration->log_level);
     } catch (const config::Error& e) {
         log_error("reload: the configuration stays as it was: {}", e.what());
     }

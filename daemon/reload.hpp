@@ -1,4 +1,4 @@
-// Reading the configuration again while the daemon runs.
+// Reads the configuration again while the daemon runs.
 #pragma once
 
 #include <filesystem>
@@ -7,22 +7,21 @@
 #include <vector>
 
 #include "config/configuration.hpp"
-#include "daemon/run.hpp"
+#include "daemon/run/run.hpp"
 
 namespace petacq::daemon {
 
 struct Reloaded {
-    /// What runs from now on: as before, with the changes that are possible while running.
+    /// The running configuration with the changes that do not need a restart.
     std::shared_ptr<const config::Configuration> configuration;
-    std::vector<std::string> changed;        ///< keys that are different now, as JSON pointers
-    std::vector<std::string> needs_restart;  ///< keys that differ in the file and stay as they were
+    std::vector<std::string> changed;        ///< keys with another value than before, as JSON pointers
+    std::vector<std::string> needs_restart;  ///< keys that differ in the file and keep their value
 };
 
-/// `log_level` and everything in `health` can change. Throws config::Error when the file is not a good
-/// configuration as a whole.
+/// `log_level` and the keys of `health` can change. Throws config::Error if the file as a whole is not valid.
 Reloaded reload(const std::filesystem::path& file, const config::Configuration& running);
 
-/// The same for the running daemon, with a log of what came of it. Changes nothing when the file is not good.
+/// Applies the changes to `setting` and logs them. An invalid file changes nothing.
 void reload_configuration(const std::filesystem::path& file, RunSetting& setting);
 
 }  // namespace petacq::daemon

@@ -1,25 +1,22 @@
 #include "daemon/replay.hpp"
 
-#include <unistd.h>
+#include <sysexits.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "config/error.hpp"
 #include "config/json_file.hpp"
-#include "daemon/acquisition.hpp"
-#include "daemon/backend.hpp"
-#include "daemon/logging.hpp"
-#include "daemon/run.hpp"
+#include "daemon/acquisition/acquisition.hpp"
+#include "daemon/host/logging.hpp"
+#include "daemon/host/progress_line.hpp"
+#include "daemon/run/run.hpp"
 #include "daemon/settings.hpp"
 #include "net/replayer.hpp"
 
@@ -27,20 +24,18 @@ namespace petacq::daemon {
 
 namespace {
 
-constexpr int exit_io = 74;
-constexpr int exit_internal = 70;
-constexpr auto look_interval = std::chrono::milliseconds(2);
+constexpr std::chrono::milliseconds poll_interval{2};
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// Where the run that a capture stands in began and ended.
-RunInterval interval_of(const ReplayOptions& options) {
-    RunInterval interval{options.start, options.stop, {}};
+/// Start and end of the run whose directory holds the capture.
+RequestedInterval interval_of(const ReplayOptions& options) {
+    RequestedInterval interval{options.start, options.stop, {}};
     if (options.whole) return interval;
     const auto beside = std::filesystem::path(options.files.front()).parent_path() / "run.json";
     if (!std::filesystem::exists(beside)) return interval;
     const nlohmann::json run = config::read_json_file(beside);
-    // A run that was cut off has no end: all there is, then.
+    // The run.json of a run that was cut off has no end: take all data then.
     const auto number = [&](const char* key) -> std::optional<std::uint64_t> {
         if (!run.contains(key) || !run.at(key).is_number_unsigned()) return {};
         return run.at(key).get<std::uint64_t>();
@@ -53,40 +48,11 @@ RunInterval interval_of(const ReplayOptions& options) {
 std::vector<std::uint16_t> ports_of(const config::Configuration& configuration) {
     std::vector<std::uint16_t> ports;
     for (const config::Socket& socket : configuration.receive.sockets) {
-        if (socket.port == 0) return {};  // any
+        if (socket.port == 0) return {};  // any port
         ports.push_back(socket.port);
     }
     return ports;
 }
-
-/// A line on a terminal that is written over.
-class Progress {
-  public:
-    explicit Progress(const net::Replayer& replayer)
-        : replayer_(replayer), shown_(isatty(STDERR_FILENO) != 0) {}
-    ~Progress() {
-        if (shown_) std::fputs("\r\x1b[K", stderr);
-    }
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
-
-    void show() {
-        const auto now = std::chrono::steady_clock::now();
-        if (!shown_ || now - last_ < std::chrono::milliseconds(500)) return;
-        last_ = now;
-        const double part = static_cast<double>(replayer_.bytes_read()) /
-                            static_cast<double>(std::max<std::uint64_t>(replayer_.bytes(), 1));
-        const double spent = std::chrono::duration<double>(now - began_).count();
-        const double left = part > 0 ? spent * (1 - part) / part : 0;
-        std::fprintf(stderr, "\rreplay: %3.0f %%, %.0f s left\x1b[K", part * 100, left);
-    }
-
-  private:
-    const net::Replayer& replayer_;
-    const bool shown_;
-    const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-    std::chrono::steady_clock::time_point last_;
-};
 
 void check(const config::Configuration& configuration, const ReplayOptions& options) {
     if (options.start && options.stop && *options.start > *options.stop) {
@@ -98,104 +64,131 @@ void check(const config::Configuration& configuration, const ReplayOptions& opti
         const auto directory = std::filesystem::path(file).parent_path();
         if (options.id &&
             std::filesystem::equivalent(directory, configuration.data_dir / *options.id, ignored)) {
-            throw config::Error(file + ": stands in the directory of run " + *options.id +
-                                ", which would be made; choose another --run");
+            throw config::Error(file + ": is in the directory of run " + *options.id +
+                                ", which already exists; choose another --run");
         }
     }
 }
 
-}  // namespace
-
-int replay(const config::Configuration& configuration, const config::Scanner& scanner,
-           const config::Calibration& calibration, const ReplayOptions& options) {
-    check(configuration, options);
-    const RunInterval interval = interval_of(options);
-    Backend backend = make_backend(configuration, scanner, calibration);
-    std::unique_ptr<gpu::Pipeline> pipeline = std::move(backend.pipeline);
-    net::BatchPool pool(configuration.receive.batch_count, configuration.receive.batch_bytes,
-                        std::move(backend.memory));
-    net::BatchQueue filled(pool.count(), 1, 0);
-    std::unique_ptr<net::Replayer> replayer;
+/// Opens the captures, whose clock the acquisition then uses.
+std::unique_ptr<net::Replayer> open_replayer(const ReplayOptions& options,
+                                             const config::Configuration& configuration, Assembly& assembly) {
     try {
-        replayer = std::make_unique<net::Replayer>(options.files, receiver_options(configuration).at(0),
-                                                   ports_of(configuration), pool, filled);
+        auto replayer =
+            std::make_unique<net::Replayer>(options.files, receiver_options(configuration).at(0),
+                                            ports_of(configuration), assembly.pool, assembly.filled);
+        assembly.acquisition.replay_clock = &replayer->clock();
+        return replayer;
     } catch (const std::exception& e) {
         throw config::Error(e.what());
     }
+}
 
-    RunSetting setting;
-    setting.configuration = std::make_shared<const config::Configuration>(configuration);
-    setting.scanner = &scanner;
-    setting.calibration_sha256 = calibration.sha256;
-    setting.backend = pipeline->description();
-    setting.backend_choice = backend.choice;
+std::unique_ptr<Run> open_run(const Assembly& assembly, const ReplayOptions& options) {
     RunRequest request;
     request.id = options.id;
     request.replayed = options.files;
-    auto run = std::make_unique<Run>(setting, request);
-    const std::string id = run->id();
-    const std::string path = run->path().string();
+    return std::make_unique<Run>(assembly.setting, request);
+}
 
-    AcquisitionOptions acquisition_opts =
-        acquisition_options(configuration, tracker_options(configuration, scanner, calibration));
-    acquisition_opts.replay_clock = &replayer->clock();
-    std::promise<FinishedRun> finished_promise;
-    std::future<FinishedRun> finished = finished_promise.get_future();
-    Acquisition acquisition(acquisition_opts, tracker_options(configuration, scanner, calibration),
-                            std::move(pipeline), pool, filled, {&replayer->counters()},
-                            [&](FinishedRun end) { finished_promise.set_value(std::move(end)); });
-    log_info("replay into run {}: {} ({})", id, setting.backend, backend.choice);
+class Replay {
+  public:
+    Replay(const Inputs& inputs, const ReplayOptions& options)
+        : assembly_(inputs, 1),
+          replayer_(open_replayer(options, inputs.configuration, assembly_)),
+          run_(open_run(assembly_, options)),
+          id_(run_->id()),
+          path_(run_->path().string()),
+          acquisition_(assembly_.acquisition, assembly_.tracker, std::move(assembly_.backend.pipeline),
+                       assembly_.pool, assembly_.filled, {&replayer_->counters()},
+                       [this](FinishedRun finished) { finished_.set_value(std::move(finished)); }) {}
 
-    interrupted = 0;
-    const auto note = [](int) { interrupted = 1; };
-    std::signal(SIGINT, note);
-    std::signal(SIGTERM, note);
-    const auto began = std::chrono::steady_clock::now();
-    acquisition.begin_run(std::move(run), interval, [] {});
-    acquisition.start();
-    replayer->start();
-    bool told = false;
-    {
-        Progress progress(*replayer);
-        while (finished.wait_for(look_interval) != std::future_status::ready) {
-            progress.show();
-            if (interrupted != 0) replayer->stop();
-            if (told || !replayer->done()) continue;
-            // Nothing more comes, and time stands still until what has come has been gone through.
-            const auto snapshot = acquisition.snapshot();
-            if (snapshot->total.datagrams.received != replayer->counters().datagrams_received.value() ||
-                snapshot->total.datagrams.in_flight_at_end != 0) {
-                continue;
-            }
-            const std::string& broken = replayer->failure();
-            acquisition.end_run(!broken.empty()    ? broken
-                                : interrupted != 0 ? "interrupted"
-                                                   : "end of the capture");
-            replayer->clock().store(INT64_MAX / 2, std::memory_order_release);
-            told = true;
-        }
+    /// Returns the exit status.
+    int run(const RequestedInterval& interval) {
+        log_info("replay into run {}: {} ({})", id_, assembly_.setting.backend,
+                 assembly_.setting.backend_choice);
+        interrupted = 0;
+        const auto note = [](int) { interrupted = 1; };
+        std::signal(SIGINT, note);
+        std::signal(SIGTERM, note);
+        acquisition_.begin_run(std::move(run_), interval, [] {});
+        acquisition_.start();
+        replayer_->start();
+        FinishedRun finished = wait_for_end();
+        replayer_->stop();  // the run may end before the capture
+        acquisition_.stop();
+        std::string failure;
+        const Ledger ledger = finished.run->finish(finished.end, failure);
+        if (failure.empty()) failure = replayer_->failure();
+        return report(ledger, finished.end, failure);
     }
-    replayer->stop();  // the interval may end before the capture
-    FinishedRun end = finished.get();
-    acquisition.stop();
-    std::string failure;
-    const Ledger ledger = end.run->finish(end.end, failure);
-    if (failure.empty()) failure = replayer->failure();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 
-    const std::vector<std::string> open = ledger.open_identities();
-    for (const std::string& identity : open)
-        log_error("run {}: the ledger does not close: {}", id, identity);
-    const net::PcapCounts packets = replayer->packets();
-    log_info("run {}: {} packets read ({} other, {} incomplete), {} datagrams, {} frames, {:.1f} M frames/s",
-             id, packets.packets, packets.other, packets.fragments_incomplete, ledger.datagrams.received,
-             ledger.frames.received, static_cast<double>(ledger.frames.received) / seconds * 1e-6);
-    log_info("run {} in {}: {} prompts, {} delayeds, {} ({})", id, path, ledger.pairs.prompts_found,
-             ledger.pairs.delayeds_found, end.end.reason,
-             open.empty() ? "ledger closed" : "ledger NOT closed");
-    if (failure.empty()) return open.empty() ? 0 : exit_internal;
-    log_error("run {} failed: {}", id, failure);
-    return acquisition.snapshot()->failure.empty() ? exit_io : exit_internal;
+  private:
+    FinishedRun wait_for_end() {
+        std::future<FinishedRun> finished = finished_.get_future();
+        ProgressLine progress("replay", replayer_->bytes());
+        bool asked = false;
+        while (finished.wait_for(poll_interval) != std::future_status::ready) {
+            progress.show(replayer_->bytes_read());
+            if (interrupted != 0) replayer_->stop();
+            if (asked || !replayer_->done() || !all_accounted()) continue;
+            ask_to_end();
+            asked = true;
+        }
+        return finished.get();
+    }
+
+    /// The acquisition has accounted for every datagram that was read. Until then the clock must not advance:
+    /// a datagram in a queue would be late.
+    [[nodiscard]] bool all_accounted() const {
+        const auto snapshot = acquisition_.snapshot();
+        return snapshot->total.datagrams.received == replayer_->counters().datagrams_received.value() &&
+               snapshot->total.datagrams.in_flight_at_end == 0;
+    }
+
+    void ask_to_end() {
+        const std::string& broken = replayer_->failure();
+        acquisition_.end_run(!broken.empty()    ? broken
+                             : interrupted != 0 ? "interrupted"
+                                                : "end of the capture");
+        replayer_->clock().store(INT64_MAX / 2, std::memory_order_release);
+    }
+
+    int report(const Ledger& ledger, const RunEnd& end, const std::string& failure) const {
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+        const std::vector<std::string> open = ledger.open_identities();
+        for (const std::string& identity : open)
+            log_error("run {}: the ledger does not close: {}", id_, identity);
+        const net::PcapCounts packets = replayer_->packets();
+        log_info(
+            "run {}: {} packets read ({} other, {} incomplete), {} datagrams, {} frames, {:.1f} M frames/s",
+            id_, packets.packets, packets.other, packets.fragments_incomplete, ledger.datagrams.received,
+            ledger.frames.received, static_cast<double>(ledger.frames.received) / seconds * 1e-6);
+        log_info("run {} in {}: {} prompts, {} delayeds, {} ({})", id_, path_, ledger.pairs.prompts_found,
+                 ledger.pairs.delayeds_found, end.reason,
+                 open.empty() ? "ledger closed" : "ledger NOT closed");
+        if (failure.empty()) return open.empty() ? 0 : EX_SOFTWARE;
+        log_error("run {} failed: {}", id_, failure);
+        return acquisition_.snapshot()->failure.empty() ? EX_IOERR : EX_SOFTWARE;
+    }
+
+    Assembly assembly_;
+    const std::unique_ptr<net::Replayer> replayer_;
+    std::unique_ptr<Run> run_;  ///< until the acquisition takes it
+    const std::string id_;
+    const std::string path_;
+    std::promise<FinishedRun> finished_;
+    Acquisition acquisition_;
+    const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+int replay(const Inputs& inputs, const ReplayOptions& options) {
+    check(inputs.configuration, options);
+    const RequestedInterval interval = interval_of(options);
+    return Replay(inputs, options).run(interval);
 }
 
 }  // namespace petacq::daemon

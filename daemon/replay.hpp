@@ -1,4 +1,4 @@
-// petacqd --replay: captured datagrams through the same pipeline as live ones, as fast as it goes.
+// petacqd --replay: sends captured datagrams through the same pipeline as live ones, as fast as possible.
 #pragma once
 
 #include <cstdint>
@@ -6,24 +6,22 @@
 #include <string>
 #include <vector>
 
-#include "config/calibration.hpp"
-#include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "daemon/assembly.hpp"
 
 namespace petacq::daemon {
 
 struct ReplayOptions {
-    std::vector<std::string> files;  ///< pcap; merged by the time of their packets
-    /// Of detector time, ticks. Absent: what run.json beside the first file says, else all there is.
+    std::vector<std::string> files;  ///< pcap; merged by the times of their packets
+    /// Start and end of the run, in ticks of detector time. Default: as in run.json beside the first file,
+    /// else all data.
     std::optional<std::uint64_t> start;
     std::optional<std::uint64_t> stop;
-    bool whole = false;             ///< all there is, whatever run.json says
-    std::optional<std::string> id;  ///< of the run; absent: named after the time
+    bool whole = false;             ///< take all data, whatever run.json says
+    std::optional<std::string> id;  ///< id of the run; default: named after the time
 };
 
-/// Makes one run in the configuration's data_dir. Ends early at SIGINT or SIGTERM, in order. Returns an exit
-/// status; throws config::Error for what the user can mend, std::runtime_error for the rest.
-int replay(const config::Configuration& configuration, const config::Scanner& scanner,
-           const config::Calibration& calibration, const ReplayOptions& options);
+/// Writes one run into the configuration's data_dir. SIGINT and SIGTERM stop it early, in order. Returns an
+/// exit status. Throws config::Error for errors of the user, std::runtime_error for others.
+int replay(const Inputs& inputs, const ReplayOptions& options);
 
 }  // namespace petacq::daemon

@@ -1,31 +1,12 @@
 #include "daemon/service.hpp"
 
 #include <boost/asio/post.hpp>
-
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "daemon/logging.hpp"
-#include "daemon/problems.hpp"
-#include "daemon/settings.hpp"
+#include "daemon/host/utc.hpp"
 
 namespace petacq::daemon {
-
-namespace {
-
-constexpr std::chrono::seconds sample_interval{1};
-
-const char* words[] = {"idle", "running", "stopping", "failed"};
-
-/// The id of the source that a problem is about, if there is one.
-std::optional<std::uint32_t> source_of(const Problem& problem, const HealthReading& reading) {
-    const auto& sources = reading.now->sources.sources;
-    const bool about_one = std::string_view(problem.code).starts_with("source_");
-    const bool has_ids = reading.configuration->receive.framing != "bare";
-    if (!about_one || !has_ids || problem.subject >= sources.size()) return std::nullopt;
-    return sources[problem.subject].id;
-}
-
-}  // namespace
 
 Service::Service(boost::asio::io_context& io, const RunSetting& setting, const net::BatchPool& pool,
                  std::uint64_t pipeline_bytes, std::vector<const net::Receiver*> receivers,
@@ -33,10 +14,8 @@ Service::Service(boost::asio::io_context& io, const RunSetting& setting, const n
     : io_(io),
       timer_(io),
       setting_(setting),
-      pool_(pool),
-      pipeline_bytes_(pipeline_bytes),
-      receivers_(std::move(receivers)),
       on_failure_(std::move(on_failure)),
+      monitor_(setting, pool, pipeline_bytes, std::move(receivers)),
       run_list_(setting.configuration->data_dir) {}
 
 Service::~Service() {
@@ -45,127 +24,42 @@ Service::~Service() {
 
 void Service::attach(Acquisition& acquisition) {
     acquisition_ = &acquisition;
-    take_sample();
-    sample_before_ = sample_tick_ = sample_;
-    daemon_began_ = sample_.acquisition;
-    look_around();
-    tick();
+    monitor_.attach(acquisition, run_);
+    schedule_tick();
 }
 
-void Service::take_sample() {
-    sample_.taken = std::chrono::steady_clock::now();
-    sample_.acquisition = acquisition_->snapshot();
-}
-
-std::vector<StageProgress> Service::stage_progress() const {
-    std::vector<StageProgress> stages;
-    for (std::size_t i = 0; i < receivers_.size(); ++i) {
-        const net::ReceiverCounters& c = receivers_[i]->counters();
-        const auto polls = c.polls.value();
-        const auto read_at = std::chrono::nanoseconds(static_cast<std::int64_t>(c.cpu_read_ns.value()));
-        // Not before it has been started.
-        stages.push_back({"receiver " + std::to_string(i), polls, polls != 0,
-                          static_cast<double>(c.cpu_ns.value()) * 1e-9,
-                          std::chrono::steady_clock::time_point(read_at)});
-    }
-    const AcquisitionProgress& p = acquisition_->progress();
-    const auto snapshot = acquisition_->snapshot();
-    const auto collected = p.collected.value();
-    stages.push_back(
-        {"acquisition", p.turns.value(), p.turns.value() != 0, snapshot->busy_s, snapshot->taken});
-    stages.push_back(
-        {"pipeline", collected, p.submitted.value() > collected, snapshot->pipeline_busy_s, snapshot->taken});
-    if (finishing_) {
-        finishing_->run->add_progress(stages);
-        finishing_->run->add_end_progress(stages);
-    } else if (current_ && current_->run) {
-        current_->run->add_progress(stages);
-    } else {
-        stages.push_back({"writer", 0, false, 0, sample_.taken});
-    }
-    return stages;
-}
-
-/// What is looked at once a second, and costs more than reading counters.
-void Service::look_around() {
-    progress_.observe(stage_progress(), std::chrono::steady_clock::now());
-    if (current_ && current_->run) {
-        const auto capture = current_->run->capture_status();
-        const std::uint64_t raw = capture ? capture->counts.bytes : 0;
-        write_rate_.observe(current_->run->written().bytes + raw, sample_.taken);
-    } else {
-        write_rate_.clear();
-    }
-    disk_ = {disk_space(setting_.configuration->data_dir), write_rate_.per_second()};
-    if (randoms_) randoms_->observe(*sample_.acquisition, run_began_ ? *run_began_ : *daemon_began_);
-}
-
-void Service::assess() {
-    HealthReading r;
-    r.configuration = setting_.configuration.get();
-    r.scanner = setting_.scanner;
-    r.now = sample_.acquisition.get();
-    r.before = sample_before_.acquisition.get();
-    r.taken = sample_.taken;
-    r.last_run_failure = last_run_failure_;
-    if (current_ && current_->run) {
-        r.written = current_->run->written();
-        r.latency = current_->run->latency();
-        r.capture = current_->run->capture_status();
-    }
-    r.stalls_before = stalls_before_;
-    r.capture_dropped_before = capture_dropped_before_;
-    r.disk = disk_;
-    r.stages = progress_.states();
-    for (const HealthChange& change : health_.observe(find_problems(r, health_), sample_.taken)) {
-        const Problem& problem = change.reason.problem;
-        const auto source = source_of(problem, r);
-        if (!change.raised) {
-            const std::chrono::duration<double> lasted = sample_.taken - change.reason.since;
-            log_message(LogLevel::info,
-                        fmt::format("recovered: {} (after {:.1f} s)", problem.what, lasted.count()), source);
-        } else if (problem.failed) {
-            log_message(LogLevel::error, "failed: " + problem.message(), source);
-        } else {
-            log_message(LogLevel::warning, "degraded: " + problem.message(), source);
-        }
-    }
-    stalls_before_ = r.written ? r.written->stalls : 0;
-    capture_dropped_before_ = r.capture ? r.capture->counts.dropped : 0;
+void Service::schedule_tick() {
+    timer_.expires_after(Monitor::interval);
+    timer_.async_wait([this](boost::system::error_code error) {
+        if (error) return;
+        tick();
+        schedule_tick();
+    });
 }
 
 void Service::tick() {
-    timer_.expires_after(sample_interval);
-    timer_.async_wait([this](boost::system::error_code error) {
-        if (error) return;
-        sample_before_ = std::move(sample_tick_);
-        take_sample();
-        sample_tick_ = sample_;
-        look_around();
-        if (!failed_ && !sample_.acquisition->failure.empty()) {
-            failed_ = true;
-            if (state_ == State::idle) {
-                state_ = State::failed;
-                on_failure_();
-            }
+    monitor_.observe(run_);
+    if (!failed_ && !reading().acquisition->failure.empty()) {
+        failed_ = true;
+        if (run_.daemon == DaemonState::idle) {
+            run_.daemon = DaemonState::failed;
+            on_failure_();
         }
-        assess();
-        if (on_status_) on_status_(status());
-        tick();
-    });
+    }
+    if (on_status_) on_status_(monitor_.status(run_));
 }
 
 void Service::start(StartRequest request, Reply reply) {
     if (shutting_down_) return reply.error(rpc_refused, "the daemon is shutting down");
-    if (state_ == State::failed || failed_) {
-        return reply.error(rpc_refused, "the pipeline has failed (" + sample_.acquisition->failure +
+    if (run_.daemon == DaemonState::failed || failed_) {
+        return reply.error(rpc_refused, "the pipeline has failed (" + reading().acquisition->failure +
                                             "); restart the daemon");
     }
-    if (state_ != State::idle) {
-        return reply.error(rpc_refused,
-                           std::string("run ") + current_->status.id +
-                               (state_ == State::running ? " is in progress" : " is being finalised") +
-                               "; stop it first");
+    if (run_.daemon != DaemonState::idle) {
+        return reply.error(rpc_refused, std::string("run ") + run_.current->id +
+                                            (run_.daemon == DaemonState::running ? " is in progress"
+                                                                                 : " is being finalised") +
+                                            "; stop it first");
     }
     RunRequest wanted{request.run, request.duration_s, request.note.value_or(""), {}};
     std::unique_ptr<Run> run;
@@ -175,195 +69,159 @@ void Service::start(StartRequest request, Reply reply) {
         log_limit_.log(LogLevel::warning, "start", "start refused: {}", e.what());
         return reply.error(rpc_refused, e.what());
     }
-    state_ = State::running;
-    Current current;
-    current.run = run.get();
-    current.status = {run->id(), wanted.note, utc_text(run->started()), wanted.duration_s, {}, {}, {}};
     const std::string path = run->path().string();
+    run_.daemon = DaemonState::running;
+    run_.open = run.get();
+    run_.current = {run->id(), wanted.note, utc_text(run->started()), wanted.duration_s};
+    monitor_.read(run_);
     set_log_run(run->id());
     log_info("run {} started in {}", run->id(), path);
-    nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", current.status.start_utc}};
-    current_ = std::move(current);
-    RunInterval interval;
+    nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", run_.current->start_utc}};
+    RequestedInterval interval;
     if (wanted.duration_s) interval.duration = ticks_of(*wanted.duration_s, *setting_.scanner);
     acquisition_->begin_run(std::move(run), interval, [this, reply, answer = std::move(answer)] {
-        boost::asio::post(io_, [this, began = acquisition_->snapshot()] { run_began_ = began; });
+        boost::asio::post(io_, [this, start = acquisition_->snapshot()] {
+            run_.start = start;
+            monitor_.read(run_);  // with the ledger of the run, which a quick client asks for
+        });
         reply.result(answer);
     });
 }
 
 void Service::stop(Reply reply) {
-    if (!current_) return reply.error(rpc_refused, "no run is in progress");
-    waiting_.push_back(std::move(reply));
-    if (state_ == State::running) {
-        stop_run("stopped by operator");
-    }
+    if (!run_.current) return reply.error(rpc_refused, "no run is in progress");
+    stop_replies_.push_back(std::move(reply));
+    if (run_.daemon == DaemonState::running) stop_run("stopped by operator");
 }
 
 void Service::stop_run(const std::string& reason) {
-    state_ = State::stopping;
-    log_info("run {} stopping: {}", current_->status.id, reason);
+    run_.daemon = DaemonState::stopping;
+    log_info("run {} stopping: {}", run_.current->id, reason);
     acquisition_->end_run(reason);
 }
 
 void Service::shut_down(const std::string& reason, std::function<void()> done) {
     shutting_down_ = true;
-    if (!current_) return done();
+    if (!run_.current) return done();
     when_idle_.push_back(std::move(done));
-    if (state_ == State::running) {
-        stop_run(reason);
-    }
+    if (run_.daemon == DaemonState::running) stop_run(reason);
 }
 
 void Service::run_finished(FinishedRun finished) {
-    auto shared = std::make_shared<FinishedRun>(std::move(finished));
-    boost::asio::post(io_, [this, shared] {
-        if (state_ == State::running)
-            log_info("run {} stopping: {}", current_->status.id, shared->end.reason);
-        state_ = State::stopping;
-        current_->run = nullptr;
-        if (finisher_.joinable()) finisher_.join();
-        finishing_ = shared;
-        finisher_ = std::thread([this, shared] {
-            std::string failure;
-            const auto seconds =
-                std::chrono::duration<double>(std::chrono::system_clock::now() - shared->run->started())
-                    .count();
-            const Ledger ledger = shared->run->finish(shared->end, failure);
-            const std::string id = shared->run->id();
-            const auto capture = shared->run->capture_status();
-            boost::asio::post(io_, [this, id, ledger, end = shared->end, failure, capture, seconds] {
-                finalised(id, ledger, end, failure, capture, seconds);
-            });
-        });
+    boost::asio::post(io_, [this, shared = std::make_shared<FinishedRun>(std::move(finished))] {
+        if (run_.daemon == DaemonState::running)
+            log_info("run {} stopping: {}", run_.current->id, shared->end.reason);
+        run_.daemon = DaemonState::stopping;
+        run_.open = nullptr;
+        run_.closing = shared->run.get();
+        monitor_.read(run_);
+        finalise(shared);
     });
 }
 
-void Service::finalised(const std::string& id, const Ledger& ledger, const RunEnd& end,
-                        const std::string& failure, const std::optional<CaptureStatus>& capture,
-                        double seconds) {
-    finishing_.reset();
-    last_run_id_ = id;
-    last_run_ledger_ = ledger;
-    last_run_failure_ = failure;
-    const std::vector<std::string> open = ledger.open_identities();
-    nlohmann::json answer = {{"run", id},
-                             {"reason", end.reason},
-                             {"seconds", seconds},
-                             {"prompts", ledger.pairs.prompts_found},
-                             {"delayeds", ledger.pairs.delayeds_found},
-                             {"ledger_closed", open.empty()},
-                             {"ledger", to_json(ledger)}};
-    answer["failure"] = failure.empty() ? nlohmann::json() : nlohmann::json(failure);
-    answer["capture"] = to_json(capture);
-    if (!failure.empty()) {
-        log_error("run {} failed: {}", id, failure);
+/// Closes the files in a thread of its own: that takes as long as the disk does.
+void Service::finalise(const std::shared_ptr<FinishedRun>& finished) {
+    if (finisher_.joinable()) finisher_.join();
+    finisher_ = std::thread([this, finished] {
+        RunResult result;
+        Run& run = *finished->run;
+        const std::chrono::duration<double> lasted = std::chrono::system_clock::now() - run.started();
+        result.seconds = lasted.count();
+        result.ledger = run.finish(finished->end, result.failure);
+        result.capture = run.capture_status();
+        boost::asio::post(io_, [this, finished, result] { finalised(*finished, result); });
+    });
+}
+
+void Service::log_result(const std::string& id, const RunEnd& end, const RunResult& result) {
+    const PairLedger& pairs = result.ledger.pairs;
+    if (!result.failure.empty()) {
+        log_error("run {} failed: {}", id, result.failure);
     } else {
-        log_info("run {} complete ({}): {} prompts, {} delayeds", id, end.reason, ledger.pairs.prompts_found,
-                 ledger.pairs.delayeds_found);
+        log_info("run {} complete ({}): {} prompts, {} delayeds", id, end.reason, pairs.prompts_found,
+                 pairs.delayeds_found);
     }
-    if (capture && capture->counts.dropped > 0) {
-        log_warning("run {}: the raw capture lacks {} of {} datagrams", id, capture->counts.dropped,
-                    capture->counts.offered);
+    if (result.capture && result.capture->counts.dropped > 0) {
+        log_warning("run {}: the raw capture lacks {} of {} datagrams", id, result.capture->counts.dropped,
+                    result.capture->counts.offered);
     }
-    for (const std::string& identity : open)
+    for (const std::string& identity : result.ledger.open_identities())
         log_error("run {}: the ledger does not close: {}", id, identity);
-    if (!open.empty() && last_run_failure_.empty()) last_run_failure_ = "the ledger does not close";
+}
+
+void Service::finalised(const FinishedRun& finished, const RunResult& result) {
+    const std::string id = finished.run->id();
+    const bool closed = result.ledger.open_identities().empty();
+    nlohmann::json answer = {{"run", id},
+                             {"reason", finished.end.reason},
+                             {"seconds", result.seconds},
+                             {"prompts", result.ledger.pairs.prompts_found},
+                             {"delayeds", result.ledger.pairs.delayeds_found},
+                             {"ledger_closed", closed},
+                             {"ledger", to_json(result.ledger)},
+                             {"failure", nullptr},
+                             {"capture", nullptr}};
+    if (!result.failure.empty()) answer["failure"] = result.failure;
+    if (result.capture) answer["capture"] = to_json(*result.capture);
+    log_result(id, finished.end, result);
     set_log_run("");
-    current_.reset();
-    run_began_.reset();
-    take_sample();
-    assess();
-    failed_ = failed_ || !sample_.acquisition->failure.empty();
-    state_ = failed_ ? State::failed : State::idle;
-    for (const Reply& reply : std::exchange(waiting_, {}))
+    run_.closing = nullptr;
+    run_.current.reset();
+    run_.start.reset();
+    run_.last_id = id;
+    run_.last_ledger = result.ledger;
+    run_.last_failure = result.failure;
+    if (!closed && result.failure.empty()) run_.last_failure = "the ledger does not close";
+    monitor_.read(run_);
+    monitor_.assess(run_);
+    failed_ = failed_ || !reading().acquisition->failure.empty();
+    run_.daemon = failed_ ? DaemonState::failed : DaemonState::idle;
+    for (const Reply& reply : std::exchange(stop_replies_, {}))
         reply.result(answer);
     for (const auto& done : std::exchange(when_idle_, {}))
         done();
     if (failed_) on_failure_();
 }
 
-void Service::runs(RunsRequest request, Reply reply) {
-    const std::string current = current_ ? current_->status.id : "";
-    boost::asio::post(files_, [this, request = std::move(request), reply, current] {
+void Service::answer_from_files(Reply reply, std::function<nlohmann::json()> read) {
+    boost::asio::post(files_, [reply = std::move(reply), read = std::move(read)] {
         try {
-            reply.result(run_list_.page(request.limit, request.before, current));
+            reply.result(read());
         } catch (const RunDirectoryError& error) {
             reply.error(rpc_refused, error.what());
         } catch (const std::exception& error) {
             reply.error(rpc_internal_error, error.what());
         }
+    });
+}
+
+void Service::runs(RunsRequest request, Reply reply) {
+    const std::string current = run_.current ? run_.current->id : "";
+    answer_from_files(std::move(reply), [this, request = std::move(request), current] {
+        return run_list_.page(request.limit, request.before, current);
     });
 }
 
 void Service::ledger(std::optional<std::string> run, Reply reply) {
-    const std::string current = current_ ? current_->status.id : "";
-    if (!run) run = current_ ? current : last_run_id_;
-    if (run == current) {  // in progress, or there was no run yet
-        const auto word = [&](const char* text) {
-            return current_ ? nlohmann::json(text) : nlohmann::json();
-        };
-        return reply.result({{"run", word(current.c_str())},
-                             {"state", word(words[static_cast<int>(state_)])},
-                             {"ledger", status().at("ledger")}});
+    const std::string current = run_.current ? run_.current->id : "";
+    if (!run) run = run_.current ? current : run_.last_id;
+    if (run != current) {
+        return answer_from_files(std::move(reply),
+                                 [this, run = *run, current] { return run_list_.ledger(run, current); });
     }
-    boost::asio::post(files_, [this, run = *run, reply, current] {
-        try {
-            reply.result(run_list_.ledger(run, current));
-        } catch (const RunDirectoryError& error) {
-            reply.error(rpc_refused, error.what());
-        } catch (const std::exception& error) {
-            reply.error(rpc_internal_error, error.what());
-        }
-    });
-}
-
-std::shared_ptr<const gpu::ExpectedRandoms> Service::expected_randoms() const {
-    return randoms_ ? randoms_->recent() : nullptr;
+    // The run in progress; without one, and before the first run, the ledger since the daemon started.
+    nlohmann::json answer = {{"run", nullptr}, {"state", nullptr}, {"ledger", status().at("ledger")}};
+    if (run_.current) {
+        answer["run"] = current;
+        answer["state"] = name_of(run_.daemon);
+    }
+    reply.result(answer);
 }
 
 nlohmann::json Service::status() {
-    // A sample older than the interval would hide what a quick client has just done.
-    if (std::chrono::steady_clock::now() - sample_.taken > sample_interval / 5) take_sample();
-    StatusInput in;
-    in.state = words[static_cast<int>(state_)];
-    in.backend = setting_.backend;
-    in.backend_choice = setting_.backend_choice;
-    in.uptime_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-    in.configuration = setting_.configuration.get();
-    in.scanner = setting_.scanner;
-    for (const net::Receiver* receiver : receivers_)
-        in.ports.push_back(receiver->port());
-    in.now = &sample_;
-    in.before = &sample_before_;
-    if (current_) {
-        in.run = current_->status;
-        if (current_->run) {
-            in.run->written = current_->run->written();
-            in.run->latency = current_->run->latency();
-            in.run->capture = current_->run->capture_status();
-        }
-    }
-    in.began = run_began_ ? run_began_ : daemon_began_;
-    if (randoms_) {
-        in.expected_randoms = expected_randoms();
-        in.average_randoms_per_s = randoms_->average();
-    }
-    in.health = &health_;
-    in.disk = disk_;
-    in.stages = progress_.states();
-    in.last_run_ledger = last_run_ledger_;
-    in.free_batches = pool_.free_count();
-    in.batches = pool_.count();
-    in.pool_bytes = pool_.count() * pool_.batch_bytes();
-    in.pipeline_bytes = pipeline_bytes_;
-    const LogStatistics log = log_statistics();
-    in.log_overrun = log.overrun;
-    in.log_unwritten = log.unwritten;
-    const config::ListMode& listmode = setting_.configuration->listmode;
-    in.block_buffer_bytes =
-        std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * (listmode.write_singles ? 2 : 1);
-    return make_status(in);
+    // An older reading would hide what a quick client has just done.
+    if (std::chrono::steady_clock::now() - reading().taken > Monitor::interval / 5) monitor_.read(run_);
+    return monitor_.status(run_);
 }
 
 }  // namespace petacq::daemon

@@ -1,31 +1,20 @@
 #include "daemon/settings.hpp"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 #include <thread>
+
+#include "config/json_schema.hpp"
 
 namespace petacq::daemon {
 
-net::Framing framing_of(const config::Configuration& configuration) {
-    return configuration.receive.framing == "bare" ? net::Framing::bare : net::Framing::sequenced;
-}
-
-std::uint64_t ticks_of(double seconds, const config::Scanner& scanner) {
-    const double ticks = std::round(seconds * 1e12 / scanner.tick_ps);
-    return ticks >= 0x1p63 ? std::uint64_t{1} << 63 : static_cast<std::uint64_t>(ticks);
-}
-
 std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration) {
     std::vector<std::uint32_t> addresses;
-    for (const std::string& text : configuration.sources.addresses) {
-        in_addr address{};
-        inet_pton(AF_INET, text.c_str(), &address);  // checked when the configuration was read
-        addresses.push_back(ntohl(address.s_addr));
-    }
+    for (const std::string& text : configuration.sources.addresses)
+        addresses.push_back(config::parse_ipv4(text).value());  // the schema has checked it
     std::vector<net::ReceiverOptions> all;
     for (const config::Socket& socket : configuration.receive.sockets) {
         for (std::uint32_t i = 0; i < socket.count; ++i) {
@@ -38,7 +27,7 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
             o.receive_buffer_bytes = configuration.receive.receive_buffer_bytes;
             o.gro = configuration.receive.gro;
             o.cpu = socket.cpus.empty() ? -1 : socket.cpus.at(i);
-            o.framing = framing_of(configuration);
+            o.framing = configuration.receive.framing;
             o.flush_interval_ms = static_cast<int>(configuration.receive.flush_interval_ms);
             o.allowed_addresses = addresses;
             o.allowed_sources = configuration.sources.ids;
@@ -59,8 +48,8 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
                 static_cast<float>(configuration.energy.upper_keV)};
     const config::Coincidence& c = configuration.coincidence;
     o.rules.window = c.window_ticks;
-    o.rules.mode = gpu::window_mode_from_name(c.window_mode);
-    o.rules.policy = gpu::multiples_policy_from_name(c.multiples_policy);
+    o.rules.mode = c.window_mode;
+    o.rules.policy = c.multiples_policy;
     o.rules.max_multiplicity = c.max_multiplicity;
     o.rules.min_module_difference = c.min_module_difference.value_or(0);
     o.rules.max_ring_difference = c.max_ring_difference.value_or(UINT32_MAX);
@@ -68,8 +57,8 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.emit_singles = configuration.listmode.write_singles;
     o.threads = configuration.pipeline.threads > 0 ? configuration.pipeline.threads
                                                    : std::max(1U, std::thread::hardware_concurrency());
-    o.sort_engine = gpu::sort_engine_from_name(configuration.pipeline.sort);
-    // A full datagram goes into one slice whatever the slice length asked for.
+    o.sort_engine = configuration.pipeline.sort;
+    // A datagram goes into one slice as a whole, whatever the configured length of a slice.
     o.max_slice_frames = configuration.pipeline.slice_frames + net::max_datagram_frames;
     o.max_pending_singles = configuration.pipeline.max_pending_singles + pending_slack * o.max_slice_frames;
     return o;
@@ -78,7 +67,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
 TrackerOptions tracker_options(const config::Configuration& configuration, const config::Scanner& scanner,
                                const config::Calibration& calibration) {
     TrackerOptions o;
-    o.framing = framing_of(configuration);
+    o.framing = configuration.receive.framing;
     o.expected = configuration.sources.ids;
     const config::Watermark& w = configuration.watermark;
     o.max_disorder = ticks_of(static_cast<double>(w.max_disorder_us) * 1e-6, scanner);
@@ -109,6 +98,17 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     o.max_lag = tracker.max_lag;
     o.second = static_cast<std::uint64_t>(std::llround(tracker.ticks_per_ns * 1e9));
     o.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
+    return o;
+}
+
+ControlOptions control_options(const config::Control& control) {
+    ControlOptions o;
+    o.socket = control.socket;
+    o.socket_mode = static_cast<mode_t>(std::stoul(control.socket_mode, nullptr, 8));
+    o.group = control.group;
+    o.max_clients = control.max_clients;
+    o.max_request_bytes = control.max_request_bytes;
+    o.send_buffer_bytes = control.send_buffer_bytes;
     return o;
 }
 

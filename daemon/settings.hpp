@@ -1,4 +1,4 @@
-// From the configuration, in the operator's units, to the options of each stage, in theirs.
+// Translates the configuration, in the units of the operator, into the options of each stage, in theirs.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,15 @@
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
-#include "daemon/acquisition.hpp"
-#include "daemon/source_tracker.hpp"
+#include "daemon/acquisition/acquisition.hpp"
+#include "daemon/control/server.hpp"
+#include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/receiver.hpp"
 
 namespace petacq::daemon {
 
-/// Ticks in `seconds` of detector time, rounded to the nearest.
-std::uint64_t ticks_of(double seconds, const config::Scanner& scanner);
-
-net::Framing framing_of(const config::Configuration& configuration);
-
-/// One per thread that receives, in the order of the configuration.
+/// One for each receiving thread, in the order of the configuration.
 std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration);
 
 gpu::PipelineOptions pipeline_options(const config::Configuration& configuration,
@@ -30,5 +26,7 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
 
 AcquisitionOptions acquisition_options(const config::Configuration& configuration,
                                        const TrackerOptions& tracker);
+
+ControlOptions control_options(const config::Control& control);
 
 }  // namespace petacq::daemon

@@ -1,5 +1,5 @@
-// The arithmetic of conversion and of pairing, once, for both back-ends: what a frame becomes, and when two
-// singles make a good pair. Integer arithmetic throughout, but for the energy: one f32 product.
+// The arithmetic of conversion and pairing, shared by both back-ends: how a frame becomes a single, and when
+// two singles form a good pair. All integers, except the energy: one f32 product.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace petacq::gpu {
 
-/// What became of a frame. A frame has exactly one fate: the first that applies in this order.
+/// The outcome of converting a frame. Each frame has exactly one: the first that applies in this order.
 enum class Fate : std::uint8_t {
     bad_marker,
     bad_address,
@@ -30,18 +30,18 @@ struct CrystalEntry {
     std::int32_t time_offset;  ///< ticks
 };
 
-/// The tables of conversion as both back-ends address them; does not own what it points to. A unit is
+/// The conversion tables as both back-ends address them; a view that owns nothing. A unit is
 /// bdm * du_count + du, a slot unit * crystals_per_du + local crystal.
 struct ConversionTables {
     const std::uint8_t* position =
-        nullptr;  ///< [unit][x + y * position_size] local crystal; >= crystals_per_du: none
+        nullptr;  ///< [unit][x + y * position_size] local crystal; >= crystals_per_du: outside any crystal
     const CrystalEntry* crystals = nullptr;  ///< [slot]
     const float* factor = nullptr;           ///< [slot][bins] keV per ADC count
     std::uint32_t bdm_count = 0;
     std::uint32_t du_count = 0;
     std::uint32_t position_size = 0;
     std::uint32_t crystals_per_du = 0;
-    std::uint32_t bins = 1;  ///< >= 1; the last bin serves all higher ADC values
+    std::uint32_t bins = 1;  ///< >= 1; the last bin applies to all higher ADC values
     std::uint8_t head_marker = 0;
     std::uint8_t tail_marker = 0;
     float lower = 0;  ///< keV; -infinity when energies are not filtered
@@ -96,7 +96,7 @@ PETACQ_HD inline std::uint32_t energy_bin(float energy) {
     return static_cast<std::uint32_t>(bin < last ? bin : last);
 }
 
-/// Raw times that a span lets through; an empty window (high below low) lets none through.
+/// The raw times that a span accepts. A window with high below low accepts none.
 struct TimeGuard {
     std::uint64_t low = 0;
     std::uint64_t width = UINT64_MAX;
@@ -115,7 +115,7 @@ PETACQ_HD inline std::uint64_t corrected_time(std::uint64_t raw, std::int32_t of
     return time;
 }
 
-/// Order of singles: (time, crystal, energy). Total, as energies are never NaN and have no sign.
+/// Order of singles: (time, crystal, energy). Total, since energies are never NaN or negative zero.
 PETACQ_HD inline bool before(const Single& a, const Single& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.crystal != b.crystal) return a.crystal < b.crystal;
@@ -146,7 +146,7 @@ struct PairRule {
                         geometry.modules_in_ring(), rules.min_module_difference, rules.max_ring_difference};
     }
 
-    /// What of a crystal the condition depends on, besides that two crystals differ.
+    /// The coordinates of a crystal that the condition uses, besides requiring two different crystals.
     struct Place {
         std::uint32_t ring = 0;
         std::uint32_t module = 0;  ///< around the ring

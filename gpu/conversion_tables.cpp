@@ -10,7 +10,7 @@ namespace petacq::gpu {
 std::uint32_t effective_bins(const std::vector<float>& factor, std::uint32_t bins) {
     std::uint32_t needed = 1;
     for (std::size_t row = 0; row < factor.size(); row += bins) {
-        // Bits, not values: +0 and -0 would be equal values that multiply to different zeros.
+        // Compare bits, not values: +0 and -0 are equal but yield different zeros when multiplied.
         const auto bits = [&](std::uint32_t bin) { return std::bit_cast<std::uint32_t>(factor[row + bin]); };
         const auto differs = [&](std::uint32_t bin) { return bits(bin) != bits(bins - 1); };
         for (std::uint32_t bin = bins - 1; bin >= needed; --bin) {
@@ -45,7 +45,7 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
     for (std::size_t slot = 0; slot < crystals_.size(); ++slot) {
         const auto row =
             calibration.energy_factor.begin() + static_cast<std::ptrdiff_t>(slot * calibration.bins);
-        // + 0: a zero with a sign would make energies that are equal but not the same bytes.
+        // Adding 0 turns -0 into +0. Energies that compare equal must have equal bytes.
         std::transform(row, row + bins, std::back_inserter(factor_), [](float f) { return f + 0.0F; });
     }
     view_.position = position_.data();

@@ -1,4 +1,4 @@
-// Builds the tables of conversion from a calibration, as small as they go without changing a result.
+// Builds the conversion tables from a calibration, as small as possible without changing any result.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace petacq::gpu {
 
-/// Owns the arrays that a ConversionTables points to. Read-only once built: shared by any number of threads.
+/// Owns the arrays of a ConversionTables. Read-only once built, so threads may share it.
 class OwnedTables {
   public:
     /// The calibration must have passed config::check_calibration.
     OwnedTables(const PipelineOptions& options, const config::Calibration& calibration);
 
-    /// Valid as long as this object.
+    /// Valid for the lifetime of this object.
     [[nodiscard]] const ConversionTables& view() const { return view_; }
     [[nodiscard]] std::uint64_t bytes() const;
 
@@ -34,7 +34,7 @@ class OwnedTables {
     ConversionTables view_;
 };
 
-/// Bins that the factor table needs: behind the last one kept, every crystal's factors are all equal.
+/// Number of bins that the factor table needs: beyond them no factor changes.
 std::uint32_t effective_bins(const std::vector<float>& factor, std::uint32_t bins);
 
 }  // namespace petacq::gpu

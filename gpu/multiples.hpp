@@ -1,4 +1,4 @@
-// What a group of more than two singles becomes under a multiples policy, for both back-ends.
+// The multiples policies: which pairs a group of more than two singles yields. Shared by both back-ends.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace petacq::gpu {
 
-/// The pair with the largest f32 energy sum, of those looked at; of equal ones the first in (i, j) order.
+/// The pair with the largest f32 energy sum among those examined. The first in (i, j) order wins a tie.
 struct WinningPair {
-    float sum = -1;  ///< energies are not negative: -1 when there is none
+    float sum = -1;  ///< -1 means no pair yet, since energies are never negative
     std::uint32_t i = 0;
     std::uint32_t j = 0;
     PETACQ_HD bool beats(const WinningPair& o) const {
@@ -18,8 +18,8 @@ struct WinningPair {
     }
 };
 
-/// The pairs (i, j), i < j, of a group of `size` singles, of which `member(k)` is the k-th in order.
-/// Candidates are all pairs or, with `opener_only`, those that contain member 0.
+/// The pairs (i, j), i < j, of a group of `size` singles. `member(k)` is the k-th single in order.
+/// Candidates are all pairs or, with `opener_only`, only those that contain member 0.
 template <class Member>
 struct GroupPairs {
     std::uint32_t size;
@@ -43,23 +43,23 @@ struct GroupPairs {
                 look(i, j, rule.good(crystal, member(j).crystal));
         }
     }
-    /// Whether the policy asks for the winner of all candidates, not of the good ones.
+    /// Whether the policy picks the winner among all candidates rather than among the good ones.
     PETACQ_HD static bool among_all(MultiplesPolicy policy) {
         return policy == MultiplesPolicy::take_winner_if_is_good ||
                policy == MultiplesPolicy::take_winner_if_all_are_goods;
     }
-    /// How many candidates are good, and the winner that the policy asks for.
+    /// Counts the good candidates and finds the winner that the policy picks.
     PETACQ_HD void search(MultiplesPolicy policy, std::uint32_t& goods, WinningPair& winner) const {
         const bool all = among_all(policy);
         for_each([&](std::uint32_t i, std::uint32_t j, bool is_good) {
             goods += is_good ? 1 : 0;
             if (!is_good && !all) return;
             const float sum = member(i).energy + member(j).energy;
-            if (sum > winner.sum) winner = {sum, i, j};  // the first in order stays
+            if (sum > winner.sum) winner = {sum, i, j};  // on a tie, keep the first
         });
     }
-    /// Whether a policy that takes one pair at most takes the winner of all candidates, of which `goods` are
-    /// good.
+    /// Whether a policy that takes at most one pair takes the winner of all candidates, given that `goods` of
+    /// them are good.
     PETACQ_HD bool taken(MultiplesPolicy policy, std::uint32_t goods, const WinningPair& winner) const {
         switch (policy) {
             case MultiplesPolicy::take_winner_of_goods:
@@ -80,9 +80,9 @@ struct GroupPairs {
 template <class Member>
 GroupPairs(std::uint32_t, bool, PairRule, Member) -> GroupPairs<Member>;
 
-/// Calls emit(i, j), i < j, for every pair that the policy takes from the group; `member(k)` is the k-th
-/// single of the group, in order, for k < size, and size at least 2. Candidates are all pairs, or, with
-/// `opener_only`, those that contain member 0. Quadratic in size, which the caller bounds by
+/// Calls emit(i, j), i < j, for every pair that the policy takes from the group. `member(k)` is the k-th
+/// single of the group in order, k < size, and size is at least 2. Candidates are all pairs or, with
+/// `opener_only`, only those that contain member 0. The cost is quadratic in size; the caller bounds it by
 /// max_multiplicity.
 template <class Member, class Emit>
 PETACQ_HD void resolve_multiple(std::uint32_t size, bool opener_only, MultiplesPolicy policy,
@@ -101,7 +101,7 @@ PETACQ_HD void resolve_multiple(std::uint32_t size, bool opener_only, MultiplesP
     if (pairs.taken(policy, goods, winner)) emit(winner.i, winner.j);
 }
 
-/// The record of a pair; `delay` is taken off dt of a delayed.
+/// Makes the record of a pair. `delay` is subtracted from the dt of a delayed pair.
 PETACQ_HD inline Coincidence make_coincidence(const Single& a, const Single& b, Kind kind,
                                               std::uint64_t delay) {
     Coincidence c;

@@ -1,5 +1,5 @@
-// Singles and coincidences: the two records that leave the pipeline. Both are plain, little-endian as they
-// stand in memory, and are what list-mode files hold.
+// Singles and coincidences: the two kinds of records that leave the pipeline. Both are plain structs,
+// little-endian in memory, and list-mode files store them unchanged.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Kind : std::uint32_t { prompt = 0, delayed = 1 };
 /// A pair of singles, a before b in the order (time, crystal, energy).
 struct Coincidence {
     std::uint64_t time = 0;  ///< ticks, of a
-    std::uint32_t dt = 0;    ///< ticks, time of b less time of a; of a delayed, less the delay
+    std::uint32_t dt = 0;    ///< ticks, time of b minus time of a; for a delayed, also minus the delay
     std::uint32_t crystal_a = 0;
     std::uint32_t crystal_b = 0;
     float energy_a = 0;  ///< keV

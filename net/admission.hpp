@@ -1,4 +1,4 @@
-// What is let in: well-formed datagrams of known senders.
+// Decides which datagrams are accepted: well-formed ones of known senders.
 #pragma once
 
 #include <bitset>
@@ -20,7 +20,7 @@ class Admission {
   public:
     explicit Admission(const ReceiverOptions& options);
 
-    /// Of a payload; reads its header.
+    /// Checks a payload from `address`, and reads its header.
     Admitted judge(std::uint32_t address, const std::byte* data, std::size_t size,
                    DatagramHeader& header) const {
         const bool known = addresses_.empty() || is_listed(address);
@@ -32,7 +32,7 @@ class Admission {
     [[nodiscard]] std::size_t header_size() const {
         return framing_ == Framing::sequenced ? header_bytes : 0;
     }
-    /// Completes the record of an admitted datagram of `size` bytes, whose first frame is at `first`.
+    /// Fills in the record of an accepted datagram of `size` bytes whose first frame is at `first`.
     void describe(const DatagramHeader& header, const std::byte* first, std::size_t size,
                   Datagram& out) const {
         const std::size_t frames = (size - header_size()) / frame_bytes;

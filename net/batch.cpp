@@ -1,6 +1,7 @@
 #include "net/batch.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -14,7 +15,7 @@ namespace {
 constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t one_change = std::uint64_t{1} << 32;
 
-// Room for datagrams of 256 bytes on average; smaller ones fill a batch by number.
+// There are records for datagrams of 256 bytes on average. Smaller ones use up the records before the bytes.
 constexpr std::size_t bytes_per_datagram = 256;
 constexpr std::size_t min_datagrams = 64;
 
@@ -40,7 +41,7 @@ BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::uniq
     std::byte* data = memory_->allocate(batch_count * batch_bytes_);
     batches_.resize(batch_count);
     below_ = std::make_unique<std::atomic<std::uint32_t>[]>(batch_count);
-    // Put back in reverse, so that the first one taken is the first in memory.
+    // In reverse, so that the first batch taken is the first in memory.
     for (std::size_t i = batch_count; i-- > 0;) {
         Batch& batch = batches_[i];
         batch.data = data + i * batch_bytes_;
@@ -58,8 +59,7 @@ Batch* BatchPool::take() {
     for (;;) {
         const auto index = static_cast<std::uint32_t>(top);
         if (index == nothing) return nullptr;
-        // Another thread may have taken it meanwhile; what is read here is then stale, and the exchange
-        // fails.
+        // If another thread has taken this batch meanwhile, the value is stale and the exchange fails.
         const std::uint32_t below = below_[index].load(std::memory_order_relaxed);
         const std::uint64_t next = ((top & ~(one_change - 1)) + one_change) | below;
         if (top_.compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire)) {
@@ -71,6 +71,7 @@ Batch* BatchPool::take() {
 }
 
 void BatchPool::put(Batch* batch) {
+    assert(batch == &batches_[batch->index]);
     free_count_.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t top = top_.load(std::memory_order_relaxed);
     for (;;) {

@@ -1,7 +1,7 @@
 // Batches of received datagrams and the fixed pool they come from.
 //
-// A receiver takes a free batch, receives into it, and passes it on whole; whoever is done with it puts it
-// back. The pool is all the memory that reception ever uses: when it is empty, datagrams are counted and
+// A receiver takes a free batch, receives into it, and passes it on whole. The last stage that uses it puts
+// it back. The pool is the only memory that reception uses: while it is empty, datagrams are counted and
 // dropped.
 #pragma once
 
@@ -20,18 +20,18 @@ namespace petacq::net {
 /// One datagram inside a batch.
 struct Datagram {
     std::uint64_t sequence = 0;    ///< sequenced framing only
-    std::uint64_t first_time = 0;  ///< raw ticks of the first frame; 0 when there is none
-    std::uint64_t last_time = 0;   ///< raw ticks of the last frame; 0 when there is none
+    std::uint64_t first_time = 0;  ///< raw ticks of the first frame; 0 if there is none
+    std::uint64_t last_time = 0;   ///< raw ticks of the last frame; 0 if there is none
     std::uint32_t offset = 0;      ///< of the first frame in Batch::data, bytes; a multiple of 16
     std::uint32_t frames = 0;      ///< 0: a heartbeat
-    std::uint32_t bytes = 0;       ///< of the whole UDP payload
+    std::uint32_t bytes = 0;       ///< size of the whole UDP payload
     std::uint32_t arrival_ns = 0;  ///< after Batch::first_arrival_ns
     std::uint32_t address = 0;     ///< sender's IPv4 address, host byte order
     std::uint16_t port = 0;        ///< sender's port
-    std::uint16_t source = 0;      ///< sequenced: the id in the header; bare: 0, the sender is the source
+    std::uint16_t source = 0;  ///< sequenced: the id in the header; bare: 0, since the sender is the source
     std::uint8_t flags = 0;
-    /// Malformed or from an unknown source: kept for a capture only (ReceiverOptions::keep_rejected).
-    /// `offset` is that of its first byte, and may be any number.
+    /// Malformed or from an unknown source, and kept for a capture only (ReceiverOptions::keep_rejected).
+    /// `offset` is then the offset of its first byte, and need not be a multiple of 16.
     bool rejected = false;
 };
 
@@ -42,8 +42,8 @@ struct Batch {
     std::size_t used = 0;             ///< bytes from the start that hold received data
     std::vector<Datagram> datagrams;  ///< capacity reserved once; never grows while running
     std::size_t max_datagrams = 0;
-    std::int64_t arrival_ns = 0;        ///< steady clock at which the last datagram was taken from the socket
-    std::int64_t first_arrival_ns = 0;  ///< and the first
+    std::int64_t arrival_ns = 0;        ///< steady clock when the last datagram was taken from the socket
+    std::int64_t first_arrival_ns = 0;  ///< the same for the first
     std::uint32_t index = 0;            ///< position in the pool
     Endpoint to;                        ///< the socket that received it
 
@@ -53,13 +53,14 @@ struct Batch {
     }
 };
 
-/// Where the pool's memory comes from. Back-ends that need special memory (pinned for a GPU) bring their own.
+/// Provides the memory of a pool. Back-ends with special memory (pinned for a GPU) have their own.
 class MemorySource {
   public:
     virtual ~MemorySource() = default;
-    /// Page-aligned memory, touched, for the life of the source. Throws std::runtime_error with the reason.
+    /// Returns page-aligned memory that has been touched and lives as long as the source. Throws
+    /// std::runtime_error with the reason.
     virtual std::byte* allocate(std::size_t bytes) = 0;
-    /// What was got, for the log: "64 MiB, huge pages, locked".
+    /// The memory that was allocated, for the log: "64 MiB, huge pages, locked".
     [[nodiscard]] virtual const char* description() const = 0;
 };
 
@@ -71,27 +72,26 @@ struct HostMemoryOptions {
 /// mmap'ed host memory.
 std::unique_ptr<MemorySource> make_host_memory(const HostMemoryOptions& options);
 
-/// Filled batches on their way. Each receiver pushes with a producer token of its own, so the batches of one
-/// receiver come out in order. Make it with `BatchQueue(pool.count(), receivers, 0)`: then pushing never
-/// allocates.
+/// Filled batches on their way to the next stage. Each receiver pushes with its own producer token, so the
+/// batches of one receiver come out in order. Construct it as `BatchQueue(pool.count(), receivers, 0)`;
+/// pushing then never allocates.
 using BatchQueue = moodycamel::BlockingConcurrentQueue<Batch*>;
 
-/// A fixed number of batches in one piece of memory. take() and put() may be called from any thread and
-/// neither blocks nor allocates.
+/// A fixed number of batches in one piece of memory. take() and put() may be called from any thread; they
+/// neither block nor allocate.
 class BatchPool {
   public:
     /// `batch_bytes` is rounded up to a page. Throws std::invalid_argument, or what the source throws.
     BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::unique_ptr<MemorySource> memory);
 
-    /// A cleared batch, or nullptr when all are in use.
+    /// A cleared batch, or nullptr if all are in use.
     Batch* take();
-    /// Gives back a batch that take() gave.
+    /// Returns a batch that came from take().
     void put(Batch* batch);
 
     [[nodiscard]] std::size_t count() const { return batches_.size(); }
-    [[nodiscard]] std::size_t free_count() const {
-        return free_count_.load(std::memory_order_relaxed);
-    }  ///< approximate while others take and put
+    /// Approximate while other threads take and put.
+    [[nodiscard]] std::size_t free_count() const { return free_count_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::size_t batch_bytes() const { return batch_bytes_; }
     [[nodiscard]] const char* memory_description() const { return memory_->description(); }
 
@@ -99,8 +99,9 @@ class BatchPool {
     std::unique_ptr<MemorySource> memory_;
     std::size_t batch_bytes_;
     std::vector<Batch> batches_;
-    // The free batches are a stack of indices: the one given back last, still in the cache, is taken first.
-    // The upper half of top_ counts changes, so that a stale top is never mistaken for the present one.
+    // The free batches form a stack of indices, so that the batch returned last, which is still in the cache,
+    // is taken first. The upper half of top_ counts changes, so that a stale top never equals the current one
+    // (ABA).
     std::unique_ptr<std::atomic<std::uint32_t>[]> below_;
     std::atomic<std::uint64_t> top_;
     std::atomic<std::size_t> free_count_;

@@ -6,11 +6,11 @@
 
 namespace petacq::net {
 
-/// Counts events of one stage. Exactly one thread adds; any thread reads. A read is never torn. Counters are
-/// seen in the order in which they were added to: whoever sees a count also sees every count made before it.
+/// Counts events of one stage. Exactly one thread adds; any thread reads, and a read is never torn. A thread
+/// that sees a count also sees every count that the adding thread made before it.
 class Counter {
   public:
-    /// Only the owning thread. A plain load and store: cheaper than a locked add, and enough for one writer.
+    /// For the owning thread only: with one writer, a load and a store are cheaper than a locked add.
     void add(std::uint64_t n = 1) {
         value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_release);
     }

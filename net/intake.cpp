@@ -1,8 +1,16 @@
+// One call of receive(), in the order of its stages:
+//
+//   prepare_slots   divides the free part of the batch into slots, one per message
+//   recvmmsg        the kernel fills the slots; what does not fit a slot goes to its overflow area
+//   process         moves a message to its final place, where that is not its slot
+//   split           cuts a message into its datagrams and checks each
+//   finish_call     publishes the counters, then passes on the batches that are full
 #include "net/intake.hpp"
 
 #include <netinet/udp.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -15,8 +23,8 @@ namespace {
 
 constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is longer
 constexpr std::size_t first_stride = 2048;
-// One call takes no more than this, so that what it brought is still in the cache when it is looked at, and
-// so that long messages, whose sizes vary, come one by one and leave no holes.
+// A call takes no more than this, so that its data are still in the cache when they are checked. Long
+// messages, whose sizes vary, then come one per call and leave no holes.
 constexpr std::size_t call_bytes = std::size_t{64} << 10;
 
 constexpr std::size_t rounded_up(std::size_t bytes) {
@@ -50,7 +58,7 @@ Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool
       admission_(options),
       keep_rejected_(options.keep_rejected),
       local_(local),
-      overflow_(new std::byte[(max_messages + 1) * overflow_bytes]),  // untouched until it is needed
+      overflow_(new std::byte[(max_messages + 1) * overflow_bytes]),  // pages are touched only when used
       stride_(first_stride) {
     if (pool.batch_bytes() < overflow_bytes) {
         throw std::invalid_argument("batches of " + std::to_string(pool.batch_bytes()) +
@@ -68,7 +76,11 @@ Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool
 }
 
 Intake::~Intake() {
-    if (batch_ != nullptr) pool_.put(batch_);  // what it holds, nobody wants any more
+    if (batch_ != nullptr) pool_.put(batch_);
+}
+
+std::int64_t Intake::oldest_ns() const {
+    return batch_ == nullptr || batch_->datagrams.empty() ? 0 : batch_->first_arrival_ns;
 }
 
 Batch* Intake::take_batch() {
@@ -81,37 +93,12 @@ std::byte* Intake::overflow(unsigned i) const {
     return overflow_.get() + i * overflow_bytes;
 }
 
-std::int64_t Intake::oldest_ns() const {
-    return batch_ == nullptr || batch_->datagrams.empty() ? 0 : batch_->first_arrival_ns;
-}
-
-// Lays out the next call; returns how many messages it may take.
-unsigned Intake::prepare() {
-    if (batch_ == nullptr) batch_ = take_batch();
-    slots_batch_ = batch_;
-    std::size_t count = max_messages;
-    if (batch_ == nullptr) {
-        // A stride of nothing: all runs over, and is counted and forgotten.
-        call_stride_ = 0;
-        slots_ = overflow_.get();
-    } else {
-        call_stride_ = stride_;
-        slots_ = batch_->data + batch_->used;
-        count = std::min({count, (batch_->capacity - batch_->used) / stride_,
-                          std::max<std::size_t>(call_bytes / stride_, 1),
-                          (batch_->max_datagrams - batch_->datagrams.size()) / segments_});
-        count = std::max<std::size_t>(count, 1);  // an empty batch has room, whatever was seen before
-    }
-    for (unsigned i = 0; i < count; ++i) {
-        pieces_[2 * i] = {slots_ + i * call_stride_, call_stride_};
-        headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in);
-        headers_[i].msg_hdr.msg_controllen = sizeof(Control);
-    }
-    return static_cast<unsigned>(count);
+bool Intake::has_records(std::size_t count) const {
+    return batch_->datagrams.size() + count <= batch_->max_datagrams;
 }
 
 Intake::Taken Intake::receive() {
-    const unsigned wanted = prepare();
+    const unsigned wanted = prepare_slots();
     const int got = recvmmsg(fd_, headers_.data(), wanted, MSG_DONTWAIT, nullptr);
     if (got <= 0) return {};
     const auto count = static_cast<unsigned>(got);
@@ -132,17 +119,42 @@ Intake::Taken Intake::receive() {
     }
     segments_ = 1;
     for (unsigned i = 0; i < count; ++i)
-        take_in(i);
+        process(i);
 
-    // Down gently: a short message among long ones costs nothing, a long one among short ones a copy.
+    // The stride shrinks slowly: only a long message in a short slot costs a copy.
     stride_ = std::clamp(rounded_up(largest), rounded_up(stride_ - stride_ / 8), overflow_bytes);
     const Taken taken{count, tally_.bytes, count == wanted};
-    publish();
+    finish_call();
     return taken;
 }
 
-// Brings message i to where it is to lie, and splits it.
-void Intake::take_in(unsigned i) {
+// Divides the free part of the batch into slots. Returns the number of messages that the call may take.
+unsigned Intake::prepare_slots() {
+    if (batch_ == nullptr) batch_ = take_batch();
+    slots_batch_ = batch_;
+    std::size_t count = max_messages;
+    if (batch_ == nullptr) {
+        // The pool is empty. Slots of size 0 send everything to the overflow areas, to be dropped.
+        call_stride_ = 0;
+        slots_ = overflow_.get();
+    } else {
+        call_stride_ = stride_;
+        slots_ = batch_->data + batch_->used;
+        count = std::min({count, (batch_->capacity - batch_->used) / stride_,
+                          std::max<std::size_t>(call_bytes / stride_, 1),
+                          (batch_->max_datagrams - batch_->datagrams.size()) / segments_});
+        count = std::max<std::size_t>(count, 1);  // an empty batch always has room for one message
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        pieces_[2 * i] = {slots_ + i * call_stride_, call_stride_};
+        headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in);
+        headers_[i].msg_hdr.msg_controllen = sizeof(Control);
+    }
+    return static_cast<unsigned>(count);
+}
+
+// Moves message i to its final place and splits it.
+void Intake::process(unsigned i) {
     msghdr& header = headers_[i].msg_hdr;
     const std::size_t size = headers_[i].msg_len;
     const std::size_t segment = segment_size(header, size);
@@ -155,14 +167,15 @@ void Intake::take_in(unsigned i) {
     }
     std::byte* const slot = slots_ + i * call_stride_;
     const std::size_t head = std::min(size, call_stride_);
-    std::byte* const room = place(i, size, segments);
+    std::byte* const room = find_room(i, size, segments);
     m.data = room != nullptr ? room : overflow(max_messages);
     if (m.data != slot) std::memmove(m.data, slot, head);
     if (size > head) std::memcpy(m.data + head, overflow(i), size - head);
 
     const std::size_t end = split(m, room != nullptr ? batch_ : nullptr);
-    if (end == 0) return;  // nothing of it is kept: its room is free again
+    if (end == 0) return;  // no datagram was kept: the room stays free
     const auto used = static_cast<std::size_t>(m.data - batch_->data) + rounded_up(end);
+    assert(used <= batch_->capacity);
     batch_->used = std::max(batch_->used, used);
     if (batch_ == slots_batch_) {
         if (used > tail_) {
@@ -173,17 +186,12 @@ void Intake::take_in(unsigned i) {
     }
 }
 
-bool Intake::has_records(std::size_t count) const {
-    return batch_->datagrams.size() + count <= batch_->max_datagrams;
-}
-
-// Where message i is to lie in batch_, which is replaced by a fresh one when there is no room; nullptr when
-// there is no fresh one either.
-std::byte* Intake::place(unsigned i, std::size_t size, std::size_t segments) {
+// The place for message i in batch_, or in a fresh batch if it is full; nullptr if the pool is empty.
+std::byte* Intake::find_room(unsigned i, std::size_t size, std::size_t segments) {
     if (batch_ == slots_batch_) {
         const std::size_t slot = static_cast<std::size_t>(slots_ - batch_->data) + i * call_stride_;
         const std::size_t here = packing_ ? packed_ : slot;
-        // Up to the next message's slot; the last has all that is behind it.
+        // A message may extend to the next slot; the last one may use everything behind it.
         const bool free_behind = i + 1 == call_count_ && tail_ == slot + call_stride_;
         const std::size_t end = free_behind ? batch_->capacity : slot + call_stride_;
         if (has_records(segments)) {
@@ -195,26 +203,14 @@ std::byte* Intake::place(unsigned i, std::size_t size, std::size_t segments) {
     }
     Batch* fresh = take_batch();
     if (fresh == nullptr) return nullptr;
-    // Messages behind this one may still lie in the old batch: it leaves at the end of the call.
+    // Later messages of this call may lie in the old batch: pass it on at the end of the call.
     full_[full_count_++] = batch_;
     batch_ = fresh;
     return batch_->data;
 }
 
-Datagram& Intake::record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const {
-    if (into.datagrams.empty()) into.first_arrival_ns = now_ns_;
-    Datagram& d = into.datagrams.emplace_back();
-    d.offset = static_cast<std::uint32_t>(data - into.data);
-    d.bytes = static_cast<std::uint32_t>(size);
-    // A batch is passed on long before this comes round.
-    d.arrival_ns = static_cast<std::uint32_t>(now_ns_ - into.first_arrival_ns);
-    d.address = m.address;
-    d.port = m.port;
-    return d;
-}
-
-// Records the datagrams of a message whose bytes lie in `into`, or counts them as dropped without. Returns
-// the end of the last one recorded, from m.data; 0 when there is none.
+// Records the datagrams of a message that lies in `into`; without a batch, counts them as dropped. Returns
+// the end of the last recorded datagram, relative to m.data; 0 if none was recorded.
 std::size_t Intake::split(const Message& m, Batch* into) {
     std::size_t kept = 0;
     std::size_t at = 0;
@@ -230,7 +226,7 @@ std::size_t Intake::split(const Message& m, Batch* into) {
         if (admitted != Admitted::yes) {
             ++(admitted == Admitted::malformed ? tally_.malformed : tally_.unknown);
             if (!keep_rejected_ || !has_record) continue;
-            record(m, *into, data, size).rejected = true;
+            add_record(m, *into, data, size).rejected = true;
             kept = static_cast<std::size_t>(data - m.data) + size;
             continue;
         }
@@ -239,14 +235,14 @@ std::size_t Intake::split(const Message& m, Batch* into) {
             tally_.frames_dropped += (size - admission_.header_size()) / frame_bytes;
             continue;
         }
-        // Off the grid behind ragged datagrams only, and then the last of its message, behind which there is
-        // room up to the grid.
+        // Frames must lie on the 16-byte grid. Only a datagram that follows a ragged one does not; it is the
+        // last of its message, so there is room to move it.
         if (const std::size_t slip = static_cast<std::size_t>(data - m.data) % frame_bytes; slip != 0) {
             std::memmove(data + frame_bytes - slip, data, size);
             data += frame_bytes - slip;
         }
         const std::byte* first = data + admission_.header_size();
-        Datagram& d = record(m, *into, first, size);
+        Datagram& d = add_record(m, *into, first, size);
         admission_.describe(header, first, size, d);
         ++tally_.delivered;
         tally_.frames += d.frames;
@@ -256,8 +252,21 @@ std::size_t Intake::split(const Message& m, Batch* into) {
     return kept;
 }
 
-// Ends a call: the counters first, so that whoever sees a batch sees it counted.
-void Intake::publish() {
+Datagram& Intake::add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const {
+    assert(into.datagrams.size() < into.max_datagrams);
+    if (into.datagrams.empty()) into.first_arrival_ns = now_ns_;
+    Datagram& d = into.datagrams.emplace_back();
+    d.offset = static_cast<std::uint32_t>(data - into.data);
+    d.bytes = static_cast<std::uint32_t>(size);
+    // 32 bits hold 4 s: a batch is passed on long before that.
+    d.arrival_ns = static_cast<std::uint32_t>(now_ns_ - into.first_arrival_ns);
+    d.address = m.address;
+    d.port = m.port;
+    return d;
+}
+
+// Publishes the counters before the batches, so that every batch that is visible has been counted.
+void Intake::finish_call() {
     counters_.bytes_received.add(tally_.bytes);
     counters_.frames_delivered.add(tally_.frames);
     counters_.datagrams_delivered.add(tally_.delivered);

@@ -38,7 +38,7 @@ class HostMemory final : public MemorySource {
         std::byte* data = options_.huge_pages ? map_huge(bytes, pages) : map_ordinary(bytes);
         const bool locked = options_.lock && mlock(data, bytes) == 0;
         const int why_not = errno;
-        std::memset(data, 0, bytes);  // every page is there before the first datagram is
+        std::memset(data, 0, bytes);  // so that no page fault occurs while receiving
 
         if (!description_.empty()) description_ += "; ";
         description_ += std::to_string((bytes + (1U << 20) - 1) >> 20) + " MiB, " + pages;
@@ -73,7 +73,7 @@ class HostMemory final : public MemorySource {
             pages = "huge pages";
             return keep(p, whole);
         }
-        // No huge pages set aside: ordinary memory that begins on their boundary may become such.
+        // No huge pages are reserved. Aligned ordinary memory may become transparent huge pages.
         std::byte* begin = map_ordinary(whole + huge_page);
         const std::size_t past = reinterpret_cast<std::uintptr_t>(begin) % huge_page;
         begin += past == 0 ? 0 : huge_page - past;

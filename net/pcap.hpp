@@ -14,7 +14,7 @@ inline constexpr std::uint32_t magic_pcapng = 0x0A0D0D0A;
 
 inline constexpr std::uint32_t family_ipv4 = 2;  ///< of link_null
 
-/// What a packet begins with.
+/// The protocol of the first header of a packet.
 enum LinkType : std::uint32_t {
     link_null = 0,  ///< BSD loopback: 4 bytes of protocol family
     link_ethernet = 1,

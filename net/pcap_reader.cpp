@@ -17,12 +17,12 @@ namespace petacq::net {
 
 namespace {
 
-constexpr std::size_t most_waiting = 64;  // packets of which fragments are missing
-// As Linux has them (ipfrag_time, ipfrag_max_dist): the identifications of a sender come again after 65,536
-// packets, and what is left of a packet that lost a fragment must not be taken for a part of a later one.
+constexpr std::size_t most_waiting = 64;  // incomplete packets
+// The limits of Linux (ipfrag_time, ipfrag_max_dist). A sender reuses an identification after 65,536 packets,
+// and the remains of a packet that lost a fragment must not become part of a later one.
 constexpr std::int64_t longest_wait_ns = 30'000'000'000;
 constexpr std::size_t longest_distance = 64;
-constexpr std::uint32_t longest_packet = 1U << 20;  // anything above is not a length
+constexpr std::uint32_t longest_packet = 1U << 20;  // a larger value means a damaged file
 
 std::uint16_t big16(std::span<const std::byte> bytes, std::size_t at) {
     return static_cast<std::uint16_t>(static_cast<unsigned>(bytes[at]) << 8 |
@@ -64,38 +64,41 @@ PcapReader::PcapReader(const std::string& file, std::vector<std::uint16_t> ports
     ::madvise(mapped, size_, MADV_SEQUENTIAL);
     data_ = static_cast<const std::byte*>(mapped);
     try {
-        pcap::FileHeader header{};
-        std::memcpy(&header, data_, sizeof header);
-        if (header.magic == pcap::magic_pcapng) {
-            refuse("a pcapng file; expected pcap: convert it by 'editcap -F nsecpcap IN OUT'");
-        }
-        swapped_ = header.magic == __builtin_bswap32(pcap::magic_microseconds) ||
-                   header.magic == __builtin_bswap32(pcap::magic_nanoseconds);
-        const std::uint32_t magic = in_order(header.magic);
-        if (magic != pcap::magic_microseconds && magic != pcap::magic_nanoseconds) {
-            refuse("not a pcap file: expected it to begin with A1 B2 C3 D4 or A1 B2 3C 4D, in either order");
-        }
-        fraction_ns_ = magic == pcap::magic_nanoseconds ? 1 : 1'000;
-        if (in_order(header.version_major) != 2) {
-            refuse("pcap version " + std::to_string(in_order(header.version_major)) + ", expected 2");
-        }
-        link_type_ = in_order(header.link_type) & 0xFFFF;  // the upper bits tell of checksums
-        switch (link_type_) {
-            case pcap::link_null:
-            case pcap::link_ethernet:
-            case pcap::link_raw:
-            case pcap::link_linux_cooked:
-            case pcap::link_ipv4:
-            case pcap::link_linux_cooked_v2:
-                break;
-            default:
-                refuse("link type " + std::to_string(link_type_) +
-                       "; expected Ethernet (1), Linux cooked (113, 276), BSD loopback (0) or raw IP (101, "
-                       "228)");
-        }
+        read_header();
     } catch (...) {
         ::munmap(mapped, size_);
         throw;
+    }
+}
+
+void PcapReader::read_header() {
+    pcap::FileHeader header{};
+    std::memcpy(&header, data_, sizeof header);
+    if (header.magic == pcap::magic_pcapng) {
+        refuse("a pcapng file; expected pcap: convert it with 'editcap -F nsecpcap IN OUT'");
+    }
+    swapped_ = header.magic == __builtin_bswap32(pcap::magic_microseconds) ||
+               header.magic == __builtin_bswap32(pcap::magic_nanoseconds);
+    const std::uint32_t magic = in_order(header.magic);
+    if (magic != pcap::magic_microseconds && magic != pcap::magic_nanoseconds) {
+        refuse("not a pcap file: expected it to start with A1 B2 C3 D4 or A1 B2 3C 4D, in either byte order");
+    }
+    fraction_ns_ = magic == pcap::magic_nanoseconds ? 1 : 1'000;
+    if (in_order(header.version_major) != 2) {
+        refuse("pcap version " + std::to_string(in_order(header.version_major)) + ", expected 2");
+    }
+    link_type_ = in_order(header.link_type) & 0xFFFF;  // the upper bits describe checksums
+    switch (link_type_) {
+        case pcap::link_null:
+        case pcap::link_ethernet:
+        case pcap::link_raw:
+        case pcap::link_linux_cooked:
+        case pcap::link_ipv4:
+        case pcap::link_linux_cooked_v2:
+            break;
+        default:
+            refuse("link type " + std::to_string(link_type_) +
+                   "; expected Ethernet (1), Linux cooked (113, 276), BSD loopback (0) or raw IP (101, 228)");
     }
     at_ = sizeof(pcap::FileHeader);
 }
@@ -153,7 +156,7 @@ bool PcapReader::next(CapturedDatagram& out) {
     return false;
 }
 
-/// Where the IPv4 packet begins, at most the end of `packet`; nothing when it is something else.
+/// The offset of the IPv4 packet, at most the size of `packet`; nothing for another protocol.
 std::optional<std::size_t> PcapReader::ip_offset(std::span<const std::byte> packet) const {
     std::size_t at = 0;
     switch (link_type_) {
@@ -161,14 +164,14 @@ std::optional<std::size_t> PcapReader::ip_offset(std::span<const std::byte> pack
         case pcap::link_ipv4:
             return 0;
         case pcap::link_null:
-            // In the byte order of the host that captured, whatever that of the file.
+            // In the byte order of the capturing host, which may differ from that of the file.
             if (packet.size() < 4) return {};
             return big32(packet, 0) == pcap::family_ipv4 ||
                            __builtin_bswap32(big32(packet, 0)) == pcap::family_ipv4
                        ? std::optional<std::size_t>(4)
                        : std::nullopt;
         case pcap::link_linux_cooked:
-            at = 14;  // of the protocol
+            at = 14;  // offset of the protocol
             break;
         case pcap::link_linux_cooked_v2:
             if (packet.size() < 20) return {};
@@ -186,7 +189,7 @@ std::optional<std::size_t> PcapReader::ip_offset(std::span<const std::byte> pack
     return {};
 }
 
-/// `missing` bytes at the end were not captured. True when `out` holds a datagram.
+/// The last `missing` bytes of the packet were not captured. True if `out` is a complete datagram.
 bool PcapReader::take_ip(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out) {
     const auto other = [&] {
         ++counts_.other;
@@ -195,7 +198,7 @@ bool PcapReader::take_ip(std::span<const std::byte> packet, std::size_t missing,
     if (packet.size() < pcap::ip_header_bytes || static_cast<unsigned>(packet[0]) >> 4 != 4) return other();
     const std::size_t header = (static_cast<std::size_t>(packet[0]) & 0xF) * 4;
     std::size_t length = big16(packet, 2);
-    // Zero: so large that it was segmented by the network card.
+    // Zero means a packet above 64 KiB, which the network card segments.
     if (length == 0) length = packet.size() + missing;
     if (header < pcap::ip_header_bytes || length < header || packet.size() < header ||
         packet[9] != std::byte{pcap::protocol_udp} || length > packet.size() + missing) {
@@ -232,7 +235,7 @@ bool PcapReader::take_udp(std::span<const std::byte> udp, std::size_t missing, C
     return true;
 }
 
-/// Before the next fragment, that of `now`, is looked at.
+/// Gives up packets that are too old or too far back to be completed by the fragment `now`.
 void PcapReader::give_up_stale(const CapturedDatagram& now) {
     for (auto f = waiting_.begin(); f != waiting_.end();) {
         if (f->from == now.from.address) ++f->distance;
@@ -245,53 +248,60 @@ void PcapReader::give_up_stale(const CapturedDatagram& now) {
     }
 }
 
-/// Fragments of which the end was not captured count as there: whether the datagram is wanted is known only
-/// when the one with its port has come.
+PcapReader::Fragments& PcapReader::fragments_of(std::uint16_t identification,
+                                                const CapturedDatagram& packet) {
+    const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Fragments& f) {
+        return f.identification == identification && f.from == packet.from.address &&
+               f.to == packet.to.address;
+    });
+    if (found != waiting_.end()) return *found;
+    if (waiting_.size() == most_waiting) {
+        waiting_.pop_front();
+        ++counts_.fragments_incomplete;
+    }
+    Fragments& fresh = waiting_.emplace_back();
+    fresh.identification = identification;
+    fresh.from = packet.from.address;
+    fresh.to = packet.to.address;
+    fresh.first_ns = packet.time_ns;
+    return fresh;
+}
+
+/// Adds a fragment; true if it completes a datagram. A fragment whose end was not captured counts as present:
+/// whether the datagram was requested is known only from the fragment with its port.
 bool PcapReader::join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
                       std::uint16_t identification, CapturedDatagram& out) {
     constexpr std::size_t unit = 8;
     const std::size_t end = offset + part.size() + missing;
     if (end == offset || end > 65535 || (!last && end % unit != 0)) return false;
     give_up_stale(out);
-    auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Fragments& f) {
-        return f.identification == identification && f.from == out.from.address && f.to == out.to.address;
-    });
-    if (found == waiting_.end()) {
-        if (waiting_.size() == most_waiting) {
-            waiting_.pop_front();
-            ++counts_.fragments_incomplete;
-        }
-        found = waiting_.emplace(waiting_.end());
-        found->identification = identification;
-        found->from = out.from.address;
-        found->to = out.to.address;
-        found->first_ns = out.time_ns;
+    Fragments& packet = fragments_of(identification, out);
+    const auto remove = [&] { waiting_.remove_if([&](const Fragments& f) { return &f == &packet; }); };
+    packet.distance = 0;
+    if (packet.bytes.size() < end) {
+        packet.bytes.resize(end);
+        packet.present.resize((end + unit - 1) / unit);
     }
-    found->distance = 0;
-    if (found->bytes.size() < end) {
-        found->bytes.resize(end);
-        found->present.resize((end + unit - 1) / unit);
-    }
-    const auto first = found->present.begin() + static_cast<std::ptrdiff_t>(offset / unit);
-    const auto behind = found->present.begin() + static_cast<std::ptrdiff_t>((end + unit - 1) / unit);
-    const auto there = std::count(first, behind, true);
-    if (there == behind - first) return false;  // once more
-    if (there > 0) {                            // of something else
-        waiting_.erase(found);
+    const auto first = packet.present.begin() + static_cast<std::ptrdiff_t>(offset / unit);
+    const auto behind = packet.present.begin() + static_cast<std::ptrdiff_t>((end + unit - 1) / unit);
+    const auto present = std::count(first, behind, true);
+    if (present == behind - first) return false;  // a duplicate
+    if (present > 0) {                            // overlaps in part: it belongs to another packet
+        remove();
         ++counts_.fragments_incomplete;
         return false;
     }
-    std::copy(part.begin(), part.end(), found->bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+    std::copy(part.begin(), part.end(), packet.bytes.begin() + static_cast<std::ptrdiff_t>(offset));
     std::fill(first, behind, true);
-    found->missing += missing;
-    if (last) found->length = end;
-    if (!found->length || found->bytes.size() != *found->length ||
-        std::find(found->present.begin(), found->present.end(), false) != found->present.end()) {
+    packet.missing += missing;
+    if (last) packet.length = end;
+    if (!packet.length || packet.bytes.size() != *packet.length ||
+        std::find(packet.present.begin(), packet.present.end(), false) != packet.present.end()) {
         return false;
     }
-    assembled_ = std::move(found->bytes);
-    const std::size_t missing_in_all = std::min(found->missing, assembled_.size());
-    waiting_.erase(found);
+    assembled_ = std::move(packet.bytes);
+    const std::size_t missing_in_all = std::min(packet.missing, assembled_.size());
+    remove();
     return take_udp(std::span(assembled_).first(assembled_.size() - missing_in_all), missing_in_all, out);
 }
 

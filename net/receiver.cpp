@@ -1,3 +1,6 @@
+// The receive thread, in the order of its stages: wait() until the socket is readable; drain() it into
+// batches (intake.hpp has the rest of the path); arm_flush() passes on a batch that does not become full.
+// Beside that, poll() reads the drop count of the kernel a few times a second.
 #include "net/receiver.hpp"
 
 #include <pthread.h>
@@ -23,9 +26,9 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr auto poll_interval = std::chrono::milliseconds(250);
-// While datagrams keep coming they are let gather for so long between two looks at the socket: being woken
-// for each costs more than taking it. So many looks, of so many calls each, before timers and stop get their
-// turn.
+// While datagrams keep arriving, the thread sleeps for this long between two rounds of reading, because a
+// wake-up for each datagram costs more than taking it. After this many rounds of this many calls the timers
+// and stop() get their turn.
 constexpr auto gather_interval = std::chrono::microseconds(100);
 constexpr int max_rounds = 8;
 constexpr int max_calls = 32;
@@ -34,7 +37,7 @@ std::chrono::steady_clock::time_point time_point(std::int64_t ns) {
     return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
 }
 
-Endpoint local_name(const asio::ip::udp::socket& socket) {
+Endpoint local_endpoint(const asio::ip::udp::socket& socket) {
     const asio::ip::udp::endpoint name = socket.local_endpoint();
     return {name.address().to_v4().to_uint(), name.port()};
 }
@@ -45,11 +48,12 @@ struct Receiver::Impl {
     Impl(ReceiverOptions o, BatchPool& pool, BatchQueue& output)
         : options(std::move(o)),
           socket(io, options),
-          intake(socket.socket.native_handle(), local_name(socket.socket), options, pool, output, counters),
+          intake(socket.socket.native_handle(), local_endpoint(socket.socket), options, pool, output,
+                 counters),
           flush_timer(io),
           poll_timer(io) {}
 
-    // Everything below runs in the receive thread.
+    // The functions from here to stop_receiving() run in the receive thread.
 
     void wait() {
         socket.socket.async_wait(asio::ip::udp::socket::wait_read, [this](boost::system::error_code error) {
@@ -71,8 +75,9 @@ struct Receiver::Impl {
         }
     }
 
-    // The timer runs only while a batch waits. One that was passed on full meanwhile is noticed when it
-    // expires.
+    // Passes on a partly filled batch in time. The timer runs only while there is such a batch. It is not
+    // restarted when the batch is passed on because it is full; the handler then finds that the next batch is
+    // not due yet.
     void arm_flush() {
         if (flush_armed || intake.oldest_ns() == 0) return;
         flush_armed = true;
@@ -99,7 +104,8 @@ struct Receiver::Impl {
 
     void poll_kernel() {
         const std::uint32_t drops = socket.kernel_drops();
-        counters.datagrams_dropped_kernel.add(drops - drops_seen);  // right across the wrap at 2^32
+        // The difference is also correct when the counter wraps at 2^32.
+        counters.datagrams_dropped_kernel.add(drops - drops_seen);
         drops_seen = drops;
         timespec cpu{};
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
@@ -112,9 +118,9 @@ struct Receiver::Impl {
         counters.polls.add();
     }
 
-    void finish() {
+    void stop_receiving() {
         stopping = true;
-        // What the socket holds now and no more: a sender that never pauses must not keep us here.
+        // Reads only what the socket holds now: a sender that never pauses must not delay the stop.
         const std::size_t held = socket.queued_bytes();
         std::size_t drained = 0;
         for (;;) {
@@ -129,14 +135,14 @@ struct Receiver::Impl {
         poll_timer.cancel();
     }
 
-    // The owner's thread, before the receive thread is there.
+    // Runs in the owner's thread, before the receive thread exists.
     void discard_backlog() {
         counters.datagrams_discarded_backlog.add(socket.discard_queued());
-        // What found no room meanwhile was not for us either.
+        // Datagrams that the kernel dropped before the start do not count either.
         drops_seen = socket.kernel_drops();
     }
 
-    // The owner's thread.
+    // Runs in the owner's thread.
     void pin() {
         if (options.cpu < 0) return;
         int refused = EINVAL;
@@ -177,7 +183,7 @@ Receiver::~Receiver() {
 
 void Receiver::start() {
     Impl& impl = *impl_;
-    if (impl.started) throw std::logic_error("a receiver is started once");
+    if (impl.started) throw std::logic_error("a receiver can be started only once");
     impl.started = true;
     if (impl.options.descriptor >= 0) impl.discard_backlog();
     asio::post(impl.io, [&impl] {
@@ -192,7 +198,7 @@ void Receiver::start() {
 void Receiver::stop() {
     Impl& impl = *impl_;
     if (!impl.thread.joinable()) return;
-    asio::post(impl.io, [&impl] { impl.finish(); });
+    asio::post(impl.io, [&impl] { impl.stop_receiving(); });
     impl.thread.join();
 }
 

@@ -1,4 +1,4 @@
-// A receiver's counters, read together.
+// A snapshot of the counters of a receiver.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct ReceiverTotals {
     std::uint64_t bytes_received = 0;
 };
 
-/// Reads once. While the receiver counts, the numbers may be of different moments.
+/// Reads each counter once. While the receiver runs, the values may be of different moments.
 ReceiverTotals read_totals(const ReceiverCounters& counters);
 
-/// Reads until all numbers are of one moment: the receiver adds to `received` last, so they are when it
-/// stands still over a reading and equals its parts. Waits for a receiver that is in the middle of counting,
-/// a second at most; a sum that is wrong all that time is given out as it is.
+/// Reads until all values are of one moment. The receiver adds to `received` last, so this is the case if
+/// `received` does not change during the reading and equals the sum of its parts. Gives up after one second
+/// and returns the values as they are.
 ReceiverTotals read_totals_at_one_moment(const ReceiverCounters& counters);
 
 }  // namespace petacq::net

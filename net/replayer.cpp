@@ -12,14 +12,14 @@ namespace petacq::net {
 
 namespace {
 
-// While the pool is empty the pipeline is what everybody waits for.
+// Short, because the pool is empty only while the pipeline is the slowest stage.
 constexpr auto pool_wait = std::chrono::microseconds(50);
 
 }  // namespace
 
 std::size_t joined_length(std::span<const std::byte> payload) {
-    // All are of one length but the last, which may be shorter: headers stand at its multiples. Not all need
-    // be sound, and their sequence numbers need not follow each other.
+    // All have one length except the last, which may be shorter, so the headers are at multiples of that
+    // length. Some headers may be damaged, and their sequence numbers need not be consecutive.
     const std::size_t whole = payload.size() / frame_bytes * frame_bytes;
     std::size_t length = 0;
     for (std::size_t at = header_bytes; at + header_bytes <= whole && length != frame_bytes;
@@ -97,7 +97,7 @@ void Replayer::run() {
     done_.store(true, std::memory_order_release);
 }
 
-/// The input whose next datagram arrived first; of equals, the one named first.
+/// The input whose next datagram arrived first; of several with equal times, the one named first.
 Replayer::Input* Replayer::earliest() {
     Input* found = nullptr;
     for (const auto& input : inputs_) {
@@ -128,38 +128,42 @@ void Replayer::take_one(const CapturedDatagram& datagram, std::span<const std::b
         case Admitted::unknown_source:
             counters_.datagrams_unknown_source.add();
             break;
-        case Admitted::yes: {
-            const std::size_t frame_size = payload.size() - admission_.header_size();
-            if (batch_ != nullptr && datagram.time_ns - batch_->first_arrival_ns >= flush_interval_ns_) {
-                pass_on();
-            }
-            if (!make_room(frame_size)) return;
-            std::byte* const first = batch_->data + batch_->used;
-            std::memcpy(first, payload.data() + admission_.header_size(), frame_size);
-            if (batch_->datagrams.empty()) {
-                batch_->first_arrival_ns = datagram.time_ns;
-                batch_->arrival_ns = datagram.time_ns;
-                batch_->to = datagram.to;
-            }
-            Datagram& d = batch_->datagrams.emplace_back();
-            admission_.describe(header, first, payload.size(), d);
-            d.offset = static_cast<std::uint32_t>(batch_->used);
-            d.bytes = static_cast<std::uint32_t>(payload.size());
-            d.arrival_ns = static_cast<std::uint32_t>(
-                std::max<std::int64_t>(datagram.time_ns - batch_->first_arrival_ns, 0));
-            d.address = datagram.from.address;
-            d.port = datagram.from.port;
-            batch_->arrival_ns = std::max(batch_->arrival_ns, datagram.time_ns);
-            batch_->used += frame_size;
-            counters_.frames_delivered.add(d.frames);
-            counters_.datagrams_delivered.add();
+        case Admitted::yes:
+            if (!append(datagram, payload, header)) return;
             break;
-        }
     }
     counters_.datagrams_received.add();
 }
 
-/// Waits for a batch with room. False when told to stop meanwhile.
+/// Appends an accepted datagram to the batch. False if stop() was called while the pool was empty.
+bool Replayer::append(const CapturedDatagram& datagram, std::span<const std::byte> payload,
+                      const DatagramHeader& header) {
+    const std::span<const std::byte> frames = payload.subspan(admission_.header_size());
+    if (batch_ != nullptr && datagram.time_ns - batch_->first_arrival_ns >= flush_interval_ns_) pass_on();
+    if (!make_room(frames.size())) return false;
+    std::byte* const first = batch_->data + batch_->used;
+    std::memcpy(first, frames.data(), frames.size());
+    if (batch_->datagrams.empty()) {
+        batch_->first_arrival_ns = datagram.time_ns;
+        batch_->arrival_ns = datagram.time_ns;
+        batch_->to = datagram.to;
+    }
+    Datagram& d = batch_->datagrams.emplace_back();
+    admission_.describe(header, first, payload.size(), d);
+    d.offset = static_cast<std::uint32_t>(batch_->used);
+    d.bytes = static_cast<std::uint32_t>(payload.size());
+    d.arrival_ns =
+        static_cast<std::uint32_t>(std::max<std::int64_t>(datagram.time_ns - batch_->first_arrival_ns, 0));
+    d.address = datagram.from.address;
+    d.port = datagram.from.port;
+    batch_->arrival_ns = std::max(batch_->arrival_ns, datagram.time_ns);
+    batch_->used += frames.size();
+    counters_.frames_delivered.add(d.frames);
+    counters_.datagrams_delivered.add();
+    return true;
+}
+
+/// Waits for a batch with room. False if stop() was called meanwhile.
 bool Replayer::make_room(std::size_t bytes) {
     if (batch_ != nullptr &&
         (batch_->capacity - batch_->used < bytes || batch_->datagrams.size() == batch_->max_datagrams)) {
@@ -175,7 +179,7 @@ bool Replayer::make_room(std::size_t bytes) {
 
 void Replayer::pass_on() {
     if (batch_ == nullptr) return;
-    // Before the batch: whoever finds the queue empty has seen all that arrived until then.
+    // Set before the batch is passed on: a consumer that finds the queue empty has seen all earlier arrivals.
     clock_.store(std::max(clock_.load(std::memory_order_relaxed), batch_->first_arrival_ns),
                  std::memory_order_release);
     counters_.batches.add();

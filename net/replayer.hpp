@@ -1,4 +1,4 @@
-// Captured datagrams into batches, as a receiver would have done: the way in for --replay.
+// From captures into batches, as a receiver would have filled them: the input of --replay.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,13 @@
 
 namespace petacq::net {
 
-/// Reads pcap files, merged by the time of their packets, in a thread of its own. It waits when the pool is
-/// empty: nothing is dropped. Host time is that of the capture, see clock().
+/// Reads pcap files, merged by the time of their packets, in a thread of its own. It drops nothing: while the
+/// pool is empty it waits. The time of the host is the time of the capture, see clock().
 class Replayer {
   public:
-    /// `options`: framing, allow-lists and flush interval are used as a receiver uses them. `ports`:
-    /// destinations to read; empty: all. Throws what PcapReader does. Pool and queue outlive the replayer.
+    /// Uses the framing, the allow-lists and the flush interval of `options`, as a receiver does. `ports`:
+    /// destination ports to read; empty: all. Throws what PcapReader throws. The pool and the queue must
+    /// outlive the replayer.
     Replayer(const std::vector<std::string>& files, const ReceiverOptions& options,
              const std::vector<std::uint16_t>& ports, BatchPool& pool, BatchQueue& output);
     ~Replayer();
@@ -29,20 +30,21 @@ class Replayer {
     Replayer& operator=(const Replayer&) = delete;
 
     void start();
-    /// Ends it before the files do. Idempotent; joins.
+    /// Stops before the end of the files if necessary, and joins the thread. Idempotent.
     void stop();
-    /// Everything has been passed on, or reading failed.
+    /// True when everything has been passed on or reading has failed.
     [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
-    /// Empty, or why reading ended before the files did. When done().
+    /// Why reading stopped before the end of the files; empty if it did not. Valid when done().
     [[nodiscard]] const std::string& failure() const { return failure_; }
 
-    /// What the host's clock stood at, in nanoseconds, when the datagrams passed on last arrived: whoever has
-    /// seen them all has seen all that came before it. Set it ahead when done, so that nobody waits for more.
+    /// Host time of the replay in nanoseconds: the arrival of the first datagram of the batch passed on last.
+    /// A consumer that has taken all batches has seen every datagram that arrived before it. When done(), the
+    /// consumer may set it ahead, so that no stage waits for more.
     [[nodiscard]] std::atomic<std::int64_t>& clock() { return clock_; }
     [[nodiscard]] const ReceiverCounters& counters() const { return counters_; }
-    /// Of all files together. When done().
+    /// Sums over all files. Valid when done().
     [[nodiscard]] PcapCounts packets() const;
-    [[nodiscard]] std::uint64_t bytes() const;  ///< of the files together
+    [[nodiscard]] std::uint64_t bytes() const;  ///< size of all files together
     [[nodiscard]] std::uint64_t bytes_read() const { return read_.value(); }
 
   private:
@@ -56,6 +58,8 @@ class Replayer {
     Input* earliest();
     void take(const CapturedDatagram& datagram);
     void take_one(const CapturedDatagram& datagram, std::span<const std::byte> payload);
+    [[nodiscard]] bool append(const CapturedDatagram& datagram, std::span<const std::byte> payload,
+                              const DatagramHeader& header);
     [[nodiscard]] bool make_room(std::size_t bytes);
     void pass_on();
 
@@ -76,8 +80,9 @@ class Replayer {
     std::thread thread_;
 };
 
-/// Datagrams that were captured as one, as the kernel joins and splits them on their way (GSO, GRO): the
-/// length of each but the last, told by where headers stand. A payload of one datagram gives its own length.
+/// The kernel coalesces datagrams (GSO, GRO), and a capture may hold several as one payload. Returns the
+/// length of each of them but the last, found from the positions of the headers; for a single datagram its
+/// own length.
 std::size_t joined_length(std::span<const std::byte> payload);
 
 }  // namespace petacq::net

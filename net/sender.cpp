@@ -15,19 +15,20 @@
 #include <system_error>
 #include <thread>
 
-#include "net/udp_socket.hpp"
+#include "net/endpoint.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::net {
 
 namespace {
 
-constexpr unsigned max_messages = 64;     // of one sendmmsg
-constexpr std::size_t max_segments = 64;  // of one GSO send: what every kernel takes
+constexpr unsigned max_messages = 64;     // per sendmmsg
+constexpr std::size_t max_segments = 64;  // per GSO send: the limit of older kernels
 
 using Payload = std::span<const std::byte>;
 
-// How many payloads from the front one GSO send can carry: back to back, of one size, the last maybe shorter.
+// The number of payloads at the front that one GSO send can carry: back to back and of one size; the last may
+// be shorter.
 std::size_t run_length(std::span<const Payload> payloads, std::size_t largest_segment) {
     const std::size_t segment = payloads.front().size();
     if (segment == 0 || segment > largest_segment) return 1;
@@ -62,9 +63,9 @@ struct Sender::Impl {
 
     const std::string name;
     const Descriptor socket;
-    std::size_t largest_segment = 0;  // that GSO takes; 0: no GSO
+    std::size_t largest_segment = 0;  // largest that GSO accepts; 0: no GSO
     std::uint64_t sent = 0;
-    bool refused = false;  // the first message has met a refused connection
+    bool refused = false;  // the last attempt to send failed with ECONNREFUSED
 
   private:
     unsigned fill(std::span<const Payload> payloads);
@@ -92,21 +93,21 @@ Sender::Impl::Impl(const SenderOptions& options)
     };
     sockaddr_in to{};
     to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(parse_ipv4(options.address, what).to_uint());
+    to.sin_addr.s_addr = htonl(parse_address(options.address, what));
     to.sin_port = htons(options.port);
-    if (options.port == 0) throw std::runtime_error(what + ": the port is missing; expected 1 to 65535");
+    if (options.port == 0) throw std::runtime_error(what + ": no port; expected 1 to 65535");
     check(socket.fd >= 0);
     const int buffer = static_cast<int>(std::min<std::size_t>(options.send_buffer_bytes, 1U << 30));
     if (!set(SOL_SOCKET, SO_SNDBUFFORCE, buffer)) set(SOL_SOCKET, SO_SNDBUF, buffer);
     if (!options.multicast_interface.empty()) {
-        in_addr from{htonl(parse_ipv4(options.multicast_interface, what).to_uint())};
+        in_addr from{htonl(parse_address(options.multicast_interface, what))};
         check(setsockopt(socket.fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from) == 0);
     }
     check(connect(socket.fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
     if (options.gso && set(IPPROTO_UDP, UDP_SEGMENT, 0)) largest_segment = max_datagram_bytes;
 }
 
-// Prepares as many messages as one call takes; returns their number.
+// Prepares the messages of one call. Returns their number.
 unsigned Sender::Impl::fill(std::span<const Payload> payloads) {
     unsigned count = 0;
     for (; count < max_messages && !payloads.empty(); ++count) {
@@ -137,7 +138,7 @@ unsigned Sender::Impl::fill(std::span<const Payload> payloads) {
     return count;
 }
 
-// What to do about an error of the first message. Returns the number of payloads to leave behind.
+// Handles an error of the first message. Returns the number of payloads to skip.
 std::size_t Sender::Impl::handle(int error) {
     const std::size_t run = runs[0];
     switch (error) {
@@ -148,10 +149,10 @@ std::size_t Sender::Impl::handle(int error) {
             poll(&p, 1, -1);
             return 0;
         }
-        case ENOBUFS:  // a full queue below the socket, for which there is nothing to wait on
+        case ENOBUFS:  // a queue below the socket is full, and there is no event to wait for
             std::this_thread::sleep_for(std::chrono::microseconds(100));
             return 0;
-        case ECONNREFUSED:  // the answer to an earlier datagram; this one was not sent
+        case ECONNREFUSED:  // reports the fate of an earlier datagram; this one was not sent
             refused = !refused;
             if (refused) return 0;
             sent += run;
@@ -159,7 +160,7 @@ std::size_t Sender::Impl::handle(int error) {
         case EINVAL:
         case EMSGSIZE:
             if (run == 1) break;
-            // Longer than the interface takes in one packet: such a datagram goes in fragments, without GSO.
+            // Longer than a packet of the interface: such datagrams are sent in fragments, without GSO.
             largest_segment = segments[0] - 1;
             return 0;
         case EIO:

@@ -12,13 +12,13 @@ namespace petacq::net {
 struct SenderOptions {
     std::string address = "127.0.0.1";  ///< IPv4 destination (unicast or multicast)
     std::uint16_t port = 0;
-    bool gso = true;  ///< hand runs of equal-sized datagrams to the kernel as one where it can
+    bool gso = true;  ///< hand runs of datagrams of equal size to the kernel as one, if it supports that
     std::size_t send_buffer_bytes = 4U << 20;
-    std::string multicast_interface =
-        {};  ///< IPv4 address to send multicast from; empty: the system's choice
+    /// IPv4 address to send multicast from; empty: the system chooses.
+    std::string multicast_interface = {};
 };
 
-/// One connected UDP socket. One thread at a time.
+/// A connected UDP socket. For one thread at a time.
 class Sender {
   public:
     /// Throws std::runtime_error naming the destination and the reason.
@@ -27,9 +27,9 @@ class Sender {
     Sender(const Sender&) = delete;
     Sender& operator=(const Sender&) = delete;
 
-    /// Sends `payloads` in order, one datagram each, blocking while the socket is full. Neighbours that lie
-    /// back to back in memory and are of one size go out as one GSO send. Throws std::system_error on an
-    /// error other than a refused connection (nobody listening yet is not an error: UDP).
+    /// Sends `payloads` in order, one datagram each, blocking while the socket is full. Payloads of one size
+    /// that lie back to back in memory go out as one GSO send. Throws std::system_error on any error other
+    /// than a refused connection: with UDP it is no error if no program listens yet.
     void send(std::span<const std::span<const std::byte>> payloads);
 
     [[nodiscard]] std::uint64_t datagrams_sent() const;

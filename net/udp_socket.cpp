@@ -27,7 +27,7 @@ bool set_option(int fd, int level, int name, int value) {
     return setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-/// -1: it is no socket.
+/// The value of a socket option; -1 if `fd` is not a socket.
 int option_of(int fd, int name) {
     int value = -1;
     socklen_t size = sizeof value;
@@ -47,24 +47,10 @@ std::array<std::uint32_t, SK_MEMINFO_VARS> memory_info(int fd) {
 
 }  // namespace
 
-asio::ip::address_v4 parse_ipv4(const std::string& text, const std::string& what) {
-    boost::system::error_code error;
-    auto address = asio::ip::make_address_v4(text, error);
-    if (!error) return address;
-    boost::system::error_code not_v6;
-    (void)asio::ip::make_address_v6(text, not_v6);
-    if (!not_v6) {
-        throw std::runtime_error(what + ": '" + text +
-                                 "' is an IPv6 address, which is not supported; expected an IPv4 address");
-    }
-    throw std::runtime_error(what + ": '" + text +
-                             "' is not an IPv4 address; expected one like 192.168.1.10");
-}
-
 ReceiveSocket::ReceiveSocket(asio::io_context& io, const ReceiverOptions& options) : socket(io) {
     const std::string name = options.address + ":" + std::to_string(options.port);
     const std::string what = "cannot receive on " + name;
-    const udp::endpoint endpoint(parse_ipv4(options.address, what), options.port);
+    const udp::endpoint endpoint(asio::ip::address_v4(parse_address(options.address, what)), options.port);
     try {
         if (options.descriptor >= 0) {
             adopt(endpoint, options);
@@ -92,7 +78,7 @@ void ReceiveSocket::open(const udp::endpoint& endpoint, const ReceiverOptions& o
     gro = options.gro && set_option(socket.native_handle(), IPPROTO_UDP, UDP_GRO, 1);
     if (options.gro && !gro) {
         warnings.push_back(options.address + ":" + std::to_string(options.port) + ": no UDP_GRO (" +
-                           reason() + "); going on without");
+                           reason() + "); continuing without it");
     }
     socket.bind(endpoint);
 }
@@ -100,24 +86,25 @@ void ReceiveSocket::open(const udp::endpoint& endpoint, const ReceiverOptions& o
 void ReceiveSocket::adopt(const udp::endpoint& endpoint, const ReceiverOptions& options) {
     const int fd = options.descriptor;
     const auto refuse = [](const std::string& why) {
-        throw std::invalid_argument("the socket handed over " + why);
+        throw std::invalid_argument("the inherited socket " + why);
     };
-    if (option_of(fd, SO_TYPE) < 0) refuse("is no socket");
+    if (option_of(fd, SO_TYPE) < 0) refuse("is not a socket");
     if (option_of(fd, SO_DOMAIN) != AF_INET) {
-        refuse("is not an IPv4 one; expected ListenDatagram=" + options.address + ":PORT, with the address");
+        refuse("is not an IPv4 socket; expected ListenDatagram=" + options.address +
+               ":PORT, with the address");
     }
     if (option_of(fd, SO_TYPE) != SOCK_DGRAM || option_of(fd, SO_PROTOCOL) != IPPROTO_UDP) {
-        refuse("is not a UDP one; expected ListenDatagram=");
+        refuse("is not a UDP socket; expected ListenDatagram=");
     }
     socket.assign(udp::v4(), fd);
     const udp::endpoint bound = socket.local_endpoint();
     if (bound.port() == 0) refuse("has no port");
     if (bound.address() != endpoint.address() || (endpoint.port() != 0 && bound.port() != endpoint.port())) {
         refuse("is " + bound.address().to_string() + ":" + std::to_string(bound.port()) +
-               "; configuration and socket unit must agree");
+               "; the configuration and the socket unit must agree");
     }
     grow_buffer(options);
-    // It may be on already: what was queued then is joined, and can only be split while it stays so.
+    // If GRO is already on, queued datagrams are coalesced, and can be split only while it stays on.
     int joined = 0;
     socklen_t size = sizeof joined;
     getsockopt(fd, IPPROTO_UDP, UDP_GRO, &joined, &size);
@@ -125,46 +112,41 @@ void ReceiveSocket::adopt(const udp::endpoint& endpoint, const ReceiverOptions& 
 }
 
 void ReceiveSocket::grow_buffer(const ReceiverOptions& options) {
-    // The kernel stores twice what is asked, in an int.
+    // The kernel stores twice the requested size, in an int.
     constexpr std::size_t largest = std::numeric_limits<int>::max() / 2;
     const int asked = static_cast<int>(std::min(options.receive_buffer_bytes, largest));
     const int fd = socket.native_handle();
     const auto granted = [fd] { return static_cast<std::size_t>(option_of(fd, SO_RCVBUF)) / 2; };
     buffer_bytes = granted();
     const bool own = options.descriptor < 0;
-    // One handed over may have more than we may ask for: asking would take it away.
+    // An inherited socket may have a larger buffer than this process may request; a request would shrink it.
     if (own || buffer_bytes < options.receive_buffer_bytes) {
         if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, asked) && own)
             set_option(fd, SOL_SOCKET, SO_RCVBUF, asked);
         buffer_bytes = granted();
     }
-    if (buffer_bytes < options.receive_buffer_bytes && !own) {
-        warnings.push_back(options.address + ":" + std::to_string(options.port) + ": receive buffer of " +
-                           std::to_string(options.receive_buffer_bytes) + " bytes asked for, " +
-                           std::to_string(buffer_bytes) +
-                           " granted; to have more: ReceiveBuffer= in the socket unit");
-    } else if (buffer_bytes < options.receive_buffer_bytes) {
-        warnings.push_back(options.address + ":" + std::to_string(options.port) + ": receive buffer of " +
-                           std::to_string(options.receive_buffer_bytes) + " bytes asked for, " +
-                           std::to_string(buffer_bytes) +
-                           " granted; to allow more: sysctl -w net.core.rmem_max=" +
-                           std::to_string(options.receive_buffer_bytes));
-    }
+    if (buffer_bytes >= options.receive_buffer_bytes) return;
+    const std::string requested = std::to_string(options.receive_buffer_bytes);
+    warnings.push_back(options.address + ":" + std::to_string(options.port) + ": receive buffer of " +
+                       requested + " bytes requested, " + std::to_string(buffer_bytes) + " granted; " +
+                       (own ? "to allow more: sysctl -w net.core.rmem_max=" + requested
+                            : "to raise it, set ReceiveBuffer= in the socket unit"));
 }
 
 void ReceiveSocket::join_group(const ReceiverOptions& options) {
-    const auto group = parse_ipv4(options.multicast_group, "multicast group");
+    const asio::ip::address_v4 group(parse_address(options.multicast_group, "multicast group"));
     if (!group.is_multicast()) {
         throw std::runtime_error("multicast group: " + options.multicast_group +
                                  " is not a multicast address; expected 224.0.0.0 to 239.255.255.255");
     }
-    asio::ip::address_v4 interface_address;  // any: the system's choice
+    asio::ip::address_v4 interface_address;  // any: the system chooses
     if (!options.multicast_interface.empty()) {
-        interface_address = parse_ipv4(options.multicast_interface, "multicast interface");
+        interface_address =
+            asio::ip::address_v4(parse_address(options.multicast_interface, "multicast interface"));
     }
     boost::system::error_code error;
     socket.set_option(asio::ip::multicast::join_group(group, interface_address), error);
-    // A socket that outlived a daemon is a member already.
+    // An inherited socket may already be a member.
     const bool member = options.descriptor >= 0 && error == asio::error::address_in_use;
     if (error && !member) {
         throw std::runtime_error("cannot join multicast group " + options.multicast_group +
@@ -173,7 +155,7 @@ void ReceiveSocket::join_group(const ReceiverOptions& options) {
                                       : " on the interface with address " + options.multicast_interface) +
                                  ": " + error.message());
     }
-    // Otherwise groups that other programs joined would arrive here as well.
+    // Otherwise datagrams for groups that other programs joined would arrive here, too.
     set_option(socket.native_handle(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
 }
 
@@ -198,7 +180,7 @@ std::uint64_t ReceiveSocket::discard_queued() {
         message.msg_iovlen = 1;
         message.msg_control = control.data();
         message.msg_controllen = control.size();
-        // MSG_TRUNC: the size of the message, whatever fits.
+        // With MSG_TRUNC recvmsg returns the size of the whole message.
         const ssize_t got = recvmsg(socket.native_handle(), &message, MSG_DONTWAIT | MSG_TRUNC);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) break;

@@ -1,8 +1,9 @@
-// Opening and asking UDP sockets: what is done once, with errors an operator can act on. Internal to net/.
+// Opens and queries the UDP socket of a receiver. Internal to net/.
 #pragma once
 
 #include <boost/asio/ip/udp.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,23 +12,20 @@
 
 namespace petacq::net {
 
-/// An IPv4 address from text. Throws std::runtime_error, saying what it was for.
-boost::asio::ip::address_v4 parse_ipv4(const std::string& text, const std::string& what);
-
-/// The kernel charges at least this much for a message beside its payload.
+/// The kernel charges at least this much memory for a message in addition to its payload.
 inline constexpr std::size_t least_overhead = 256;
 
 /// The bound and configured socket of a receiver.
 struct ReceiveSocket {
     ReceiveSocket(boost::asio::io_context& io, const ReceiverOptions& options);
 
-    /// Datagrams that the kernel dropped since the socket was made, modulo 2^32. With GRO the kernel counts
+    /// Datagrams that the kernel has dropped since the socket was created, modulo 2^32. With GRO it counts
     /// coalesced datagrams as one.
     [[nodiscard]] std::uint32_t kernel_drops();
-    /// Memory of the queued datagrams, as the kernel charges it: more than their payload.
+    /// Memory that the kernel charges for the queued datagrams: more than their payload.
     [[nodiscard]] std::size_t queued_bytes();
-    /// Takes out and forgets what is queued now, and perhaps some of what comes meanwhile; a sender that
-    /// never pauses does not keep us here. Returns the number of datagrams.
+    /// Discards the datagrams that are queued now, and perhaps some that arrive meanwhile. Returns in bounded
+    /// time even if a sender never pauses. Returns the number of datagrams.
     std::uint64_t discard_queued();
 
     boost::asio::ip::udp::socket socket;

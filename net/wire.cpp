@@ -7,7 +7,7 @@ namespace petacq::net {
 namespace {
 
 constexpr std::array<unsigned char, 4> magic{'P', 'E', 'T', 'F'};
-// Places of the header's fields.
+// Offsets of the fields of the header.
 constexpr std::size_t version_at = 4;
 constexpr std::size_t flags_at = 5;
 constexpr std::size_t source_at = 6;
@@ -32,7 +32,7 @@ void encode_frame(const Frame& f, std::byte* out) {
     out[10] = static_cast<std::byte>(f.x);
     out[11] = static_cast<std::byte>(f.y);
     put16(out + 12, f.energy);
-    // Whole degrees round down, so that the sixteenths always add to them.
+    // Whole degrees round down, so that the sixteenths are never negative.
     const auto temperature = static_cast<std::uint16_t>(f.temperature_16ths);
     out[14] = static_cast<std::byte>((temperature >> 4) & 0xFF);
     out[15] = static_cast<std::byte>((temperature & 0xF) << 4 | (f.tail_marker & 0xF));
@@ -47,7 +47,8 @@ void encode_header(const DatagramHeader& h, std::byte* out) {
 }
 
 Malformed parse_datagram(Framing framing, const std::byte* data, std::size_t size, DatagramHeader& header) {
-    static_assert(header_bytes % frame_bytes == 0, "whole frames: the payload's size alone tells");
+    static_assert(header_bytes % frame_bytes == 0,
+                  "the size of the payload alone shows whether it holds whole frames");
     if (size < frame_bytes) return Malformed::too_short;
     if (framing == Framing::sequenced) {
         if (std::memcmp(data, magic.data(), magic.size()) != 0) return Malformed::bad_magic;

@@ -1,11 +1,13 @@
-// The wire format: frames and the header of a sequenced datagram, as docs/wire-format.md describes them.
-// Everything here is pure arithmetic on bytes: no allocation, no state, safe from any thread. The frame
-// functions are also compiled for the device.
+// The wire format: frames and the header of a sequenced datagram, as docs/reference/wire-format.md describes
+// them. All functions are pure: no allocation, no state, safe from any thread. The frame functions are also
+// compiled for the GPU.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "config/words.hpp"
 
 #ifdef __CUDACC__
 #define PETACQ_HD __host__ __device__
@@ -18,15 +20,14 @@ namespace petacq::net {
 inline constexpr std::size_t frame_bytes = 16;
 inline constexpr std::size_t header_bytes = 16;
 inline constexpr std::size_t max_datagram_bytes = 65507;  ///< largest UDP payload over IPv4
-/// In the largest datagram.
+/// Frames of the largest datagram.
 inline constexpr std::uint32_t max_datagram_frames = max_datagram_bytes / frame_bytes;
 inline constexpr std::uint8_t header_version = 1;
 inline constexpr std::uint8_t flag_end_of_stream = 0x01;
 inline constexpr std::uint8_t default_head_marker = 0xA;
 inline constexpr std::uint8_t default_tail_marker = 0x5;
 
-/// How a datagram is laid out: with the 16-byte header, or frames only.
-enum class Framing : std::uint8_t { sequenced, bare };
+using config::Framing;
 
 /// One hit as a detector board sends it, decoded from 16 bytes.
 struct Frame {
@@ -85,14 +86,14 @@ inline Frame decode_frame(const std::byte* p) {
     return decode_frame(load_frame(p));
 }
 
-/// The time field alone: all that the receiver looks at.
+/// The time field alone, which is all that the receiver needs of a frame.
 inline std::uint64_t frame_time(const std::byte* p) {
     std::uint64_t v = 0;
     std::memcpy(&v, p + 2, sizeof v);
     return swap_bytes(v);
 }
 
-/// Writes 16 bytes. Fields wider than their place on the wire (markers, du) are cut to it.
+/// Writes 16 bytes. Fields with fewer bits on the wire (markers, du) are truncated.
 void encode_frame(const Frame& f, std::byte* out);
 
 /// The header of a sequenced datagram.
@@ -105,17 +106,17 @@ struct DatagramHeader {
 /// Writes 16 bytes.
 void encode_header(const DatagramHeader& h, std::byte* out);
 
-/// Why a payload is not a datagram of ours.
+/// Why a payload is not a valid datagram.
 enum class Malformed : std::uint8_t {
     none,
     too_short,    ///< sequenced: under 16 bytes; bare: under one frame
-    bad_magic,    ///< does not begin with "PETF"
+    bad_magic,    ///< does not start with "PETF"
     bad_version,  ///< header version other than 1
-    ragged,       ///< what follows the header is not whole frames
+    ragged,       ///< the rest of the payload is not a whole number of frames
 };
 
 /// Checks a payload of `size` bytes and reads its header. Bits of `flags` other than end of stream are
-/// reserved and ignored. With bare framing `header` is left as it is.
+/// reserved and ignored. Bare framing has no header and leaves `header` unchanged.
 Malformed parse_datagram(Framing framing, const std::byte* data, std::size_t size, DatagramHeader& header);
 
 }  // namespace petacq::net

@@ -1,4 +1,4 @@
-"""Drives a headless Chromium through its debugging pipe. Needs nothing but Python and Chromium."""
+"""Drives a headless Chromium through its debugging pipe. Needs only Python and Chromium."""
 
 import base64
 import json
@@ -20,9 +20,9 @@ def find():
 
 
 class Browser:
-    """One page. Messages of its console and failed requests are in `complaints`."""
+    """One Chromium process. It takes a second or more to start; a page of it opens at once."""
 
-    def __init__(self, path, width=1400, height=900, scale=1, mobile=False, dark=False):
+    def __init__(self, path):
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
@@ -42,21 +42,7 @@ class Browser:
         os.close(from_browser)
         self._buffer = b""
         self._next = 1
-        self._session = None
-        self._events = []
-        self.complaints = []
-        try:
-            target = self.call("Target.createTarget", url="about:blank")["targetId"]
-            self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-            for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
-                self.call(domain + ".enable")
-            self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
-                      mobile=mobile)
-            self.call("Emulation.setEmulatedMedia",
-                      features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        except BaseException:
-            self.close()
-            raise
+        self._pages = {}
 
     def __enter__(self):
         return self
@@ -71,6 +57,10 @@ class Browser:
         os.close(self._out)
         self._profile.cleanup()
 
+    def page(self, **screen):
+        """A page that shares nothing with the others; `screen` as for Page."""
+        return Page(self, **screen)
+
     def _message(self, patience):
         end = time.monotonic() + patience
         while b"\0" not in self._buffer:
@@ -79,12 +69,64 @@ class Browser:
                 raise TimeoutError("the browser does not answer")
             chunk = os.read(self._in, 1 << 20)
             if not chunk:
-                raise RuntimeError("the browser has gone")
+                raise RuntimeError("the browser has ended")
             self._buffer += chunk
         text, self._buffer = self._buffer.split(b"\0", 1)
         return json.loads(text)
 
-    def _take_note(self, message):
+    def call(self, method, session=None, **parameters):
+        """The result of a method of the DevTools protocol. Events that arrive meanwhile go to their pages."""
+        number, self._next = self._next, self._next + 1
+        message = {"id": number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._message(60)
+            if answer.get("id") == number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+            if answer.get("sessionId") in self._pages:
+                self._pages[answer["sessionId"]].take_event(answer)
+
+    def attach(self, page, target):
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._pages[session] = page
+        return session
+
+    def detach(self, session):
+        self._pages.pop(session, None)
+
+
+class Page:
+    """One page, with a profile of its own. `complaints` holds the errors and warnings of its console and its failed
+    requests."""
+
+    def __init__(self, browser, width=1400, height=900, scale=1, mobile=False, dark=False):
+        self._browser = browser
+        self.complaints = []
+        self._context = browser.call("Target.createBrowserContext")["browserContextId"]
+        target = browser.call("Target.createTarget", url="about:blank", browserContextId=self._context)["targetId"]
+        self._session = browser.attach(self, target)
+        for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
+            self.call(domain + ".enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
+                  mobile=mobile)
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self._browser.detach(self._session)
+        self._browser.call("Target.disposeBrowserContext", browserContextId=self._context)
+
+    def take_event(self, message):
         method, values = message.get("method"), message.get("params", {})
         if method == "Log.entryAdded":
             self.complaints.append(values["entry"]["text"] + " " + values["entry"].get("url", ""))
@@ -95,31 +137,20 @@ class Browser:
             self.complaints.append(str([a.get("value") for a in values["args"]]))
 
     def call(self, method, **parameters):
-        number, self._next = self._next, self._next + 1
-        message = {"id": number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._out, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._message(60)
-            if answer.get("id") == number:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']['message']}")
-                return answer["result"]
-            self._take_note(answer)
+        return self._browser.call(method, session=self._session, **parameters)
 
     def open(self, url):
         self.call("Page.navigate", url=url)
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression; promises are waited for."""
+        """The value of a JavaScript expression; waits for promises."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"].get("exception", {}).get("description", "exception"))
         return result["result"].get("value")
 
     def wait(self, condition, patience=60):
-        """Until a JavaScript expression is true. While a page loads, what it looks at may not be there."""
+        """Waits until a JavaScript expression is true. It may fail while the page loads."""
         end = time.monotonic() + patience
         while True:
             try:
@@ -129,7 +160,7 @@ class Browser:
                 pass
             if time.monotonic() > end:
                 raise TimeoutError(f"never true: {condition}; {self.complaints}")
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     def press(self, key, code=0, shift=False):
         for kind in ("keyDown", "keyUp"):
@@ -137,7 +168,7 @@ class Browser:
                       modifiers=8 if shift else 0)
 
     def screenshot(self, file, whole_page=True):
-        """PNG. The viewport as it is, or all of the page."""
+        """Writes a PNG of the whole page, or of the viewport as it is."""
         parameters = {"format": "png", "captureBeyondViewport": whole_page, "optimizeForSpeed": False}
         if whole_page:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]

@@ -1,4 +1,4 @@
-// CUDA statuses as exceptions.
+// Turns CUDA error codes into exceptions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,7 +8,7 @@
 
 namespace petacq::gpu::cuda {
 
-/// Throws std::runtime_error naming the call, the error and what was being done.
+/// Throws std::runtime_error that names the call, the error and the operation in progress.
 inline void check(cudaError_t status, const char* call, const std::string& doing) {
     if (status == cudaSuccess) return;
     throw std::runtime_error("CUDA: " + std::string(call) + " failed while " + doing + ": " +

@@ -12,7 +12,7 @@ constexpr std::uint32_t threads = 512;
 constexpr std::uint32_t per_thread = cell_tile / threads;
 constexpr std::uint32_t split_items = threads * per_thread;
 constexpr auto no_frame = static_cast<std::uint32_t>(fate_count);
-// A frame adds at most 2^11 sixteenths of a degree to a sum of 31 bits.
+// A frame adds at most 2^11 sixteenths of a degree to a 31-bit sum.
 constexpr std::uint32_t tiles_between_flushes = (1U << 19) / cell_tile;
 
 __global__ void split_kernel(const __grid_constant__ ConvertArguments a, SingleArrays waiting,
@@ -41,10 +41,10 @@ __global__ void split_kernel(const __grid_constant__ ConvertArguments a, SingleA
 struct BlockHistograms {
     std::uint32_t* temperature_count;
     std::uint32_t* temperature_sum;  // two's complement
-    std::uint32_t* energy;           // in shared memory, or that of the slice
+    std::uint32_t* energy;           // in shared memory, or the slice's own
 };
 
-/// Adds a block's own counts to those of the slice, and clears them. Between barriers.
+/// Adds the block's counts to those of the slice and clears them. The caller puts barriers around it.
 __device__ void flush(std::uint32_t* from, std::uint32_t* to, std::uint32_t size) {
     for (std::uint32_t i = threadIdx.x; i < size; i += threads) {
         if (from[i] != 0) atomicAdd(&to[i], from[i]);
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
         shared[i] = 0;
 
     const std::uint32_t lane = threadIdx.x % 32;
-    std::uint32_t fate_total = 0;  // of the fate with the number of the lane
+    std::uint32_t fate_total = 0;  // the total of the fate whose number is the lane
     std::uint64_t max_key = 0;
     std::uint64_t max_pending = 0;
     std::uint32_t done = 0;
@@ -98,10 +98,10 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
         for (std::uint32_t i = threadIdx.x; i < spans; i += threads)
             span_first[i] = a.spans[span_base + i].first;
         __syncthreads();
-        // Of the next tile; seen by all after the barriers below.
+        // For the next tile; the barriers below make it visible to all threads.
         if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
 
-        // In steps over all frames of the thread, so that their loads are under way together.
+        // Process all frames of the thread step by step, so that their loads overlap.
         net::FrameWords words[per_thread];
         bool present[per_thread];
         bool jump[per_thread];
@@ -229,7 +229,7 @@ struct ConvertPlan {
     bool energy_shared = false;
 };
 
-/// As many blocks as run at once; the energy spectra in shared memory where two blocks then still fit.
+/// Launches as many blocks as can run at once, with the energy spectra in shared memory if two still fit.
 ConvertPlan plan_convert(const ConversionTables& tables) {
     int device = 0;
     int processors = 0;

@@ -9,8 +9,8 @@
 
 namespace petacq::gpu::cuda {
 
-/// Singles as two arrays: what they are sorted by, and crystal << 32 | energy bits. As energies are not
-/// negative, the values order as (crystal, energy) does.
+/// Singles as two arrays: the sort key, and crystal << 32 | energy bits. Since energies are not negative, the
+/// values have the same order as (crystal, energy).
 struct SingleArrays {
     std::uint64_t* time = nullptr;
     std::uint64_t* value = nullptr;
@@ -20,36 +20,36 @@ struct ConvertArguments {
     ConversionTables tables;  ///< on the device
     const net::FrameWords* cells = nullptr;
     const SpanEntry* spans = nullptr;
-    const std::uint32_t* tile_first = nullptr;  ///< [tiles + 1] the span that a tile of cells begins in
+    const std::uint32_t* tile_first = nullptr;  ///< [tiles + 1] the span in which a tile of cells starts
     std::uint32_t cell_count = 0;
     std::uint64_t base = 0;       ///< singles below are late; ready singles are stored relative to it
     std::uint64_t watermark = 0;  ///< singles below it are ready, others pending
     bool all_ready = false;
-    SingleArrays ready;    ///< in the order of arrival: pending ones of the slice before, then the cells
+    SingleArrays ready;    ///< in order of arrival: pending singles of the previous slice, then the cells
     SingleArrays pending;  ///< the same; absolute times
     SliceHistograms histograms{};
     ConvertTotals* totals = nullptr;
-    // What tiles tell each other: placement_words(), zero before the first slice. Each slice has a round.
+    // Words through which tiles communicate: placement_words() of them, zero before the first slice. Each
+    // slice is a round.
     std::uint64_t* words = nullptr;
     std::uint32_t round = 0;  ///< at most last_round
 };
 
-/// Rounds that the words serve before they have to be cleared again.
+/// The number of rounds after which the words must be cleared.
 inline constexpr std::uint32_t last_round = (1U << 29) - 1;
 std::size_t placement_words(std::uint32_t pending_room, std::uint32_t cell_room);
 
-/// Singles that were pending before the slice: to ready or pending, as the new ones.
+/// Distributes the singles that were pending before the slice to ready or pending, like converted ones.
 void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::uint32_t count,
                   cudaStream_t stream);
-/// Every frame of the slice to its fate. Adds to totals and histograms, which begin as zero.
+/// Converts every frame of the slice. Adds to totals and histograms, which must be zero at the start.
 void launch_convert(const ConvertArguments& arguments, cudaStream_t stream);
-/// The same for cells that hold singles, of a scanner with so many crystals. Of the histograms only
-/// per_crystal is counted.
+/// The same for cells with singles of a scanner with `crystals` crystals. Fills only per_crystal.
 void launch_take_singles(const ConvertArguments& arguments, std::uint32_t crystals, cudaStream_t stream);
 /// totals[i] += slice[i] for all the histograms of a slice.
 void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std::uint64_t* totals,
                  cudaStream_t stream);
-/// Whether the device can run the kernels at all.
+/// Whether the device can run the kernels.
 cudaError_t probe_kernels();
 
 }  // namespace petacq::gpu::cuda

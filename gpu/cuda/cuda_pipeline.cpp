@@ -1,29 +1,29 @@
 // The CUDA back-end: a ring of slots, each with the frames, tables and results of one slice.
 //
-// The calling thread copies frames up (submit) and takes results (collect). Two threads are the back-end's
-// own: the driver launches the stages and reads the few totals that the next launch depends on; the deliverer
-// makes the results of what has come down, with a few helpers for the copying. Three streams: `up` copies
-// frames, `compute` runs the stages of one slice after the other, `down` copies results; events tie them
-// together, so that the copies of slices overlap the computation of others. The fourth, `books`, adds the
-// histograms of collected slices to the totals.
+// The calling thread copies frames to the device (submit) and takes results (collect). The back-end has two
+// threads: the driver launches the stages and reads the few totals that the next launch depends on; the
+// deliverer assembles the results, with a few helpers for large copies. Of its four streams, `up` copies
+// frames, `compute` runs the stages of one slice after the other, `down` copies results, and `books` adds the
+// histograms of collected slices to the totals. Events connect the streams, so that the copies of some slices
+// overlap the computation of others.
 #include "gpu/cuda/cuda_pipeline.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <algorithm>
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <nvtx3/nvtx3.hpp>
 #include <thread>
 #include <vector>
 
 #include "gpu/cuda/memory.hpp"
+#include "gpu/cuda/requirements.hpp"
 #include "gpu/cuda/result.hpp"
 #include "gpu/cuda/ring.hpp"
 #include "gpu/cuda/slot.hpp"
 #include "gpu/cuda/stages.hpp"
 #include "gpu/host/coincidence.hpp"
+#include "net/mutex.hpp"
 
 namespace petacq::gpu {
 
@@ -39,31 +39,6 @@ using cuda::Stream;
 
 constexpr std::size_t slots_in_ring = 4;
 constexpr std::uint32_t most_copiers = 4;
-constexpr std::uint32_t most_slice_frames = 1U << 27;
-constexpr std::uint64_t most_singles = std::uint64_t{1} << 31;
-constexpr std::uint32_t most_multiplicity = 4096;
-
-void check_options(const PipelineOptions& o) {
-    if (o.rules.max_multiplicity < 2 || o.rules.max_multiplicity > most_multiplicity) {
-        throw std::invalid_argument(fmt::format("max_multiplicity of {}: expected 2 to {} on CUDA",
-                                                o.rules.max_multiplicity, most_multiplicity));
-    }
-    if (o.rules.delay && *o.rules.delay <= o.rules.window) {
-        throw std::invalid_argument(fmt::format("delay of {} ticks: expected more than the window of {}",
-                                                *o.rules.delay, o.rules.window));
-    }
-    if (o.rules.delay && *o.rules.delay > (std::uint64_t{1} << 62)) {
-        throw std::invalid_argument("delay: expected at most 2^62 ticks");
-    }
-    if (o.max_slice_frames > most_slice_frames) {
-        throw std::invalid_argument(fmt::format("max_slice_frames of {}: expected at most {} on CUDA",
-                                                o.max_slice_frames, most_slice_frames));
-    }
-    if (o.max_pending_singles > most_singles - most_slice_frames) {
-        throw std::invalid_argument(fmt::format("max_pending_singles of {}: expected at most {} on CUDA",
-                                                o.max_pending_singles, most_singles - most_slice_frames));
-    }
-}
 
 class CudaPipeline final : public Pipeline {
   public:
@@ -94,7 +69,7 @@ class CudaPipeline final : public Pipeline {
     CudaPipeline& operator=(const CudaPipeline&) = delete;
     ~CudaPipeline() override {
         {
-            const std::lock_guard lock(mutex_);
+            const net::MutexLock lock(mutex_);
             stop_ = true;
         }
         changed_.notify_all();
@@ -124,7 +99,7 @@ class CudaPipeline final : public Pipeline {
         r.uploaded.record(up_);
         if (times_) times_->mark(place, &SliceTimeline::submit_end);
         {
-            const std::lock_guard lock(mutex_);
+            const net::MutexLock lock(mutex_);
             ++submitted_;
         }
         changed_.notify_all();
@@ -133,8 +108,9 @@ class CudaPipeline final : public Pipeline {
     bool collect(SliceResult& result, bool wait) override {
         if (collected_ == submitted_) return false;
         {
-            std::unique_lock lock(mutex_);
-            if (wait) changed_.wait(lock, [&] { return finished_ > collected_ || !failure_.empty(); });
+            net::MutexLock lock(mutex_);
+            while (wait && finished_ == collected_ && failure_.empty())
+                changed_.wait(lock.native());
             if (!failure_.empty()) throw std::runtime_error(failure_);
             if (finished_ == collected_) return false;
         }
@@ -168,8 +144,8 @@ class CudaPipeline final : public Pipeline {
             throw std::logic_error("pipeline: reset with slices that were not collected");
         }
         throw_if_failed();
-        // Driver and deliverer are waiting for the next slice, and see this when it comes.
-        const std::lock_guard lock(mutex_);
+        // The driver and the deliverer are waiting for the next slice and see the change when it arrives.
+        const net::MutexLock lock(mutex_);
         stages_.reset();
         order_.reset();
     }
@@ -181,28 +157,28 @@ class CudaPipeline final : public Pipeline {
 
   private:
     void throw_if_failed() {
-        const std::lock_guard lock(mutex_);
+        const net::MutexLock lock(mutex_);
         if (!failure_.empty()) throw std::runtime_error(failure_);
     }
 
-    /// What goes wrong on a thread of the back-end is told to the caller.
+    /// Runs `work` in a thread of the back-end and keeps its failure for the caller.
     template <class Work>
     void guarded(Work work) {
         try {
             check(cudaSetDevice(device_), "cudaSetDevice", "starting");
             work();
         } catch (const std::exception& e) {
-            const std::lock_guard lock(mutex_);
+            const net::MutexLock lock(mutex_);
             if (failure_.empty()) failure_ = e.what();
         }
         changed_.notify_all();
     }
 
-    // What follows runs on the driver's thread.
+    // Called by the driver thread:
 
     void drive() {
         std::uint64_t launched = 0;
-        RingSlot* before = nullptr;  // its coincidences are being looked for
+        RingSlot* before = nullptr;  // the slice being searched for coincidences
         while (RingSlot* r = next(launched, before == nullptr)) {
             compute_.wait_for(r->uploaded);
             compute_.wait_for(r->folded);
@@ -225,15 +201,16 @@ class CudaPipeline final : public Pipeline {
         }
     }
 
-    /// The next slice to launch; nullptr when there is none (yet).
+    /// The next slice to launch; nullptr when there is none yet, or no more.
     RingSlot* next(std::uint64_t launched, bool wait) {
-        std::unique_lock lock(mutex_);
-        if (wait) changed_.wait(lock, [&] { return stop_ || submitted_ > launched; });
+        net::MutexLock lock(mutex_);
+        while (wait && !stop_ && submitted_ == launched)
+            changed_.wait(lock.native());
         if (stop_ || submitted_ == launched) return nullptr;
         return ring_[launched % slots_in_ring].get();
     }
 
-    /// Waits for the coincidences of a slice and sends them down.
+    /// Waits for the coincidences of a slice and starts copying them to the host.
     void finish(RingSlot& r) {
         Slot& s = r.slot;
         r.found.wait("looking for coincidences");
@@ -269,26 +246,27 @@ class CudaPipeline final : public Pipeline {
         r.downloaded.record(down_);
         stages_.found(s);
         {
-            const std::lock_guard lock(mutex_);
+            const net::MutexLock lock(mutex_);
             ++sent_down_;
         }
         changed_.notify_all();
     }
 
-    // What follows runs on the deliverer's thread.
+    // Called by the deliverer thread:
 
     void deliver_all() {
         for (std::uint64_t delivered = 0;; ++delivered) {
             {
-                std::unique_lock lock(mutex_);
-                changed_.wait(lock, [&] { return stop_ || !failure_.empty() || sent_down_ > delivered; });
+                net::MutexLock lock(mutex_);
+                while (!stop_ && failure_.empty() && sent_down_ == delivered)
+                    changed_.wait(lock.native());
                 if (sent_down_ == delivered) return;
             }
             deliver(*ring_[delivered % slots_in_ring]);
         }
     }
 
-    /// Waits for what finish() has sent down, and makes the result of it.
+    /// Waits for the copies that finish() has started and assembles the result.
     void deliver(RingSlot& r) {
         const nvtx3::scoped_range range{"deliver"};
         Slot& s = r.slot;
@@ -304,7 +282,7 @@ class CudaPipeline final : public Pipeline {
                                 result.singles.size(), result.singles.data());
         if (times_) times_->mark(r.place, &SliceTimeline::deliver_end);
         {
-            const std::lock_guard lock(mutex_);
+            const net::MutexLock lock(mutex_);
             ++finished_;
         }
         changed_.notify_all();
@@ -317,7 +295,7 @@ class CudaPipeline final : public Pipeline {
               "cudaMemcpyAsync", "copying results to the host");
     }
 
-    /// More records than there is room for: in parts, ordered here.
+    /// Fetches more records than the slot can hold: in parts, which the host puts into order.
     void fetch_many(Slot& s) {
         const cuda::FindTotals t = *s.host_found;
         fetch_kind(s, Kind::prompt, t.prompts, many_prompts_);
@@ -339,7 +317,7 @@ class CudaPipeline final : public Pipeline {
         order_equal_times(all);
     }
 
-    // Streams are declared before the memory, whose freeing waits for them.
+    // The streams come before the memory, because freeing the memory waits for them.
     Stream up_;
     Stream compute_;
     Stream down_;
@@ -355,38 +333,25 @@ class CudaPipeline final : public Pipeline {
     std::uint64_t* host_totals_ = nullptr;
     int device_ = 0;
     std::string description_;
-    // Of fetch_many(); kept for their memory.
+    // Used by fetch_many(); members to keep their memory.
     std::vector<Coincidence> many_prompts_;
     std::vector<Coincidence> many_delayeds_;
     WorkerPool copiers_;
     cuda::RecordOrder order_;
 
-    std::mutex mutex_;
+    std::uint64_t collected_ = 0;  // used by the caller only
+    net::Mutex mutex_;
     std::condition_variable changed_;
-    std::uint64_t submitted_ = 0;  // written by the caller, under the mutex
-    std::uint64_t sent_down_ = 0;  // written by the driver, under the mutex
-    std::uint64_t finished_ = 0;   // written by the deliverer, under the mutex
-    std::uint64_t collected_ = 0;  // the caller's own
-    std::string failure_;
-    bool stop_ = false;
+    std::uint64_t submitted_ = 0;  // the caller writes it with the mutex held, and reads it without
+    std::uint64_t sent_down_ PETACQ_GUARDED_BY(mutex_) = 0;
+    std::uint64_t finished_ PETACQ_GUARDED_BY(mutex_) = 0;
+    std::string failure_ PETACQ_GUARDED_BY(mutex_);
+    bool stop_ PETACQ_GUARDED_BY(mutex_) = false;
     std::thread driver_;
     std::thread deliverer_;
 };
 
 }  // namespace
-
-std::optional<std::string> cuda_unusable_reason() {
-    // Kernels are loaded now, not by the first slice that needs them: that would allocate device memory and
-    // wait for the device in the middle of a run. Read when CUDA starts; a user's own setting stands.
-    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // NOLINT(concurrency-mt-unsafe): set-up
-    int devices = 0;
-    cudaError_t status = cudaGetDeviceCount(&devices);
-    if (status == cudaSuccess && devices == 0) status = cudaErrorNoDevice;
-    if (status == cudaSuccess) status = cuda::probe_kernels();
-    if (status == cudaSuccess) return std::nullopt;
-    cudaGetLastError();  // not to be reported again
-    return fmt::format("CUDA: {} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
-}
 
 std::unique_ptr<Pipeline> make_cuda_pipeline(const PipelineOptions& options,
                                              const config::Calibration& calibration) {
@@ -396,7 +361,7 @@ std::unique_ptr<Pipeline> make_cuda_pipeline(const PipelineOptions& options,
 std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& options,
                                                    const config::Calibration& calibration,
                                                    TimelineSink timeline) {
-    check_options(options);
+    cuda::check_options(options);
     config::check_calibration(options.geometry, calibration);
     if (const auto reason = cuda_unusable_reason()) throw std::runtime_error(*reason);
     const OwnedTables tables(options, calibration);

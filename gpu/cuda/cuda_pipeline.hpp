@@ -9,14 +9,14 @@
 
 namespace petacq::gpu {
 
-/// Why CUDA cannot be used here, in words for the log ("no CUDA device: ..."); empty when it can.
+/// The reason why CUDA cannot be used on this host, as text for the log; empty when it can.
 std::optional<std::string> cuda_unusable_reason();
 
-/// The CUDA back-end on the first device. Everything is allocated here, from max_slice_frames and
-/// max_pending_singles. Frames in pinned memory are copied straight from it; others more slowly. Two threads
-/// of its own launch the work and make the results; up to four of `threads` copy large results. Throws
-/// std::invalid_argument for options that cannot be, std::runtime_error when there is no usable device,
-/// DeviceMemoryError when its memory does not suffice.
+/// The CUDA back-end on the first device. It allocates all its memory here, sized by max_slice_frames and
+/// max_pending_singles. Frames in pinned memory are copied directly; others more slowly. The back-end has two
+/// threads of its own, which launch the work and assemble the results; up to four of `threads` copy large
+/// results. Throws std::invalid_argument for invalid options, std::runtime_error when there is no usable
+/// device, DeviceMemoryError when the device has too little memory.
 std::unique_ptr<Pipeline> make_cuda_pipeline(const PipelineOptions& options,
                                              const config::Calibration& calibration);
 

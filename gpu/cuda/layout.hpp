@@ -1,4 +1,4 @@
-// What host and device share: sizes of the pieces of work, tables and totals of a slice.
+// Definitions shared by host and device: work sizes, tables and totals of a slice.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace petacq::gpu::cuda {
 
-inline constexpr std::uint32_t cell_tile = 2048;     ///< 16-byte cells that a block converts at a time
-inline constexpr std::uint32_t single_tile = 2048;   ///< singles that a block looks for pairs in
-inline constexpr std::uint32_t super_tiles = 64;     ///< tiles whose exits are composed
-inline constexpr std::uint32_t disorder_room = 256;  ///< out-of-order places that are listed one by one
+inline constexpr std::uint32_t cell_tile = 2048;     ///< 16-byte cells that one block converts
+inline constexpr std::uint32_t single_tile = 2048;   ///< singles that one block searches for pairs
+inline constexpr std::uint32_t super_tiles = 64;     ///< tiles whose exits are composed into one
+inline constexpr std::uint32_t disorder_room = 256;  ///< out-of-order places that can be listed individually
 
-/// Frames of one span, as cells (16 bytes) of the uploaded slice. Cells between spans hold no frames.
+/// The frames of one span as 16-byte cells of the uploaded slice. Cells between spans hold no frames.
 struct SpanEntry {
     std::uint32_t first;
     std::uint32_t count;
@@ -21,14 +21,14 @@ struct SpanEntry {
     std::uint64_t time_high;
 };
 
-/// What conversion found.
+/// The totals of conversion.
 struct ConvertTotals {
     std::uint64_t fates[fate_count];
-    std::uint64_t max_key;           ///< of the ready singles: time less the base of the slice
+    std::uint64_t max_key;           ///< of the ready singles: time minus the base of the slice
     std::uint64_t max_pending_time;  ///< of the pending singles
     std::uint32_t ready;
     std::uint32_t pending;
-    std::uint32_t tickets[2];  ///< tiles taken: of the singles that were pending, of the cells
+    std::uint32_t tickets[2];  ///< tiles taken: of the previously pending singles, and of the cells
 };
 
 /// Index into FindTotals::counts.
@@ -44,18 +44,18 @@ enum CountIndex : std::uint32_t {
     count_fields
 };
 
-/// What became of the ordered singles.
+/// The totals of the coincidence search.
 struct FindTotals {
     std::uint64_t prompts;       ///< records
     std::uint64_t delayeds;      ///< records
-    std::uint64_t newest_time;   ///< of all ordered singles; 0 when there is none
+    std::uint64_t newest_time;   ///< of all ordered singles; 0 when there are none
     std::uint32_t decided;       ///< singles below this index have opened their windows
     std::uint32_t view;          ///< singles that exist for this segment
     std::uint32_t first_anchor;  ///< first single that no earlier group has taken
     std::uint32_t next;          ///< first single that no group has taken
     std::uint64_t counts[count_fields];
-    std::uint32_t long_run;   ///< nonzero: equal times were left unordered, nothing was looked for
-    std::uint32_t disorders;  ///< records that stand before their predecessor
+    std::uint32_t long_run;   ///< nonzero: equal times are still unordered, so nothing was searched
+    std::uint32_t disorders;  ///< records that precede their predecessor in record order
     std::uint32_t disorder_at[disorder_room];
 };
 

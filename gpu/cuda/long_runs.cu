@@ -84,7 +84,7 @@ std::size_t run_scratch_bytes(std::uint32_t count) {
 
 void launch_number_times(void* scratch, std::size_t scratch_bytes, SingleArrays sorted, std::uint32_t count,
                          std::uint32_t* numbers, RunTotals* totals, cudaStream_t stream) {
-    // Not more blocks than run at once, about: each ends with atomics on the same totals.
+    // About as many blocks as run at once, because each one ends with atomics on the same totals.
     first_of_time_kernel<<<std::min(blocks_for(count), 2048U), threads, 0, stream>>>(sorted, count, numbers,
                                                                                      totals);
     check(cudaGetLastError(), "kernel launch", "counting times");
@@ -106,7 +106,7 @@ void launch_order_runs(void* scratch, std::size_t scratch_bytes, SingleArrays so
     cub::DoubleBuffer<std::uint64_t> keys(values, space);
     check(cub::DeviceRadixSort::SortKeys(scratch, scratch_bytes, keys, count, 0, packing.bits(), stream),
           "SortKeys", "ordering equal times");
-    // They must not lie where the singles go.
+    // The keys must not lie where the singles are written.
     if (keys.Current() != values) {
         check(cudaMemcpyAsync(values, keys.Current(), count * sizeof(std::uint64_t), cudaMemcpyDeviceToDevice,
                               stream),

@@ -1,5 +1,5 @@
-// Ordering where very many singles have the same time: one sort of 64-bit keys (number of the time, crystal,
-// energy) instead of two sorts of pairs.
+// Ordering when very many singles share a time: one sort of 64-bit keys (rank of the time, crystal, energy)
+// instead of two sorts of pairs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,14 +12,16 @@
 
 namespace petacq::gpu::cuda {
 
-/// What is to be known of singles before they can be packed into keys.
+/// The properties of the singles that determine how they can be packed into keys.
 struct RunTotals {
-    std::uint32_t last_number;      ///< how many different times there are, less one
-    std::uint32_t highest_energy;   ///< as bits: those of floats that are not negative order as they do
-    std::uint32_t lowest_inverted;  ///< all bits of the lowest energy the other way round
+    std::uint32_t last_number;  ///< the number of different times, minus one
+    std::uint32_t
+        highest_energy;  ///< as bits, which have the same order as the floats because none is negative
+    std::uint32_t lowest_inverted;  ///< the inverted bits of the lowest energy
 };
 
-/// How number of the time, crystal and energy lie in a key, from the top; of the energies only what differs.
+/// The layout of a key, from the top: rank of the time, crystal, energy. Only the bits in which energies
+/// differ are stored.
 struct KeyPacking {
     std::uint32_t lowest_energy = 0;
     int energy_bits = 31;
@@ -33,13 +35,14 @@ struct KeyPacking {
 /// Scratch memory for the calls below, for up to `count` singles.
 std::size_t run_scratch_bytes(std::uint32_t count);
 
-/// numbers[i]: how many different times stand before that of single i; `sorted` is in order of time. Fills in
-/// the totals, which begin as zero. `count` is not 0.
+/// Sets numbers[i] to the number of different times before that of single i. `sorted` is ordered by time.
+/// Fills in the totals, which must be zero at the start. `count` is not 0.
 void launch_number_times(void* scratch, std::size_t scratch_bytes, SingleArrays sorted, std::uint32_t count,
                          std::uint32_t* numbers, RunTotals* totals, cudaStream_t stream);
 
-/// Singles in order, with `base` added to the times, from arrays in order of time, whose values are lost. The
-/// numbers of their times lie at the beginning of `out`. The packing has at most 64 bits.
+/// Writes the singles in total order, with `base` added to the times. The input arrays are ordered by time;
+/// their values are overwritten. The ranks of the times are at the start of `out`. The packing has at most 64
+/// bits.
 void launch_order_runs(void* scratch, std::size_t scratch_bytes, SingleArrays sorted, std::uint32_t count,
                        const KeyPacking& packing, std::uint64_t base, Single* out, cudaStream_t stream);
 

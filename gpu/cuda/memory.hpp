@@ -1,4 +1,4 @@
-// The memory of the back-end: planned first, then allocated once.
+// The memory of the back-end, which is planned first and then allocated once.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,8 +13,8 @@
 
 namespace petacq::gpu::cuda {
 
-/// Gives out device and pinned host memory and frees it at its end; throws DeviceMemoryError when there is no
-/// more. A planning one only adds up.
+/// Allocates device and pinned host memory and frees all of it on destruction. Throws DeviceMemoryError when
+/// none is left. With Purpose::plan it only adds up the sizes.
 class Memory {
   public:
     enum class Purpose : std::uint8_t { plan, use };
@@ -28,7 +28,7 @@ class Memory {
             cudaFreeHost(p);
     }
 
-    /// Not initialised; nullptr when planning.
+    /// Uninitialised memory; nullptr when planning.
     template <class T>
     T* device(std::size_t count) {
         const std::size_t bytes = std::max<std::size_t>(count, 1) * sizeof(T);
@@ -55,12 +55,12 @@ class Memory {
     [[nodiscard]] std::uint64_t pinned_bytes() const { return pinned_bytes_; }
 
   private:
-    /// What others take may leave less than was planned with.
+    /// Other programs may have taken memory since the plan was made.
     static void check_room(cudaError_t status, const char* call, const std::string& doing) {
         try {
             check(status, call, doing);
         } catch (const std::runtime_error& e) {
-            cudaGetLastError();  // not to be reported again
+            cudaGetLastError();  // clears the error, so that no later call reports it
             if (status == cudaErrorMemoryAllocation) throw DeviceMemoryError(e.what());
             throw;
         }
@@ -73,10 +73,10 @@ class Memory {
     std::uint64_t pinned_bytes_ = 0;
 };
 
-/// Of the work on a stream: what the pipeline does goes before what is done beside it.
+/// The priority of a stream: the pipeline comes before the work done beside it.
 enum class Priority : std::uint8_t { highest, lowest };
 
-/// Does not wait for the default stream; not copied.
+/// Does not synchronise with the default stream. Not copyable.
 class Stream {
   public:
     explicit Stream(Priority priority = Priority::highest) {
@@ -100,7 +100,7 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
-/// Without timing unless the flags say so; not copied.
+/// Without timing unless `flags` ask for it. Not copyable.
 class Event {
   public:
     explicit Event(unsigned flags = cudaEventDisableTiming) {

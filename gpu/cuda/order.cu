@@ -6,7 +6,7 @@ namespace petacq::gpu::cuda {
 namespace {
 
 constexpr std::uint32_t threads = 256;
-constexpr std::uint32_t longest_run = 32;  // of equal times that are ranked one by one
+constexpr std::uint32_t longest_run = 32;  // of equal times that are still ranked individually
 
 __device__ void store(Single* out, std::uint64_t time, std::uint64_t value) {
     // One 16-byte store.
@@ -16,7 +16,7 @@ __device__ void store(Single* out, std::uint64_t time, std::uint64_t value) {
 __global__ void pack_kernel(SingleArrays sorted, std::uint32_t count, std::uint64_t base, Single* out,
                             std::uint32_t* long_run) {
     const std::uint32_t i = blockIdx.x * threads + threadIdx.x;
-    // Once set, nothing written here is used.
+    // Once it is set, the output is not used.
     if (i >= count || *static_cast<volatile std::uint32_t*>(long_run) != 0) return;
     const std::uint64_t key = sorted.time[i];
     const std::uint64_t value = sorted.value[i];

@@ -11,7 +11,7 @@
 
 namespace petacq::gpu::cuda {
 
-/// As the sort engines take them: sorted by time, or by value.
+/// The input of the sort engines: sorts by time, or by value.
 inline sort::Pairs by_time(SingleArrays a) {
     return {a.time, a.value};
 }
@@ -19,12 +19,12 @@ inline sort::Pairs by_value(SingleArrays a) {
     return {a.value, a.time};
 }
 
-/// Singles from arrays in order of time, with `base` added to the times. Equal times are put into the order
-/// of their values, unless more than a few dozen are equal: then *long_run is set and they must be sorted by
+/// Makes singles from arrays ordered by time and adds `base` to the times. Singles of equal time are ordered
+/// by value, unless more than a few dozen share it: then *long_run is set, and the caller must sort them by
 /// value first.
 void launch_pack(SingleArrays sorted, std::uint32_t count, std::uint64_t base, Single* out,
                  std::uint32_t* long_run, cudaStream_t stream);
-/// The same for arrays that are in total order.
+/// The same for arrays in total order.
 void launch_pack_ordered(SingleArrays sorted, std::uint32_t count, std::uint64_t base, Single* out,
                          cudaStream_t stream);
 

@@ -1,11 +1,11 @@
-// One piece of device memory cut into parts.
+// Divides one piece of device memory into parts.
 #pragma once
 
 #include <cstddef>
 
 namespace petacq::gpu::cuda {
 
-/// Hands out parts, each aligned to 256 bytes as the piece is; with a null pointer it only adds up.
+/// Hands out parts, aligned to 256 bytes like the piece. With a null pointer it only adds up sizes.
 class Parts {
   public:
     explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}

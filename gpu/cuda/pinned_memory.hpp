@@ -1,4 +1,4 @@
-// Pinned host memory for the batch pool: the GPU copies straight from it, at the rate of the bus.
+// Pinned host memory for the batch pool. The GPU copies directly from it at the full rate of the bus.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace petacq::gpu {
 
-/// Page-locked memory of the CUDA driver, for the life of the source. allocate() throws std::runtime_error
-/// with the driver's reason.
+/// Allocates page-locked memory through the CUDA driver. The memory lives as long as the source. allocate()
+/// throws std::runtime_error with the driver's reason.
 std::unique_ptr<net::MemorySource> make_pinned_memory();
 
 }  // namespace petacq::gpu

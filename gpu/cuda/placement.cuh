@@ -1,4 +1,4 @@
-// Where a converted single goes: to those that can be ordered, or to those that wait for the watermark.
+// Places each converted single: among the ready ones, or among those pending above the watermark.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ __device__ inline Destination destination_of(const ConvertArguments& a, std::uin
     return a.all_ready || time < a.watermark ? to_ready : to_pending;
 }
 
-/// A block's tile of a pass over all that is placed. Tiles are numbered in the order in which blocks take
-/// them: those waited for are under way.
+/// The tile of a block in one pass. Tiles are numbered in the order in which blocks take them, so a block
+/// only ever waits for tiles that are already in progress.
 struct PlacedTile {
-    sort::LookBack look_back;  ///< of two words for each tile: singles that are ready, and pending ones
+    sort::LookBack look_back;  ///< two words per tile: the numbers of ready and of pending singles
     std::uint32_t number;
     std::uint32_t count;  ///< of all tiles
 };
 
-/// Cells in a tile, at least.
+/// The least number of cells in a tile.
 inline constexpr std::uint32_t least_cells = 256;
 
 /// The two passes of a slice: over the singles that were pending, and over the cells.
@@ -53,9 +53,9 @@ struct PlacementStorage {
     std::uint32_t base[nowhere];
 };
 
-/// Puts what the block has placed behind what the tiles before it have, in the order in which it came: item k
-/// of a thread is number k * threads + threadIdx.x of the tile. The totals are where the first tile begins,
-/// and once the last is through, where the next pass does. Barriers inside.
+/// Writes the singles of the block behind those of the earlier tiles, in input order: item k of a thread is
+/// number k * threads + threadIdx.x of the tile. The totals hold the position where the first tile starts
+/// and, after the last tile, where the next pass starts. Contains barriers.
 template <std::uint32_t threads, std::uint32_t N>
 __device__ void write_placed(const ConvertArguments& a, const PlacedTile& tile, const Placed (&placed)[N],
                              PlacementStorage<threads, N>& storage) {

@@ -22,7 +22,7 @@ constexpr std::uint32_t most_groups = 8;
 
 using Storage = sort::WarpValues<double, threads>;
 
-/// The sum over the block, in every thread; ends with a barrier.
+/// Returns the sum over the block to every thread. Ends with a barrier.
 __device__ double block_sum(double x, Storage& storage) {
     return sort::block_reduce<threads>(x, storage, [](double a, double b) { return a + b; });
 }
@@ -48,7 +48,7 @@ struct Layout {
     }
 };
 
-/// A range of the crystals of a module.
+/// A range of crystals of one module.
 struct Range {
     std::uint32_t begin;
     std::uint32_t end;
@@ -60,9 +60,9 @@ __device__ Range near_rings(const Layout& l, std::uint32_t first_ring, std::uint
     return {low * l.rule.crystals_per_module, high * l.rule.crystals_per_module};
 }
 
-/// Block (x, y): one chunk of the targets of one module, against the modules of group y.
-/// contributions[group][crystal] is the sum over the group, pair_parts[chunk][module] the sum of the products
-/// over chunk and module.
+/// Block (x, y) combines one chunk of the targets of one module with the modules of group y.
+/// contributions[group][crystal] is the sum over the group; pair_parts[chunk][module] is the sum of the
+/// products over chunk and module.
 __global__ void __launch_bounds__(threads)
     contributions_kernel(Layout l, const double* rates, double* contributions, double* pair_parts) {
     __shared__ double tile[threads];
@@ -121,7 +121,7 @@ __global__ void crystals_kernel(Layout l, const double* rates, const double* con
     per_crystal[i] = l.both_ways_s * rates[i] * sum;
 }
 
-/// Block (a, b), a <= b: the chunks of module a against module b.
+/// Block (a, b), a <= b, adds up the chunks of module a for module b.
 __global__ void __launch_bounds__(threads)
     pairs_kernel(Layout l, const double* pair_parts, double* module_pairs) {
     __shared__ Storage storage;
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(threads)
         part += pair_parts[(std::uint64_t{a} * l.chunks + chunk) * l.rule.modules + b];
     const double sum = block_sum(part, storage);
     if (threadIdx.x != 0) return;
-    // Inside a module each pair was met from both of its crystals.
+    // Within a module each pair was counted from both of its crystals.
     const double pairs = a == b ? l.both_ways_s * sum / 2 : l.both_ways_s * sum;
     module_pairs[a * l.rule.modules + b] = pairs;
     module_pairs[b * l.rule.modules + a] = pairs;
@@ -206,7 +206,7 @@ class CudaRandoms final : public RandomsEstimator {
   private:
     static constexpr const char* doing = "working out the expected randoms";
 
-    Stream stream_;  // before the memory, whose freeing waits for it
+    Stream stream_;  // before the memory, because freeing the memory waits for it
     Memory memory_;
     int device_ = 0;
     Layout layout_{};

@@ -8,7 +8,7 @@ namespace petacq::gpu::cuda {
 
 namespace {
 
-/// Sorts the records with the time of records[at].
+/// Sorts the records that share the time of records[at].
 void order_time_of(std::span<Coincidence> records, std::size_t at) {
     const std::uint64_t time = records[at].time;
     std::size_t first = at;
@@ -56,9 +56,9 @@ void RecordOrder::take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& o
                                                [&](const Coincidence& c) { return c.time < slot.horizon; });
         end = static_cast<std::size_t>(hold - records.begin());
     }
-    // Held records are few, and only the first of the others can come between them.
+    // Held records are few, and only the first of the new records can belong among them.
     std::size_t mixed = 0;
-    // With room to spare: slices differ a little.
+    // Reserve some extra room, because slices vary in size.
     const std::size_t most = held_.size() + end;
     if (out.capacity() < most) out.reserve(most + most / 8);
     out.resize(most);
@@ -74,7 +74,7 @@ void RecordOrder::take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& o
     }
     copy_many<Coincidence>(pool, records.data() + mixed, end - mixed, out.data() + held_.size() + mixed);
     if (!slot.close_at) {
-        // Held ones at or above the horizon (the watermark may have stood still) wait on.
+        // Records at or above the horizon stay held back; the watermark may not have moved.
         const auto hold = std::partition_point(out.begin(), out.end(),
                                                [&](const Coincidence& c) { return c.time < slot.horizon; });
         next_held_.assign(hold, out.end());

@@ -1,4 +1,4 @@
-// From the records of a slice, as they come from the device, to those of the result.
+// Turns the records that the device returns for a slice into those of the result.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace petacq::gpu::cuda {
 
-/// By several threads where that pays: one core copies at a tenth of the rate of the bus and the memory.
+/// Copies with several threads where that pays: one core reaches a tenth of the bus rate.
 template <class T>
 void copy_many(WorkerPool& pool, const T* from, std::size_t count, T* to) {
     constexpr std::size_t least = (std::size_t{1} << 20) / sizeof(T);
@@ -21,15 +21,16 @@ void copy_many(WorkerPool& pool, const T* from, std::size_t count, T* to) {
     });
 }
 
-/// Where the frames of a slice went, once its totals are on the host.
+/// The frame counts of a slice. Its totals must be on the host.
 FrameCounts frame_counts(const Slot& slot);
 
-/// Puts the records of slices, one after the other, into record order over all of them. Records at or above
-/// the horizon of a slice are held back until the next, where delayeds of their time are still to come.
+/// Puts the records of consecutive slices into one record order. Records at or above the horizon of a slice
+/// are held back until the next slice, because delayeds with the same time may still follow.
 class RecordOrder {
   public:
-    /// The records of a slice whose totals and records are on the host, behind the held ones. What `out` held
-    /// before is overwritten: memory that has been in use is faster than fresh.
+    /// Writes the held records and those of the slice to `out`. The totals and records of the slice must be
+    /// on the host. `out` is overwritten and keeps its memory, because memory already in use is faster than
+    /// fresh memory.
     void take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& out);
     void reset() { held_.clear(); }
 

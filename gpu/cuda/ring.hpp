@@ -1,4 +1,4 @@
-// A place in the ring of slices under way, and the times of its slice where somebody wants to know them.
+// One place in the ring of slices in flight, and the timeline of its slice for benchmarks.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,9 @@
 
 namespace petacq::gpu::cuda {
 
-/// One slot and what orders its work on the streams.
+/// A slot and the events that order its work on the streams.
 struct RingSlot {
-    /// `flags`: of the events that a timeline reads.
+    /// `flags`: those of the events that a timeline reads.
     RingSlot(std::size_t place_in_ring, const PipelineOptions& options, Memory& memory, unsigned flags)
         : place(place_in_ring),
           slot(options, memory),
@@ -33,7 +33,7 @@ struct RingSlot {
 
 class RingTimes {
   public:
-    /// Events that lie before the steps.
+    /// The events recorded before each step.
     struct Begins {
         Event upload{cudaEventDefault};
         Event convert{cudaEventDefault};
@@ -58,7 +58,7 @@ class RingTimes {
         begins(place).upload.record(up);
     }
 
-    /// When all of the slice is done.
+    /// Reports the times once the whole slice is done.
     void tell(std::size_t place, const RingSlot& r) {
         SliceTimeline& line = lines_[place];
         line.id = r.slot.id;

@@ -1,4 +1,4 @@
-// Slices that hold singles instead of frames.
+// Slices of singles instead of frames.
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/convert.hpp"
 #include "gpu/cuda/placement.cuh"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t threads = least_cells;
 
-/// The span that cell `position` of tile `tile` belongs to, if it belongs to one.
+/// The span that contains cell `position` of tile `tile`, if any.
 __device__ const SpanEntry& span_of(const ConvertArguments& a, std::uint32_t tile, std::uint32_t position) {
     std::uint32_t low = a.tile_first[tile];
     std::uint32_t high = a.tile_first[tile + 1] + 1;
@@ -32,14 +32,14 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
     const PlacedTile tile = cell_tile_at(a, taken, gridDim.x);
     const std::uint32_t position = tile.number * threads + threadIdx.x;
     Placed placed[1] = {{0, 0, nowhere}};
-    auto fate = static_cast<std::uint32_t>(fate_count);  // none: no single is here
+    auto fate = static_cast<std::uint32_t>(fate_count);  // no single in this cell
     if (position < a.cell_count) {
         const SpanEntry& span = span_of(a, position / cell_tile, position);
         if (position - span.first < span.count) {
             const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
             const std::uint64_t time = v.x;
             const auto crystal = static_cast<std::uint32_t>(v.y);
-            // + 0: see OwnedTables.
+            // Adds 0 for the reason given in OwnedTables.
             const float energy = __uint_as_float(static_cast<std::uint32_t>(v.y >> 32)) + 0.0F;
             Fate f = Fate::accepted;
             if (crystal >= crystals) {
@@ -48,7 +48,7 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
                 f = Fate::time_jump;
             } else if (time < a.base) {
                 f = Fate::late;
-            } else if (!(energy >= a.tables.lower)) {  // NaN, too
+            } else if (!(energy >= a.tables.lower)) {  // also rejects NaN
                 f = Fate::below_window;
             } else if (energy > a.tables.upper) {
                 f = Fate::above_window;

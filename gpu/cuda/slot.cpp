@@ -12,8 +12,8 @@ namespace petacq::gpu::cuda {
 
 namespace {
 
-/// Room for the records of a slice in which every frame is accepted. Slices with more of them are possible
-/// (TakeAllGoods; singles that waited), and take longer.
+/// Room for the records of a slice in which every frame is accepted. Slices with more records are possible
+/// (TakeAllGoods, or many pending singles) and take longer.
 std::uint32_t records_for(std::uint32_t frames, const CoincidenceRules& rules) {
     const std::uint32_t of_a_kind = rules.mode == WindowMode::single ? frames / 2 : frames;
     return (rules.delay ? 2 * of_a_kind : of_a_kind) + 256;
@@ -28,7 +28,7 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
     frame_room = o.max_slice_frames;
     cell_room = frame_room + frame_room / 4 + 64;
     const std::uint32_t tiles = cell_room / cell_tile + 2;
-    // Spans are datagrams as a rule.
+    // Spans are usually datagrams.
     span_room = frame_room / 8 + 4096;
     record_room = records_for(frame_room, o.rules);
     single_room = o.emit_singles ? frame_room : 0;
@@ -43,7 +43,7 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
         host_tile_first = reinterpret_cast<std::uint32_t*>(host_table);
         host_spans = reinterpret_cast<SpanEntry*>(host_table + table_head);
     }
-    // Temperature sums have 64 bits and come first, as they must be aligned.
+    // The 64-bit temperature sums come first because of their alignment.
     histogram_bytes = std::size_t{histogram_sizes.total() + histogram_sizes.units} * sizeof(std::uint32_t);
     histogram_memory = memory.device<std::uint32_t>(histogram_bytes / sizeof(std::uint32_t));
     if (histogram_memory != nullptr) {
@@ -65,14 +65,14 @@ namespace {
 
 constexpr std::size_t packed_bytes = std::size_t{1} << 20;
 
-/// Puts spans one behind the other on the device, with few copies.
+/// Places spans one after the other on the device with few copies.
 class Uploader {
   public:
     Uploader(Slot& slot, cudaStream_t stream) : slot_(slot), stream_(stream) {}
 
     void add(const FrameSpan& span) {
         const std::size_t gap =
-            static_cast<std::size_t>(span.frames - run_end_);  // wraps when it lies before
+            static_cast<std::size_t>(span.frames - run_end_);  // wraps around for a span at a lower address
         const std::size_t gap_cells = gap / net::frame_bytes;
         const bool joins = run_end_ != nullptr && span.frames >= run_end_ && gap <= copied_gap &&
                            gap % net::frame_bytes == 0 && gaps_ + gap_cells <= gap_room();
@@ -99,9 +99,9 @@ class Uploader {
         }
     }
 
-    /// Spans that are too many for the table: their frames without what lies between them, those inside the
-    /// time windows of their spans first, the others behind an empty window. The order of the frames of a
-    /// slice does not matter.
+    /// Packs the frames of spans that are too many for the table. Frames inside the time windows of their
+    /// spans come first; the others follow with an empty window. The order of frames within a slice does not
+    /// matter.
     void pack(std::span<const FrameSpan> spans) {
         std::vector<std::byte> packed(packed_bytes);
         for (const bool outside : {false, true}) {

@@ -1,4 +1,4 @@
-// What one slice needs for itself between its submission and its collection.
+// The memory that one slice needs between submission and collection.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace petacq::gpu::cuda {
 
-/// Spans whose frames are at most this many bytes apart are copied in one piece, with what lies between them:
-/// two spans so near to each other lie in one allocation.
+/// Spans whose frames are at most this many bytes apart are copied in one piece, including the bytes between
+/// them: two spans this close lie in one allocation.
 inline constexpr std::size_t copied_gap = 64;
-/// Pieces larger than this are copied in parts, so that the first is under way while the table is still made.
-/// Not smaller: each copy costs the bus a few microseconds.
+/// Larger pieces are copied in parts, so that the first part travels while the table is still being built.
+/// Smaller parts would waste time on the bus: each copy costs a few microseconds.
 inline constexpr std::size_t copied_piece = std::size_t{32} << 20;
 
 struct Slot {
-    /// Takes its memory from `memory`; a planning one makes a slot that cannot be used.
+    /// Takes its memory from `memory`. With Purpose::plan the slot cannot be used.
     Slot(const PipelineOptions& options, Memory& memory);
 
     Input input = Input::frames;
@@ -58,22 +58,22 @@ struct Slot {
     std::uint32_t frames = 0;
     std::uint32_t cell_count = 0;
     std::uint32_t span_count = 0;
-    std::uint64_t base = 0;     // of the times of its ready singles
+    std::uint64_t base = 0;     // subtracted from the times of its ready singles
     std::uint64_t horizon = 0;  // singles below it are decided
 
     // The result.
     std::uint32_t record_count = 0;         // in host_records
     std::uint32_t single_count = 0;         // in host_singles
-    std::vector<Coincidence> many_records;  // instead, when they are more than there is room for
+    std::vector<Coincidence> many_records;  // used instead when there are more than host_records can hold
     std::vector<Single> many_singles;
     SliceResult result;
 
     [[nodiscard]] bool everything() const { return close_at && *close_at == UINT64_MAX; }
 };
 
-/// Copies the frames of the spans to the slot, asynchronously where they lie in pinned memory, with the table
-/// that says where they are. Very many spans of few frames take longer: they are packed here. Throws
-/// std::invalid_argument when they are more than the slot has room for.
+/// Copies the frames of the spans and the table of their positions to the slot, asynchronously for frames in
+/// pinned memory. Very many spans of few frames take longer, because the host packs them first. Throws
+/// std::invalid_argument when the frames exceed the slot.
 void upload(std::span<const FrameSpan> spans, Slot& slot, cudaStream_t stream);
 
 }  // namespace petacq::gpu::cuda

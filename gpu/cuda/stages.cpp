@@ -32,7 +32,7 @@ const T* upload_table(const std::vector<T>& table, Memory& memory) {
     return device;
 }
 
-/// The lists of the search for `singles`; returns their bytes.
+/// Places the lists of the search for `singles` singles and returns their size in bytes.
 std::size_t place_lists(void* memory, std::uint32_t singles, bool delayeds, FindArguments& a) {
     const std::size_t tiles = tiles_for(singles) + 1;
     Parts parts(memory);
@@ -95,7 +95,7 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     if (words_ != nullptr) {
         check(cudaMemset(words_, 0, words_count_ * sizeof(std::uint64_t)), "cudaMemset", "set-up");
     }
-    // The tables go up on the default stream, for which the streams of the back-end do not wait.
+    // The tables are uploaded on the default stream, which the streams of the back-end do not wait for.
     if (ready_.time != nullptr) check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up");
 }
 
@@ -183,14 +183,15 @@ void Stages::order(Slot& slot, cudaStream_t stream) {
         launch_pack(sorted_, ready_count_, slot.base, ordered_[which_] + carried, &slot.found->long_run,
                     stream);
     } else {
-        // It has ordered equal times by their values.
+        // The engine has already ordered equal times by value.
         launch_pack_ordered(sorted_, ready_count_, slot.base, ordered_[which_] + carried, stream);
     }
 }
 
 void Stages::order_long_runs(Slot& slot, cudaStream_t stream) {
     const nvtx3::scoped_range range{"order long runs"};
-    // What is ready belongs to the next slice by now; where the packed singles will be is room for two keys.
+    // The ready arrays already belong to the next slice. The memory of the packed singles has room for two
+    // keys.
     Single* const out = ordered_[which_] + begin_;
     auto* const numbers = reinterpret_cast<std::uint32_t*>(out);
     clear(slot.found, sizeof(FindTotals), stream);
@@ -205,11 +206,11 @@ void Stages::order_long_runs(Slot& slot, cudaStream_t stream) {
                           stream);
         return;
     }
-    // Too many different times: by value, then by time, back to where they were.
+    // Too many different times to pack: sort by value, then by time, back into the same arrays.
     auto* const space = reinterpret_cast<std::uint64_t*>(out);
     const SingleArrays between{space, space + ready_count_};
     const int bits = std::max(1, static_cast<int>(std::bit_width(slot.host_converted->max_key)));
-    // Only stable engines leave long runs.
+    // Only stable engines leave long runs of equal times.
     sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_value(sorted_), by_value(between),
                  ready_count_, value_bits_, stream);
     sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_time(between), by_time(sorted_),

@@ -1,16 +1,16 @@
-// The stages of a slice on the device, and the singles that stay there between slices: convert, order, find.
+// The stages of a slice on the device (convert, order, find), and the singles that stay there between slices.
 //
 // Between slices it keeps `carry`, ordered singles below the last watermark whose windows reach beyond it,
-// and pending singles above it in no order, as the CPU back-end does. The calls for one slice come in the
-// order in which they are declared; they launch work on one stream, and the host reads the totals between
-// them.
+// and unordered pending singles above the watermark, like the CPU back-end. For each slice, call the
+// functions in the order of their declaration. They launch work on one stream, and the host reads the totals
+// between them.
 #pragma once
 
 #include <cstdint>
 
 #include "gpu/conversion_tables.hpp"
 #include "gpu/cuda/convert.hpp"
-#include "gpu/cuda/find.hpp"
+#include "gpu/cuda/find/find.hpp"
 #include "gpu/cuda/long_runs.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/slot.hpp"
@@ -19,33 +19,33 @@ namespace petacq::gpu::cuda {
 
 class Stages {
   public:
-    /// A planning memory makes stages that cannot be used.
+    /// With Purpose::plan the stages cannot be used.
     Stages(const PipelineOptions& options, const OwnedTables& tables, Memory& memory);
 
     /// Forgets all singles and the watermark.
     void reset();
 
-    /// Frames of the slot and pending singles to ready and pending ones; ends with a copy of the totals to
-    /// slot.host_converted. The frames are there.
+    /// Converts the frames of the slot, which must have arrived, and distributes them and the pending singles
+    /// to ready and pending. Ends with a copy of the totals to slot.host_converted.
     void convert(Slot& slot, cudaStream_t stream);
-    /// Takes note of the totals. Throws std::runtime_error when more singles wait than allowed.
+    /// Reads the totals. Throws std::runtime_error when more singles are pending than allowed.
     void converted(const Slot& slot);
-    /// Ready singles behind the carry, in order.
+    /// Appends the ready singles to the carry, in order.
     void order(Slot& slot, cudaStream_t stream);
-    /// Coincidences to slot.records; ends with a copy of the totals to slot.host_found.
+    /// Writes the coincidences to slot.records. Ends with a copy of the totals to slot.host_found.
     void find(Slot& slot, cudaStream_t stream);
-    /// Whether find() found nothing since too many singles had one time: then order_long_runs() and find().
+    /// Whether find() needs order_long_runs() first and must be repeated: too many singles share a time.
     [[nodiscard]] static bool has_long_runs(const Slot& slot) { return slot.host_found->long_run != 0; }
     void order_long_runs(Slot& slot, cudaStream_t stream);
-    /// Records of one kind, [low, low + slot.record_room) of them, to slot.records.
+    /// Writes records [low, low + slot.record_room) of one kind to slot.records.
     void emit_part(const Slot& slot, Kind kind, std::uint64_t low, cudaStream_t stream) const;
-    /// Takes note of the totals: counts and pending of the slot, and the carry. Throws std::runtime_error
-    /// when more singles wait than allowed.
+    /// Reads the totals: counts and pending singles of the slot, and the carry. Throws std::runtime_error
+    /// when more singles are pending than allowed.
     void found(Slot& slot);
 
-    /// The decided singles of the slice found last: the first host_found->decided of them.
+    /// The decided singles of the slice searched last: the first host_found->decided of this array.
     [[nodiscard]] const Single* singles() const { return ordered_[which_]; }
-    /// On the stream that has read them, so that they are not overwritten before.
+    /// Records on `stream` that the singles have been read, so that they are not overwritten earlier.
     void singles_read(cudaStream_t stream);
 
   private:

@@ -1,4 +1,4 @@
-// When the steps of slices began and ended, for benchmarks: tells a bus that waits from one that works.
+// Start and end times of the steps of each slice, for benchmarks. They show when the bus is idle.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace petacq::gpu {
 
-/// Milliseconds since the pipeline was made; those of the device as its events tell, on the same scale.
+/// Milliseconds since the pipeline was created. Device times come from events and use the same scale.
 struct SliceTimeline {
     std::uint64_t id = 0;
     std::uint32_t frames = 0;
     std::uint32_t records = 0;
-    double submit_begin = 0;   ///< the caller calls submit
-    double submit_end = 0;     ///< and has it back
+    double submit_begin = 0;   ///< the caller enters submit()
+    double submit_end = 0;     ///< submit() returns
     double upload_begin = 0;   ///< device: frames on the bus
     double upload_end = 0;     ///< device
     double convert_begin = 0;  ///< device
@@ -24,15 +24,15 @@ struct SliceTimeline {
     double find_end = 0;       ///< device
     double down_begin = 0;     ///< device: records on the bus
     double down_end = 0;       ///< device
-    double deliver_begin = 0;  ///< the deliverer makes the result
+    double deliver_begin = 0;  ///< the deliverer starts assembling the result
     double deliver_end = 0;
-    double collected = 0;  ///< the caller has it
+    double collected = 0;  ///< the caller has the result
 };
 
 /// Called by collect() for every slice.
 using TimelineSink = std::function<void(const SliceTimeline&)>;
 
-/// As make_cuda_pipeline; with a sink, tells the times of every slice.
+/// Like make_cuda_pipeline, but reports the times of every slice to the sink, if there is one.
 std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& options,
                                                    const config::Calibration& calibration,
                                                    TimelineSink timeline);

@@ -28,7 +28,7 @@ void merge_by_time(std::vector<Coincidence>& out, const std::vector<Coincidence>
 void order_equal_times(std::span<Coincidence> records) {
     for (std::size_t i = 1; i < records.size(); ++i) {
         if (!before(records[i], records[i - 1])) continue;
-        // Only records of one time can stand wrong: sort the run of that time.
+        // Only records with equal times can be out of order: sort the run that shares this time.
         const std::uint64_t time = records[i].time;
         std::size_t first = i - 1;
         while (first > 0 && records[first - 1].time == time)
@@ -186,8 +186,9 @@ std::size_t CoincidenceFinder::find(std::span<const Single> singles, std::size_t
                                     std::size_t decided, std::uint32_t workers, std::vector<Coincidence>& out,
                                     SingleCounts& counts) {
     const bool greedy = rules_.mode == WindowMode::single;
-    // Shares of the anchors. A greedy scan may be taken up only where a window opens whatever came before: at
-    // a gap wider than the window. Where a share has none, the share before goes on through it.
+    // Divide the anchors among the workers. A greedy scan can start only where a window opens regardless of
+    // what precedes it, which is at a gap wider than the window. A share without such a gap is scanned by the
+    // worker of the previous share.
     const std::size_t anchors = decided > first_anchor ? decided - first_anchor : 0;
     cuts_[0] = first_anchor;
     cuts_[workers] = std::max(decided, first_anchor);

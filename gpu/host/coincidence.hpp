@@ -11,16 +11,15 @@
 
 namespace petacq::gpu {
 
-/// Finds coincidences among the singles of one segment. Keeps its memory between calls. One caller at a time.
+/// Finds the coincidences of one segment. Keeps its memory between calls. One caller at a time.
 class CoincidenceFinder {
   public:
     CoincidenceFinder(const PairRule& rule, const CoincidenceRules& rules, WorkerPool& pool);
 
-    /// Ordered singles, of which those below index `decided` may open windows; those from it on are only
-    /// looked at. All singles within window + delay of an opener are there. `first_anchor` is the first
-    /// single that no earlier prompt group has taken. `out` holds the prompts that were held back before;
-    /// the found records are put among them, in record order. Adds to `counts`, and returns the next anchor
-    /// (>= decided).
+    /// `singles` are ordered and include every single within window + delay of an opener. Those below index
+    /// `decided` may open windows; the others serve only as partners. `first_anchor` is the first single that
+    /// no earlier prompt group has taken. `out` holds the prompts held back by the previous call; the new
+    /// records are merged into it in record order. Adds to `counts` and returns the next anchor (>= decided).
     std::size_t find(std::span<const Single> singles, std::size_t first_anchor, std::size_t decided,
                      std::uint32_t workers, std::vector<Coincidence>& out, SingleCounts& counts);
 
@@ -28,7 +27,7 @@ class CoincidenceFinder {
     struct Share {
         std::vector<Coincidence> prompts;
         std::vector<Coincidence> delayeds;
-        std::vector<bool> used;  // members of the present group that stand in a pair
+        std::vector<bool> used;  // members of the current group that belong to a pair
         SingleCounts counts;
         std::size_t next = 0;
     };
@@ -44,7 +43,7 @@ class CoincidenceFinder {
     std::vector<Coincidence> delayeds_;
 };
 
-/// Puts records that are ordered by time into record order. Linear where few records share a time.
+/// Sorts records that are already ordered by time into record order. Linear when few records share a time.
 void order_equal_times(std::span<Coincidence> records);
 
 }  // namespace petacq::gpu

@@ -41,13 +41,13 @@ SinglesHistograms make_histograms(const config::Geometry& g) {
 
 std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
                          FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
-    // Two passes over blocks that stay in the first cache: the position table is too large for it, so its
-    // entries are asked for a block ahead of their use.
+    // Two passes over blocks that fit in the L1 cache. The position table does not fit, so its entries are
+    // prefetched one block ahead.
     constexpr std::uint32_t block_frames = 128;
     std::array<std::uint32_t, block_frames>
         cells;  // NOLINT(cppcoreguidelines-pro-type-member-init): written below
 
-    // A copy keeps the compiler from reloading the view after every store.
+    // With a local copy, the compiler need not reload the view after every store.
     const ConversionTables t = tables;
     const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
     std::uint32_t* const per_crystal = histograms.per_crystal.data();
@@ -124,7 +124,7 @@ std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const C
             ++counts.time_jump;
         } else if (s.time < watermark) {
             ++counts.late;
-        } else if (!(s.energy >= tables.lower)) {  // NaN, too
+        } else if (!(s.energy >= tables.lower)) {  // also rejects NaN
             ++counts.below_window;
         } else if (s.energy > tables.upper) {
             ++counts.above_window;

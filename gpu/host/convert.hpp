@@ -1,4 +1,4 @@
-// Conversion of frames to singles on one CPU thread.
+// Conversion of frames to singles in one CPU thread.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 namespace petacq::gpu {
 
-/// Histograms of one thread: 32 bits, so that they stay in the cache; added up into 64 bits in time.
+/// The histograms of one thread. Counters have 32 bits so that they stay in the cache; they are added to
+/// 64-bit totals before they overflow.
 class LocalHistograms {
   public:
     explicit LocalHistograms(const config::Geometry& geometry);
-    /// Adds everything to `total` and starts again from zero.
+    /// Adds all counts to `total` and resets them to zero.
     void flush_into(SinglesHistograms& total);
-    /// Whether `frames` more might overflow a counter.
+    /// Whether `frames` more frames could overflow a counter.
     [[nodiscard]] bool nearly_full(std::uint64_t frames) const { return frames_ + frames > max_frames; }
 
     // A frame adds at most 2^11 (127 15/16 degrees in sixteenths) to a temperature sum of 31 bits.
@@ -28,16 +29,16 @@ class LocalHistograms {
     std::uint64_t frames_ = 0;
 };
 
-/// A total of the right shape, all zero.
+/// Totals of the right shape, all zero.
 SinglesHistograms make_histograms(const config::Geometry& geometry);
 
-/// Converts the frames of a span, appends the accepted singles at out[n..] in the order of the frames, and
-/// returns the count after. `out` has room for count + 1 more. Frames with a corrected time below `watermark`
-/// are late.
+/// Converts the frames of a span, appends the accepted singles to out[n..] in frame order and returns the new
+/// count. `out` must have room for span.count + 1 more singles. Frames with a corrected time below
+/// `watermark` are late.
 std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
                          FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n);
 
-/// The same for spans that hold singles.
+/// The same for spans of singles.
 std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
                          FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n);
 

@@ -1,12 +1,12 @@
-// The CPU back-end: conversion, order and coincidences of one slice at a time, each spread over the threads
-// of a pool.
+// The CPU back-end. It converts, orders and searches one slice at a time and spreads each step over the
+// threads of a pool.
 //
-// Between slices it keeps, in this order of time: `carry_`, ordered singles below the last watermark whose
-// windows reach beyond it, and `pending_`, singles above it in no order. `carry_` begins with the first
-// single that has not opened its windows; the first `taken_` of them already belong to a prompt group.
-// `pending_` is in chunks of about one slice, so that a watermark that is held back for long does not cost a
-// copy of everything that waits with every slice: only chunks that hold something below the watermark are
-// touched.
+// Between slices it keeps two sets of singles: `carry_`, ordered singles below the last watermark whose
+// windows reach beyond it, and `pending_`, unordered singles above the watermark. `carry_` starts with the
+// first single that has not opened its windows; its first `taken_` singles already belong to a prompt group.
+// `pending_` consists of chunks of about one slice. Only chunks that hold singles below the watermark are
+// touched, so a watermark that is held back for long does not cost a copy of all pending singles with every
+// slice.
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
@@ -21,26 +21,15 @@
 #include "gpu/host/single_buffer.hpp"
 #include "gpu/host/worker_pool.hpp"
 #include "gpu/pipeline.hpp"
+#include "net/mutex.hpp"
 
 namespace petacq::gpu {
 
 namespace {
 
-// Below this much work for each, more threads cost more than they bring.
+// With less work than this per thread, more threads do not pay.
 constexpr std::size_t singles_per_worker = 8192;
 constexpr std::size_t chunk_singles = 65'536;
-
-void check(const PipelineOptions& o) {
-    if (o.threads == 0) throw std::invalid_argument("pipeline threads: expected at least 1");
-    if (o.rules.max_multiplicity < 2) throw std::invalid_argument("max_multiplicity: expected at least 2");
-    if (o.rules.delay && *o.rules.delay <= o.rules.window) {
-        throw std::invalid_argument(fmt::format("delay of {} ticks: expected more than the window of {}",
-                                                *o.rules.delay, o.rules.window));
-    }
-    if (o.rules.delay && *o.rules.delay > (std::uint64_t{1} << 62)) {
-        throw std::invalid_argument("delay: expected at most 2^62 ticks");
-    }
-}
 
 class HostPipeline final : public Pipeline {
   public:
@@ -75,7 +64,7 @@ class HostPipeline final : public Pipeline {
         }
         const std::size_t undecided = carry_.size() - taken_;
         result_.pending = undecided + pending_count_;
-        // Everything accepted that is newer than the watermark waits in pending_.
+        // All accepted singles newer than the watermark are in pending_.
         result_.latest_pending_time = pending_count_ > 0 ? newest_ : undecided > 0 ? carry_.back().time : 0;
         ready_ = true;
     }
@@ -106,10 +95,10 @@ class HostPipeline final : public Pipeline {
     }
 
     [[nodiscard]] std::uint64_t memory_bytes() const override {
-        // A slice as it is converted; what waits, and its copies while it is spread and put in order. Buffers
-        // grow by half, so a third may stand empty. A single gives half a pair under the winner policies,
-        // kept three times on its way out (shares, result, the caller's); with TakeAllGoods as many as it has
-        // partners.
+        // The converted slice, the pending singles, and their copies during ordering. Buffers grow by half,
+        // so a third of them may be unused. A single contributes half a pair under the winner policies and as
+        // many as it has partners under TakeAllGoods. Pairs are held three times: in the workers' shares, the
+        // result and the caller's.
         const CoincidenceRules& rules = options_.rules;
         const bool many = rules.policy == MultiplesPolicy::take_all_goods || rules.mode == WindowMode::every;
         const std::uint64_t records = many ? rules.max_multiplicity / 2 : 1;
@@ -131,11 +120,11 @@ class HostPipeline final : public Pipeline {
         explicit Worker(const config::Geometry& g) : histograms(g) {}
         LocalHistograms histograms;
         FrameCounts counts;
-        SingleBuffer singles;  // of this slice
+        SingleBuffer singles;  // of the current slice
         TimeRange range;
     };
 
-    /// Singles above the watermark, in no order.
+    /// Unordered singles above the watermark.
     struct Chunk {
         SingleBuffer singles;
         TimeRange range;
@@ -157,7 +146,7 @@ class HostPipeline final : public Pipeline {
         for (const FrameSpan& span : spans)
             frames += span.count;
         const std::uint32_t workers = workers_for(frames);
-        // Spans are dealt out in runs of neighbours, about the same number of frames to each worker.
+        // Each worker gets a run of consecutive spans with about the same number of frames.
         const std::size_t share = (frames + workers - 1) / workers;
         run_starts_.assign(workers + 1, spans.size());
         run_starts_[0] = 0;
@@ -189,14 +178,14 @@ class HostPipeline final : public Pipeline {
             result_.frames += workers_[i].counts;
     }
 
-    /// A span of any length, in pieces that the local histograms can count.
+    /// Converts a span of any length in pieces that the local histograms can count without overflow.
     std::size_t convert_piecewise(FrameSpan span, Worker& w, std::size_t count) {
         while (span.count > 0) {
             FrameSpan piece = span;
             piece.count =
                 static_cast<std::uint32_t>(std::min<std::uint64_t>(span.count, LocalHistograms::max_frames));
             if (w.histograms.nearly_full(piece.count)) {
-                const std::lock_guard lock(totals_mutex_);
+                const net::MutexLock lock(totals_mutex_);
                 w.histograms.flush_into(totals_);
             }
             count =
@@ -207,7 +196,7 @@ class HostPipeline final : public Pipeline {
         return count;
     }
 
-    /// Moves what has come below `watermark`, or everything, to the end of carry_, in order.
+    /// Moves the singles below `watermark`, or all of them, to the end of carry_, in order.
     void order(std::uint64_t watermark, bool everything) {
         parts_.clear();
         const auto limit = everything ? std::nullopt : std::optional(watermark);
@@ -249,7 +238,7 @@ class HostPipeline final : public Pipeline {
     void keep(Chunk later) {
         later.range = {};
         later.range.include(later.singles.view());
-        // Small slices share a chunk.
+        // Put small slices into one chunk.
         if (!pending_.empty() && pending_.back().singles.size() + later.singles.size() <= chunk_singles) {
             pending_.back().singles.append(later.singles.view());
             pending_.back().range.include(later.range);
@@ -261,13 +250,14 @@ class HostPipeline final : public Pipeline {
         }
     }
 
-    /// Decides what the watermark allows: windows that end below it.
+    /// Decides all windows that end below the watermark.
     void decide() {
         const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
         const std::uint64_t horizon = watermark_ > reach ? watermark_ - reach : 0;
         const std::size_t decided = count_below(horizon);
         const std::size_t next = find(carry_.view(), decided);
-        // Pairs inside a group may begin at or above the horizon, where delayeds are still to come.
+        // A pair within a group may start at or above the horizon. Hold it back: delayeds of that time are
+        // still to come.
         auto& out = result_.coincidences;
         const auto hold = std::partition_point(out.begin(), out.end(),
                                                [=](const Coincidence& c) { return c.time < horizon; });
@@ -294,7 +284,7 @@ class HostPipeline final : public Pipeline {
         return static_cast<std::size_t>(end - carry.begin());
     }
 
-    /// The first `n` of carry_ are decided.
+    /// Removes the first `n` singles of carry_, which are decided.
     void let_go(std::size_t n) {
         const std::span<const Single> done = carry_.view().first(n);
         if (options_.emit_singles) result_.singles.assign(done.begin(), done.end());
@@ -316,17 +306,17 @@ class HostPipeline final : public Pipeline {
 
     std::vector<Worker> workers_;
     std::vector<std::size_t> run_starts_;
-    std::mutex totals_mutex_;  // workers whose local counts are full add them to totals_
+    net::Mutex totals_mutex_;  // guards totals_ while workers add their full local counts
     SinglesHistograms totals_;
 
     std::uint64_t watermark_ = 0;
-    std::uint64_t newest_ = 0;  // accepted so far
+    std::uint64_t newest_ = 0;  // time of the newest accepted single
     SingleBuffer carry_;
     std::size_t taken_ = 0;
     std::vector<Chunk> pending_;
-    std::size_t pending_count_ = 0;  // singles in them
-    std::vector<Chunk> used_;        // chunks that the present slice takes apart
-    std::vector<Chunk> spare_;       // memory for others
+    std::size_t pending_count_ = 0;  // number of pending singles
+    std::vector<Chunk> used_;        // chunks that the current slice takes apart
+    std::vector<Chunk> spare_;       // empty chunks, kept for their memory
     std::vector<Coincidence> held_;
     std::vector<std::span<const Single>> parts_;
 
@@ -338,7 +328,8 @@ class HostPipeline final : public Pipeline {
 
 std::unique_ptr<Pipeline> make_host_pipeline(const PipelineOptions& options,
                                              const config::Calibration& calibration) {
-    check(options);
+    if (options.threads == 0) throw std::invalid_argument("pipeline threads: expected at least 1");
+    check_rules(options.rules);
     config::check_calibration(options.geometry, calibration);
     return std::make_unique<HostPipeline>(options, calibration);
 }

@@ -11,7 +11,7 @@ namespace petacq::gpu {
 
 namespace {
 
-constexpr std::size_t bucket_singles = 1024;  // twice 16 KiB: a bucket and its copy stay in the first cache
+constexpr std::size_t bucket_singles = 1024;  // 16 KiB: a bucket and its copy fit in the L1 cache
 constexpr unsigned max_bucket_bits = 12;
 constexpr unsigned max_fine_bits = 12;
 constexpr std::size_t insertion_limit = 24;
@@ -126,7 +126,7 @@ void Orderer::order(std::span<const std::span<const Single>> parts, TimeRange ra
                 ++count[bucket_of(piece.first[i].time)];
         }
     });
-    // Where each worker writes its share of each bucket; what is later comes behind all buckets.
+    // The position where each worker writes its share of each bucket. Later singles follow all buckets.
     starts_.resize(buckets + 1);
     std::uint32_t sum = 0;
     for (std::uint32_t b = 0; b <= buckets; ++b) {

@@ -1,9 +1,9 @@
 // Ordering of singles by (time, crystal, energy) on the CPU.
 //
-// What comes out of conversion is nearly ordered: several streams, each in its own order. One pass spreads
-// singles over buckets of equal time ranges, small enough for the first cache; each bucket is spread again
-// over finer buckets of about one single, which insertion finishes. Linear for anything spread in time;
-// n log n where many singles share a time.
+// Converted singles are nearly ordered: they come from several streams, each in its own order. One pass
+// distributes the singles over buckets of equal time ranges, small enough for the L1 cache. Each bucket is
+// distributed again over finer buckets of about one single, and an insertion sort finishes. The cost is
+// linear for singles spread over time, and n log n where many singles share a time.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@
 
 namespace petacq::gpu {
 
-/// Sorts parts of singles below a limit into one array, and collects the others. Keeps its memory between
-/// calls. One caller at a time.
+/// Sorts all singles below a limit into one array and collects the others. Keeps its memory between calls.
+/// One caller at a time.
 class Orderer {
   public:
     explicit Orderer(WorkerPool& pool);
 
-    /// Appends the singles of `parts`, all within `range`, with a time below `limit` (all of them when it is
-    /// UINT64_MAX) to `ready`, in order; the others become `later`, in no particular order. `later` is none
-    /// of the parts.
+    /// Appends the singles of `parts` with a time below `limit` (without a limit, all of them) to `ready`, in
+    /// order. The others go to `later`, in no particular order. All times lie within `range`, and `later` is
+    /// not one of the parts.
     void order(std::span<const std::span<const Single>> parts, TimeRange range,
                std::optional<std::uint64_t> limit, std::uint32_t workers, SingleBuffer& ready,
                SingleBuffer& later);
@@ -44,7 +44,7 @@ class Orderer {
     SingleBuffer spread_;
 };
 
-/// Sorts source[0..n) into target, all times in [low, low + 2^width). The arrays do not overlap.
+/// Sorts source[0..n) into target. All times lie in [low, low + 2^width), and the arrays do not overlap.
 void sort_bucket(const Single* source, std::size_t n, std::uint64_t low, unsigned width, Single* target);
 
 }  // namespace petacq::gpu

@@ -10,8 +10,8 @@ namespace petacq::gpu {
 
 namespace {
 
-/// out[i] = in[i - width + 1] + ... + in[i], as far as there are any. Only adds: differences of running sums
-/// would drown small rates beside large ones.
+/// out[i] = in[i - width + 1] + ... + in[i], clipped to the range. It only adds: differences of running sums
+/// would lose small rates beside large ones.
 void trailing_sums(std::span<const double> in, std::size_t width, std::vector<double>& scratch,
                    std::span<double> out) {
     const std::size_t n = in.size();
@@ -19,7 +19,7 @@ void trailing_sums(std::span<const double> in, std::size_t width, std::vector<do
         std::fill(out.begin(), out.end(), 0.0);
         return;
     }
-    // Blocks of `width`: a window is the end of one block and the beginning of the next.
+    // In blocks of `width`, each window is the end of one block and the start of the next.
     scratch.resize(n);
     for (std::size_t i = n; i-- > 0;)
         scratch[i] = in[i] + (i + 1 < n && (i + 1) % width != 0 ? scratch[i + 1] : 0);
@@ -72,7 +72,7 @@ class HostRandoms final : public RandomsEstimator {
         return std::span(v).subspan(std::size_t{module} * rings_, rings_);
     }
 
-    /// cells_: rates by (module, ring); near_: those within the ring difference.
+    /// cells_: rates by (module, ring); near_: their sums within the ring difference.
     void sum_cells(std::span<const double> rates) {
         std::fill(others_.begin(), others_.end(), 0.0);
         for (std::uint32_t module = 0; module < rule_.modules; ++module) {
@@ -89,7 +89,7 @@ class HostRandoms final : public RandomsEstimator {
         }
     }
 
-    /// Of a module: below_[ring], above_[ring] are its rates in the near rings on either side.
+    /// Fills below_[ring] and above_[ring]: the rates of a module in the near rings on either side.
     void sum_neighbours(std::uint32_t module) {
         const std::span<const double> cells = rings_of(cells_, module);
         const std::size_t width = std::min(rule_.max_ring_difference, rings_);
@@ -97,14 +97,14 @@ class HostRandoms final : public RandomsEstimator {
         reversed_.assign(cells.rbegin(), cells.rend());
         trailing_sums(reversed_, width, scratch_, above_);
         std::reverse(above_.begin(), above_.end());
-        // Without the ring itself.
+        // Excludes the ring itself.
         std::rotate(below_.begin(), below_.end() - 1, below_.end());
         below_.front() = 0;
         std::rotate(above_.begin(), above_.begin() + 1, above_.end());
         above_.back() = 0;
     }
 
-    /// Pairs between different modules; others_: what a crystal may pair with in other modules.
+    /// Pairs between different modules. others_: the rate that a crystal can pair with in other modules.
     void join_modules(ExpectedRandoms& out) {
         for (std::uint32_t a = 0; a < rule_.modules; ++a) {
             for (std::uint32_t b = 0; b < rule_.modules; ++b) {
@@ -126,7 +126,7 @@ class HostRandoms final : public RandomsEstimator {
         }
     }
 
-    /// Pairs inside the module, and the crystals of the module.
+    /// Pairs within the module, and the values of its crystals.
     void finish_module(std::uint32_t module, std::span<const double> rates, ExpectedRandoms& out) {
         const bool pairs_inside = rule_.min_module_difference == 0;
         if (pairs_inside) sum_neighbours(module);
@@ -144,14 +144,14 @@ class HostRandoms final : public RandomsEstimator {
             }
             double before = 0;
             for (std::size_t y = 0; y < count; ++y) {
-                // Everything near in the module but the crystal itself.
+                // All near crystals of the module except the crystal itself.
                 const double own = pairs_inside ? (before + scratch_[y]) + (below_[ring] + above_[ring]) : 0;
                 before += row[y];
                 inside += row[y] * own;
                 result[y] = both_ways_s_ * row[y] * (others[ring] + own);
             }
         }
-        // Each pair was met from both of its crystals.
+        // Each pair was counted from both of its crystals.
         out.module_pairs[std::size_t{module} * (rule_.modules + 1)] = both_ways_s_ * inside / 2;
     }
 

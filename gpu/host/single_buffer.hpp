@@ -1,4 +1,4 @@
-// A growing array of singles whose memory is neither cleared nor given back.
+// A growing array of singles that neither clears nor releases its memory.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace petacq::gpu {
 
-/// Like a vector, but changing the size within the memory already held touches nothing: singles beyond the
-/// old size are whatever stood there. Not thread-safe.
+/// Like a vector, except that resizing within the memory already held writes nothing: singles beyond the old
+/// size are uninitialised. Not thread-safe.
 class SingleBuffer {
   public:
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -23,7 +23,7 @@ class SingleBuffer {
     [[nodiscard]] std::span<const Single> view() const { return {storage_.data(), size_}; }
 
     void clear() { size_ = 0; }
-    /// Singles below the old size stay.
+    /// Keeps the singles below the old size.
     void resize(std::size_t n) {
         if (n > storage_.size()) storage_.resize(std::max(n, storage_.size() + storage_.size() / 2));
         size_ = n;
@@ -45,7 +45,7 @@ class SingleBuffer {
     std::size_t size_ = 0;
 };
 
-/// Oldest and newest time of some singles; low above high when there are none.
+/// Oldest and newest time of a set of singles; low is above high when the set is empty.
 struct TimeRange {
     std::uint64_t low = UINT64_MAX;
     std::uint64_t high = 0;

@@ -13,7 +13,7 @@ WorkerPool::WorkerPool(std::uint32_t threads) {
 
 WorkerPool::~WorkerPool() {
     {
-        const std::lock_guard lock(mutex_);
+        const net::MutexLock lock(mutex_);
         stop_ = true;
     }
     start_.notify_all();
@@ -28,7 +28,7 @@ void WorkerPool::run(std::uint32_t workers, const std::function<void(std::uint32
         return;
     }
     {
-        const std::lock_guard lock(mutex_);
+        const net::MutexLock lock(mutex_);
         work_ = &work;
         taking_part_ = workers;
         running_ = workers - 1;
@@ -41,8 +41,9 @@ void WorkerPool::run(std::uint32_t workers, const std::function<void(std::uint32
     } catch (...) {
         own = std::current_exception();
     }
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return running_ == 0; });
+    net::MutexLock lock(mutex_);
+    while (running_ != 0)
+        done_.wait(lock.native());
     std::exception_ptr failure = std::exchange(failure_, nullptr);
     lock.unlock();
     if (own) std::rethrow_exception(own);
@@ -51,9 +52,10 @@ void WorkerPool::run(std::uint32_t workers, const std::function<void(std::uint32
 
 void WorkerPool::loop(std::uint32_t index) {
     std::uint64_t seen = 0;
-    std::unique_lock lock(mutex_);
+    net::MutexLock lock(mutex_);
     while (true) {
-        start_.wait(lock, [&] { return stop_ || (round_ != seen && index < taking_part_); });
+        while (!stop_ && (round_ == seen || index >= taking_part_))
+            start_.wait(lock.native());
         if (stop_) return;
         seen = round_;
         const auto* work = work_;

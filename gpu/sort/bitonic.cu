@@ -1,8 +1,8 @@
 // Bitonic sorting network for any length. Every comparison puts the smaller item at the lower address, so
-// that places behind the end need not exist: what would stand there is larger than all and never moves.
+// places beyond the end need not exist: their items would be larger than all others and never move.
 //
-// Stage s merges sorted blocks of 2^(s-1) into blocks of 2^s: first each item meets its mirror image, then
-// the items half as far apart, and so on. Up to three such steps are made at a time on the items that meet.
+// Stage s merges sorted blocks of 2^(s-1) into blocks of 2^s. It first compares each item with its mirror
+// image, then items half as far apart, and so on. Up to three such steps are combined on the items that meet.
 #include <algorithm>
 
 #include "gpu/sort/block_primitives.cuh"
@@ -19,14 +19,14 @@ constexpr std::uint32_t tile = 1U << tile_bits;
 constexpr std::uint32_t threads = 256;
 constexpr int most_steps = 3;
 
-/// Key, turned so that the bits that count are the high ones, and value: compared as one number.
+/// The key, rotated so that the sorted bits are the high ones, and the value, compared as one number.
 struct Item {
     std::uint64_t key;
     std::uint64_t value;
 };
 
 struct Turn {
-    int by;  ///< 64 less the bits that count; the low bits of the key become the high ones
+    int by;  ///< 64 minus the number of sorted bits; the low bits of the key become the high ones
     __device__ std::uint64_t to(std::uint64_t key) const {
         return by == 0 ? key : key << by | key >> (64 - by);
     }
@@ -42,8 +42,8 @@ __device__ void order(Item& low, Item& high) {
     high = swap ? was : high;
 }
 
-/// 2^steps places that meet in `steps` steps of a stage, the first of them between items 2^(top-1) apart, or
-/// mirrored in blocks of 2^top. Group number g of all groups.
+/// Group g of the 2^steps places that meet in `steps` steps of a stage. The first step compares items
+/// 2^(top-1) apart, or mirrored in blocks of 2^top.
 template <int steps, bool mirror>
 struct Group {
     static constexpr std::uint32_t size = 1U << steps;
@@ -108,7 +108,7 @@ struct Storage {
     std::uint64_t value[tile];
 };
 
-/// `steps` steps on a whole tile.
+/// Makes `steps` steps on a whole tile.
 template <int steps, bool mirror>
 __device__ void near_steps(Storage& s, int top) {
     for (std::uint32_t g = threadIdx.x; g < tile >> steps; g += threads) {
@@ -138,7 +138,7 @@ __device__ void near_steps(Storage& s, int top, int steps) {
     }
 }
 
-/// What is left of a stage when items are less than a tile apart; or, with `all`, all stages up to a tile.
+/// Makes the rest of a stage once items are less than a tile apart or, with `all`, all stages up to a tile.
 __global__ void __launch_bounds__(threads)
     near_kernel(Pairs in, Pairs out, std::uint32_t count, bool all, Turn turn) {
     __shared__ Storage s;

@@ -1,5 +1,5 @@
-// Stable sorting of a tile in shared memory, and merging of two runs tile by tile. Only keys and the places
-// that they came from move about; values are fetched once, at the end.
+// Stable sorting of a tile in shared memory, and merging of two runs tile by tile. Only keys and their
+// original places move; values are fetched once, at the end.
 #pragma once
 
 #include "gpu/sort/block_primitives.cuh"
@@ -7,15 +7,15 @@
 
 namespace petacq::gpu::sort {
 
-/// Order by the low bits.
+/// Orders keys by their low bits.
 struct KeyOrder {
-    int shift;  ///< 64 less the bits that count
+    int shift;  ///< 64 minus the number of sorted bits
     __device__ std::uint64_t low(std::uint64_t key) const { return key << shift; }
     __device__ bool before(std::uint64_t a, std::uint64_t b) const { return low(a) < low(b); }
 };
 
-/// How many of the first `outputs` items of two merged runs come from the first: as many as possible before
-/// equal ones of the second. `search` is a partition_point.
+/// The number of the first `outputs` items of two merged runs that come from the first run. Equal items of
+/// the first run come before those of the second. `search` is a partition_point.
 template <class First, class Second, class Search>
 __device__ std::uint32_t merge_split(std::uint32_t outputs, std::uint32_t first_size,
                                      std::uint32_t second_size, const KeyOrder& order, const First& first,
@@ -32,7 +32,7 @@ struct BlockMerge {
     using Place = std::uint16_t;
     static_assert(tile <= 0x10000);
 
-    /// One word more after 16, so that threads which read `items` apart meet in few banks.
+    /// One extra word after every 16, so that threads reading `items` words apart cause few bank conflicts.
     static __device__ constexpr std::uint32_t padded(std::uint32_t i) { return i + i / 16; }
 
     struct Storage {
@@ -40,7 +40,7 @@ struct BlockMerge {
         Place place[tile];
     };
 
-    /// A thread's items, in order.
+    /// The items of a thread, in order.
     struct Items {
         std::uint64_t key[items];
         Place place[items];
@@ -54,8 +54,8 @@ struct BlockMerge {
         }
     }
 
-    /// The outputs [from, from + items) of the merged runs [begin, middle) and [middle, end); those beyond
-    /// the last are not touched.
+    /// Computes the outputs [from, from + items) of the merged runs [begin, middle) and [middle, end).
+    /// Outputs beyond the last are left unchanged.
     static __device__ void merge(const Storage& s, std::uint32_t begin, std::uint32_t middle,
                                  std::uint32_t end, std::uint32_t from, const KeyOrder& order, Items& own) {
         if (from >= end - begin) return;
@@ -85,8 +85,9 @@ struct BlockMerge {
         }
     }
 
-    /// Writes what the threads hold, `count` items in all, to out[at...]: the keys, and the values that lie
-    /// in `in` at from(place). Storage is free on entry (all threads have passed a barrier), not on return.
+    /// Writes the `count` items that the threads hold to out[at...]: the keys, and the values from `in` at
+    /// from(place). Storage must be free on entry (all threads have passed a barrier); it is in use on
+    /// return.
     template <class From>
     static __device__ void write(Storage& s, const Items& own, std::uint32_t count, Pairs in, Pairs out,
                                  std::uint32_t at, const From& from) {
@@ -115,19 +116,19 @@ struct BlockMerge {
         }
     }
 
-    /// Reads the keys of `count` items, at from(0...), to s.word; all see them.
+    /// Reads the keys of `count` items, at from(0...), to s.word, where all threads see them.
     template <class From>
     static __device__ void read(Storage& s, std::uint32_t count, const std::uint64_t* key, const From& from) {
 #pragma unroll
         for (std::uint32_t k = 0; k < items; ++k) {
             const std::uint32_t i = k * threads + threadIdx.x;
-            // What stands in for missing items comes after all others: it is last, and never before an equal.
+            // Stand-ins for missing items stay last, because the sort is stable.
             s.word[padded(i)] = i < count ? key[from(i)] : ~std::uint64_t{0};
         }
         __syncthreads();
     }
 
-    /// A thread's items from s.word.
+    /// Reads the items of the thread from s.word.
     static __device__ void take(const Storage& s, Items& own) {
 #pragma unroll
         for (std::uint32_t k = 0; k < items; ++k) {
@@ -137,8 +138,7 @@ struct BlockMerge {
         }
     }
 
-    /// Sorts the first `count` keys in s.word, of which each thread gets its part in order. Storage is free
-    /// on return.
+    /// Sorts the first `count` keys in s.word; each thread gets its part in order. Storage is free on return.
     static __device__ void sort(Storage& s, std::uint32_t count, const KeyOrder& order, Items& own) {
         take(s, own);
 #pragma unroll
@@ -169,8 +169,8 @@ struct BlockMerge {
 
 using MergeTile = BlockMerge<512, 8>;
 
-/// Sorts `count` items from in[from...] to out[to...], at most a tile; by a whole block. They may be the same
-/// place.
+/// Sorts `count` items, at most a tile, from in[from...] to out[to...], which may be the same place. The
+/// whole block calls it.
 __device__ inline void sort_tile(MergeTile::Storage& s, Pairs in, std::uint32_t from, Pairs out,
                                  std::uint32_t to, std::uint32_t count, const KeyOrder& order) {
     const auto at = [=](std::uint32_t i) { return from + i; };
@@ -180,8 +180,8 @@ __device__ inline void sort_tile(MergeTile::Storage& s, Pairs in, std::uint32_t 
     MergeTile::write(s, own, count, in, out, to, at);
 }
 
-/// Merges neighbouring runs of `run` of the `count` items in `in`: the outputs of tile number `tile`. Two
-/// runs make a multiple of a tile. By a whole block.
+/// Merges neighbouring runs of `run` items among the `count` items in `in` and writes the outputs of tile
+/// number `tile`. Two runs form a multiple of a tile. The whole block calls it.
 __device__ inline void merge_tile(MergeTile::Storage& s, std::uint32_t* splits, Pairs in, Pairs out,
                                   std::uint32_t count, std::uint64_t run, std::uint32_t tile,
                                   const KeyOrder& order) {
@@ -212,7 +212,7 @@ __device__ inline void merge_tile(MergeTile::Storage& s, std::uint32_t* splits, 
     const auto at = [=](std::uint32_t i) { return i < a_size ? a + i : b + (i - a_size); };
     MergeTile::read(s, size, in.key, at);
     MergeTile::Items own;
-    // The runs lie one behind the other in storage, in the places that they came from.
+    // The runs lie one after the other in storage, in their original order.
 #pragma unroll
     for (std::uint32_t k = 0; k < MergeTile::items; ++k)
         s.place[k * MergeTile::threads + threadIdx.x] =

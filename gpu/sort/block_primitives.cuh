@@ -1,8 +1,7 @@
-// What the threads of a warp or a block do together: scans, reductions, compaction, histograms, searches.
+// Cooperative operations of a warp or a block: scans, reductions, compaction, histograms, searches.
 //
-// Functions named block_* are called by all threads of a block of `threads` threads, a multiple of 32, in one
-// dimension; they contain barriers. On return all threads may read what they gave out, and use the storage
-// again.
+// All threads of a one-dimensional block of `threads` threads, a multiple of 32, call the functions named
+// block_*, which contain barriers. On return all threads may read the results and reuse the storage.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,8 @@ __device__ inline unsigned lanes_below() {
     return (1U << lane()) - 1;
 }
 
-/// Sum of the values of this lane and those below. All lanes of the warp take part, here and below.
+/// The sum of the values of this lane and those below. All lanes of the warp take part, here and in the
+/// functions below.
 template <class T>
 __device__ T warp_inclusive_sum(T value) {
 #pragma unroll
@@ -30,7 +30,7 @@ __device__ T warp_inclusive_sum(T value) {
     return value;
 }
 
-/// op over all values of the warp, in every lane; op is associative and commutative.
+/// Combines all values of the warp with op, in every lane; op is associative and commutative.
 template <class T, class Op>
 __device__ T warp_reduce(T value, const Op& op) {
 #pragma unroll
@@ -39,7 +39,7 @@ __device__ T warp_reduce(T value, const Op& op) {
     return value;
 }
 
-/// Lanes whose label has the same low `bits` bits.
+/// The lanes whose labels have the same low `bits` bits.
 template <int bits>
 __device__ unsigned warp_peers(std::uint32_t label) {
     unsigned peers = all_lanes;
@@ -52,7 +52,7 @@ __device__ unsigned warp_peers(std::uint32_t label) {
     return peers;
 }
 
-/// First index in [low, high) that `holds` does not hold for, or high; it holds for a first part only.
+/// The first index in [low, high) without `holds`, or high. `holds` is true for a leading part only.
 template <class Holds>
 __device__ std::uint32_t partition_point(std::uint32_t low, std::uint32_t high, const Holds& holds) {
     while (low < high) {
@@ -66,7 +66,7 @@ __device__ std::uint32_t partition_point(std::uint32_t low, std::uint32_t high, 
     return low;
 }
 
-/// The same by a whole warp, 32 probes at a time; every lane gets the answer.
+/// The same for a whole warp, with 32 probes at a time. Every lane gets the result.
 template <class Holds>
 __device__ std::uint32_t warp_partition_point(std::uint32_t low, std::uint32_t high, const Holds& holds) {
     while (low < high) {
@@ -85,14 +85,14 @@ __device__ std::uint32_t warp_partition_point(std::uint32_t low, std::uint32_t h
     return low;
 }
 
-/// A value per warp, in shared memory.
+/// One value per warp, in shared memory.
 template <class T, std::uint32_t threads>
 struct WarpValues {
     static_assert(threads % warp_threads == 0 && threads <= 1024);
     T of[threads / warp_threads];
 };
 
-/// Sum of the values of this thread and those before it; the sum of all to `total`.
+/// The sum of the values of this thread and those before it. Sets `total` to the sum of all.
 template <std::uint32_t threads, class T>
 __device__ T block_inclusive_sum(T value, WarpValues<T, threads>& storage, T& total) {
     const T inclusive = warp_inclusive_sum(value);
@@ -110,13 +110,13 @@ __device__ T block_inclusive_sum(T value, WarpValues<T, threads>& storage, T& to
     return before + inclusive;
 }
 
-/// Sum of the values of the threads before this one.
+/// The sum of the values of the threads before this one.
 template <std::uint32_t threads, class T>
 __device__ T block_exclusive_sum(T value, WarpValues<T, threads>& storage, T& total) {
     return block_inclusive_sum<threads>(value, storage, total) - value;
 }
 
-/// op over the values of all threads, in every thread; op is associative and commutative.
+/// Combines the values of all threads with op, in every thread; op is associative and commutative.
 template <std::uint32_t threads, class T, class Op>
 __device__ T block_reduce(T value, WarpValues<T, threads>& storage, const Op& op) {
     value = warp_reduce(value, op);
@@ -130,7 +130,7 @@ __device__ T block_reduce(T value, WarpValues<T, threads>& storage, const Op& op
     return all;
 }
 
-/// Of block_compact(): items of each kind, of each warp for each item of its threads.
+/// Storage of block_compact(): the number of items of each kind, for each warp and each item of its threads.
 template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
 struct Compaction {
     static_assert(threads % warp_threads == 0 && kinds <= threads / warp_threads);
@@ -139,9 +139,9 @@ struct Compaction {
     std::uint32_t kept[kinds];
 };
 
-/// place[k]: where the k-th item of this thread goes among those of its kind when the order stays; in order,
-/// that item is number k * threads + threadIdx.x of the block. Items of kind `kinds` are left out, and have
-/// no place. kept[kind]: how many there are.
+/// Sets place[k] to the place of this thread's k-th item among the items of its kind, keeping their order;
+/// that item is number k * threads + threadIdx.x of the block. Items of kind `kinds` are left out and get no
+/// place. Sets kept[kind] to the number of items of each kind.
 template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
 __device__ void block_compact(const std::uint32_t (&kind)[items], Compaction<threads, items, kinds>& storage,
                               std::uint32_t (&place)[items], std::uint32_t (&kept)[kinds]) {
@@ -191,7 +191,7 @@ __device__ void block_clear(std::uint32_t* counts, std::uint32_t bins) {
     __syncthreads();
 }
 
-/// to[bin] += counts[bin] for all bins; the block has counted in shared memory, and may go on to.
+/// to[bin] += counts[bin] for all bins. The counts are in shared memory and reusable on return.
 template <std::uint32_t threads>
 __device__ void block_add_counts(const std::uint32_t* counts, std::uint32_t bins, std::uint32_t* to) {
     __syncthreads();

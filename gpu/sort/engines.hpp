@@ -1,4 +1,5 @@
-// The engines behind gpu/sort/sort.hpp: what each needs and launches. Arguments have been checked; count > 0.
+// The engines behind gpu/sort/sort.hpp: the scratch memory and the launch function of each. The caller has
+// checked the arguments; count > 0.
 #pragma once
 
 #include "gpu/cuda/check.hpp"
@@ -21,8 +22,8 @@ struct Job {
 
 std::size_t merge_scratch_bytes(std::uint32_t count);
 void launch_merge_sort(const Job& job);
-/// Merges sorted runs of `run` items, of which two make a multiple of the merge tile, until one is left. The
-/// runs lie where place_for_runs() says; the result is in job.out.
+/// Merges sorted runs of `run` items until one is left. Two runs form a multiple of the merge tile.
+/// place_for_runs() says where the runs lie; the result is in job.out.
 Pairs place_for_runs(const Job& job, std::uint32_t run);
 void launch_merges(const Job& job, std::uint32_t run);
 
@@ -39,12 +40,12 @@ void launch_odd_even_sort(const Job& job);
 std::size_t cub_scratch_bytes(std::uint32_t count);
 void launch_cub_sort(const Job& job);
 
-/// A second set of arrays for engines that go to and fro.
+/// A second set of arrays for engines that alternate between two.
 inline Pairs take_pairs(Parts& parts, std::uint32_t count) {
     return {parts.take<std::uint64_t>(count), parts.take<std::uint64_t>(count)};
 }
 
-/// Multiprocessors of the current device.
+/// The number of multiprocessors of the current device.
 std::uint32_t processors();
 
 }  // namespace petacq::gpu::sort

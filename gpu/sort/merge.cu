@@ -1,5 +1,5 @@
-// Merge sort: tiles are sorted in shared memory, then runs are merged two by two. Each block of a merge finds
-// where its outputs come from by a search along the merge path.
+// Merge sort: tiles are sorted in shared memory, then runs are merged in pairs. Each block of a merge finds
+// the source of its outputs by a search along the merge path.
 #include "gpu/sort/block_merge.cuh"
 #include "gpu/sort/engines.hpp"
 

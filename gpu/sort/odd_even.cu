@@ -1,5 +1,5 @@
-// Odd-even transposition in blocks, and merging of the blocks. Of n items in a block, neighbours are compared
-// in at most n phases; as soon as nothing has changed they are in order, so that sorted blocks take two.
+// Odd-even transposition sort within blocks, then merging of the blocks. A block of n items needs at most n
+// phases of comparing neighbours. It stops as soon as nothing changes, so sorted blocks need two.
 #include "gpu/sort/block_merge.cuh"
 #include "gpu/sort/engines.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 using Block = BlockMerge<256, 8>;
 static_assert(2 * Block::tile % MergeTile::tile == 0, "for launch_merges");
 
-/// Items at the edges of a thread's part, for its neighbours to see.
+/// The items at the edges of a thread's part, visible to its neighbours.
 struct Edges {
     std::uint64_t first_key[Block::threads];
     std::uint64_t last_key[Block::threads];
@@ -36,7 +36,7 @@ __device__ bool order_neighbours(Block::Items& own, std::uint32_t from, const Ke
     return changed;
 }
 
-/// Compares with the neighbours; both threads of a pair come to the same result.
+/// Compares with the neighbours. Both threads of a pair get the same result.
 __device__ bool exchange_edges(const Edges& edges, Block::Items& own, const KeyOrder& order) {
     constexpr std::uint32_t last = Block::items - 1;
     const std::uint32_t t = threadIdx.x;
@@ -59,7 +59,7 @@ __device__ bool exchange_edges(const Edges& edges, Block::Items& own, const KeyO
 __global__ void __launch_bounds__(Block::threads)
     transpose_kernel(Pairs in, Pairs out, std::uint32_t count, KeyOrder order) {
     __shared__ Block::Storage storage;
-    __shared__ Edges edges[2];  // by turns: one barrier a round
+    __shared__ Edges edges[2];  // used alternately, so that one barrier per round suffices
     const std::uint32_t begin = blockIdx.x * Block::tile;
     const std::uint32_t size = min(Block::tile, count - begin);
     const auto at = [=](std::uint32_t i) { return begin + i; };
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(Block::threads)
         e.first_place[threadIdx.x] = own.place[0];
         e.last_key[threadIdx.x] = own.key[Block::items - 1];
         e.last_place[threadIdx.x] = own.place[Block::items - 1];
-        // Nothing has changed since the edges were compared last, these comparisons included.
+        // The last comparison of the edges changed nothing, and nothing has changed since.
         if (__syncthreads_or(changed ? 1 : 0) == 0) break;
         changed = exchange_edges(e, own, order);
     }

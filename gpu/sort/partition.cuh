@@ -1,9 +1,8 @@
-// Stable distribution of items over bins, in one pass over the data. A block takes a tile of items, counts
-// its bins, ranks the items, and learns from the tiles before it where each bin goes on: these publish their
-// counts at once, and sums over all tiles up to them as soon as they know ("decoupled look-back").
+// Stable distribution of items over bins in one pass over the data. A block takes a tile of items, counts its
+// bins and ranks its items. It learns from the earlier tiles where each bin continues: each tile publishes
+// its counts at once, and the sums over all tiles up to it as soon as they are known ("decoupled look-back").
 //
-// No tile waits for a later one: tiles are numbered in the order in which blocks take them, so that those
-// waited for are always running.
+// Tiles are numbered in the order in which blocks take them, so a block waits only for running tiles.
 #pragma once
 
 #include "gpu/sort/block_primitives.cuh"
@@ -11,7 +10,7 @@
 
 namespace petacq::gpu::sort {
 
-// A word says by itself what it holds, and nothing else is read because of it: relaxed accesses will do.
+// Each word describes itself, and no other memory is read because of its value, so relaxed accesses suffice.
 __device__ inline void store_relaxed(std::uint64_t* at, std::uint64_t value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
@@ -21,8 +20,8 @@ __device__ inline std::uint64_t load_relaxed(const std::uint64_t* at) {
     return value;
 }
 
-/// What tiles tell each other: a word for each tile and bin, zero before the first round. Rounds that follow
-/// each other use the same words, since each has states of its own.
+/// The words through which tiles communicate: one for each tile and bin, zero before the first round.
+/// Successive rounds reuse the words, because each round has its own states.
 struct LookBack {
     std::uint64_t* words;
     std::uint32_t round;
@@ -36,7 +35,7 @@ struct LookBack {
     __device__ void publish_sum(std::uint64_t word, std::uint32_t sum) const {
         store_relaxed(words + word, summed() | sum);
     }
-    /// The sum up to the tile before; words of neighbouring tiles are `stride` apart.
+    /// The sum up to the previous tile. Words of neighbouring tiles are `stride` apart.
     __device__ std::uint32_t sum_before(std::uint64_t word, std::uint32_t stride) const {
         std::uint32_t sum = 0;
         while (true) {
@@ -48,8 +47,8 @@ struct LookBack {
             if (seen >= summed()) return sum;
         }
     }
-    /// The same by a whole warp, which looks at 32 tiles at a time; `tiles`: how many there are before, of
-    /// which the first has published its sum and no count.
+    /// The same for a whole warp, which examines 32 tiles at a time. `tiles` is the number of earlier tiles;
+    /// the first of them publishes its sum and no count.
     __device__ std::uint32_t warp_sum_before(std::uint64_t word, std::uint32_t stride,
                                              std::uint32_t tiles) const {
         std::uint32_t sum = 0;
@@ -63,7 +62,7 @@ struct LookBack {
                 } while (seen < counted());
             }
             const unsigned with_sum = __ballot_sync(all_lanes, there && seen >= summed());
-            // Up to the nearest sum, which has all before it.
+            // Add up to the nearest sum, which includes all earlier tiles.
             const std::uint32_t last = with_sum == 0 ? warp_threads - 1 : __ffs(with_sum) - 1;
             sum += __reduce_add_sync(all_lanes, lane() <= last ? static_cast<std::uint32_t>(seen) : 0);
             if (with_sum != 0) return sum;
@@ -93,29 +92,30 @@ struct Partition {
         WarpValues<std::uint32_t, threads> scan;
     };
 
-    /// Where the tile lies.
+    /// The position of a tile.
     struct Tile {
         std::uint32_t begin;  ///< first item
         std::uint32_t count;  ///< items, at most a tile
         std::uint64_t word;   ///< of its first bin in the look-back
-        bool first;           ///< no tile before it; base says where bins begin
+        bool first;           ///< no earlier tile; base says where the bins start
     };
 
-    /// A thread's bins, if it has any: [first_bin(), first_bin() + bins_per_thread).
+    /// The bins of a thread, if it has any: [first_bin(), first_bin() + bins_per_thread).
     static __device__ std::uint32_t first_bin() { return threadIdx.x * bins_per_thread; }
     static __device__ bool has_bins() { return first_bin() < bins; }
 
-    /// Items of the tile from `in` to their places in `out`. bin_of(key) < bins. `base` holds, in the first
-    /// tile, the first place of each of the thread's bins. By a whole block; storage is free on return.
+    /// Moves the items of the tile from `in` to their places in `out`. bin_of(key) < bins. In the first tile,
+    /// `base` holds the first place of each of the thread's bins. The whole block calls it; storage is free
+    /// on return.
     template <class BinOf>
     static __device__ void run(Storage& s, const Tile& t, Pairs in, Pairs out, const BinOf& bin_of,
                                const LookBack& look_back, const std::uint32_t (&base)[bins_per_thread]) {
         const std::uint32_t warp = threadIdx.x / warp_threads;
-        const std::uint32_t mine = warp * items * warp_threads + lane();  // and each 32nd after it
+        const std::uint32_t mine = warp * items * warp_threads + lane();  // and every 32nd item after it
         for (std::uint32_t i = threadIdx.x; i < warps * bins; i += threads)
             (&s.warp_counts[0][0])[i] = 0;
 
-        // A warp's items lie together. What stands in for missing ones is last in the tile and in its bin.
+        // The items of a warp are adjacent. Stand-ins for missing items are last in tile and bin.
         std::uint64_t key[items];
 #pragma unroll
         for (std::uint32_t k = 0; k < items; ++k) {

@@ -1,126 +1,31 @@
-// Quicksort with many pivots. In a round every segment that is longer than a block can sort is cut by up to
-// 255 pivots, sorted samples of it, into the items between two pivots and those equal to one; the latter are
-// done. Segments, like their tiles, are lists on the device; blocks take work until there is none. Cuts are
-// stable, and so is the sort.
+// Quicksort with many pivots. Each round cuts every segment that is too long for one block by up to 255
+// pivots, which are sorted samples of the segment, into the items between two pivots and the items equal to
+// one. The latter are done. Segments and their tiles are lists on the device, and blocks take work from them
+// until none is left. The cuts are stable, and so is the sort.
 //
-// The bound: quicksort_rounds(count) rounds, at most 4, each of which reads keys twice and values once. A
-// segment that is still too long then, whether by bad luck or by an input made for it, starts one merge sort
-// of the whole. Equal keys never do: what is frequent becomes a pivot.
+// The cost is bounded by quicksort_rounds(count) rounds, at most 4, each of which reads keys twice and values
+// once. If a segment is still too long after them, by bad luck or because the input was made for it, one
+// merge sort of all items follows. Equal keys never cause that, because frequent keys become pivots.
 #include <cooperative_groups.h>
 
 #include <algorithm>
 
-#include "gpu/sort/block_merge.cuh"
 #include "gpu/sort/engines.hpp"
-#include "gpu/sort/partition.cuh"
-#include "gpu/sort/sampling.hpp"
+#include "gpu/sort/quicksort_round.cuh"
 
 namespace petacq::gpu::sort {
 
 namespace {
 
+using namespace quicksort;
 using cuda::check;
-
-constexpr int most_rounds = 4;
-using Cut = Partition<256, 16, 9>;
-constexpr std::uint32_t bins = Cut::bins;  // 2 * pivots + 1 of them are in use
-using SampleSort = BlockMerge<256, 8>;
-static_assert(SampleSort::tile == most_pivots * samples_per_pivot);
-static_assert(MergeTile::tile == quicksort_block && bins == 2 * most_pivots);
-
-struct Segment {
-    std::uint32_t begin;
-    std::uint32_t size;
-    std::uint32_t first_tile;
-    std::uint32_t parts;
-};
-
-/// Sorted, or only copied, by one block to the output.
-struct Task {
-    std::uint32_t begin;
-    std::uint32_t size : 30;
-    std::uint32_t in_second : 1;  ///< lies in the second arrays
-    std::uint32_t sorted : 1;
-};
-
-/// Begins as zero.
-struct Control {
-    unsigned long long listed[most_rounds + 1];  ///< of each round: segments << 32 | their tiles
-    std::uint32_t tickets[most_rounds];
-    std::uint32_t tasks;
-    std::uint32_t gave_up;  ///< nonzero: a segment is left over
-};
-
-struct Scratch {
-    Control* control;
-    std::uint64_t* words;  ///< [tile][bin]; zero at the start
-    std::size_t cleared;
-    Segment* segments[2];   ///< of this round and the next
-    std::uint64_t* pivots;  ///< [segment][most_pivots]
-    std::uint32_t* counts;  ///< [segment][bin]; then where bins begin
-    Task* tasks;
-    Pairs second;
-    std::size_t bytes;
-};
-
-/// Segments in a list are longer than a block, hence few.
-std::uint32_t segment_room(std::uint32_t count) {
-    return count / quicksort_block + 1;
-}
-
-Scratch place(void* memory, std::uint32_t count) {
-    const std::size_t room = segment_room(count);
-    Parts parts(memory);
-    Scratch s{};
-    s.control = parts.take<Control>(1);
-    // A segment has at most one tile that is not full.
-    s.words = parts.take<std::uint64_t>((count / Cut::tile + 1 + room) * bins);
-    s.cleared = parts.bytes();
-    s.segments[0] = parts.take<Segment>(room);
-    s.segments[1] = parts.take<Segment>(room);
-    s.pivots = parts.take<std::uint64_t>(room * most_pivots);
-    s.counts = parts.take<std::uint32_t>(room * bins);
-    // Two tasks side by side are together longer than a block, or a long segment lies between them.
-    s.tasks = parts.take<Task>(room * 4 * (most_rounds + 1));
-    s.second = take_pairs(parts, count);
-    s.bytes = parts.bytes();
-    return s;
-}
-
-/// A round, and where its items lie.
-struct Round {
-    Scratch s;
-    Pairs in;
-    Pairs out;
-    int number;
-    bool out_is_second;
-    bool last;
-    KeyOrder order;
-
-    __device__ std::uint32_t segments() const {
-        return static_cast<std::uint32_t>(s.control->listed[number] >> 32);
-    }
-    __device__ std::uint32_t tiles() const { return static_cast<std::uint32_t>(s.control->listed[number]); }
-    __device__ const Segment* list() const { return s.segments[number % 2]; }
-    /// The segment that a tile belongs to; by a whole warp.
-    __device__ std::uint32_t segment_of(std::uint32_t tile) const {
-        const Segment* all = list();
-        return warp_partition_point(1, segments(),
-                                    [=](std::uint32_t i) { return all[i].first_tile <= tile; }) -
-               1;
-    }
-};
-
-__device__ std::uint32_t tiles_of(std::uint32_t size) {
-    return (size + Cut::tile - 1) / Cut::tile;
-}
 
 __global__ void begin_kernel(Scratch s, std::uint32_t count) {
     s.segments[0][0] = {0, count, 0, parts_of_segment(count)};
     s.control->listed[0] = 1ULL << 32 | tiles_of(count);
 }
 
-/// Pivots of each segment, as shifted keys in order, and counts that begin as zero.
+/// Chooses the pivots of each segment, as shifted keys in order, and sets its counts to zero.
 __global__ void __launch_bounds__(SampleSort::threads) pivots_kernel(const __grid_constant__ Round r) {
     __shared__ SampleSort::Storage storage;
     for (std::uint32_t n = blockIdx.x; n < r.segments(); n += gridDim.x) {
@@ -131,7 +36,7 @@ __global__ void __launch_bounds__(SampleSort::threads) pivots_kernel(const __gri
             return segment.begin + sample_place(i, samples, segment.size);
         });
         SampleSort::sort(storage, samples, r.order, own);
-        // Each thread holds eight samples in order: its last is a pivot, but for the last of all.
+        // Each thread holds eight samples in order. The last one is a pivot, except for the last of all.
         static_assert(SampleSort::items == samples_per_pivot);
         if (threadIdx.x + 1 < segment.parts) {
             r.s.pivots[n * most_pivots + threadIdx.x] = r.order.low(own.key[samples_per_pivot - 1]);
@@ -154,7 +59,7 @@ __device__ void load_pivots(const Round& r, std::uint32_t n, Pivots& pivots) {
     __syncthreads();
 }
 
-/// Twice the number of pivots before the key, and one more when it equals the next.
+/// Twice the number of pivots below the key, plus one if the key equals the next pivot.
 struct BinOf {
     const Pivots* pivots;
     std::uint32_t parts;
@@ -172,8 +77,7 @@ struct BinOf {
 
 constexpr std::uint32_t count_threads = 512;
 
-/// Adds the bins of all items to the counts of their segments. A block takes tiles that lie together, so that
-/// it seldom changes segments.
+/// Counts the bins per segment. A block takes adjacent tiles, so that it rarely changes segments.
 __global__ void __launch_bounds__(count_threads) count_kernel(const __grid_constant__ Round r) {
     __shared__ Pivots pivots;
     __shared__ std::uint32_t own[bins];
@@ -225,8 +129,8 @@ __device__ void copy_to_output(const Round& r, std::uint32_t begin, std::uint32_
         add_task(r, {begin + done, min(quicksort_block, size - done), 1, 0});
 }
 
-/// Where each bin of a segment begins, and what becomes of it: long ones are segments of the next round,
-/// others are sorted by one block, neighbours together. One thread for each bin.
+/// Computes where each bin of a segment starts and what happens to it: long bins become segments of the next
+/// round, the others are sorted by one block, several neighbours together. Uses one thread per bin.
 __global__ void __launch_bounds__(bins) place_kernel(const __grid_constant__ Round r) {
     __shared__ WarpValues<std::uint32_t, bins> scan;
     __shared__ std::uint32_t sizes[bins];
@@ -329,7 +233,7 @@ __global__ void __launch_bounds__(MergeTile::threads)
     sort_tile(storage, in, 0, out, 0, count, order);
 }
 
-/// The merge sort that is started when a segment is left over. All blocks run at once.
+/// The merge sort for a segment that is left over. All blocks run at the same time.
 __global__ void __launch_bounds__(MergeTile::threads)
     merge_all_kernel(const __grid_constant__ Scratch s, Pairs out, std::uint32_t count, KeyOrder order) {
     if (s.control->gave_up == 0) return;
@@ -370,7 +274,7 @@ void launch_merge_all(const Scratch& s, const Job& job, std::uint32_t at_once) {
     void* arguments[] = {&scratch, &out, &count, &order};
     check(cudaLaunchCooperativeKernel(merge_all_kernel, dim3(at_once * static_cast<std::uint32_t>(blocks)),
                                       dim3(MergeTile::threads), arguments, 0, job.stream),
-          "cudaLaunchCooperativeKernel", "sorting what a quicksort has left");
+          "cudaLaunchCooperativeKernel", "sorting the rest of a quicksort");
 }
 
 }  // namespace
@@ -392,7 +296,7 @@ void launch_quicksort(const Job& job) {
     check(cudaMemsetAsync(job.scratch, 0, s.cleared, job.stream), "cudaMemsetAsync",
           "clearing the lists of a sort");
     begin_kernel<<<1, 1, 0, job.stream>>>(s, job.count);
-    launched("beginning a quicksort");
+    launched("starting a quicksort");
     const std::uint32_t at_once = processors();
     const std::uint32_t most_tiles = job.count / Cut::tile + segment_room(job.count);
     const std::uint32_t segments = std::min(segment_room(job.count), 2 * at_once);

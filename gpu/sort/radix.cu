@@ -1,5 +1,5 @@
-// Radix sort, least significant digit first, 8 bits a pass. One kernel counts the digits of all passes; each
-// pass then reads and writes every item once.
+// Radix sort, least significant digit first, 8 bits per pass. One kernel counts the digits of all passes;
+// each pass then reads and writes every item once.
 #include <algorithm>
 
 #include "gpu/sort/engines.hpp"
@@ -32,7 +32,7 @@ __host__ __device__ Digit digit_of_pass(int pass, int bits) {
     return {pass * digit_bits, left < digit_bits ? (1U << left) - 1 : digits - 1};
 }
 
-/// What lies in scratch memory. All of it but the second arrays begins as zero.
+/// The layout of the scratch memory. Everything except the second arrays is zero at the start.
 struct Scratch {
     std::uint32_t* counts;   ///< [pass][digit]
     std::uint32_t* tickets;  ///< [pass] tiles that blocks have taken
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(count_threads)
     block_add_counts<count_threads>(own, size, counts);
 }
 
-// Three blocks at a time on a processor: fewer registers, and faster for it.
+// Three blocks per multiprocessor: fewer registers make it faster.
 __global__ void __launch_bounds__(Pass::threads, 3)
     pass_kernel(Pairs in, Pairs out, std::uint32_t count, Digit digit, const std::uint32_t* counts,
                 std::uint32_t* ticket, LookBack look_back) {

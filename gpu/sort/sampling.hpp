@@ -1,4 +1,5 @@
-// Which items a quicksort looks at to choose its pivots. Known here so that tests can mislead it.
+// The items that the quicksort samples to choose its pivots. Declared here so that tests can construct inputs
+// that mislead it.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,12 @@
 
 namespace petacq::gpu::sort {
 
-inline constexpr std::uint32_t quicksort_block = 4096;   ///< segments up to this are sorted by one block
-inline constexpr std::uint32_t quicksort_wanted = 1024;  ///< items wanted between two pivots
-inline constexpr std::uint32_t most_pivots = 256;        ///< one more than there are
+inline constexpr std::uint32_t quicksort_block = 4096;   ///< one block sorts segments up to this size
+inline constexpr std::uint32_t quicksort_wanted = 1024;  ///< the desired number of items between two pivots
+inline constexpr std::uint32_t most_pivots = 256;        ///< one more than the number of pivots
 inline constexpr std::uint32_t samples_per_pivot = 8;
 
-/// Parts that a segment of `size` items, more than quicksort_block, is cut into: a power of two.
+/// The number of parts into which a segment of `size` > quicksort_block items is cut: a power of two.
 PETACQ_SORT_HD constexpr std::uint32_t parts_of_segment(std::uint32_t size) {
     std::uint32_t parts = 2;
     while (parts < most_pivots && parts * quicksort_wanted < size)
@@ -24,7 +25,7 @@ PETACQ_SORT_HD constexpr std::uint32_t parts_of_segment(std::uint32_t size) {
     return parts;
 }
 
-/// Item of the segment that is sample number `i` of `samples`: one from each of as many equal stretches.
+/// The item that is sample `i` of `samples`: one from each of `samples` equal stretches of the segment.
 PETACQ_SORT_HD constexpr std::uint32_t sample_place(std::uint32_t i, std::uint32_t samples,
                                                     std::uint32_t size) {
     const auto from = static_cast<std::uint32_t>(std::uint64_t{i} * size / samples);
@@ -36,8 +37,7 @@ PETACQ_SORT_HD constexpr std::uint32_t sample_place(std::uint32_t i, std::uint32
     return from + static_cast<std::uint32_t>(std::uint64_t{hash} * (until - from) >> 32);
 }
 
-/// Rounds of partition after which a sort of `count` items makes do with what it has: those that even cuts
-/// would need, and one more.
+/// The number of partition rounds for `count` items: the number that even cuts would need, plus one.
 PETACQ_SORT_HD constexpr int quicksort_rounds(std::uint32_t count) {
     if (count <= quicksort_block) return 0;
     int rounds = 1;

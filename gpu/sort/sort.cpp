@@ -10,13 +10,13 @@ namespace petacq::gpu::sort {
 
 namespace {
 
-/// Up to `most` items, `engine` is the fastest of the stable ones.
+/// `engine` is the fastest stable engine for up to `most` items.
 struct Choice {
     std::uint32_t most;
     SortEngine engine;
 };
-// Measured on an H200, 36 bits, input as it comes from the sources (docs/performance.md). Short sorts are a
-// matter of how few kernels are launched.
+// Measured on an H200 with 36 bits and input in the order of the sources (docs/explanation/performance.md).
+// For short sorts the number of kernel launches decides.
 constexpr Choice choices[] = {{1U << 10, SortEngine::cub},
                               {1U << 15, SortEngine::merge},
                               {1U << 23, SortEngine::radix},

@@ -4,8 +4,8 @@
 #include "config/calibration.hpp"
 #include "config/hdf5_handle.hpp"
 #include "config/make_calibration.hpp"
-#include "helpers.hpp"
-#include "tests/catch.hpp"
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
 
 namespace petacq::test {
 
@@ -19,7 +19,7 @@ config::Calibration tiny_calibration() {
     return config::make_calibration(tiny_scanner(), model);
 }
 
-/// One data set of zeros in an HDF5 file that may hold others already.
+/// Adds a data set of zeros to an HDF5 file.
 void add(const std::filesystem::path& file, const char* name, hid_t type, const std::vector<hsize_t>& shape) {
     const bool there = std::filesystem::exists(file);
     const config::Hdf5File h5(there ? H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
@@ -37,7 +37,7 @@ std::string load_complaint(const std::filesystem::path& file) {
 }  // namespace
 
 TEST_CASE("a calibration file gives back what was written") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     const auto g = tiny_scanner().geometry;
     auto written = tiny_calibration();
     SECTION("with offsets") {
@@ -62,7 +62,7 @@ TEST_CASE("a calibration file gives back what was written") {
 }
 
 TEST_CASE("files of other programs are read: uncompressed, big-endian, any order") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     add(dir / "c.h5", "energy_factor", H5T_IEEE_F32BE, {6, 2, 6, 4});
     add(dir / "c.h5", "something_else", H5T_STD_I64LE, {1});
     add(dir / "c.h5", "position_table", H5T_STD_U8BE, {6, 2, 256});
@@ -73,7 +73,7 @@ TEST_CASE("files of other programs are read: uncompressed, big-endian, any order
 }
 
 TEST_CASE("SHA-256 is the usual one") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     write_file(dir / "abc", "abc");
     CHECK(config::sha256_of_file(dir / "abc") ==
           "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -84,7 +84,7 @@ TEST_CASE("SHA-256 is the usual one") {
 }
 
 TEST_CASE("a data set that is missing or wrong is refused with what was expected and found") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     const auto file = dir / "c.h5";
     SECTION("no position_table") {
         add(file, "energy_factor", H5T_IEEE_F32LE, {6, 2, 6, 1});
@@ -165,7 +165,7 @@ TEST_CASE("a data set that is missing or wrong is refused with what was expected
 }
 
 TEST_CASE("factors that are not finite or negative are refused with their place") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     const auto file = dir / "c.h5";
     const auto bad = GENERATE(as<float>{}, std::nanf(""), -1, std::numeric_limits<float>::infinity());
     auto c = tiny_calibration();
@@ -189,7 +189,7 @@ TEST_CASE("factors that are not finite or negative are refused with their place"
 }
 
 TEST_CASE("tables of the wrong size are not written") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     const auto g = tiny_scanner().geometry;
     auto c = tiny_calibration();
     SECTION("positions") {
@@ -215,19 +215,19 @@ TEST_CASE("tables of the wrong size are not written") {
 }
 
 TEST_CASE("a file that cannot be written is an IoError, and what was there stays") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     const auto g = tiny_scanner().geometry;
     const auto c = tiny_calibration();
     CHECK_THROWS_AS(config::save_calibration(dir / "none" / "c.h5", g, c), config::IoError);
     std::filesystem::create_directories(dir / "c.h5" / "inside");
     CHECK_THROWS_AS(config::save_calibration(dir / "c.h5", g, c), config::IoError);
     CHECK(std::filesystem::exists(dir / "c.h5" / "inside"));
-    // Nothing half written is left.
+    // No partial file is left.
     CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
 }
 
 TEST_CASE("files that are not calibrations") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     CHECK_THROWS_AS(config::load_calibration(dir / "none.h5", tiny_scanner().geometry), config::IoError);
     CHECK(lacking(load_complaint(dir / "none.h5"), {"none.h5", "No such file"}) == "");
     CHECK(lacking(load_complaint(dir.path()), {"is a directory"}) == "");

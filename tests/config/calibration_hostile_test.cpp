@@ -1,11 +1,11 @@
-// Damaged calibration files: an error or the right tables, never a crash and never wrong tables.
+// Damaged calibration files: an error or the right tables, never a crash or wrong tables.
 #include "config/calibration.hpp"
 #include "config/make_calibration.hpp"
-#include "helpers.hpp"
-#include "tests/catch.hpp"
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
 
-// libhdf5 itself does not free what it had read of a damaged file.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): its own name
+// libhdf5 leaks memory when it reads a damaged file.
+extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): LSan's name
 extern "C" const char* __lsan_default_suppressions() {
     return "leak:libhdf5";
 }
@@ -15,7 +15,7 @@ namespace petacq::test {
 namespace {
 
 struct Fixture {
-    TempDir dir;
+    TemporaryDirectory dir;
     config::Geometry geometry = tiny_scanner().geometry;
     config::Calibration tables;
     std::string bytes;
@@ -29,12 +29,12 @@ struct Fixture {
         bytes = read_file(dir / "whole.h5");
     }
 
-    /// Whether the damaged file was refused; checks the tables when not.
+    /// Whether the damaged file was refused; if not, checks the tables.
     bool refused(const std::string& damaged) {
         write_file(dir / "damaged.h5", damaged);
         try {
             const auto c = config::load_calibration(dir / "damaged.h5", geometry);
-            // Of the tables, only the offsets may be away: they are optional.
+            // Only the table of offsets may be missing.
             REQUIRE(c.position_table == tables.position_table);
             REQUIRE(c.energy_factor == tables.energy_factor);
             REQUIRE((c.time_offset == tables.time_offset || c.time_offset.empty()));

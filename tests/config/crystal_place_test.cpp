@@ -3,8 +3,8 @@
 #include <stdexcept>
 
 #include "config/scanner.hpp"
-#include "helpers.hpp"
-#include "tests/catch.hpp"
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
 
 namespace petacq::test {
 
@@ -89,7 +89,7 @@ TEST_CASE("the scanner is centred on the origin") {
 TEST_CASE("crystals that face each other are the diameter apart") {
     const auto s = config::load_scanner(example("mouse.scanner.json"));
     const auto& g = s.geometry;
-    // In a module of 30, crystal i of a module faces crystal 29 - i of the one across.
+    // Modules of 30 crystals: crystal i faces crystal 29 - i of the opposite module.
     const auto a = config::crystal_place(s, 3);
     const auto b = config::crystal_place(s, 6 * 30 + 26);
     CHECK(length(difference(a, b)) == near(100));

@@ -2,15 +2,15 @@
 
 #include <sys/stat.h>
 
-#include "helpers.hpp"
-#include "tests/catch.hpp"
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
 
 namespace petacq::test {
 
 namespace {
 
 std::string complaint_about(const std::string& content) {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     write_file(dir / "x.json", content);
     const std::string text = complaint([&] { config::read_json_file(dir / "x.json"); });
     CHECK(lacking(text, {(dir / "x.json").string() + ": "}) == "");
@@ -20,7 +20,7 @@ std::string complaint_about(const std::string& content) {
 }  // namespace
 
 TEST_CASE("a JSON file is read") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     write_file(dir / "x.json",
                "\xEF\xBB\xBF{\"a\": [1, {\"a\": \"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\"}]}\n");
     const auto j = config::read_json_file(dir / "x.json");
@@ -28,7 +28,7 @@ TEST_CASE("a JSON file is read") {
 }
 
 TEST_CASE("files that cannot be read are IoError with the reason") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     CHECK_THROWS_AS(config::read_json_file(dir / "none.json"), config::IoError);
     CHECK(lacking(complaint([&] { config::read_json_file(dir / "none.json"); }),
                   {"none.json", "No such file"}) == "");
@@ -74,7 +74,7 @@ TEST_CASE("garbage costs bounded memory and gets a short message") {
         CHECK(text.size() < 1000);
     }
     SECTION("100 MB") {
-        const TempDir dir;
+        const TemporaryDirectory dir;
         write_file(dir / "big.json", "[");
         std::filesystem::resize_file(dir / "big.json", 100'000'000);
         CHECK(lacking(complaint([&] { config::read_json_file(dir / "big.json"); }), {"larger than"}) == "");

@@ -1,7 +1,7 @@
 #include "config/json_schema.hpp"
 
-#include "helpers.hpp"
-#include "tests/catch.hpp"
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
 
 namespace petacq::test {
 
@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A schema with one key "v" of the given kind, and what it says to a value.
+/// A schema with one key "v" of the given kind, and its verdict on a value.
 std::string about(const char* kind, const char* value) {
     json schema = json::parse(R"({"type": "object", "additionalProperties": false})");
     schema["properties"]["v"] = json::parse(kind);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "helpers.hpp"
-#include "tests/catch.hpp"
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
 
 namespace petacq::test {
 
@@ -40,7 +40,7 @@ TEST_CASE("every crystal has positions, in one connected rectangle-like region, 
             x[map[p]] += p % size;
             const std::uint32_t row = p / size;
             y[map[p]] += row;
-            // Two crystals never touch: there is a gap.
+            // A gap separates any two crystals.
             if (map[p + 1] < 20) REQUIRE(map[p + 1] == map[p]);
             if (map[p + size] < 20) REQUIRE(map[p + size] == map[p]);
         }

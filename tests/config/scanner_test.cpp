@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "helpers.hpp"
-#include "tests/catch.hpp"
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
 
 namespace petacq::test {
 
@@ -25,7 +25,7 @@ TEST_CASE("the examples are what they say") {
     CHECK(small.geometry.modules.x == 1);
     CHECK(small.dimensions.module_gap_z_mm == 1);
     CHECK(small.tick_ps == 15.625);
-    // The small one is for tests: nothing in it is symmetric by chance.
+    // The small scanner for tests has no accidental symmetry.
     CHECK(small.geometry.crystals.y != small.geometry.crystals.z);
     CHECK(small.geometry.blocks.y != small.geometry.blocks.z);
     CHECK(small.geometry.modules.y > 1);
@@ -86,7 +86,7 @@ TEST_CASE("modules that overlap in the ring are refused, with the radius that wo
 }
 
 TEST_CASE("the crystal numbers are those of the contract") {
-    // The formulas of the contract, with its own names.
+    // The formulas of the specification, with its names.
     const unsigned c = 6;
     const unsigned m = 2;
     const unsigned bY = 2;
@@ -117,7 +117,7 @@ TEST_CASE("the crystal numbers are those of the contract") {
 }
 
 TEST_CASE("errors of a scanner file name the file") {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     write_file(dir / "s.json", "{}");
     CHECK(complaint([&] {
               config::load_scanner(dir / "s.json");

@@ -27,7 +27,7 @@ for path in sorted((folder / "examples").glob("*.json")):
     checked += 1
 assert checked >= 4, f"expected the examples in {folder}, found {checked}"
 
-# Documents that the program refuses, too (tests/config/configuration_test.cpp).
+# The program refuses these documents, too (tests/config/configuration_test.cpp).
 small = load(folder / "examples" / "small.json")
 refused = {
     "unknown key": {**small, "recieve": {}},

@@ -1,11 +1,11 @@
-// Which back-end computes, why, and that both live within their memory.
-#include "tests/catch.hpp"
+// The choice of the back-end and its reason; both back-ends stay within their configured memory.
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
 
-TEST_CASE("what computes, and why, stands in log, status and run", "[e2e][backend]") {
+TEST_CASE("log, status and run.json name the back-end and the reason of the choice", "[e2e][backend]") {
     const std::string backend = GENERATE("auto", "cpu");
     INFO(backend);
     const Site site(json{{"pipeline", {{"backend", backend}}}});
@@ -30,7 +30,7 @@ TEST_CASE("what computes, and why, stands in log, status and run", "[e2e][backen
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("CUDA asked for where it cannot be had is refused", "[e2e][backend]") {
+TEST_CASE("the daemon refuses to start when CUDA is requested and cannot be used", "[e2e][backend]") {
     json pipeline = {{"backend", "cuda"}};
     const bool here = no_cuda_reason().empty();
     if (here) {
@@ -48,7 +48,7 @@ TEST_CASE("CUDA asked for where it cannot be had is refused", "[e2e][backend]") 
 
 namespace {
 
-// Everything waits for source 1, which falls silent for long, but not for as long as sources are waited for.
+// Everything waits for source 1, which falls silent for almost the source timeout.
 void lives_within_its_memory(const char* backend) {
     const Site site(
         json{{"pipeline", {{"backend", backend}, {"slice_frames", 2000}, {"max_pending_singles", 4000}}},
@@ -60,7 +60,7 @@ void lives_within_its_memory(const char* backend) {
     const json status = daemon.status();
     INFO(status.dump(1));
     CHECK(status["queues"]["given_up_slices"] > 0);
-    // The bound, and what a slice may add to it before the watermark lets go.
+    // The bound, and what one slice may add before the watermark advances.
     const std::uint64_t slice = 2000 + 65507 / 16;
     CHECK(status["queues"]["pending_singles_high_water"].get<std::uint64_t>() <= 4000 + 3 * slice);
     CHECK(status["state"] == "running");
@@ -74,11 +74,11 @@ void lives_within_its_memory(const char* backend) {
 
 }  // namespace
 
-TEST_CASE("a source that is waited for costs no more memory than is configured", "[e2e][backend]") {
+TEST_CASE("waiting for a source takes no more memory than configured", "[e2e][backend]") {
     lives_within_its_memory("cpu");
 }
 
-TEST_CASE("a source that is waited for costs no more memory on a GPU either", "[e2e][backend][cuda]") {
+TEST_CASE("waiting for a source takes no more memory than configured on a GPU", "[e2e][backend][cuda]") {
     if (const std::string reason = no_cuda_reason(); !reason.empty()) {
         WARN("skipped: " << reason);
         return;

@@ -1,9 +1,9 @@
-// What an operator does with the control socket of a real daemon, and what the log tells of it afterwards.
+// An operator at the control socket of a real daemon, and what the log says of it.
 #include <csignal>
 #include <string>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -19,7 +19,8 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("runs and their ledgers are there after they have ended, and after a restart", "[e2e][control]") {
+TEST_CASE("finished runs and their ledgers are available, also after a restart of the daemon",
+          "[e2e][control]") {
     const Site site;
     json first;
     {
@@ -63,7 +64,7 @@ TEST_CASE("runs and their ledgers are there after they have ended, and after a r
     CHECK(again.call("ledger")["run"].is_null());
 }
 
-TEST_CASE("the log tells of every change of state once", "[e2e][control]") {
+TEST_CASE("the log reports every change of state once", "[e2e][control]") {
     const Site site;
     Daemon daemon(site);
     daemon.start("a");

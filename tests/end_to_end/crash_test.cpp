@@ -1,14 +1,14 @@
-// kill -9 in the middle of a run: nothing that was on the disk is lost, and life goes on.
+// kill -9 in the middle of a run: everything that was on the disk is kept, and a new daemon can start.
 #include <csignal>
 
-#include "daemon/listmode_reader.hpp"
-#include "tests/catch.hpp"
+#include "daemon/listmode/reader.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
 
-TEST_CASE("a daemon that is killed: its list-mode is a whole prefix, and another takes its place",
+TEST_CASE("a killed daemon leaves a readable prefix of the list-mode, and another daemon takes its place",
           "[e2e][crash]") {
     const Site site(json{{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 20}}},
                          {"watermark", {{"max_disorder_us", 20000}}}});
@@ -40,7 +40,7 @@ TEST_CASE("a daemon that is killed: its list-mode is a whole prefix, and another
     CHECK(saved.size() >= 1500 * sizeof(petacq::gpu::Coincidence));
     CHECK(saved == payload_of(broken));
 
-    // The socket and the lock that the first has left behind do not stop the next.
+    // The socket and the lock that the first daemon left behind do not stop the next one.
     Daemon daemon(site, "next");
     CHECK(contains(daemon.log(), "stale socket"));
     daemon.start("undisturbed");

@@ -1,15 +1,15 @@
-// Ten thousand connections at a time to HTTP and to the control socket, of the rudest kinds, while a run goes
-// on: its ledger and its list-mode are what they would have been.
+// Ten thousand simultaneous connections to HTTP and to the control socket, many of them hostile, during a
+// run: they change neither its ledger nor its list-mode.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <csignal>
 #include <memory>
 
-#include "daemon/json_rpc.hpp"
-#include "tests/catch.hpp"
-#include "tests/daemon/http_fixture.hpp"
+#include "daemon/control/json_rpc.hpp"
+#include "tests/daemon/http/fixture.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t crowd = 10'000;
 
-/// Soft limit of open files, as it was at the end.
+/// Sets the soft limit of open files, and restores it at the end.
 class OpenFiles {
   public:
     explicit OpenFiles(rlim_t wanted) {
@@ -33,7 +33,7 @@ class OpenFiles {
         const rlimit limit{std::min(wanted, before_.rlim_max), before_.rlim_max};
         REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
     }
-    /// As many connections as this process can hold.
+    /// The number of connections that this process can hold.
     [[nodiscard]] std::size_t most_connections() const {
         return std::min<std::size_t>(crowd, before_.rlim_max - 200);
     }
@@ -42,7 +42,7 @@ class OpenFiles {
     rlimit before_{};
 };
 
-/// What one of them says; the connection stays.
+/// Sends what a client of this kind sends; the connection stays open.
 void misbehave(HttpClient& client, std::size_t kind) {
     static const std::string ask = "GET /singles HTTP/1.1\r\nHost: localhost\r\n\r\n";
     static const std::string pipelined = [] {
@@ -52,7 +52,7 @@ void misbehave(HttpClient& client, std::size_t kind) {
         return all;
     }();
     switch (kind % 8) {
-        case 0:  // says nothing
+        case 0:  // sends nothing
             break;
         case 1:
             client.send("GET /sta");
@@ -120,7 +120,7 @@ void misbehave(ControlClient& client, std::size_t kind) {
     }
 }
 
-/// Opens that many and keeps them all; how many were let in or at least told why not.
+/// Opens that many connections and keeps them; the number that were accepted or refused with a reason.
 template <class Client, class Where>
 std::vector<std::unique_ptr<Client>> gather(Where where, std::size_t count, std::size_t& connected) {
     std::vector<std::unique_ptr<Client>> clients;
@@ -132,7 +132,7 @@ std::vector<std::unique_ptr<Client>> gather(Where where, std::size_t count, std:
             ++connected;
             misbehave(*clients.back(), i);
         } catch (const std::exception&) {
-            // Refused, and closed before it had said all.
+            // Refused, and closed before everything was sent.
         }
     }
     return clients;
@@ -140,8 +140,8 @@ std::vector<std::unique_ptr<Client>> gather(Where where, std::size_t count, std:
 
 }  // namespace
 
-TEST_CASE("a run does not feel ten thousand connections at a time", "[e2e][http][control][hostile]") {
-    const OpenFiles files(64);  // what the daemon begins with: it must see to it that it has enough
+TEST_CASE("ten thousand simultaneous connections do not affect a run", "[e2e][http][control][hostile]") {
+    const OpenFiles files(64);  // the daemon starts with this limit and must raise it
     Site site(json{{"listmode", {{"write_raw", true}}}});
     Daemon daemon(site);
     files.set(crowd + 200);
@@ -159,7 +159,7 @@ TEST_CASE("a run does not feel ten thousand connections at a time", "[e2e][http]
     {
         const auto clients = gather<HttpClient>(port, count, connected);
         CHECK(connected == count);
-        // They are all there, and the operator has the control socket.
+        // With all of them open, the operator can still use the control socket.
         const std::uint64_t before = frames();
         CHECK(daemon.until([&](const json& s) { return s["ledger"]["frames"]["received"] > before; }));
     }
@@ -171,7 +171,7 @@ TEST_CASE("a run does not feel ten thousand connections at a time", "[e2e][http]
         CHECK(daemon.until([&](const json& s) { return s["ledger"]["frames"]["received"] > before; }));
         CHECK(http_get(port, "/status").status == 200);
     }
-    CHECK(petsim.running());  // it was all while data came
+    CHECK(petsim.running());  // all of this happened while data arrived
     petsim.signal(SIGTERM);
     CHECK(petsim.wait() == 0);
 
@@ -193,7 +193,7 @@ TEST_CASE("a run does not feel ten thousand connections at a time", "[e2e][http]
     CHECK(ledger["frames"]["late"] == 0);
     CHECK(run["capture"]["datagrams_dropped"] == 0);
 
-    // The same datagrams in peace.
+    // The same datagrams without any client.
     const Outcome replay =
         run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay",
                                       (site.run("r") / "raw.pcap").string(), "--run", "in-peace"});

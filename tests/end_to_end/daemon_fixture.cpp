@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "config/make_calibration.hpp"
-#include "daemon/listmode_reader.hpp"
+#include "daemon/listmode/reader.hpp"
 
 namespace petacq::test {
 
@@ -26,7 +26,7 @@ Site::Site(const json& patch) {
 }
 
 void Site::configure(const json& patch) {
-    // Little memory, blocks that fill, and host times that a busy machine does not reach by accident.
+    // Little memory, small blocks, and time limits that a busy machine does not reach by accident.
     json configuration = {
         {"scanner", "small.scanner.json"},
         {"calibration", "small.h5"},
@@ -57,7 +57,7 @@ Daemon::Daemon(const Site& site, const std::string& name, const std::string& pro
                site.directory() / name) {
     const bool ready = eventually([&] {
         if (!process_.running()) return true;
-        // Only then is the socket its own, and not that of a daemon before it.
+        // Before that, the socket may still be the one of an earlier daemon.
         if (!contains(log(), " ready: ")) return false;
         client_ = std::make_unique<daemon::ControlClient>(socket_);
         return client_->call("status").contains("state");

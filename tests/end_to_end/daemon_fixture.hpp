@@ -1,4 +1,4 @@
-// A place with everything a daemon needs, daemons in it, and simulated scanners that send to them.
+// A directory with everything that a daemon needs, daemons in it, and simulated scanners that send to them.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "daemon/control_client.hpp"
+#include "daemon/control/client.hpp"
 #include "gpu/types.hpp"
-#include "tests/end_to_end/process.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace petacq::test {
 
-/// Directory with scanner, calibration, configuration, data directory and control socket. Outlives daemons.
+/// Directory with scanner, calibration, configuration, data directory and control socket. Outlives the
+/// daemons.
 class Site {
   public:
-    /// The configuration is that of small.json, fit for tests, and the JSON merge patch on top.
+    /// Writes a configuration fit for tests, changed by the JSON merge patch.
     explicit Site(const nlohmann::json& patch = nlohmann::json::object());
 
-    /// Writes the configuration anew.
+    /// Replaces the configuration.
     void configure(const nlohmann::json& patch);
 
     [[nodiscard]] std::filesystem::path directory() const { return directory_.path(); }
@@ -35,38 +38,38 @@ class Site {
     TemporaryDirectory directory_;
 };
 
-/// A petacqd that answers.
+/// A running petacqd.
 class Daemon {
   public:
-    /// Waits until it does; throws std::runtime_error with what it said when it ends instead. `program`:
-    /// instead of petacqd.
+    /// Starts `program` (petacqd if empty) and waits until it answers. Throws std::runtime_error with its log
+    /// if it ends instead.
     explicit Daemon(const Site& site, const std::string& name = "petacqd", const std::string& program = "");
 
-    /// Of each socket, in the order of the configuration.
+    /// The port of each socket, in the order of the configuration.
     [[nodiscard]] const std::vector<std::uint16_t>& ports() const { return ports_; }
     /// HOST:PORT of the first socket.
     [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(ports_.front()); }
 
-    /// Where it serves HTTP.
+    /// The port on which it serves HTTP.
     [[nodiscard]] std::uint16_t http_port() const;
 
     nlohmann::json start(const std::string& run);
-    /// The ledger of the run and how it ended.
+    /// Stops the run; its ledger and the reason of its end.
     nlohmann::json stop();
     nlohmann::json call(const std::string& method,
                         const nlohmann::json& parameters = nlohmann::json::object());
     nlohmann::json status() { return call("status"); }
-    /// The message of its refusal; "" when it does not refuse.
+    /// The message with which the daemon refuses the call; "" if it accepts it.
     std::string refusal(const std::string& method,
                         const nlohmann::json& parameters = nlohmann::json::object());
-    /// Waits until the status is as wanted; false when it does not become so.
+    /// Waits until the condition holds for the status; false if it does not in time.
     template <class Condition>
     bool until(Condition condition) {
         return eventually([&] { return condition(status()); });
     }
-    /// Waits until it has received that many datagrams since it started.
+    /// Waits until the daemon has received that many datagrams since it started.
     bool received(std::uint64_t datagrams);
-    /// SIGTERM; its exit status.
+    /// Sends SIGTERM; the exit status.
     int terminate();
     [[nodiscard]] std::string log() const { return process_.errors(); }
     Process& process() { return process_; }
@@ -78,22 +81,22 @@ class Daemon {
     std::unique_ptr<daemon::ControlClient> client_;
 };
 
-/// "" when the CUDA back-end can be used here, else why not: "CUDA cannot be used: ...".
+/// Why the CUDA back-end cannot be used here ("CUDA cannot be used: ..."); "" if it can.
 std::string no_cuda_reason();
 
-/// Scanner and calibration of the site, a source in the middle of it, then the arguments.
+/// Arguments for petsim: scanner and calibration of the site, a source in the middle, then `arguments`.
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments);
-/// Runs petsim to its end; its summary. Throws when it fails. `name`.truth is its truth file, `name`.json its
-/// summary, in the directory of the site.
+/// Runs petsim to its end and returns its summary. Throws if it fails. Writes the truth to `name`.truth and
+/// the summary to `name`.json in the directory of the site.
 nlohmann::json simulate(const Site& site, const std::vector<std::string>& arguments,
                         const std::string& name = "petsim");
-/// About 110,000 frames in half a second, from four sources, to the daemon.
+/// Arguments for a stream of about 110,000 frames in half a second, from four sources, to the daemon.
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more = {});
 
-/// The records of a list-mode file, every whole block of it.
+/// The records of all whole blocks of a list-mode file.
 std::vector<gpu::Coincidence> coincidences_of(const std::filesystem::path& file);
 std::vector<gpu::Single> singles_of(const std::filesystem::path& file);
-/// The payload as it is in the file.
+/// The payload of the blocks, byte by byte.
 std::string payload_of(const std::filesystem::path& file);
 
 }  // namespace petacq::test

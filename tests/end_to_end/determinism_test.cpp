@@ -1,6 +1,6 @@
-// The same frames give the same list-mode, however they came and were worked on.
-#include "tests/catch.hpp"
+// The same frames give the same list-mode, however they arrive and are processed.
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -79,7 +79,7 @@ TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the
     }
 }
 
-TEST_CASE("the CUDA back-end gives the list-mode of the CPU, whatever its sort engine",
+TEST_CASE("the CUDA back-end gives the list-mode of the CPU with every sort engine",
           "[e2e][determinism][cuda]") {
     if (const std::string reason = no_cuda_reason(); !reason.empty()) {
         WARN("skipped: " << reason);
@@ -123,7 +123,7 @@ TEST_CASE("a capture replayed and singles re-sorted with CUDA give the list-mode
     for (const char* counts : {"pairs", "singles", "saved_singles"})
         CHECK(site.run_json("cuda")["ledger"][counts] == site.run_json("cpu")["ledger"][counts]);
 
-    // As the run had it, and with another window.
+    // With the window of the run, and with another one.
     for (const std::vector<std::string>& settings :
          {std::vector<std::string>{}, std::vector<std::string>{"--window-ticks", "200", "--no-delay"}}) {
         std::vector<std::string> of_backend;

@@ -1,11 +1,11 @@
-// A disk that takes no more: the run ends in order, what was written is readable, the daemon lives on.
-#include "tests/catch.hpp"
+// A full disk: the run stops cleanly, everything written is readable, and the daemon continues.
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
 
-TEST_CASE("a write that fails ends the run, not the daemon", "[e2e][disk]") {
+TEST_CASE("a failing write stops the run, not the daemon", "[e2e][disk]") {
     const Site site(json{{"listmode", {{"block_bytes", 8192}, {"sync_interval_ms", 50}}},
                          {"watermark", {{"max_disorder_us", 20000}}}});
     Daemon daemon(site);
@@ -34,7 +34,7 @@ TEST_CASE("a write that fails ends the run, not the daemon", "[e2e][disk]") {
     CHECK(ledger["pairs"]["in_queue"] == 0);
     CHECK(status["ledger"] == ledger);
 
-    // What the ledger says was written is there, whole, and readable.
+    // Everything that the ledger counts as written is in the file, and readable.
     const auto file = site.run("full") / "coincidences.plm";
     CHECK(std::filesystem::file_size(file) <= 150'000);
     const auto saved = payload_of(file);
@@ -46,7 +46,7 @@ TEST_CASE("a write that fails ends the run, not the daemon", "[e2e][disk]") {
 
     CHECK(contains(daemon.refusal("stop"), "no run is in progress"));
 
-    // With room on the disk the next run is whole.
+    // With space on the disk, the next run is complete.
     daemon.process().lift_file_size_limit();
     const auto before = summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>();
     REQUIRE(daemon.received(before));
@@ -60,7 +60,7 @@ TEST_CASE("a write that fails ends the run, not the daemon", "[e2e][disk]") {
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("a start that finds no room is refused, and the next one is not", "[e2e][disk]") {
+TEST_CASE("a start without space on the disk is refused, the next start with space is not", "[e2e][disk]") {
     const Site site;
     Daemon daemon(site);
     daemon.process().limit_file_size(2000);  // not even the header
@@ -73,7 +73,7 @@ TEST_CASE("a start that finds no room is refused, and the next one is not", "[e2
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("a disk with little room ends the raw capture, not the run", "[e2e][disk]") {
+TEST_CASE("a disk with little space stops the raw capture, not the run", "[e2e][disk]") {
     // More than any disk has.
     const Site site(
         json{{"listmode", {{"write_raw", true}}}, {"health", {{"min_disk_free_bytes", 1ULL << 60U}}}});
@@ -81,12 +81,12 @@ TEST_CASE("a disk with little room ends the raw capture, not the run", "[e2e][di
     daemon.start("r");
     const json summary = simulate(site, short_stream(daemon, {"--seed", "3"}));
     REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
-    // Said while the run goes on.
+    // The status says so during the run.
     json status;
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
         return !s["run"]["capture"]["failure"].is_null() &&
-               contains(s["health"]["reasons"].dump(), "raw.pcap: ended");
+               contains(s["health"]["reasons"].dump(), "raw.pcap: stopped");
     }));
     CHECK(status["state"] == "running");
     CHECK(contains(status["run"]["capture"]["failure"], "raw.pcap"));

@@ -1,8 +1,8 @@
 // Runs of a fixed length in detector time.
 #include <csignal>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -39,7 +39,7 @@ void check_inside(const Site& site, const json& run) {
 
 }  // namespace
 
-TEST_CASE("a run of fixed length ends by itself, at the same time whatever the slices", "[e2e][duration]") {
+TEST_CASE("a run of fixed length stops by itself, at the same time for any slices", "[e2e][duration]") {
     std::string coincidences;
     std::string singles;
     json interval;
@@ -52,7 +52,7 @@ TEST_CASE("a run of fixed length ends by itself, at the same time whatever the s
         simulate(site, short_stream(daemon, {"--seed", "9", "--start-time-s", "3", "--skew-us", "3000"}));
         const json run = wait_for_end(site, daemon, "r");
         check_inside(site, run);
-        // It begins with the first frame.
+        // It starts with the first frame.
         const auto all = singles_of(site.run("r") / "singles.plm");
         REQUIRE(!all.empty());
         CHECK(static_cast<double>(all.back().time - all.front().time) < 0.2 * ticks_per_s);
@@ -70,7 +70,7 @@ TEST_CASE("a run of fixed length ends by itself, at the same time whatever the s
     }
 }
 
-TEST_CASE("runs one after the other while the stream goes on", "[e2e][duration]") {
+TEST_CASE("consecutive runs during one stream", "[e2e][duration]") {
     const Site site;
     Daemon daemon(site);
     daemon.call("start", {{"run", "one"}, {"duration_s", 0.3}});
@@ -95,7 +95,7 @@ TEST_CASE("runs one after the other while the stream goes on", "[e2e][duration]"
         CHECK(run["ledger"]["closed"] == true);
         check_inside(site, run);
     }
-    // Frames of the time beyond had come when the run ended, and those of a run before it began.
+    // Frames from after the end of a run had arrived when it stopped, and frames of a run before it started.
     CHECK(one["ledger"]["singles"]["pending_at_start"] == 0);
     CHECK(one["ledger"]["singles"]["pending_at_end"] > 0);
     CHECK(two["ledger"]["singles"]["pending_at_start"] > 0);
@@ -107,13 +107,13 @@ TEST_CASE("runs one after the other while the stream goes on", "[e2e][duration]"
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("a run of fixed length counts from its first frame, however long the detector was quiet before",
+TEST_CASE("a run of fixed length counts from its first frame, even after a long pause of the detector",
           "[e2e][duration]") {
     const Site site(json{{"watermark", {{"source_timeout_ms", 500}}}});
     Daemon daemon(site);
     const json before = simulate(site, short_stream(daemon, {"--duration-s", "0.1"}), "before");
     REQUIRE(daemon.received(before["total"]["expected"]["datagrams_received"]));
-    // All of it is decided.
+    // All singles are decided.
     REQUIRE(daemon.until([](const json& s) { return s["total"]["singles"]["pending_at_end"] == 0; }));
     daemon.call("start", {{"run", "r"}, {"duration_s", 0.2}});
     simulate(site, short_stream(daemon, {"--start-time-s", "50"}), "after");

@@ -1,6 +1,6 @@
-// Linked into a petacqd of its own in place of daemon/backend.cpp: the CPU back-end, until it fails as a GPU
-// does, from one moment on and for good. PETACQ_TEST_FAILURE="CALL N": CALL (submit, collect or histograms)
-// throws from its N-th time on. PETACQ_TEST_FAILURE="CALL FILE": once there is such a file.
+// Linked into a special petacqd in place of daemon/backend.cpp: the CPU back-end, until it fails for good, as
+// a GPU does. PETACQ_TEST_FAILURE="CALL N": the N-th call of CALL (submit, collect or histograms) throws.
+// PETACQ_TEST_FAILURE="CALL FILE": CALL throws once FILE exists.
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
@@ -38,7 +38,7 @@ class FailingPipeline final : public gpu::Pipeline {
         pipeline_->collect(results_.emplace_back(), true);
         polls_ = 0;
     }
-    /// Results come late, as from a device: while further slices are gathered.
+    /// Results come late, as from a device: while further slices are being filled.
     bool collect(gpu::SliceResult& result, bool wait) override {
         if (results_.empty() || (!wait && results_.size() < slices_under_way && ++polls_ < 20)) return false;
         result = std::move(results_.front());

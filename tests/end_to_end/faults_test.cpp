@@ -1,7 +1,7 @@
-// What the network and the boards do to the stream: every counter is what the simulator says it did.
-#include "tests/catch.hpp"
+// Faults of the network and of the boards: every counter is what the simulator expects.
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -44,7 +44,8 @@ const std::string jump_ticks = "384000000000";
 
 }  // namespace
 
-TEST_CASE("all faults in one stream: every counter is as expected, every identity closes", "[e2e][faults]") {
+TEST_CASE("all faults in one stream: every counter has the expected value, every identity closes",
+          "[e2e][faults]") {
     const Site site;
     Daemon daemon(site);
     std::vector<std::string> arguments{"--loss",         "0.02",
@@ -61,7 +62,7 @@ TEST_CASE("all faults in one stream: every counter is as expected, every identit
     check_ledger(job.ledger, job.summary, job.truth);
     compare_with_truth(site, "all");
 
-    // The stream did have all of that.
+    // The stream contained all of these faults.
     const json& total = job.summary["total"];
     for (const char* count : {"datagrams_lost", "duplicated", "held_back", "hits_silenced"}) {
         INFO(count);
@@ -78,13 +79,13 @@ TEST_CASE("all faults in one stream: every counter is as expected, every identit
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("faults one by one", "[e2e][faults]") {
+TEST_CASE("each fault alone", "[e2e][faults]") {
     const Site site(json{{"watermark", {{"source_timeout_ms", 1000}}}});
     struct Fault {
         std::string name;
         std::vector<std::string> arguments;
         std::string section;
-        std::string counter;  // of the ledger: not zero
+        std::string counter;  // counter of the ledger that must not be zero
     };
     const std::vector<Fault> faults{
         {"loss", {"--loss", "0.05"}, "datagrams", "lost"},
@@ -114,15 +115,16 @@ TEST_CASE("faults one by one", "[e2e][faults]") {
     }
 }
 
-TEST_CASE("a clock that jumps for good is believed after some datagrams, and lets the others go on",
-          "[e2e][faults]") {
+TEST_CASE(
+    "a lasting jump of a clock is accepted after some datagrams, and does not hold up the other sources",
+    "[e2e][faults]") {
     const Site site;
     Daemon daemon(site);
     const Job job =
         do_job(site, daemon, {"--clock-jump", "1@0.2:" + jump_ticks, "--duration-s", "0.4"}, "jump");
     INFO(job.ledger.dump(1));
     CHECK(job.ledger["closed"] == true);
-    // A source ahead of all others is not believed: not one of its frames is taken.
+    // A source ahead of all others is not trusted: none of its frames is accepted.
     CHECK(job.ledger["frames"]["time_jump"] == job.truth.time_jump);
     CHECK(job.ledger["frames"]["late"] == 0);
     CHECK(job.ledger["frames"]["accepted"] == job.truth.accepted);
@@ -146,7 +148,7 @@ TEST_CASE(
     CHECK(d["lost"] == expected["datagrams_lost"]);
     CHECK(d["duplicate"] == 0);
     CHECK(f["received"] == expected["frames_received"]);
-    // First not believed, then a hundred seconds late.
+    // Rejected at first, then a hundred seconds late.
     CHECK(job.truth.after_reset > 1000);
     CHECK(f["time_jump"].get<std::uint64_t>() + f["late"].get<std::uint64_t>() == job.truth.after_reset);
     CHECK(f["time_jump"] > 0);

@@ -1,5 +1,4 @@
-// Garbage to the port of the frames and to the control socket while a run goes on: counted, and without
-// effect.
+// Garbage sent to the port of the frames and to the control socket during a run is counted and has no effect.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -9,8 +8,8 @@
 #include <random>
 
 #include "net/wire.hpp"
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -45,7 +44,7 @@ std::string heartbeat(std::uint16_t source) {
 
 struct Garbage {
     std::vector<std::string> malformed;
-    std::vector<std::string> of_strangers;  // well-formed, ids that are not on the list
+    std::vector<std::string> of_strangers;  // well-formed, but from source ids that are not on the list
 };
 
 Garbage make_garbage() {
@@ -59,14 +58,15 @@ Garbage make_garbage() {
     };
     const std::string good = heartbeat(0);
     for (int round = 0; round < 8; ++round) {
-        garbage.malformed.emplace_back();                        // nothing
+        garbage.malformed.emplace_back();                        // empty
         garbage.malformed.push_back(good.substr(0, 1 + round));  // a truncated header
         garbage.malformed.push_back(good.substr(0, 15));
         garbage.malformed.push_back(noise(16));
         garbage.malformed.push_back(noise(1472));
         garbage.malformed.push_back(noise(65507));               // the most that UDP carries
         garbage.malformed.push_back(good + noise(16 * 90 + 3));  // half a frame
-        garbage.malformed.push_back(good + noise(65507 - 16));   // as much as goes, and not whole frames
+        garbage.malformed.push_back(good +
+                                    noise(65507 - 16));  // the most that UDP carries, and not whole frames
         std::string version = good + noise(64);
         version[4] = 2;
         garbage.malformed.push_back(version);
@@ -78,7 +78,7 @@ Garbage make_garbage() {
 
 }  // namespace
 
-TEST_CASE("a run does not feel what hostile senders and clients do", "[e2e][hostile]") {
+TEST_CASE("hostile senders and clients do not affect a run", "[e2e][hostile]") {
     const json patch{{"sources", {{"ids", {0, 1, 2, 3}}}}};
     const std::vector<std::string> stream{"--seed", "21", "--duration-s", "0.6"};
     std::string undisturbed;
@@ -101,8 +101,7 @@ TEST_CASE("a run does not feel what hostile senders and clients do", "[e2e][host
     Process petsim(PETSIM_PROGRAM, petsim_arguments(site, arguments), site.directory() / "petsim");
     REQUIRE(daemon.until([](const json& s) { return s["ledger"]["frames"]["received"] > 0; }));
 
-    // Clients that stay to the end: one that never reads, one with half a line, one that subscribes and
-    // sleeps.
+    // Clients that stay to the end: one never reads, one sends half a line, one subscribes and sleeps.
     using petacq::daemon::ControlClient;
     using petacq::daemon::ControlUnavailable;
     ControlClient deaf(socket);
@@ -141,7 +140,7 @@ TEST_CASE("a run does not feel what hostile senders and clients do", "[e2e][host
             large.send_bytes(std::string(10'000'000, 'x'));
             large.send_bytes("\n");
         } catch (const ControlUnavailable&) {
-            // It may be disconnected before all of it is sent.
+            // The daemon may disconnect before everything is sent.
         }
         CHECK_THROWS_AS(
             [&] {

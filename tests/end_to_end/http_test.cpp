@@ -1,13 +1,13 @@
-// HTTP of the real daemon: it says what the control socket says, and hostile clients change nothing in the
+// HTTP of the real daemon: it serves the data of the control socket, and hostile clients do not change the
 // ledger of a run.
 #include <atomic>
 #include <set>
 #include <thread>
 
-#include "tests/catch.hpp"
-#include "tests/daemon/http_exposition.hpp"
-#include "tests/daemon/http_fixture.hpp"
+#include "tests/daemon/http/exposition.hpp"
+#include "tests/daemon/http/fixture.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -20,7 +20,7 @@ json document(std::uint16_t port, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("HTTP says what the control socket says", "[e2e][http]") {
+TEST_CASE("HTTP serves the data of the control socket", "[e2e][http]") {
     const Site site;
     Daemon daemon(site);
     const std::uint16_t port = daemon.http_port();
@@ -30,7 +30,7 @@ TEST_CASE("HTTP says what the control socket says", "[e2e][http]") {
     REQUIRE(daemon.received(sent));
     const json answer = daemon.stop();
 
-    // Idle now: what counts stands still.
+    // The daemon is idle: its counters no longer change.
     const auto ledger = [](const json& status) { return std::pair(status["ledger"], status["total"]); };
     const json status = daemon.status();
     REQUIRE(eventually([&] { return ledger(document(port, "/status")) == ledger(status); }));
@@ -50,7 +50,7 @@ TEST_CASE("HTTP says what the control socket says", "[e2e][http]") {
     CHECK(sample(metrics, "petacqd_prompts_total") == status["total"]["singles"]["prompts"].get<double>());
     CHECK(metrics.at("petacqd_source_frames_total").samples.size() == 4);
 
-    // Histograms are taken once a second.
+    // The histograms are updated once a second.
     const auto converted = status["total"]["frames"]["accepted"].get<std::uint64_t>();
     CHECK(eventually([&] {
         const json singles = document(port, "/singles");
@@ -66,7 +66,7 @@ TEST_CASE("HTTP says what the control socket says", "[e2e][http]") {
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("a run is started and stopped over HTTP where that is allowed", "[e2e][http]") {
+TEST_CASE("a run can be started and stopped over HTTP if that is allowed", "[e2e][http]") {
     const Site site(json{{"http", {{"allow_control", true}}}});
     Daemon daemon(site);
     const std::uint16_t port = daemon.http_port();
@@ -84,7 +84,8 @@ TEST_CASE("a run is started and stopped over HTTP where that is allowed", "[e2e]
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("without an address there is no HTTP, and a taken one is named", "[e2e][http]") {
+TEST_CASE("without an address there is no HTTP, and the error message names an address in use",
+          "[e2e][http]") {
     const Site none(json{{"http", {{"listen", ""}}}});
     Daemon silent(none);
     CHECK(!contains(silent.log(), "http:"));
@@ -97,7 +98,7 @@ TEST_CASE("without an address there is no HTTP, and a taken one is named", "[e2e
     CHECK(contains(outcome.err, "http.listen: cannot listen on " + taken));
 }
 
-TEST_CASE("a run does not feel hostile HTTP clients", "[e2e][http][hostile]") {
+TEST_CASE("hostile HTTP clients do not affect a run", "[e2e][http][hostile]") {
     const std::vector<std::string> stream{"--seed", "21", "--duration-s", "0.6"};
     std::string undisturbed;
     {
@@ -116,7 +117,7 @@ TEST_CASE("a run does not feel hostile HTTP clients", "[e2e][http][hostile]") {
     std::atomic<bool> over{false};
     std::atomic<int> connections{0};
     std::thread hostile([&] {
-        // Clients that stay: half a request, one that never reads, one that drips.
+        // Clients that stay: one with half a request, one that never reads, one that sends byte by byte.
         HttpClient half(port);
         half.send("GET /sta");
         HttpClient deaf(port);
@@ -138,7 +139,7 @@ TEST_CASE("a run does not feel hostile HTTP clients", "[e2e][http][hostile]") {
                 client.send(garbage[i % garbage.size()]);
                 if (i % 7 == 0) client.half_close();
             } catch (const std::exception&) {
-                continue;  // its turn to be refused
+                continue;  // refused: too many connections
             }
             ++connections;
             dripping.send("x");

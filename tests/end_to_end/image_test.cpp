@@ -1,11 +1,10 @@
-// From a simulated acquisition to an image, with the real programs: sources appear where they were.
+// From a simulated acquisition to an image, with the real programs: the sources appear in the right places.
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -19,8 +18,7 @@ struct Image {
     std::vector<float> values;
 
     explicit Image(const std::filesystem::path& file) {
-        std::ifstream in(file, std::ios::binary);
-        const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+        const std::string bytes = read_file(file);
         REQUIRE(bytes.size() > 352);
         for (std::size_t axis = 0; axis < 3; ++axis) {
             std::int16_t count = 0;
@@ -68,7 +66,8 @@ struct Point {
 
 }  // namespace
 
-TEST_CASE("two points and a cylinder of a simulated run are where they were", "[e2e][image]") {
+TEST_CASE("the image shows two points and a cylinder of a simulated run in the right places",
+          "[e2e][image]") {
     const Site site(json{{"coincidence", {{"delay_ticks", 6400}}}});
     const std::string capture = (site.directory() / "phantom.pcap").string();
     const Outcome simulated = run_program(
@@ -102,7 +101,8 @@ TEST_CASE("two points and a cylinder of a simulated run are where they were", "[
         CHECK(std::abs(peak.z - p.z) < image.voxel);
     }
 
-    // The cylinder is full, and ends where it ends: half of its height is within a voxel of each face.
+    // The cylinder is uniform and has the right length: the activity falls to half within a voxel of each
+    // face.
     const auto radius = [](double x, double y) { return std::hypot(x + 4, y + 6); };
     const double full =
         image.mean([&](double x, double y, double z) { return radius(x, y) < 5 && std::abs(z + 9) < 4; });
@@ -123,7 +123,7 @@ TEST_CASE("two points and a cylinder of a simulated run are where they were", "[
         CHECK(slab(voxel, 2 * voxel) < 0.5);
         CHECK(slab(3 * voxel, 4 * voxel) < 0.1);
     }
-    // Around, in four directions, so that no side can stand in for the other.
+    // In four directions, so that no side can compensate for another.
     for (const auto& [dx, dy] : {std::pair(1, 0), std::pair(-1, 0), std::pair(0, 1), std::pair(0, -1)}) {
         const auto ring = [&, dx = dx, dy = dy](double from, double to) {
             return at([&](double x, double y, double z) {

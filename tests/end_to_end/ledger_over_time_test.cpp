@@ -1,14 +1,14 @@
-// ledger.csv of runs: adds up, begins and ends with the data, and is the same however a capture is replayed.
+// ledger.csv of runs: its rows add up to the ledger, start and end with the data, and are the same for every
+// replay of a capture.
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <sstream>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -48,7 +48,7 @@ Rows rows_of(const Site& site, const std::string& run) {
     return out;
 }
 
-/// What must hold of every run.
+/// Checks what holds for every run.
 void check_rows(const Site& site, const std::string& run, const Rows& rows) {
     const json end = site.run_json(run);
     const json& ledger = end["ledger"];
@@ -79,7 +79,7 @@ Outcome replay(const Site& site, const std::string& capture, const std::string& 
                        {"--config", site.configuration(), "--replay", capture, "--run", run});
 }
 
-/// The capture without its packets from `from_s` to `to_s`, as if a switch had been off.
+/// Copies the capture without the packets from `from_s` to `to_s`, as if a switch had been off.
 void cut_out(const std::string& capture, double from_s, double to_s, const std::string& into) {
     const std::string bytes = read_file(capture);
     constexpr std::size_t file_header = 24;
@@ -96,12 +96,12 @@ void cut_out(const std::string& capture, double from_s, double to_s, const std::
         if (time - first < from_s || time - first >= to_s) out.append(bytes, at, size);
         at += size;
     }
-    std::ofstream(into, std::ios::binary) << out;
+    write_file(into, out);
 }
 
 }  // namespace
 
-TEST_CASE("the ledger over time of a live run adds up", "[e2e][ledger]") {
+TEST_CASE("the rows of ledger.csv of a live run add up to its ledger", "[e2e][ledger]") {
     const Site site;
     Daemon daemon(site);
     daemon.start("empty");
@@ -122,7 +122,8 @@ TEST_CASE("the ledger over time of a live run adds up", "[e2e][ledger]") {
     CHECK(empty.rows.size() == 1);
 }
 
-TEST_CASE("replays of a capture have the same ledger over time, about a row a second", "[e2e][ledger]") {
+TEST_CASE("all replays of a capture write the same ledger.csv, with about one row per second",
+          "[e2e][ledger]") {
     Site site;
     const std::string whole = (site.directory() / "whole.pcap").string();
     const std::string capture = (site.directory() / "cut.pcap").string();
@@ -137,7 +138,7 @@ TEST_CASE("replays of a capture have the same ledger over time, about a row a se
     const double tick_s = site.run_json("one")["scanner"]["tick_ps"].get<double>() * 1e-12;
     CHECK(rows.rows.size() >= 5);
     CHECK(rows.rows.size() <= 7);
-    // What is missing is noticed by what comes after it: it is lost in the row that holds 2.9 s.
+    // The first datagram after the gap reveals it: the row that contains 2.9 s counts the loss.
     const auto lost = rows.column("datagrams.lost");
     std::int64_t all = 0;
     for (std::size_t i = 0; i < lost.size(); ++i) {
@@ -145,12 +146,12 @@ TEST_CASE("replays of a capture have the same ledger over time, about a row a se
         const double begin_s = static_cast<double>(from[i]) * tick_s;
         const double end_s = static_cast<double>(to[i]) * tick_s;
         CAPTURE(begin_s, end_s);
-        CHECK(end_s - begin_s < 1.9);  // where nothing comes for 0.6 s, a row may be longer by that
+        CHECK(end_s - begin_s < 1.9);  // the gap of 0.6 s may make a row longer
         if (end_s < 2.3 || begin_s > 3.2) CHECK(lost[i] == 0);
     }
     CHECK(all > 50);
 
-    // The last one ends where the run does, a few ticks past the data.
+    // The last row ends with the run, a few ticks after the data.
     const auto but_the_end = [](Rows of_run) {
         of_run.rows.back().at(1) = 0;
         return of_run.rows;

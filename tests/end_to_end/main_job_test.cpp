@@ -1,12 +1,13 @@
-// The main job with the programs as users run them: simulated scanner, daemon, list-mode, truth.
-#include "tests/catch.hpp"
+// The main job with the programs as users run them: simulated scanner, daemon, list-mode, comparison with the
+// truth.
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
 
-TEST_CASE("a stream becomes list-mode that agrees with the truth", "[e2e]") {
+TEST_CASE("the list-mode of a stream agrees with the truth", "[e2e]") {
     const Site site;
     Daemon daemon(site);
     const std::string socket = site.socket().string();
@@ -74,7 +75,7 @@ TEST_CASE("two runs of one daemon, each with its own stream", "[e2e]") {
     const Site site;
     Daemon daemon(site);
     std::uint64_t received = 0;
-    // The detector's clock goes on between the runs.
+    // The detector's clock continues between the runs.
     for (const auto& [name, begin] : {std::pair("one", "0"), std::pair("two", "20")}) {
         daemon.start(name);
         const json summary =
@@ -84,7 +85,7 @@ TEST_CASE("two runs of one daemon, each with its own stream", "[e2e]") {
         CHECK(daemon.stop()["ledger_closed"] == true);
         INFO(name);
         json ledger = site.run_json(name)["ledger"];
-        // The second stream begins its sequence numbers again after the end of the first.
+        // The second stream restarts its sequence numbers after the end of the first one.
         CHECK(ledger["datagrams"]["restarted"] == (std::string(name) == "two" ? 4 : 0));
         ledger["datagrams"]["restarted"] = 0;
         check_ledger(ledger, summary, count_truth(site.directory() / (std::string(name) + ".truth")));

@@ -1,5 +1,5 @@
-"""A real daemon fed by the simulator, as those see it who watch: a real Prometheus with the example rules and the
-queries of the example dashboard, and the live page in a headless Chromium. Exit status 77: neither is installed here."""
+"""Monitoring of a real daemon that the simulator feeds: a real Prometheus with the example rules and the queries of the
+example dashboard, and the live page in a headless Chromium. Exit status 77: neither of them is installed."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import urllib.parse
 import urllib.request
 
 BIN, SOURCE = sys.argv[1:3]
-for folder in ("tools", "tests/daemon"):
+for folder in ("tools", "tests/daemon/http"):
     sys.path.insert(0, os.path.join(SOURCE, folder))
 import browser  # noqa: E402  (found by the lines above)
 from page_fields import FIELDS, compare  # noqa: E402
@@ -127,7 +127,7 @@ class PrometheusServer:
         configuration = os.path.join(here, "prometheus.yml")
         with open(configuration, "w", encoding="utf-8") as file:
             file.write(example.replace("127.0.0.1:9680", target).replace("_interval: 5s", "_interval: 1s"))
-        # It cannot be told to take any port and say which.
+        # Prometheus cannot choose a free port and report it.
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
@@ -176,7 +176,7 @@ class Prometheus(unittest.TestCase):
             panels = {title for title, _ in dashboard_queries()}
             self.assertGreater(len(panels), 15)
 
-            # Each rule can be evaluated, and what goes wrong here is told.
+            # Each rule can be evaluated, and the loss of datagrams raises its alert.
             groups = eventually(lambda: server.get("rules")["groups"])
             rules = [rule for group in groups for rule in group["rules"]]
             self.assertGreater(len(rules), 10)
@@ -186,7 +186,7 @@ class Prometheus(unittest.TestCase):
             eventually(lambda: server.query('ALERTS{alertname="PetacqdDatagramsLost",alertstate="firing"}'))
             self.assertEqual(server.query('ALERTS{alertname="PetacqdDown"}'), [])
 
-            # Once all is still, to the last one.
+            # After the end of the data, all values are exact.
             acquisition.end_data()
             acquisition.control("stop")
             eventually(lambda: acquisition.status()["rates"]["datagrams_per_s"] == 0)
@@ -210,11 +210,12 @@ class Prometheus(unittest.TestCase):
 
 @unittest.skipUnless(CHROMIUM, "no Chromium here (apt install chromium)")
 class LivePage(unittest.TestCase):
-    def test_the_page_shows_what_the_status_says_while_data_come(self):
-        with Acquisition() as acquisition, browser.Browser(CHROMIUM) as page:
+    def test_the_page_shows_the_status_while_data_arrive(self):
+        with Acquisition() as acquisition, browser.Browser(CHROMIUM) as chromium:
+            page = chromium.page()
             page.open(acquisition.url)
             page.wait("document.documentElement.dataset.connection === 'live'")
-            # The document and what the page makes of it, at one moment.
+            # The document and the fields of the page at the same moment.
             page.evaluate(f"""(() => {{
                 const original = show_status;
                 show_status = (status) => {{ original(status); window.shown = {{status, fields: {FIELDS}}}; }};
@@ -227,7 +228,7 @@ class LivePage(unittest.TestCase):
                 self.assertGreater(compare(self, shown["fields"], shown["status"]), 300)
                 self.assertGreater(float(shown["fields"]["rates.prompts_per_s"]["value"]), 0)
                 self.assertGreater(float(shown["fields"]["run.capture.datagrams_written"]["value"]), 0)
-            # Whole numbers stand still with the data, and are then those that petctl has.
+            # After the end of the data, the counters no longer change, and agree with those of petctl.
             acquisition.end_data()
             acquisition.control("stop")
             ledger = acquisition.status()["ledger"]
@@ -235,7 +236,7 @@ class LivePage(unittest.TestCase):
             fields = page.evaluate(FIELDS)
             self.assertEqual(int(fields["ledger.singles.prompts"]["value"]), ledger["singles"]["prompts"])
             self.assertEqual(fields["run.id"]["text"], "–")
-            # Nothing from elsewhere, and nothing that the browser complains about.
+            # The page loads nothing from other hosts, and the browser reports no error.
             origin = acquisition.url
             asked = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
             self.assertEqual([name for name in asked if not name.startswith(origin)], [])

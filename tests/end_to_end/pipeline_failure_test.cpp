@@ -1,13 +1,13 @@
-// A pipeline that fails, as it does when a GPU is lost: the run and the daemon end, what was written is
-// readable, the cause is named everywhere, nothing goes on with wrong data.
+// A pipeline that fails, as it does when a GPU is lost: the run and the daemon end, the files are readable,
+// every document and the log name the cause, and no wrong data are written.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* cause = "cudaErrorIllegalAddress";
 
-// Blocks that are written soon, slices that are small.
+// Blocks that are written early, and small slices.
 json quick_blocks() {
     return {{"listmode", {{"block_bytes", 8192}, {"sync_interval_ms", 50}}},
             {"pipeline", {{"slice_frames", 4096}, {"threads", 1}}},
@@ -31,7 +31,7 @@ class Failure {
     Failure& operator=(const Failure&) = delete;
 };
 
-// Hears how the daemon ends.
+// Subscribes to the status until the daemon ends.
 class Watcher {
   public:
     explicit Watcher(const Site& site) : client_(site.socket()) {
@@ -84,7 +84,7 @@ TEST_CASE("a pipeline that fails during a run ends run and daemon", "[e2e][failu
     CHECK(ledger["pairs"]["in_queue"] == 0);
     CHECK(ledger["pairs"]["write_failed"] == 0);
 
-    // Eleven slices went through, and their pairs are there: whole, readable, in order.
+    // The pairs of the eleven slices before the failure are there: complete, readable, in order.
     const auto file = site.run("broken") / "coincidences.plm";
     CHECK(run_program(PETLM_PROGRAM, {"verify", file.string()}).status == 0);
     const auto pairs = coincidences_of(file);
@@ -92,7 +92,7 @@ TEST_CASE("a pipeline that fails during a run ends run and daemon", "[e2e][failu
     CHECK(std::is_sorted(pairs.begin(), pairs.end(),
                          [](const auto& a, const auto& b) { return a.time < b.time; }));
 
-    // The next daemon in the same place has a next run.
+    // Another daemon in the same place records another run.
     petsim.signal(SIGKILL);
     petsim.wait();
     Daemon next(site, "next");
@@ -131,7 +131,8 @@ TEST_CASE("a pipeline that fails as a run begins or ends, with no data at all, e
     if (when == "ends") daemon.start("r");
     std::ofstream(broken) << "now";
     if (when == "begins") {
-        // Answered or refused, but not left waiting; the next look at the histograms may come first.
+        // The start is answered or refused, but not left waiting: the regular reading of the histograms may
+        // fail first.
         try {
             daemon.start("r");
         } catch (const std::exception&) {

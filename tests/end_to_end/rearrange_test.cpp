@@ -1,15 +1,15 @@
-// Runs in several files, and list-mode made of other list-mode: split, cut, merge, resort.
+// Runs in several files, and list-mode made from other list-mode: split, cut, merge, resort.
 #include <algorithm>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
 
 namespace {
 
-/// A run of a simulated stream; no daemon is needed for it.
+/// A run of a simulated stream, by replay.
 void replay(const Site& site, const std::string& capture, const std::string& run) {
     const Outcome outcome =
         run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
@@ -41,7 +41,7 @@ json singles_too(json patch) {
 
 }  // namespace
 
-TEST_CASE("a run is split by size or by time, and its parts are one sequence", "[e2e][files]") {
+TEST_CASE("a run is split by size or by time, and its parts form one sequence", "[e2e][files]") {
     Site site(singles_too(json::object()));
     const std::string capture = simulated(site);
     replay(site, capture, "one-file");
@@ -72,7 +72,7 @@ TEST_CASE("a run is split by size or by time, and its parts are one sequence", "
             if (split.contains("split_bytes"))
                 CHECK(file["bytes"] <= split["split_bytes"].get<double>() * 1.1);
             if (split.contains("split_s")) {
-                // A block that begins in time is not divided.
+                // A block that starts in the interval is not divided.
                 const double spans =
                     (file["last_time"].get<double>() - file["first_time"].get<double>()) * tick_ps * 1e-12;
                 CHECK(spans < split["split_s"].get<double>() + 0.02);
@@ -96,7 +96,7 @@ TEST_CASE("a run is split by size or by time, and its parts are one sequence", "
         const std::string resorted = (site.directory() / (name + "-resorted.plm")).string();
         good({"resort", site.run(name).string(), "-o", resorted});
         CHECK(payload_of(resorted) == whole);
-        // A part that is gone is missed.
+        // A missing part is detected.
         std::filesystem::remove(site.run(name) / "coincidences-0002.plm");
         const Outcome gap = petlm({"merge", site.run(name).string(), "-o", merged, "--force"});
         CHECK(gap.status != 0);
@@ -104,7 +104,7 @@ TEST_CASE("a run is split by size or by time, and its parts are one sequence", "
     }
 }
 
-TEST_CASE("what is cut out of a run and merged again is the run", "[e2e][files]") {
+TEST_CASE("the merged pieces of a run are the run", "[e2e][files]") {
     const Site site(singles_too(json::object()));
     replay(site, simulated(site), "r");
     const auto run = site.run("r").string();
@@ -117,7 +117,7 @@ TEST_CASE("what is cut out of a run and merged again is the run", "[e2e][files]"
     good({"cut", run, "-o", name("b"), "--from-ticks", first, "--to-ticks", second});
     good({"cut", run, "-o", name("c"), "--from-ticks", second});
     CHECK(payload_of(name("a")) + payload_of(name("b")) + payload_of(name("c")) == whole);
-    // In whatever order they are named.
+    // In any order of the arguments.
     good({"merge", name("c"), name("a"), name("b"), "-o", name("merged")});
     CHECK(payload_of(name("merged")) == whole);
     good({"verify", name("merged"), name("b")});
@@ -132,7 +132,7 @@ TEST_CASE("what is cut out of a run and merged again is the run", "[e2e][files]"
     CHECK(petlm({"cut", run, "-o", name("d"), "--from-ticks", "5", "--to-ticks", "5"}).status == 64);
     CHECK(petlm({"merge", name("a"), name("s"), "-o", name("d")}).status == 65);  // the other kind
     CHECK_FALSE(std::filesystem::exists(name("d")));
-    // Damage is not passed on as if it were all there.
+    // A damaged file does not pass for a complete one.
     std::string bytes = read_file(name("b"));
     bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
     write_file(name("b"), bytes);
@@ -142,8 +142,7 @@ TEST_CASE("what is cut out of a run and merged again is the run", "[e2e][files]"
     CHECK_FALSE(std::filesystem::exists(name("d")));
 }
 
-TEST_CASE("coincidences found again from singles are those that other settings would have given",
-          "[e2e][files]") {
+TEST_CASE("coincidences resorted from singles are those of a run with the other settings", "[e2e][files]") {
     Site site(singles_too(json::object()));
     const std::string capture = simulated(site);
     replay(site, capture, "r");

@@ -1,4 +1,4 @@
-// What is refused, with which words and which exit status.
+// Refusals: their messages and exit statuses.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -6,8 +6,8 @@
 
 #include <csignal>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -34,7 +34,7 @@ Outcome petctl(const Site& site, std::vector<std::string> arguments) {
 
 }  // namespace
 
-TEST_CASE("a second daemon is told that there is one", "[e2e][refusals]") {
+TEST_CASE("a second daemon is refused with a message", "[e2e][refusals]") {
     Site site;
     Daemon first(site);
 
@@ -51,13 +51,13 @@ TEST_CASE("a second daemon is told that there is one", "[e2e][refusals]") {
     CHECK(contains(same_port.err, "in use"));
     CHECK_FALSE(std::filesystem::exists(elsewhere.socket()));
 
-    // The first has taken no harm.
+    // The first daemon still works.
     CHECK(first.status()["state"] == "idle");
     CHECK(petctl(site, {"status"}).status == 0);
     CHECK(first.terminate() == 0);
 }
 
-TEST_CASE("what lies at the path of the control socket", "[e2e][refusals]") {
+TEST_CASE("a file or a stale socket at the path of the control socket", "[e2e][refusals]") {
     Site site;
     SECTION("a file is left alone") {
         write_file(site.socket(), "precious");
@@ -75,7 +75,7 @@ TEST_CASE("what lies at the path of the control socket", "[e2e][refusals]") {
         }
         REQUIRE(std::filesystem::is_socket(site.socket()));
         Daemon daemon(site);
-        CHECK(contains(daemon.log(), "stale socket of a daemon that is gone, removed"));
+        CHECK(contains(daemon.log(), "removed the stale socket of an earlier daemon"));
         CHECK(daemon.terminate() == 0);
         CHECK_FALSE(std::filesystem::exists(site.socket()));
     }
@@ -89,7 +89,7 @@ TEST_CASE("what lies at the path of the control socket", "[e2e][refusals]") {
     }
 }
 
-TEST_CASE("starts and stops that are refused", "[e2e][refusals]") {
+TEST_CASE("refused starts and stops", "[e2e][refusals]") {
     const Site site;
     Daemon daemon(site);
     const auto refused = [&](std::vector<std::string> arguments, const std::string& why) {
@@ -117,7 +117,7 @@ TEST_CASE("starts and stops that are refused", "[e2e][refusals]") {
     CHECK(site.run_json("first")["state"] == "complete");
     refused({"stop"}, "no run is in progress");
 
-    // A run without a name gets one; an empty run is a whole run.
+    // A run without a name gets one; an empty run is complete.
     const json unnamed = daemon.call("start");
     CHECK(daemon.stop()["run"] == unnamed["run"]);
     CHECK(run_program(PETLM_PROGRAM, {"verify", site.run(unnamed["run"]).string()}).status == 0);
@@ -146,7 +146,7 @@ TEST_CASE("wrong command lines", "[e2e][refusals]") {
     CHECK(contains(run_program(PETACQD_PROGRAM, {"--version"}).out, "petacqd 0."));
 }
 
-TEST_CASE("configuration, scanner and calibration that cannot be", "[e2e][refusals]") {
+TEST_CASE("invalid configuration, scanner and calibration", "[e2e][refusals]") {
     Site site;
     const Outcome good = petacqd(site, {"--check"});
     CHECK(good.status == 0);
@@ -154,7 +154,7 @@ TEST_CASE("configuration, scanner and calibration that cannot be", "[e2e][refusa
     CHECK(good.err.empty());
     CHECK_FALSE(std::filesystem::exists(site.socket()));
 
-    // Checking says the same as starting.
+    // --check prints the same message as a start.
     const auto refused = [&](const std::vector<std::string>& why) {
         for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{{"--check"}, {}}) {
             const Outcome outcome = petacqd(site, more);
@@ -185,7 +185,7 @@ TEST_CASE("configuration, scanner and calibration that cannot be", "[e2e][refusa
     write_file(site.directory() / "other.h5", "not HDF5 at all");
     refused({"other.h5", "HDF5"});
 
-    // A calibration of another scanner.
+    // The calibration of another scanner.
     json scanner = json::parse(read_file(site.scanner()));
     scanner["geometry"]["channels"] = 8;
     scanner["geometry"]["bdm_count"] = 32;

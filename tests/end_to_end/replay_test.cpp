@@ -1,8 +1,8 @@
-// Raw captures, and what --replay makes of them: the same list-mode as the live run.
+// Raw captures, and their replay: the same list-mode as the live run.
 #include <csignal>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -36,7 +36,7 @@ const json with_raw = {{"listmode", {{"write_raw", true}, {"write_singles", true
 
 }  // namespace
 
-TEST_CASE("a run's capture, replayed, gives the run's list-mode", "[e2e][replay]") {
+TEST_CASE("the replay of a run's capture gives the run's list-mode", "[e2e][replay]") {
     Site site(with_raw);
     {
         Daemon daemon(site);
@@ -54,7 +54,7 @@ TEST_CASE("a run's capture, replayed, gives the run's list-mode", "[e2e][replay]
     CHECK(live["ledger"]["datagrams"]["malformed"] > 0);
     CHECK(live["capture"]["failure"].is_null());
     CHECK(live["capture"]["datagrams_dropped"] == 0);
-    // Those that were not let in are in it, too.
+    // It also contains the datagrams that were not accepted.
     CHECK(live["capture"]["datagrams_written"] == live["ledger"]["datagrams"]["received"]);
     CHECK(live["capture"]["bytes"] == std::filesystem::file_size(site.run("live") / "raw.pcap"));
 
@@ -69,7 +69,7 @@ TEST_CASE("a run's capture, replayed, gives the run's list-mode", "[e2e][replay]
     for (const char* key : {"received", "malformed", "duplicate", "lost"})
         CHECK(again["ledger"]["datagrams"][key] == live["ledger"]["datagrams"][key]);
 
-    // However it is cut into slices and batches.
+    // For any slices and batches.
     int number = 0;
     for (const json& pipeline :
          {json{{"slice_frames", 777}, {"threads", 1}}, json{{"slice_frames", 1'000'000}, {"threads", 3}}}) {
@@ -82,7 +82,7 @@ TEST_CASE("a run's capture, replayed, gives the run's list-mode", "[e2e][replay]
     }
 }
 
-TEST_CASE("a run that begins and ends within a stream is all in its capture", "[e2e][replay]") {
+TEST_CASE("the capture of a run that starts and stops within a stream is complete", "[e2e][replay]") {
     const Site site(with_raw);
     {
         Daemon daemon(site);
@@ -118,7 +118,7 @@ TEST_CASE("a run that begins and ends within a stream is all in its capture", "[
     }
 }
 
-TEST_CASE("a simulated capture is what is sent, and what is replayed", "[e2e][replay]") {
+TEST_CASE("a simulated capture holds the datagrams that petsim sends, and can be replayed", "[e2e][replay]") {
     const Site site(json{{"listmode", {{"write_singles", true}}}});
     const std::vector<std::string> stream{"--duration-s", "0.5", "--rate", "200000",
                                           "--sources",    "4",   "--seed", "8"};
@@ -153,11 +153,11 @@ TEST_CASE("a simulated capture is what is sent, and what is replayed", "[e2e][re
     INFO(outcome.err);
     REQUIRE(outcome.status == 0);
     check_same(site, "live", "replayed");
-    // Twice the same file name is no way to lose the first.
+    // The same file name twice does not overwrite the first file.
     CHECK(run_program(PETSIM_PROGRAM, petsim_arguments(site, to_file)).status != 0);
 }
 
-TEST_CASE("an interval of a capture", "[e2e][replay]") {
+TEST_CASE("replay of an interval of a capture", "[e2e][replay]") {
     const Site site;
     const std::string file = (site.directory() / "simulated.pcap").string();
     simulate(site, {"--duration-s", "0.5", "--rate", "200000", "--seed", "9", "--write", file});
@@ -179,13 +179,13 @@ TEST_CASE("an interval of a capture", "[e2e][replay]") {
     const auto pairs = [&](const std::string& name) {
         return site.run_json(name)["ledger"]["pairs"]["prompts_found"].get<std::uint64_t>();
     };
-    // What straddles the cut may be counted otherwise: a group at most.
+    // A group that straddles the cut may be counted differently.
     CHECK(pairs("first") + pairs("second") + 3 >= pairs("whole"));
     CHECK(pairs("first") > 100);
     CHECK(pairs("second") > 100);
 }
 
-TEST_CASE("what cannot be replayed is refused with the reason", "[e2e][replay]") {
+TEST_CASE("captures that cannot be replayed are refused with the reason", "[e2e][replay]") {
     const Site site;
     const auto refused = [&](const std::vector<std::string>& arguments, int status, const std::string& part) {
         const Outcome outcome = replay(site, arguments);
@@ -202,10 +202,10 @@ TEST_CASE("what cannot be replayed is refused with the reason", "[e2e][replay]")
     simulate(site, {"--duration-s", "0.1", "--rate", "100000", "--write", file});
     refused({"--replay", file, "--from-ticks", "10", "--to-ticks", "9"}, 78, "above --to-ticks");
     refused({"--from-ticks", "10"}, 64, "--replay");
-    // Cut short: what is there is kept, and the exit status says that it is not all.
+    // A truncated capture: its data are kept, and the exit status reports that some are missing.
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 5);
     refused({"--replay", file, "--run", "cut"}, 74, "cut");
     CHECK(site.run_json("cut")["ledger"]["closed"] == true);
     CHECK(contains(site.run_json("cut")["stop_reason"], "cut"));
-    REQUIRE(replay(site, {"--replay", file, "--run", "cut"}).status != 0);  // the id is taken
+    REQUIRE(replay(site, {"--replay", file, "--run", "cut"}).status != 0);  // the run id exists
 }

@@ -1,8 +1,8 @@
-// SIGINT and SIGTERM are clean ends.
+// SIGINT and SIGTERM stop the daemon cleanly.
 #include <csignal>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -32,7 +32,7 @@ TEST_CASE("a signal during a run finalises it", "[e2e][shutdown]") {
     CHECK(contains(daemon.log(), name + ": stopping"));
 }
 
-TEST_CASE("a signal while idle ends the daemon", "[e2e][shutdown]") {
+TEST_CASE("a signal stops an idle daemon", "[e2e][shutdown]") {
     const Site site;
     for (const int number : {SIGINT, SIGTERM}) {
         Daemon daemon(site);
@@ -42,8 +42,8 @@ TEST_CASE("a signal while idle ends the daemon", "[e2e][shutdown]") {
     }
 }
 
-TEST_CASE("a signal while a run is being stopped waits for it", "[e2e][shutdown]") {
-    // The stream stops abruptly: the end of the run has to wait for the source timeout.
+TEST_CASE("a signal during the stop of a run lets the run finish", "[e2e][shutdown]") {
+    // The stream stops abruptly: the end of the run waits for the source timeout.
     const Site site(json{{"watermark", {{"source_timeout_ms", 1000}}}});
     Daemon daemon(site);
     daemon.start("r");

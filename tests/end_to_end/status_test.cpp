@@ -1,4 +1,4 @@
-// The status document of a running daemon: against the truth, and against the manual.
+// The status document of a running daemon, compared with the truth and with the manual.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -7,16 +7,16 @@
 #include <set>
 #include <sstream>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
 
 namespace {
 
-/// What a rate of `average` stands for.
+/// The count behind a rate of `average`.
 std::uint64_t count(const json& status, const char* rate) {
     const json& average = status["average"];
     INFO(rate);
@@ -34,7 +34,7 @@ std::size_t times(const std::string& text, const std::string& part) {
 /// Type of every field by its path: "rates.interval_s" -> "number", "sources[].id" -> "integer or null".
 std::map<std::string, std::string> documented_fields() {
     std::map<std::string, std::string> fields;
-    std::istringstream page(read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "docs" / "status.md"));
+    std::istringstream page(read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "docs/reference/status.md"));
     const std::regex heading("## `([^`]+)`");
     const std::regex row("\\| `([^`]+)` \\| ([a-z ]+) \\| .*");
     std::string prefix;
@@ -75,7 +75,7 @@ void check_fields(const json& object, const std::string& prefix,
         const auto type = documented.find(path);
         REQUIRE(type != documented.end());
         CHECK(has_type(value, type->second));
-        if (path == "ledger" || path == "total") continue;  // docs/ledger.md
+        if (path == "ledger" || path == "total") continue;  // docs/reference/ledger.md
         if (value.is_object()) check_fields(value, path + ".", documented, seen);
         if (value.is_array()) {
             for (const json& item : value)
@@ -96,7 +96,7 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
     arguments.insert(arguments.end(), {"--truth", base + ".truth", "--summary", base + ".json"});
     Process petsim(PETSIM_PROGRAM, arguments, base);
 
-    // While data come.
+    // While data arrive.
     json status;
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
@@ -122,7 +122,7 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
         CHECK(source["lost_per_s"] == 0);
         CHECK(source["lost_fraction"] == 0);
         CHECK(source["skew_us"].is_number());
-        CHECK(source["skew_us"] <= 0);  // against the foremost of them
+        CHECK(source["skew_us"] <= 0);  // relative to the source furthest ahead
     }
     for (const json& module : status["modules"]) {
         CHECK(module["health"] == "ok");
@@ -154,12 +154,12 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
     }
     CHECK(stages == std::vector<std::string>{"receiver 0", "acquisition", "pipeline", "writer"});
 
-    // When all have come: the average since the run began is the whole of it.
+    // After the last datagram: the average since the start of the run covers all data.
     CHECK(petsim.wait() == 0);
     const json summary = json::parse(read_file(base + ".json"));
     const TruthCounts truth = count_truth(base + ".truth");
     const auto datagrams = summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>();
-    bool known = true;  // whenever one looks
+    bool known = true;  // in every status read
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
         known = known && std::all_of(s["modules"].begin(), s["modules"].end(), [](const json& m) {
@@ -192,7 +192,7 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
     CHECK(status["average"]["randoms_fraction"].get<double>() ==
           Approx(static_cast<double>(delayeds) / static_cast<double>(prompts)));
 
-    // After the run: since the daemon began, and nothing written.
+    // After the run: averages since the start of the daemon, and nothing written.
     const double run_s = status["average"]["interval_s"];
     daemon.stop();
     status = daemon.status();
@@ -206,9 +206,8 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("every field of the status is in the manual with its type, and the other way round",
-          "[e2e][status]") {
-    // Colder than any detector: there is a reason at once.
+TEST_CASE("the manual lists exactly the fields of the status, with their types", "[e2e][status]") {
+    // Colder than any detector: health has a reason at once.
     const Site site(json{{"estimates", {{"dead_time_ns", 2000}}},
                          {"health", {{"max_temperature_C", -100}}},
                          {"listmode", {{"write_raw", true}}}});
@@ -239,7 +238,7 @@ TEST_CASE("every field of the status is in the manual with its type, and the oth
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("a source that falls silent and comes back is told once each", "[e2e][status]") {
+TEST_CASE("the log reports once that a source falls silent and once that it returns", "[e2e][status]") {
     const Site site(json{{"watermark", {{"source_timeout_ms", 400}}}});
     Daemon daemon(site);
     Process petsim(
@@ -257,7 +256,7 @@ TEST_CASE("a source that falls silent and comes back is told once each", "[e2e][
         status = s;
         return reason(s).is_object();
     }));
-    CHECK(contains(reason(status)["message"], "source 1 is silent for"));
+    CHECK(contains(reason(status)["message"], "source 1 has been silent for"));
     CHECK(reason(status)["severity"] == "degraded");
     for (const json& source : status["sources"]) {
         const bool silent = source["id"] == 1;
@@ -268,6 +267,6 @@ TEST_CASE("a source that falls silent and comes back is told once each", "[e2e][
     petsim.signal(SIGTERM);
     CHECK(petsim.wait() == 0);
     CHECK(daemon.terminate() == 0);
-    CHECK(times(daemon.log(), "degraded: source 1 is silent") == 1);
-    CHECK(times(daemon.log(), "recovered: source 1 is silent") == 1);
+    CHECK(times(daemon.log(), "degraded: source 1 has been silent") == 1);
+    CHECK(times(daemon.log(), "recovered: source 1 has been silent") == 1);
 }

@@ -1,14 +1,14 @@
-// Streams of other kinds: bare framing, no end of stream, hardly any frames, a source that falls silent.
+// Other kinds of streams: bare framing, no end of stream, very few frames, a source that falls silent.
 #include <csignal>
 
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
 
-TEST_CASE("bare framing: frames are counted, loss is not known", "[e2e][streams]") {
+TEST_CASE("bare framing: frames are counted, loss is unknown", "[e2e][streams]") {
     const Site site(json{{"receive", {{"framing", "bare"}}}, {"watermark", {{"source_timeout_ms", 1000}}}});
     Daemon daemon(site);
     daemon.start("bare");
@@ -16,7 +16,7 @@ TEST_CASE("bare framing: frames are counted, loss is not known", "[e2e][streams]
     REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
     const json live = daemon.status();
     CHECK(live["ledger"]["datagrams"]["lost"].is_null());
-    REQUIRE(live["sources"].size() == 1);  // all come from one sender
+    REQUIRE(live["sources"].size() == 1);  // one sender is one source
     CHECK(live["sources"][0]["lost"].is_null());
     CHECK(daemon.stop()["ledger_closed"] == true);
 
@@ -35,7 +35,7 @@ TEST_CASE("bare framing: frames are counted, loss is not known", "[e2e][streams]
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("a stream that stops without an end is decided after the source timeout", "[e2e][streams]") {
+TEST_CASE("a stream without an end marker is decided after the source timeout", "[e2e][streams]") {
     const Site site(json{{"watermark", {{"source_timeout_ms", 800}}}});
     Daemon daemon(site);
     daemon.start("r");
@@ -54,7 +54,7 @@ TEST_CASE("a stream that stops without an end is decided after the source timeou
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("the last singles of a quiet detector are on the disk without a stop", "[e2e][streams]") {
+TEST_CASE("the last singles of a quiet detector reach the disk without a stop", "[e2e][streams]") {
     const Site site(json{{"watermark", {{"source_timeout_ms", 500}}},
                          {"energy", {{"filter", false}}},
                          {"listmode", {{"write_singles", true}, {"sync_interval_ms", 100}}}});
@@ -82,7 +82,7 @@ TEST_CASE("the last singles of a quiet detector are on the disk without a stop",
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("a source that falls silent does not hold the others back for long", "[e2e][streams]") {
+TEST_CASE("a source that falls silent does not hold up the others for long", "[e2e][streams]") {
     const Site site(json{{"watermark", {{"source_timeout_ms", 400}}}});
     Daemon daemon(site);
     daemon.start("r");
@@ -90,7 +90,7 @@ TEST_CASE("a source that falls silent does not hold the others back for long", "
         PETSIM_PROGRAM,
         petsim_arguments(site, short_stream(daemon, {"--duration-s", "60", "--silent", "1@0.2-100"})),
         site.directory() / "petsim");
-    // Health is looked at once a second.
+    // Health is evaluated once a second.
     json status;
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
@@ -103,7 +103,7 @@ TEST_CASE("a source that falls silent does not hold the others back for long", "
         if (source["id"] == 1) CHECK(source["progress_s"] < 0.25);
     }
     CHECK(status["health"]["state"] == "degraded");
-    CHECK(contains(status["health"]["reasons"].dump(), "source 1 is silent"));
+    CHECK(contains(status["health"]["reasons"].dump(), "source 1 has been silent"));
     CHECK(daemon.stop()["ledger_closed"] == true);
     CHECK(site.run_json("r")["ledger"]["frames"]["late"] == 0);
     petsim.signal(SIGTERM);
@@ -111,8 +111,8 @@ TEST_CASE("a source that falls silent does not hold the others back for long", "
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("sources that are expected are waited for", "[e2e][streams]") {
-    // Source 3 comes last by far; without the list its first frames would be late.
+TEST_CASE("the daemon waits for the expected sources", "[e2e][streams]") {
+    // Source 3 starts much later than the others; without the list its first frames would be late.
     const Site site(json{{"sources", {{"ids", {0, 1, 2, 3}}}}, {"watermark", {{"max_disorder_us", 1000}}}});
     Daemon daemon(site);
     daemon.start("r");
@@ -124,8 +124,8 @@ TEST_CASE("sources that are expected are waited for", "[e2e][streams]") {
     CHECK(daemon.terminate() == 0);
 }
 
-TEST_CASE("several sockets on one port take part of the stream each", "[e2e][streams]") {
-    // Found by a first daemon that lets the kernel choose.
+TEST_CASE("several sockets on one port share the stream", "[e2e][streams]") {
+    // A first daemon finds a free port.
     Site site;
     const std::uint16_t port = [&] {
         Daemon chooser(site, "chooser");
@@ -137,7 +137,7 @@ TEST_CASE("several sockets on one port take part of the stream each", "[e2e][str
     Daemon daemon(site);
     REQUIRE(daemon.ports() == std::vector<std::uint16_t>{port, port});
     daemon.start("r");
-    // Each destination is a sender of its own, so that the kernel has something to spread.
+    // One sender per destination, so that the kernel can distribute them.
     const json summary = simulate(site, short_stream(daemon));
     REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
     CHECK(daemon.stop()["ledger_closed"] == true);

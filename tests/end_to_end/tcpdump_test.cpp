@@ -1,6 +1,6 @@
-// Captures that tcpdump makes beside a live run: replayed, they give the run's list-mode.
+// Captures that tcpdump makes during a live run: their replay gives the run's list-mode.
 //
-// Needs tcpdump and the right to capture (CAP_NET_RAW); what cannot be done here is reported as skipped.
+// Needs tcpdump and the right to capture (CAP_NET_RAW); other cases are reported as skipped.
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -19,15 +19,15 @@
 
 #include "net/pcap_reader.hpp"
 #include "net/replayer.hpp"
-#include "tests/catch.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
 
 namespace {
 
-/// Empty when there is none. Not all paths of root are those of users.
+/// Path of tcpdump; empty if there is none. It may be in a directory for administrators.
 std::string tcpdump_program() {
     for (const char* path : {"/usr/bin/tcpdump", "/usr/sbin/tcpdump", "/usr/local/sbin/tcpdump"}) {
         if (::access(path, X_OK) == 0) return path;
@@ -35,15 +35,15 @@ std::string tcpdump_program() {
     return "";
 }
 
-/// A tcpdump that has begun to capture.
+/// A tcpdump that captures.
 class Tcpdump {
   public:
-    /// Throws std::runtime_error with what it said when it does not begin.
+    /// Throws std::runtime_error with its output if it does not start to capture.
     Tcpdump(const Site& site, const std::string& name, std::vector<std::string> arguments,
             const std::string& filter)
         : file_((site.directory() / (name + ".pcap")).string()) {
-        // Started by root it writes as another user unless told not to (-Z). Written packet by packet (-U),
-        // from a buffer that a busy machine does not fill.
+        // -Z: root would otherwise write as another user. -U writes packet by packet; the buffer is large
+        // enough for a busy machine.
         arguments.insert(arguments.end(),
                          {"-Z", "root", "-n", "-s", "0", "-U", "-B", "32768", "-w", file_, filter});
         process_ = std::make_unique<Process>(tcpdump_program(), arguments, site.directory() / name);
@@ -53,8 +53,8 @@ class Tcpdump {
     }
     [[nodiscard]] const std::string& file() const { return file_; }
 
-    /// Waits until the file holds that many datagrams, then ends the capture: tcpdump drops what it has not
-    /// yet taken over when it is told to end.
+    /// Waits until the file holds that many datagrams, then stops the capture: tcpdump drops the packets that
+    /// it has not yet read when it is stopped.
     [[nodiscard]] bool has(std::uint64_t datagrams) {
         const bool all = eventually([&] { return datagrams_in_file() >= datagrams; });
         process_->signal(SIGINT);
@@ -76,7 +76,7 @@ class Tcpdump {
                 datagrams += (packet.payload.size() + length - 1) / length;
             }
         } catch (const petacq::net::PcapError&) {
-            // It is being written: a packet may be there by half.
+            // tcpdump is writing: the last packet may be incomplete.
         }
         return datagrams;
     }
@@ -85,7 +85,7 @@ class Tcpdump {
     std::unique_ptr<Process> process_;
 };
 
-/// Why a capture of `interface` cannot be made here; nothing when it can.
+/// Why `interface` cannot be captured here; nothing if it can.
 std::optional<std::string> cannot_capture(const Site& site, const std::string& interface) {
     if (tcpdump_program().empty()) return "tcpdump is not installed";
     try {
@@ -128,7 +128,7 @@ std::uint64_t datagrams_received(const json& run) {
     return run["ledger"]["datagrams"]["received"];
 }
 
-/// Brings lo of this process's network up, with an MTU.
+/// Brings up lo in the network namespace of this process, with an MTU.
 void set_up_loopback(int mtu) {
     const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     REQUIRE(socket >= 0);
@@ -159,7 +159,7 @@ class FrameSender {
     FrameSender(const FrameSender&) = delete;
     FrameSender& operator=(const FrameSender&) = delete;
     [[nodiscard]] bool good() const { return socket_ >= 0; }
-    /// The datagram behind the VLAN tag 0x8100, number 5.
+    /// The datagram with a VLAN tag (0x8100, number 5).
     [[nodiscard]] bool send(const petacq::net::CapturedDatagram& datagram) const {
         std::string frame("\0\0\0\0\0\0\0\0\0\0\0\0\x81\x00\x00\x05\x08\x00", 18);
         const auto big16 = [&](std::size_t value) {
@@ -175,7 +175,7 @@ class FrameSender {
         big16(28 + datagram.payload.size());
         big32(0);  // no fragment
         frame += "\x40\x11";
-        big16(0);  // checksum: nobody looks
+        big16(0);  // checksum: not checked
         big32(0x7F000001);
         big32(0x7F000001);
         big16(datagram.from.port);
@@ -196,7 +196,7 @@ const json with_singles = {{"listmode", {{"write_singles", true}}}};
 
 }  // namespace
 
-TEST_CASE("a capture that tcpdump made of a run gives the run's list-mode", "[e2e][replay][tcpdump]") {
+TEST_CASE("tcpdump's capture of a run gives the run's list-mode", "[e2e][replay][tcpdump]") {
     const Site site(with_singles);
     if (const auto reason = cannot_capture(site, "lo")) {
         WARN("skipped: " << *reason);
@@ -231,7 +231,7 @@ TEST_CASE("a capture that tcpdump made of a run gives the run's list-mode", "[e2
     }
 }
 
-TEST_CASE("tcpdump reads the capture that a run makes", "[e2e][replay][tcpdump]") {
+TEST_CASE("tcpdump reads the capture of a run", "[e2e][replay][tcpdump]") {
     if (tcpdump_program().empty()) {
         WARN("skipped: tcpdump is not installed");
         return;
@@ -266,7 +266,7 @@ TEST_CASE("tcpdump reads the capture that a run makes", "[e2e][replay][tcpdump]"
 
 TEST_CASE("tcpdump's capture of datagrams in IP fragments gives the run's list-mode",
           "[e2e][replay][tcpdump]") {
-    // A loopback of its own, with the MTU of Ethernet, for this process and what it starts.
+    // A separate loopback with the MTU of Ethernet for this process and its children.
     if (::unshare(CLONE_NEWNET) != 0) {
         WARN("skipped: no network namespace of its own: " << std::strerror(errno));
         return;
@@ -280,7 +280,7 @@ TEST_CASE("tcpdump's capture of datagrams in IP fragments gives the run's list-m
     std::unique_ptr<Tcpdump> capture;
     {
         Daemon daemon(site);
-        // Fragments behind the first have no port.
+        // Fragments after the first have no port.
         capture = std::make_unique<Tcpdump>(site, "fragments", std::vector<std::string>{"-i", "lo"}, "udp");
         daemon.start("live");
         const json summary = simulate(site, short_stream(daemon, {"--payload", "8972", "--no-gso"}));

@@ -1,14 +1,14 @@
 #include "tests/end_to_end/truth_counts.hpp"
 
-#include "tests/catch.hpp"
-#include "tools/petsim/options.hpp"
-#include "tools/petsim/truth.hpp"
+#include "tests/support/catch.hpp"
+#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/truth.hpp"
 
 namespace petacq::test {
 
 TruthCounts count_truth(const std::filesystem::path& file) {
     TruthCounts counts;
-    for (const sim::TruthRecord& frame : sim::read_truth(file).records) {
+    for (const sim::TruthRecord& frame : sim::read_truth(file)) {
         if ((frame.flags & sim::truth_lost) != 0) continue;
         bool wild = (frame.flags & sim::truth_clock_jump) != 0;
         if ((frame.flags & sim::truth_corrupted) != 0) {

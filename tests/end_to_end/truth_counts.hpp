@@ -1,4 +1,4 @@
-// What a daemon must have counted, from what the simulator says it sent.
+// The counts that a daemon must have, derived from what the simulator sent.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace petacq::test {
 
-/// Frames that arrived in datagrams neither malformed nor duplicate, by what becomes of them. Counted from
-/// the truth file; the energy window is 350 to 650 keV.
+/// The fates of the frames in datagrams that are neither malformed nor duplicate, counted from the truth
+/// file. The energy window is 350 to 650 keV.
 struct TruthCounts {
     std::uint64_t received = 0;
     std::uint64_t unreadable = 0;  ///< marker, address, position
@@ -20,8 +20,8 @@ struct TruthCounts {
 };
 TruthCounts count_truth(const std::filesystem::path& file);
 
-/// Checks every counter of a run's ledger that is known: nothing was lost on the way to the daemon, and no
-/// frame was late. For streams without resets.
+/// Checks every counter of a run's ledger that the simulator determines; nothing may be lost between
+/// simulator and daemon, and no frame may be late. For streams without resets.
 void check_ledger(const nlohmann::json& ledger, const nlohmann::json& summary, const TruthCounts& truth);
 
 }  // namespace petacq::test

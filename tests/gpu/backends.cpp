@@ -12,11 +12,11 @@ namespace petacq::test {
 namespace {
 
 #ifdef PETACQ_CUDA
-// PETACQ_SORT=name: with that sort engine.
+// PETACQ_SORT=name selects the sort engine.
 std::unique_ptr<gpu::Pipeline> make_cuda(gpu::PipelineOptions options,
                                          const config::Calibration& calibration) {
     if (const char* name = std::getenv("PETACQ_SORT"); name != nullptr)
-        options.sort_engine = gpu::sort_engine_from_name(name);
+        options.sort_engine = config::from_name<gpu::SortEngine>(name);
     return gpu::make_cuda_pipeline(options, calibration);
 }
 #endif
@@ -30,7 +30,7 @@ std::vector<Backend> find_backends() {
         all.push_back({"cuda", make_cuda});
     }
 #endif
-    // PETACQ_BACKEND=name: only that one, for a run under a slow tool.
+    // PETACQ_BACKEND=name runs only that one, for slow tools.
     if (const char* only = std::getenv("PETACQ_BACKEND"); only != nullptr) {
         std::vector<Backend> chosen;
         for (Backend& backend : all) {

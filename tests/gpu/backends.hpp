@@ -16,7 +16,7 @@ struct Backend {
         make;
 };
 
-/// Those that can run here.
+/// The back-ends that can run here.
 const std::vector<Backend>& backends();
 
 }  // namespace petacq::test

@@ -1,6 +1,6 @@
 #include "tests/gpu/cuda_cases.hpp"
 
-#include "tests/catch.hpp"
+#include "tests/support/catch.hpp"
 
 #ifdef PETACQ_CUDA
 #include "gpu/cuda/cuda_pipeline.hpp"
@@ -28,7 +28,7 @@ Case open_case(Rng& rng) {
     c.options.head_marker = c.setup.head_marker;
     c.options.tail_marker = c.setup.tail_marker;
     c.options.energy.filter = false;
-    c.options.rules.window = cuda_tau;
+    c.options.rules.window = tau;
     c.options.rules.policy = gpu::MultiplesPolicy::take_winner_of_goods;
     c.options.emit_singles = true;
     c.options.threads = 2;
@@ -72,21 +72,30 @@ Output feed(gpu::Pipeline& pipeline, const std::vector<gpu::Slice>& slices) {
     return out;
 }
 
-Output feed(gpu::Pipeline& pipeline, const Frames& frames, std::size_t slice_frames) {
+#ifdef PETACQ_CUDA
+Output check_against_cpu(const Case& c, const std::vector<gpu::Slice>& slices) {
+    Output expected = feed(*gpu::make_host_pipeline(c.options, c.setup.calibration), slices);
+    const Output output = feed(*gpu::make_cuda_pipeline(c.options, c.setup.calibration), slices);
+    CHECK(output.counts == expected.counts);
+    CHECK(output.frames == expected.frames);
+    CHECK(same_bytes(output.singles, expected.singles));
+    CHECK(same_bytes(output.coincidences, expected.coincidences));
+    return expected;
+}
+
+Output check_against_cpu(const Case& c, const Frames& frames, std::size_t slice_frames) {
+    const std::size_t count = frames.raw.size();
     std::vector<gpu::FrameSpan> spans;
     std::vector<gpu::Slice> slices;
-    spans.reserve(frames.raw.size() / slice_frames + 1);
-    for (std::size_t from = 0; from < frames.raw.size(); from += slice_frames) {
-        const std::size_t end = std::min(frames.raw.size(), from + slice_frames);
+    spans.reserve(count / slice_frames + 1);  // the slices point into it
+    for (std::size_t from = 0; from < count; from += slice_frames) {
+        const std::size_t end = std::min(count, from + slice_frames);
         spans.push_back(span_of(frames.raw, from, end - from));
-        gpu::Slice slice;
-        slice.spans = {&spans.back(), 1};
-        const bool last = end == frames.raw.size();
-        slice.watermark = last ? UINT64_MAX : frames.times[end];
-        if (last) slice.close_at = UINT64_MAX;
-        slices.push_back(slice);
+        const std::span one(&spans.back(), 1);
+        slices.push_back(end == count ? last_slice_of(one) : slice_of(one, frames.times[end]));
     }
-    return feed(pipeline, slices);
+    return check_against_cpu(c, slices);
 }
+#endif
 
 }  // namespace petacq::test

@@ -1,10 +1,11 @@
-// Inputs for the tests of what only the CUDA back-end can get wrong, and what comes out of a pipeline.
+// Shared by the tests of the CUDA back-end: inputs, and the comparison with the CPU back-end.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "gpu/pipeline.hpp"
@@ -12,11 +13,11 @@
 
 namespace petacq::test {
 
-/// Whether CUDA can be used here; warns when not.
+/// Whether CUDA can be used here; warns if it cannot.
 bool cuda_usable();
 
-/// The window of the cases, ticks.
-inline constexpr std::uint64_t cuda_tau = 400;
+/// The coincidence window of the cases, ticks.
+inline constexpr std::uint64_t tau = 400;
 
 /// A random scanner, no energy filter, TakeWinnerOfGoods.
 Case open_case(Rng& rng);
@@ -37,8 +38,26 @@ struct Output {
 };
 /// Feeds slices at the pipeline's depth.
 Output feed(gpu::Pipeline& pipeline, const std::vector<gpu::Slice>& slices);
-/// Frames whose times are in order: slices of `slice_frames`, the watermark at the first time to come.
-Output feed(gpu::Pipeline& pipeline, const Frames& frames, std::size_t slice_frames);
+
+/// Feeds the slices to the CPU and to the CUDA back-end, checks that everything agrees, and returns the
+/// output.
+Output check_against_cpu(const Case& c, const std::vector<gpu::Slice>& slices);
+/// The same for frames in the order of their times: slices of `slice_frames` frames, each with the time of
+/// the next frame as its watermark.
+Output check_against_cpu(const Case& c, const Frames& frames, std::size_t slice_frames);
+
+inline gpu::Slice slice_of(const std::span<const gpu::FrameSpan> spans, std::uint64_t watermark) {
+    gpu::Slice slice;
+    slice.spans = spans;
+    slice.watermark = watermark;
+    return slice;
+}
+/// The last slice of a run.
+inline gpu::Slice last_slice_of(const std::span<const gpu::FrameSpan> spans) {
+    gpu::Slice slice = slice_of(spans, UINT64_MAX);
+    slice.close_at = UINT64_MAX;
+    return slice;
+}
 
 inline gpu::FrameSpan span_of(const std::vector<RawFrame>& frames, std::size_t from, std::size_t count) {
     return {reinterpret_cast<const std::byte*>(frames.data() + from), static_cast<std::uint32_t>(count), 0,

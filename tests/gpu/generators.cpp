@@ -9,7 +9,7 @@ namespace petacq::test {
 
 namespace {
 
-// Times as distances from where the case begins. The window and the delay are known.
+// Times relative to the start of the case. The window and the delay are known.
 using Times = std::vector<std::uint64_t>;
 
 struct TimeMaker {
@@ -156,7 +156,7 @@ gpu::CoincidenceRules random_rules(const config::Geometry& geometry, Family fami
     return rules;
 }
 
-// Which crystals a case uses: all of them, or a few, so that one crystal and its neighbours meet often.
+// The crystals of a case: all, or a few, so that neighbours meet often.
 std::vector<std::uint32_t> crystal_pool(const config::Geometry& geometry, Family family, Rng& rng) {
     std::vector<std::uint32_t> pool;
     const bool few = family == Family::refused_pairs || family == Family::ties || rng.chance(0.3);
@@ -195,7 +195,7 @@ std::uint64_t random_base(Family family, std::uint64_t span, Rng& rng) {
     return base > UINT64_MAX - span ? 0 : base;
 }
 
-// Limits that some of the energies meet exactly, since both are inclusive.
+// Some energies equal a limit exactly, since both limits are inclusive.
 gpu::EnergyWindow random_energy_window(const Case& c, Rng& rng) {
     gpu::PipelineOptions open = c.options;
     open.energy.filter = false;
@@ -309,7 +309,7 @@ Case make_case(Family family, std::uint64_t seed, std::size_t frames) {
         c.frames.push_back({raw, static_cast<std::uint8_t>(rng.index(c.sources.size()))});
     };
     for (const std::uint64_t t : times) {
-        for (int tries = 0; tries < 5; ++tries) {  // near the ends of time, only some crystals' offsets do
+        for (int tries = 0; tries < 5; ++tries) {  // near the ends of time only some offsets are possible
             const auto raw = frame_for(c.setup, {base + t, rng.pick(crystals), rng.pick(adcs)}, rng);
             if (!raw) continue;
             add(*raw);

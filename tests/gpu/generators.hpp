@@ -1,4 +1,4 @@
-// Families of input: what singles a case is made of. A case follows from its family and seed alone.
+// Families of input. The family and the seed alone determine a case.
 #pragma once
 
 #include <array>
@@ -50,12 +50,12 @@ struct Case {
     Family family = Family::tiny;
     std::uint64_t seed = 0;
     Setup setup;
-    gpu::PipelineOptions options;  ///< mode, policy, threads and bounds are left to the caller
+    gpu::PipelineOptions options;  ///< the caller sets mode, policy, threads and bounds
     std::vector<SourceWindow> sources;
     std::vector<InputFrame> frames;
 };
 
-/// `frames`: about how many; 0: a random number fit for thousands of cases.
+/// `frames`: approximate number; 0: a random number, small enough for thousands of cases.
 Case make_case(Family family, std::uint64_t seed, std::size_t frames = 0);
 
 }  // namespace petacq::test

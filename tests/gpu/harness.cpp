@@ -7,13 +7,13 @@ namespace petacq::test {
 
 namespace {
 
-// Records are compared as bytes: that is what files hold. Neither record has padding.
+// Records are compared as bytes, as in files. Neither record has padding.
 template <typename Record>
 std::string compare_records(const char* what, const std::vector<Record>& got,
                             const std::vector<Record>& want) {
     const std::size_t common = std::min(got.size(), want.size());
     for (std::size_t i = 0; i < common; ++i) {
-        // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): equal floats of other bits are a difference
+        // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): floats differ if their bits do
         if (std::memcmp(&got[i], &want[i], sizeof(Record)) != 0) {
             return std::string(what) + " " + std::to_string(i) + ": got " + to_string(got[i]) +
                    ", expected " + to_string(want[i]);
@@ -57,14 +57,14 @@ struct Feeding {
     Decided got = {};  // of the open segment
     std::uint64_t accepted = 0;
     std::uint64_t decided = 0;
-    std::vector<std::uint64_t> open_times = {};  // of all accepted singles not closed away yet
+    std::vector<std::uint64_t> open_times = {};  // accepted singles of the open segment
 
     std::string take(const gpu::SliceResult& result);
     [[nodiscard]] std::string check_pending(const gpu::SliceResult& result, std::uint64_t watermark) const;
     [[nodiscard]] std::string check_segment() const;
 };
 
-// Nothing is held back for longer than its windows are open.
+// The pipeline holds a single back only while its windows are open.
 std::string Feeding::check_pending(const gpu::SliceResult& result, std::uint64_t watermark) const {
     if (result.pending != accepted - decided) {
         return "pending is " + std::to_string(result.pending) + ", accepted less decided " +
@@ -128,7 +128,7 @@ std::string Feeding::take(const gpu::SliceResult& result) {
                                         [&](std::uint64_t t) { return everything || t < *slice.close_at; }),
                          open_times.end());
     }
-    // Quadratic, so left out where slices are small and many.
+    // Quadratic: skipped for many small slices.
     if (plan.slices.size() * open_times.size() < 300'000 || slice.close_at) {
         return check_pending(result, slice.watermark);
     }

@@ -9,8 +9,8 @@
 
 namespace petacq::test {
 
-/// Submits and collects at the pipeline's depth, at random moments. Empty when all agrees, else the first
-/// difference. Frames are overwritten once their slice has been collected. Leaves the pipeline closed: reset
+/// Submits and collects at the pipeline's depth, at random moments. Returns the first difference, or "" if
+/// everything agrees. Overwrites the frames of a slice after collecting it. Leaves the pipeline closed: reset
 /// it before the next plan.
 std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, const Expected& expected,
                             Rng& rng);
@@ -18,11 +18,12 @@ std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, 
 /// Options of the case with bounds that just hold the plan.
 gpu::PipelineOptions bounded(const Case& c, const Plan& plan);
 
-/// One case on one pipeline of its own: a plan made from the options and the seed. Empty or the difference.
+/// Runs one case on a separate pipeline, with a plan made from the options and the seed. Returns the
+/// difference or "".
 std::string try_case(const Backend& backend, const Case& c, const PlanOptions& options,
                      std::uint64_t plan_seed);
 
-/// What to know of a failure: family, seed, rules, plan; then the fewest frames found that still fail.
+/// Describes a failure: family, seed, rules, plan, and the fewest frames found that still fail.
 std::string report(const Backend& backend, const Case& c, const PlanOptions& options,
                    std::uint64_t plan_seed);
 

@@ -10,7 +10,7 @@ namespace {
 
 struct Arriving {
     InputFrame frame;
-    bool timed;          ///< reaches the test for being late
+    bool timed;          ///< tested for being late
     std::uint64_t time;  ///< corrected, when timed
 };
 
@@ -40,7 +40,7 @@ std::vector<Arriving> arrivals(const Case& c, std::size_t disorder, Rng& rng) {
     return result;
 }
 
-// How many frames each slice takes.
+// The number of frames in each slice.
 std::vector<std::size_t> slice_lengths(std::size_t frames, const PlanOptions& options, Rng& rng) {
     std::vector<std::size_t> lengths;
     const std::size_t longest = options.slice_frames > 0 ? options.slice_frames : 1 + frames / 3;
@@ -55,7 +55,7 @@ std::vector<std::size_t> slice_lengths(std::size_t frames, const PlanOptions& op
     return lengths;
 }
 
-// Cuts what arrived in a slice into spans of one source each, and mixes the spans.
+// Cuts the frames of a slice into spans of one source each, and mixes the spans.
 void make_spans(PlannedSlice& slice, std::vector<InputFrame> arrived, const Case& c, std::size_t max_span,
                 Rng& rng) {
     std::stable_sort(arrived.begin(), arrived.end(),
@@ -191,7 +191,7 @@ Expected reference_run(const Case& c, const Plan& plan) {
     for (const PlannedSlice& slice : plan.slices) {
         if (slice.close_at) closes.push_back(*slice.close_at);
     }
-    closes.pop_back();  // the last close takes everything
+    closes.pop_back();  // the last close covers everything
     std::vector<std::vector<gpu::Single>> segments(closes.size() + 1);
     std::uint64_t watermark = 0;
     for (const PlannedSlice& slice : plan.slices) {

@@ -1,4 +1,4 @@
-// A plan: how the frames of a case are handed over. Slices, spans, arrival order, watermarks, closes.
+// A plan for handing over the frames of a case: slices, spans, arrival order, watermarks, closes.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 namespace petacq::test {
 
 struct PlanOptions {
-    std::size_t slice_frames = 0;  ///< 0: each slice a random number
+    std::size_t slice_frames = 0;  ///< 0: random for each slice
     std::size_t disorder = 0;      ///< a frame arrives at most about this many frames out of place
     std::size_t max_span = 50;     ///< most frames in one span
-    bool slack = true;  ///< watermarks are below what they could be, some do not move, some slices are empty
+    bool slack = true;  ///< watermarks are lower than necessary, some repeat, some slices are empty
     std::size_t segments = 1;
     double late = 0;  ///< late frames added, per slice
 };
@@ -36,11 +36,11 @@ struct Plan {
     [[nodiscard]] std::size_t frames() const;
 };
 
-/// Watermarks are right by construction: the future is known. Closes lie between the watermark of the slice
-/// before and that of their own.
+/// Watermarks are right because the plan knows the future. A close lies between the watermark of the previous
+/// slice and its own.
 Plan make_plan(const Case& c, const PlanOptions& options, Rng& rng);
 
-/// What the pipeline must give for a plan.
+/// The expected output for a plan.
 struct Expected {
     struct AcceptedTime {
         std::uint64_t time;

@@ -1,4 +1,4 @@
-// Random numbers that are the same everywhere: a seed printed on one machine makes the same case on another.
+// Portable random numbers: a seed makes the same case on every machine.
 #pragma once
 
 #include <cmath>

@@ -86,7 +86,7 @@ Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& o
     const std::uint32_t bin = std::min(adc / 10, calibration.bins - 1);
     const float factor =
         calibration.energy_factor.at((detector * local_crystals + numbers.local) * calibration.bins + bin);
-    const float energy = static_cast<float>(adc) * factor + 0.0F;  // zero has no sign
+    const float energy = static_cast<float>(adc) * factor + 0.0F;  // no negative zero
     result.in_crystal = true;
     result.single.crystal = numbers.crystal;
     result.single.energy = energy;
@@ -194,7 +194,7 @@ namespace {
 
 using Pair = std::pair<std::size_t, std::size_t>;
 
-// The sorted singles of a segment and what the rules say about pairs of them.
+// The sorted singles of a segment, and the rules for their pairs.
 struct Segment {
     const std::vector<Single>& s;
     const config::Geometry& geometry;
@@ -214,7 +214,7 @@ struct Segment {
         return best;
     }
 
-    // What the multiples policy makes of the candidates, which are in the order of (i, j).
+    // Applies the multiples policy to the candidates, which are in the order of (i, j).
     [[nodiscard]] std::vector<Pair> apply_policy(const std::vector<Pair>& candidates) const {
         std::vector<Pair> goods;
         for (const Pair& p : candidates) {
@@ -297,7 +297,7 @@ void prompts_of_groups(const Segment& segment, Decided& out) {
     }
 }
 
-// Window mode "every": each single opens a window of its own.
+// Window mode "every": each single opens its own window.
 void prompts_of_openers(const Segment& segment, Decided& out) {
     const std::vector<Single>& s = segment.s;
     for (std::size_t i = 0; i < s.size(); ++i) {
@@ -336,7 +336,7 @@ void prompts_of_openers(const Segment& segment, Decided& out) {
 
 void delayeds_of_openers(const Segment& segment, std::uint64_t delay, Decided& out) {
     const std::vector<Single>& s = segment.s;
-    std::size_t start = 0;  // nothing before it is in this or a later window: only to save time
+    std::size_t start = 0;  // earlier singles are in no later window; saves time only
     for (std::size_t i = 0; i < s.size(); ++i) {
         // Differences, not sums: time + delay may not fit in 64 bits.
         start = std::max(start, i);

@@ -14,12 +14,12 @@
 
 namespace petacq::test {
 
-/// The 16 bytes of a frame, aligned as the pipeline wants them.
+/// The 16 bytes of a frame, aligned as the pipeline requires.
 struct alignas(16) RawFrame {
     std::array<std::byte, 16> bytes{};
 };
 
-/// Where one frame goes, in the order in which the reasons are tested.
+/// The fate of one frame, in the order in which the reasons are tested.
 enum class Fate : std::uint8_t {
     bad_marker,
     bad_address,
@@ -43,7 +43,7 @@ struct Converted {
     Fate fate = Fate::bad_marker;
     gpu::Single single;             ///< crystal and energy when in_crystal; time when late or tested after it
     bool in_crystal = false;        ///< markers and address are right and a crystal was hit
-    bool in_energy_window = false;  ///< with the filter off: every one in a crystal
+    bool in_energy_window = false;  ///< without the filter: every single in a crystal
     std::uint32_t bdm = 0;
     std::uint32_t du = 0;
     std::int32_t temperature_16ths = 0;
@@ -74,7 +74,7 @@ bool coincidence_before(const gpu::Coincidence& a, const gpu::Coincidence& b);
 bool reference_good(const config::Geometry& geometry, const gpu::CoincidenceRules& rules,
                     std::uint32_t crystal_a, std::uint32_t crystal_b);
 
-/// All that comes of the accepted singles of one segment.
+/// The results for the accepted singles of one segment.
 struct Decided {
     std::vector<gpu::Coincidence> coincidences;  ///< in record order
     std::vector<gpu::Single> singles;            ///< in order

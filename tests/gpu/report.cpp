@@ -1,4 +1,4 @@
-// How a failure is told: what it takes to run it again, and a smaller case that fails as well.
+// The report of a failure: how to repeat it, and a smaller failing case.
 #include <sstream>
 
 #include "tests/gpu/harness.hpp"
@@ -7,7 +7,7 @@ namespace petacq::test {
 
 namespace {
 
-// Takes frames away in ever smaller pieces as long as the case still fails.
+// Removes frames in ever smaller pieces as long as the case still fails.
 Case shrink(const Backend& backend, const Case& failing, const PlanOptions& options,
             std::uint64_t plan_seed) {
     Case smallest = failing;

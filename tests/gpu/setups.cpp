@@ -16,7 +16,7 @@ config::Geometry random_geometry(Rng& rng) {
     g.blocks.z = rng.between(1U, 4U);
     g.crystals = {1, rng.between(1U, 7U), rng.between(1U, 7U)};
     if (rng.chance(0.05)) g.crystals = {1, 16, 16};  // no entry of the position table is outside
-    if (rng.chance(0.02)) g.channels = 256 / (g.modules.y * g.modules.z);  // as many modules as there can be
+    if (rng.chance(0.02)) g.channels = 256 / (g.modules.y * g.modules.z);  // the largest number of modules
     g.bdm_count = g.channels * g.modules.y * g.modules.z;
     g.du_count = g.blocks.y * g.blocks.z;
     std::uint32_t smallest = 1;
@@ -27,7 +27,7 @@ config::Geometry random_geometry(Rng& rng) {
     return g;
 }
 
-// Every crystal gets a place at least; the other places name crystals or nothing at random.
+// Every crystal has at least one place; the other places name random crystals or nothing.
 void fill_positions(Setup& setup, Rng& rng) {
     const config::Geometry& g = setup.geometry;
     const std::uint32_t crystals = g.crystals.y * g.crystals.z;
@@ -62,7 +62,7 @@ void fill_factors(Setup& setup, Rng& rng) {
     const std::size_t entries = setup.places.size();
     std::vector<std::uint32_t> bins{1, 2};
     if (entries < 20'000) bins.insert(bins.end(), {7, 64});
-    if (entries < 400) bins.insert(bins.end(), {6553, 6554});  // as many as ADC values reach, and one less
+    if (entries < 400) bins.insert(bins.end(), {6553, 6554});  // all bins that ADC values reach, and one less
     setup.calibration.bins = rng.pick(bins);
     auto& factors = setup.calibration.energy_factor;
     factors.assign(entries * setup.calibration.bins, 0.5F);
@@ -178,7 +178,7 @@ RawFrame broken_frame(const Setup& setup, std::uint64_t time, Rng& rng) {
                 f.y = place.y;
             }
             break;
-        case 7:  // just over the edge of what 64 bits hold
+        case 7:  // just outside 64 bits
             if (offset < 0) f.time = static_cast<std::uint64_t>(-std::int64_t{offset}) - 1;
             if (offset > 0) f.time = UINT64_MAX - static_cast<std::uint64_t>(offset) + 1;
             break;

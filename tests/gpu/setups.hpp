@@ -1,4 +1,4 @@
-// Random scanners: odd geometries with calibrations to match, and the way back from a crystal to a frame.
+// Random scanners: odd geometries with matching calibrations, and frames for a given crystal.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Setup {
 
 Setup random_setup(Rng& rng);
 
-/// A single that is asked for. The energy follows from the ADC value by the calibration.
+/// A requested single. The calibration turns the ADC value into its energy.
 struct Wanted {
     std::uint64_t time = 0;  ///< corrected, ticks
     std::uint32_t crystal = 0;
@@ -42,8 +42,7 @@ struct Wanted {
 /// A frame that converts to the wanted single; none when its raw time would leave 64 bits.
 std::optional<RawFrame> frame_for(const Setup& setup, const Wanted& wanted, Rng& rng);
 
-/// A frame that is most likely rejected: one defect, chosen at random, in an otherwise good frame near
-/// `time`.
+/// A good frame near `time` with one random defect, which is almost always rejected.
 RawFrame broken_frame(const Setup& setup, std::uint64_t time, Rng& rng);
 
 }  // namespace petacq::test

@@ -1,16 +1,14 @@
-// A receiver on loopback with a pool, a queue and somebody who collects what comes out.
+// A receiver on loopback with a pool and a queue, and the datagrams that come out of it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>
 
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +16,7 @@
 #include "net/receiver.hpp"
 #include "net/sender.hpp"
 #include "net/wire.hpp"
+#include "tests/support/eventually.hpp"
 
 namespace petacq::test {
 
@@ -38,7 +37,7 @@ inline Bytes sequenced_datagram(std::uint16_t source, std::uint64_t sequence, st
     return bytes;
 }
 
-/// Copies of payloads, back to back in memory: what a sender with GSO makes one send of.
+/// Copies of payloads, back to back in memory, for one send with GSO.
 class Burst {
   public:
     explicit Burst(const std::vector<Bytes>& payloads) {
@@ -63,8 +62,8 @@ struct Received {
     Bytes frames;
 };
 
-/// Takes what lies in the queue, gives the batches back, and throws when a record points outside its batch.
-/// No more than a pool's worth, so that it ends whatever still arrives.
+/// Empties the queue, returns the batches, and throws if a record points outside its batch. Takes at most the
+/// batches of one pool, so that it ends even while data arrive.
 inline void collect(net::BatchQueue& queue, net::BatchPool& pool, std::vector<Received>& received) {
     net::Batch* batch = nullptr;
     for (std::size_t n = 0; n < pool.count() && queue.try_dequeue(batch); ++n) {
@@ -91,21 +90,18 @@ class Loopback {
 
     net::Sender sender(bool gso = true) const { return net::Sender({"127.0.0.1", receiver.port(), gso}); }
 
-    /// Collects until `done` holds; false when it does not within a generous time.
+    /// Collects until `done` holds; false if it does not in time.
     template <class Done>
     bool collect_until(Done done) {
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-        for (;;) {
+        return eventually([&] {
             collect(queue, pool, received);
-            if (done()) return true;
-            if (std::chrono::steady_clock::now() > deadline) return false;
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
+            return done();
+        });
     }
     bool collect_datagrams(std::size_t n) {
         return collect_until([&] { return received.size() >= n; });
     }
-    /// Until the receiver has taken `n` datagrams from its socket, whatever became of them.
+    /// Waits until the receiver has taken `n` datagrams from its socket, delivered or not.
     bool wait_received(std::uint64_t n) {
         return collect_until([&] { return counters().datagrams_received.value() >= n; });
     }
@@ -146,7 +142,7 @@ class PlainSender {
     boost::asio::ip::udp::endpoint to_;
 };
 
-/// Whether what was received from one sender is what it sent, in order: frames, header and end times.
+/// Whether the datagrams of one sender arrived in order with their frames, header and end times.
 inline bool same(const std::vector<Bytes>& sent, const std::vector<Received>& received) {
     if (sent.size() != received.size()) return false;
     for (std::size_t i = 0; i < sent.size(); ++i) {

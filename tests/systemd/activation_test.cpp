@@ -1,11 +1,11 @@
-// Sockets that somebody else opened and keeps open over restarts of the daemon.
+// Sockets that the service manager opens and keeps open over restarts of the daemon.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
 
-#include "tests/catch.hpp"
+#include "tests/support/catch.hpp"
 #include "tests/systemd/supervised.hpp"
 
 using namespace petacq;
@@ -25,7 +25,7 @@ json datagrams(Supervised& daemon) {
     return daemon.call("status")["total"]["datagrams"];
 }
 
-/// Waits for so many and sees that every one of them is accounted for.
+/// Waits until that many datagrams have arrived, and checks that the daemon accounts for all of them.
 void check_received(Supervised& daemon, std::uint64_t number) {
     CHECK(eventually([&] { return datagrams(daemon)["received"] == number; }));
     CHECK(eventually([&] { return daemon.call("status")["total"]["closed"] == true; }));
@@ -33,7 +33,7 @@ void check_received(Supervised& daemon, std::uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("an inherited socket takes the place of its own, and what waited in it is discarded and counted",
+TEST_CASE("the daemon uses an inherited socket, and discards and counts the datagrams that waited in it",
           "[systemd][activation]") {
     const Udp socket;
     const Site site(sockets({socket.port()}));
@@ -60,9 +60,9 @@ TEST_CASE("an inherited socket takes the place of its own, and what waited in it
         first.signal(SIGKILL);
         CHECK(first.wait() == -SIGKILL);
     }
-    // While there is no daemon the port is there: no sender is told that nobody listens.
+    // The port stays open without a daemon: the kernel refuses no datagram.
     send(7);
-    // The daemon asked for joined datagrams, and the socket remembers: every one counts.
+    // The daemon enabled joined datagrams, and the socket keeps the option: each datagram counts.
     const bool joined = sender.send_joined(heartbeat(1, sequence++), 20);
     send(1);
     {
@@ -75,7 +75,7 @@ TEST_CASE("an inherited socket takes the place of its own, and what waited in it
         second.signal(SIGTERM);
         CHECK(second.wait() == 0);
     }
-    // A clean end leaves it open, too.
+    // A clean stop leaves the socket open, too.
     send(1);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a whole run over an inherited socket", "[systemd][activation]") {
     CHECK(daemon.wait() == 0);
 }
 
-TEST_CASE("several inherited sockets go by their order", "[systemd][activation]") {
+TEST_CASE("several inherited sockets are assigned by their order", "[systemd][activation]") {
     const Udp a;
     const Udp b;
     const Site site(sockets({b.port(), a.port()}));
@@ -120,7 +120,7 @@ TEST_CASE("several inherited sockets go by their order", "[systemd][activation]"
     CHECK(crossed.wait() == 78);
 }
 
-TEST_CASE("port 0 takes whatever port is handed over", "[systemd][activation]") {
+TEST_CASE("port 0 accepts an inherited socket with any port", "[systemd][activation]") {
     const Udp socket;
     const Site site(sockets({0}));
     NotifySocket notify(site.directory() / "notify");
@@ -141,20 +141,20 @@ TEST_CASE("sockets that do not fit the configuration are refused", "[systemd][ac
         INFO(daemon.log());
         CHECK(contains(daemon.log(), why));
     };
-    refused({nullptr, {}, {socket.descriptor(), other.descriptor()}}, "hands over 2 sockets");
+    refused({nullptr, {}, {socket.descriptor(), other.descriptor()}}, "passes 2 sockets");
     refused({nullptr, {}, {socket.descriptor()}, "petacqd.socket"}, "named \"petacqd.socket\"; expected");
     refused({nullptr, {}, {other.descriptor()}}, "is 127.0.0.1:" + std::to_string(other.port()));
 
     const int stream = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    refused({nullptr, {}, {stream}}, "is not a UDP one");
+    refused({nullptr, {}, {stream}}, "is not a UDP socket");
     ::close(stream);
     const int unix_socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    refused({nullptr, {}, {unix_socket}}, "is not an IPv4 one");
+    refused({nullptr, {}, {unix_socket}}, "is not an IPv4 socket");
     ::close(unix_socket);
     const int unbound = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     refused({nullptr, {}, {unbound}}, "has no port");
     ::close(unbound);
-    refused({nullptr, {}, {0}}, "is no socket");
+    refused({nullptr, {}, {0}}, "is not a socket");
 
     sockaddr_in anywhere{};
     anywhere.sin_family = AF_INET;

@@ -47,7 +47,7 @@ with tempfile.TemporaryDirectory(prefix="petacq-installed-") as name:
         wanted((prefix / file).is_file(), file)
     wanted(list(prefix.glob("share/man/man5/petacqd.json.5*")), "a man page of the configuration")
 
-    # What the unit runs is what is installed.
+    # The unit runs the installed programs.
     for line in re.findall(r"^Exec\w+=(/\S+/petacqd)\b", units[0].read_text(), re.M):
         wanted(os.access(name + line, os.X_OK), f"{line}, which the unit runs")
     documents = list(prefix.glob("share/doc/*/**/*.md"))

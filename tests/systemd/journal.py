@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What the journal gets: its socket is ours, in a mount namespace of our own.  journal.py DIRECTORY_OF_PROGRAMS"""
+"""The daemon's messages to the journal, whose socket the test provides in its own mount namespace.
+
+  journal.py DIRECTORY_OF_PROGRAMS"""
 
 import json
 import os
@@ -24,7 +26,7 @@ if "PETACQ_JOURNAL_TEST" not in os.environ:
     os.environ["PETACQ_JOURNAL_TEST"] = "1"
     os.execv(unshare, command + [sys.executable] + sys.argv)
 
-# Nothing of this is seen outside.
+# The mounts are invisible outside.
 subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
 os.makedirs("/run/systemd/journal")
 journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -79,7 +81,7 @@ with tempfile.TemporaryDirectory(prefix="petacq-journal-") as name:
             assert ready["PRIORITY"] == "6", ready
             assert ready["SYSLOG_IDENTIFIER"] == "petacqd", ready
             assert "PETACQ_RUN" not in ready, ready
-            # The journal has the time and the level.
+            # The journal adds the time and the level itself.
             assert ready["MESSAGE"].startswith("petacqd "), ready
 
             control("start", run="r1")
@@ -87,7 +89,7 @@ with tempfile.TemporaryDirectory(prefix="petacq-journal-") as name:
             (site / "petacqd.json").write_text("{")
             daemon.send_signal(signal.SIGHUP)
             refused = until("stays as it was")
-            # Whatever happens during a run is found by the run.
+            # Every line during a run names the run.
             assert refused["PRIORITY"] == "3" and refused["PETACQ_RUN"] == "r1", refused
             control("stop")
             assert until("run r1 complete")["PETACQ_RUN"] == "r1"
@@ -100,7 +102,7 @@ with tempfile.TemporaryDirectory(prefix="petacq-journal-") as name:
     assert not (site / "stderr").read_text(), "what the journal has, stderr need not have"
     assert all("\x1f" not in message["MESSAGE"] for message in messages)
 
-    # What goes wrong before there is a log is a line with its priority.
+    # Errors before the log is open are lines with a priority.
     with open(site / "stderr", "wb") as stderr:
         stat = os.fstat(stderr.fileno())
         environment = dict(os.environ, JOURNAL_STREAM=f"{stat.st_dev}:{stat.st_ino}")
@@ -108,7 +110,7 @@ with tempfile.TemporaryDirectory(prefix="petacq-journal-") as name:
     assert done.returncode == 78
     assert (site / "stderr").read_text().startswith("<3>petacqd: "), (site / "stderr").read_text()
 
-    # Another file's journal is none of ours.
+    # JOURNAL_STREAM names another file: the log does not go to the journal.
     with open(site / "stderr", "wb") as stderr:
         environment = dict(os.environ, JOURNAL_STREAM="1:1")
         done = subprocess.run([programs / "petacqd", "--config", site / "petacqd.json"], stderr=stderr, env=environment)

@@ -1,5 +1,5 @@
-"""A machine of its own for tests: a real systemd as PID 1 of namespaces, over an overlay of a root directory. Nothing of
-it is seen outside, and everything goes away with it. Its network is loopback, of a network namespace of its own."""
+"""A machine for tests: a real systemd as PID 1 of namespaces, over an overlay of a root directory. It is invisible
+outside and leaves nothing behind. It has its own network namespace, with loopback only."""
 
 import json
 import os
@@ -9,12 +9,12 @@ import subprocess
 import sys
 import time
 
-patience = 120  # s; for what is waited for, not how long anything should take
+patience = 120  # s; limit of every wait, not an expected duration
 
 namespaces = ["unshare", "--pid", "--fork", "--mount", "--uts", "--ipc", "--cgroup", "--net", "--kill-child",
               "--propagation", "private"]
 
-# $1: directory for all of it, $2: script that furnishes the root before it becomes that, $3: root, $4: first unit
+# $1: work directory, $2: script that prepares the new root, $3: directory below the overlay, $4: first unit
 inside = r"""
 set -e
 ip link set lo up
@@ -75,7 +75,7 @@ def skip_unless_possible(systemd="/lib/systemd/systemd"):
 
 
 class ControlGroup:
-    """One of our own, below which the systemd within makes its own; it goes away with it."""
+    """A control group for the systemd of the machine, removed with it."""
 
     def __init__(self):
         self.path = None
@@ -97,13 +97,13 @@ class ControlGroup:
                 try:
                     os.rmdir(directory)
                 except OSError:
-                    pass  # what was killed is not gone yet
+                    pass  # killed processes are still exiting
             time.sleep(0.05)
 
 
 class Machine:
     def __init__(self, work, furnish, root="/", unit="multi-user.target"):
-        """`work`: an empty directory; `furnish`: a shell script, run with the root as its argument before systemd is."""
+        """`work`: an empty directory; `furnish`: a shell script, run before systemd with the root as its argument."""
         (work / "inside.sh").write_text(inside)
         (work / "furnish.sh").write_text(furnish)
         (work / "mnt").mkdir()
@@ -137,7 +137,7 @@ class Machine:
         return done
 
     def path(self, inside_it):
-        """As seen from outside."""
+        """Its PID outside the namespaces."""
         return pathlib.Path(f"/proc/{self.pid}/root") / inside_it.lstrip("/")
 
     def systemctl(self, *words, check_it=True):

@@ -1,22 +1,22 @@
-// What a service manager hears: the real daemon, a real notify socket.
+// Notifications to the service manager: the real daemon with a real notify socket.
 #include <csignal>
 #include <regex>
 
-#include "daemon/notify.hpp"
-#include "tests/catch.hpp"
+#include "daemon/host/notify.hpp"
+#include "tests/support/catch.hpp"
 #include "tests/systemd/supervised.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
 using nlohmann::json;
 
-TEST_CASE("ready when the sockets take data, then status and stopping follow", "[systemd][notify]") {
+TEST_CASE("READY when the sockets receive, then STATUS and STOPPING", "[systemd][notify]") {
     const Site site;
     NotifySocket notify(site.directory() / "notify");
     Supervised daemon(site, {&notify});
     INFO(daemon.log());
     REQUIRE(notify.until("READY=1"));
-    // What systemctl status shows first stands there already.
+    // `systemctl status` shows a line at once.
     CHECK(notify.count("STATUS=idle: ") == 1);
     CHECK(notify.count("WATCHDOG=") == 0);
 
@@ -33,7 +33,7 @@ TEST_CASE("ready when the sockets take data, then status and stopping follow", "
     CHECK(daemon.wait() == 0);
     CHECK(notify.count("STOPPING=1") == 1);
     CHECK(notify.count("READY=1") == 1);
-    // Rates of a daemon that has gone are no news.
+    // The last status shows no rates.
     CHECK(notify.messages().back() == "STATUS=stopped");
     CHECK(site.run_json("r1")["state"] == "complete");
 }
@@ -51,7 +51,8 @@ TEST_CASE("a daemon that cannot start is never ready", "[systemd][notify]") {
     CHECK(contains(notify.messages().back(), std::to_string(taken.port())));
 }
 
-TEST_CASE("so is one with a configuration that is not good, and says so in one line", "[systemd][notify]") {
+TEST_CASE("a daemon with an invalid configuration is never ready and sends its error in one line",
+          "[systemd][notify]") {
     const json patch = {{"coincidence", {{"window_ticks", -1}}}};
     const Site site(patch);
     NotifySocket notify(site.directory() / "notify");
@@ -63,7 +64,7 @@ TEST_CASE("so is one with a configuration that is not good, and says so in one l
     CHECK_FALSE(contains(notify.messages().back(), "\n"));
 }
 
-TEST_CASE("stopping may take as long as the sources are waited for", "[systemd][notify]") {
+TEST_CASE("stopping extends its time limit by the source timeout", "[systemd][notify]") {
     const json patch = {{"watermark", {{"source_timeout_ms", 600'000}}}};
     const Site site(patch);
     NotifySocket notify(site.directory() / "notify");
@@ -75,10 +76,10 @@ TEST_CASE("stopping may take as long as the sources are waited for", "[systemd][
     CHECK(notify.count("EXTEND_TIMEOUT_USEC=730000000") == 1);
 }
 
-TEST_CASE("a notify socket that is gone is nobody's problem", "[systemd][notify]") {
+TEST_CASE("the daemon continues without its notify socket", "[systemd][notify]") {
     const Site site;
     auto notify = std::make_unique<NotifySocket>(site.directory() / "notify");
-    Supervised daemon(site, {notify.get(), {{"WATCHDOG_USEC", "200000"}}});
+    Supervised daemon(site, {notify.get(), {"WATCHDOG_USEC=200000"}});
     REQUIRE(notify->until("WATCHDOG=1", 2));
     notify.reset();
     CHECK(daemon.call("start", {{"run", "r1"}})["run"] == "r1");
@@ -104,7 +105,7 @@ TEST_CASE("SIGHUP reads the configuration again", "[systemd][reload]") {
                     {"coincidence", {{"window_ticks", 100}}}});
     REQUIRE(reload());
     CHECK(notify.count("RELOADING=1") == 1);
-    // systemd tells by it which reload an answer belongs to.
+    // systemd needs the time to assign the answer to a reload.
     const auto& messages = notify.messages();
     CHECK(std::any_of(messages.begin(), messages.end(), [](const std::string& message) {
         return std::regex_match(message, std::regex("RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]*"));
@@ -114,7 +115,7 @@ TEST_CASE("SIGHUP reads the configuration again", "[systemd][reload]") {
     CHECK(daemon.says("reload: /receive/batch_count has changed"));
     CHECK(daemon.says("reload: /coincidence/window_ticks has changed"));
 
-    // A run records what is in force, and not what only stands in the file.
+    // A run records the values in force, not those of the file.
     daemon.call("start", {{"run", "r1"}});
     daemon.call("stop");
     const json used = site.run_json("r1")["configuration"];
@@ -123,7 +124,7 @@ TEST_CASE("SIGHUP reads the configuration again", "[systemd][reload]") {
     CHECK(used["receive"]["batch_count"] == 32);
     CHECK(used["coincidence"]["window_ticks"] == 320);
 
-    // A bad file changes nothing, not even what is good in it.
+    // An invalid file changes nothing, not even by its valid keys.
     site.configure({{"log_level", "error"}, {"watermark", {{"max_lag_ms", -1}}}});
     REQUIRE(reload());
     CHECK(daemon.says("reload: the configuration stays as it was: "));
@@ -140,7 +141,7 @@ TEST_CASE("SIGHUP reads the configuration again", "[systemd][reload]") {
     CHECK(daemon.wait() == 0);
 }
 
-TEST_CASE("SIGHUP during a run leaves it alone", "[systemd][reload]") {
+TEST_CASE("SIGHUP does not change a run in progress", "[systemd][reload]") {
     Site site;
     NotifySocket notify(site.directory() / "notify");
     Supervised daemon(site, {&notify});
@@ -150,7 +151,7 @@ TEST_CASE("SIGHUP during a run leaves it alone", "[systemd][reload]") {
     daemon.signal(SIGHUP);
     REQUIRE(notify.until("READY=1", 2));
     CHECK(daemon.call("stop")["reason"] == "stopped by operator");
-    // It keeps what it began with.
+    // The run keeps the configuration with which it started.
     CHECK(site.run_json("r1")["configuration"]["log_level"] == "info");
     daemon.signal(SIGTERM);
     CHECK(daemon.wait() == 0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A new operator in a clean system, who knows docs/operations.md and nothing else.
+"""A new operator in a clean system, who knows docs/how-to/operations.md and nothing else.
 
 operator.py ROOT PACKAGE.deb OPERATIONS.md
 
@@ -29,7 +29,7 @@ skip_unless_possible(root / "lib/systemd/systemd")
 
 
 def commands(chapter):
-    """Of its code blocks, without comments, each with the lines that continue it."""
+    """The commands in its code blocks, without comments, each with its continuation lines."""
     text = re.search(rf"^## {chapter}$(.*?)(?=^##)", manual.read_text() + "\n## ", re.M | re.S).group(1)
     found = []
     for block in re.findall(r"^ *```sh\n(.*?)^ *```", text, re.M | re.S):
@@ -48,9 +48,9 @@ class Operator:
         self.said = ""
 
     def does(self, line):
-        """In a login of its own, so that groups are as they are by then."""
+        """Runs it in a new login, so that new groups are in force."""
         log = self.machine.path("/home/alice/said")
-        # What goes on in the background goes on without us.
+        # Background commands keep running.
         with open(log, "w", encoding="utf-8") as said:
             done = subprocess.run(self.machine.enter("runuser", "-l", "alice", "-c", line), stdin=subprocess.DEVNULL,
                                   stdout=said, stderr=said, timeout=patience * 2, check=False)
@@ -59,7 +59,7 @@ class Operator:
         check(done.returncode == 0, f"exit status {done.returncode}")
 
     def looks(self, line, until, key):
-        """At something that fills a terminal, and leaves it by a key when it has seen `until`."""
+        """Runs a full-screen program, and leaves it by a key when the screen shows `until`."""
         child, terminal = pty.fork()
         if child == 0:
             command = self.machine.enter("runuser", "-l", "alice", "-c", f"TERM=xterm LINES=40 COLUMNS=120 {line}")
@@ -72,7 +72,7 @@ class Operator:
                 try:
                     seen += os.read(terminal, 65536)
                 except OSError:
-                    break  # it has ended
+                    break  # the program has exited
         if until not in seen:
             print(seen.decode(errors="replace"))
         check(until in seen, f"it shows {until.decode()}")
@@ -81,12 +81,12 @@ class Operator:
             while os.read(terminal, 65536):
                 pass
         except OSError:
-            pass  # as a terminal says that there is no more
+            pass  # a terminal reports its end in this way
         check(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "left by its key")
 
 
 def page(machine, target):
-    """Of the live page, from within the machine's network."""
+    """Reads the live page from within the machine's network."""
     program = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:9680{target}').read().decode())"
     return subprocess.run(["nsenter", "-t", machine.pid, "-n", sys.executable, "-c", program], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
@@ -97,7 +97,7 @@ def the_tests(machine):
     alice = Operator(machine)
     for line in commands("Install"):
         if line == "tools/package":
-            continue  # that was done before
+            continue  # done before
         alice.does(line)
     check(machine.show("UnitFileState") == "disabled", "the service is there, and not enabled")
 

@@ -5,7 +5,7 @@
 #   package.sh PACKAGE.deb SUITE         debootstrap makes the root
 #   package.sh PACKAGE.deb DIRECTORY     a copy of this root is taken
 #
-# Root; exit status 77 where that or debootstrap is missing.
+# Needs root and debootstrap; otherwise the exit status is 77.
 set -eu
 here=$(dirname "$0")
 if [ "$(id -u)" -ne 0 ]; then
@@ -32,7 +32,7 @@ else
 fi
 mount -t proc proc "$root/proc"
 inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
-# apt's own caches and logs, and the backups that every change of users makes, say nothing.
+# The comparison ignores apt's caches and logs, and the backups of the user database.
 files() {
     (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./run -o -path ./var/cache \
         -o -path ./var/log -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./root \) -prune -o -print |
@@ -42,7 +42,7 @@ users() { sort "$root/etc/passwd" "$root/etc/group"; }
 wanted() { eval "$2" || { echo "FAILED: $1" >&2; exit 1; }; echo "ok: $1"; }
 
 cp "$1" "$root/package.deb"
-# What it needs first: it is the package itself that is looked at.
+# Dependencies first: only the changes by the package itself are compared.
 inside apt-get update -q >"$work/log" 2>&1
 inside apt-get install -q -y --no-install-recommends systemd-sysv dbus sudo adduser >>"$work/log" 2>&1
 # shellcheck disable=SC2046 # a list of words
@@ -69,7 +69,7 @@ wanted "with one the configuration is good" "inside petacqd --check --config /et
 wanted "the units are clean where they are" \
     "inside systemd-analyze verify --man=no --recursive-errors=no /lib/systemd/system/petacqd.service /lib/systemd/system/petacqd.socket"
 
-# An edited configuration lives through an upgrade and a removal; a run lives through a purge.
+# An edited configuration survives upgrade and removal; a run survives a purge.
 echo >>"$root/etc/petacqd/petacqd.json"
 sum=$(md5sum <"$root/etc/petacqd/petacqd.json")
 inside dpkg -i /package.deb >>"$work/log" 2>&1
@@ -79,7 +79,7 @@ wanted "so does a removal" '[ "$(md5sum <"$root/etc/petacqd/petacqd.json")" = "$
 wanted "which takes the programs" '[ ! -e "$root/usr/bin/petacqd" ]'
 mkdir "$root/var/lib/petacqd/a-run"
 inside dpkg -P petacqd >"$work/purge" 2>&1
-wanted "a purge leaves runs, and says so" '[ -d "$root/var/lib/petacqd/a-run" ] && grep -q "runs are left" "$work/purge"'
+wanted "a purge leaves runs, and says so" '[ -d "$root/var/lib/petacqd/a-run" ] && grep -q "are kept" "$work/purge"'
 rm -r "$root/var/lib/petacqd/a-run"
 
 inside dpkg -i /package.deb >>"$work/log" 2>&1
@@ -90,8 +90,8 @@ users >"$work/users-after"
 wanted "a purge leaves no file" 'diff "$work/files-before" "$work/files-after"'
 wanted "and no user" 'diff "$work/users-before" "$work/users-after"'
 
-# There is no network where the operator is: what comes with the package waits in apt's cache.
+# The operator's machine has no network: apt's cache holds the dependencies.
 inside apt-get install -q -y --download-only /package.deb >>"$work/log" 2>&1
 rm "$root/package.deb"
 umount "$root/proc"
-python3 "$here/operator.py" "$root" "$1" "$here/../../docs/operations.md"
+python3 "$here/operator.py" "$root" "$1" "$here/../../docs/how-to/operations.md"

@@ -26,13 +26,13 @@ programs, units, source = (pathlib.Path(argument).resolve() for argument in sys.
 skip_unless_possible()
 
 drop_in = "[Unit]\nDefaultDependencies=no\nWants=\nAfter=\n"
-# The tests shall not take minutes. The watchdog's interval is one within which a daemon is looked after by a machine that
-# has a lot else to do; that stopping may take longer than a second it has to ask for.
+# Short, so that the tests do not take minutes. The watchdog's interval is long enough for a busy machine; the daemon must
+# ask for more time to stop than a second.
 shorter = "StartLimitIntervalSec={limit}\n[Service]\nWatchdogSec={watchdog}\nRestartSec=200ms\nTimeoutStopSec=1s\n"
 
 
 class ServiceMachine(Machine):
-    """With the programs and units of the build, on this machine's own root."""
+    """Has the programs and units of the build, over this machine's root."""
 
     def __init__(self, work):
         self.work = work
@@ -88,7 +88,7 @@ rm -rf var/lib/petacqd var/log/journal
         self.path("/etc/petacqd/petacqd.json").write_text(text)
 
     def send(self, count):
-        """Datagrams from within its network."""
+        """Sends datagrams from within its network."""
         self.run("python3", "-c", "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
                  f"for i in range({count}): s.sendto(b'PETF\\1\\0\\0\\1' + i.to_bytes(8, 'big'), ('127.0.0.1', 9601))")
 
@@ -99,7 +99,7 @@ rm -rf var/lib/petacqd var/log/journal
                  "--to", "127.0.0.1:9601")
 
     def main_process(self):
-        """The daemon, as seen from outside."""
+        """The PID of the daemon outside the namespaces."""
         main = self.show("MainPID")
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -150,7 +150,7 @@ class Stopped:
         self.ended = False
 
     def gone(self):
-        """Killed; whoever traces a thread has to take note of its end."""
+        """Kills it. A tracer must also wait for its thread."""
         self.ended = self.ended or os.waitpid(self.thread, os.WNOHANG | self.wall)[0] == self.thread
         return self.ended
 
@@ -179,7 +179,7 @@ def the_tests(m):
 
 def start(m):
     m.systemctl("start", "petacqd.service")
-    # What `systemctl start` waits for is READY.
+    # `systemctl start` waits for READY.
     check(m.show("ActiveState") == "active", "started")
     check(m.status()["state"] == "idle", "answers when start returns")
     check(m.show("StatusText").startswith("idle: "), "says how it is: " + m.show("StatusText"))
@@ -199,7 +199,7 @@ def hardening(m):
         check(any(at.endswith(directory) and how.startswith("rw") for at, how in mounts.items()), f"{directory} is writable")
     owned = m.run("find", "/etc", "/home", "/opt", "/srv", "/var", "-xdev", "-user", "petacq").stdout.split()
     check(set(owned) <= {"/var/lib/petacqd", "/var/cache/petacqd"}, "petacq owns nothing but its state and cache")
-    # A systemd that may not raise them leaves these as they are, and says nothing.
+    # Without the right to raise limits, systemd silently leaves them unchanged.
     limits = (host / "limits").read_text()
     for name in ("Max locked memory", "Max realtime priority"):
         line = next(line for line in limits.splitlines() if line.startswith(name))
@@ -238,7 +238,7 @@ def state_of(m, run):
 def stop_with_a_run(m):
     m.run("petctl", "start", "--run", "r2")
     m.scan(0.3)
-    # Sources that are silent hold the end of the run for 3 s, and TimeoutStopSec= is one.
+    # Silent sources delay the end of the run by 3 s; TimeoutStopSec= is 1 s.
     m.systemctl("stop", "petacqd.service")
     check(m.show("ActiveState") == "inactive" and m.show("Result") == "success", "stopped cleanly, later than TimeoutStopSec=")
     check(state_of(m, "r2") == "complete", "with its run complete")
@@ -250,7 +250,7 @@ def crash(m, journal):
     m.run("petctl", "start", "--run", "r3")
     m.scan(0.3)
     if journal:
-        eventually(lambda: any("degraded: source 2 is silent" in entry["MESSAGE"] and entry.get("PETACQ_RUN") == "r3"
+        eventually(lambda: any("degraded: source 2 has been silent" in entry["MESSAGE"] and entry.get("PETACQ_RUN") == "r3"
                                for entry in m.journal("PETACQ_SOURCE=2")), "the journal finds what happened to a source")
     main = m.kill()
     eventually(lambda: m.up_again(main), "restarted after SIGKILL")
@@ -275,7 +275,7 @@ def starved_watchdog(m, journal):
                f"killed by the watchdog and restarted, with thread {stopped.thread} at a standstill")
     check(int(m.show("NRestarts")) == restarts + 1, "counted as another restart")
     if journal:
-        check(any("stage acquisition stands still" in entry["MESSAGE"] for entry in m.journal("PRIORITY=3")),
+        check(any("stage acquisition has stalled" in entry["MESSAGE"] for entry in m.journal("PRIORITY=3")),
               "the journal names the stage")
     m.systemctl("stop", "petacqd.service")
     m.override(limit=0, watchdog="60s")
@@ -285,7 +285,7 @@ def bad_configuration(m):
     m.configure(text="{}")
     m.systemctl("start", "petacqd.service", check_it=False)
     eventually(lambda: m.show("ActiveState") == "failed", "a bad configuration fails")
-    # Were it tried again, it would be activating or have been.
+    # A restart would show as `activating`, or in the count of restarts.
     check(m.show("ExecMainStatus") == "78" and m.show("NRestarts") == "0", "status 78 is not restarted")
     check("/scanner" in m.show("StatusText"), "systemctl status says why: " + m.show("StatusText"))
     m.configure()
@@ -352,7 +352,7 @@ def bad_configuration_with_traffic(m):
     eventually(lambda: m.show("ActiveState", "petacqd.socket") == "failed", "traffic does not start a bad configuration for ever")
     check(m.show("ExecMainStatus") == "78", "its status is still the reason")
     m.configure()
-    # As docs/operations.md has it.
+    # The example of docs/how-to/operations.md.
     m.systemctl("reset-failed", "petacqd.socket", "petacqd.service")
     m.systemctl("start", "petacqd.socket", "petacqd.service")
     check(m.status()["state"] == "idle", "mended, both start again")

@@ -1,6 +1,5 @@
 #include "tests/systemd/supervised.hpp"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/ptrace.h>
@@ -13,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
@@ -29,22 +27,28 @@ namespace {
     throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// Only what may be called between fork and exec.
-[[noreturn]] void become_daemon(const std::vector<int>& sockets, const std::string& log, char** argv) {
-    constexpr int first = 3;     // SD_LISTEN_FDS_START
-    constexpr int aside = 1000;  // out of the way of the places they go to
-    for (std::size_t i = 0; i < sockets.size(); ++i)
-        ::dup2(sockets[i], aside + static_cast<int>(i));
-    for (std::size_t i = 0; i < sockets.size(); ++i) {
-        ::dup2(aside + static_cast<int>(i), first + static_cast<int>(i));
-        ::close(aside + static_cast<int>(i));
+ProcessOptions options_for(const Supervision& supervision) {
+    ProcessOptions options;
+    options.descriptors = supervision.sockets;
+    if (supervision.notify != nullptr)
+        options.environment.push_back("NOTIFY_SOCKET=" + supervision.notify->path());
+    if (!supervision.sockets.empty()) {
+        std::string names;
+        for (std::size_t i = 0; i < supervision.sockets.size(); ++i)
+            names += (i == 0 ? "" : ":") + supervision.socket_name;
+        options.environment.push_back("LISTEN_FDS=" + std::to_string(supervision.sockets.size()));
+        options.environment.push_back("LISTEN_FDNAMES=" + names);
     }
-    const int err = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    ::dup2(err, 2);
-    ::dup2(err, 1);
-    if (!sockets.empty()) ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
-    ::execv(argv[0], argv);
-    ::_exit(127);
+    options.environment.insert(options.environment.end(), supervision.environment.begin(),
+                               supervision.environment.end());
+    return options;
+}
+
+/// A shell sets LISTEN_PID: it keeps its process id when it executes the daemon.
+std::vector<std::string> shell_arguments(const Site& site) {
+    return {"-c",       R"([ -z "$LISTEN_FDS" ] || export LISTEN_PID=$$; exec "$@")",
+            "sh",       PETACQD_PROGRAM,
+            "--config", site.configuration()};
 }
 
 }  // namespace
@@ -85,56 +89,20 @@ bool NotifySocket::until(std::string_view line, std::size_t nth) {
 }
 
 Supervised::Supervised(const Site& site, const Supervision& supervision, const std::string& name)
-    : notify_(supervision.notify), control_(site.socket()), log_(site.directory() / (name + ".err")) {
-    std::vector<std::string> arguments{PETACQD_PROGRAM, "--config", site.configuration()};
-    std::vector<char*> argv;
-    for (std::string& argument : arguments)
-        argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    write_file(log_, "");
-    pid_ = ::fork();
-    if (pid_ < 0) fail("fork");
-    if (pid_ != 0) return;
-    if (notify_ != nullptr) ::setenv("NOTIFY_SOCKET", notify_->path().c_str(), 1);
-    for (const auto& [key, value] : supervision.environment)
-        ::setenv(key.c_str(), value.c_str(), 1);
-    if (!supervision.sockets.empty()) {
-        std::string names;
-        for (std::size_t i = 0; i < supervision.sockets.size(); ++i)
-            names += (i == 0 ? "" : ":") + supervision.socket_name;
-        ::setenv("LISTEN_FDS", std::to_string(supervision.sockets.size()).c_str(), 1);
-        ::setenv("LISTEN_FDNAMES", names.c_str(), 1);
-    }
-    become_daemon(supervision.sockets, log_.string(), argv.data());
-}
-
-Supervised::~Supervised() {
-    if (ended()) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-}
+    : notify_(supervision.notify),
+      control_(site.socket()),
+      process_("/bin/sh", shell_arguments(site), site.directory() / name, options_for(supervision)) {}
 
 void Supervised::take_notifications() {
     if (notify_ != nullptr) notify_->messages();
 }
 
-bool Supervised::ended() {
-    take_notifications();
-    int status = 0;
-    if (!reaped_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-        reaped_ = true;
-        status_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    }
-    return reaped_;
-}
-
-void Supervised::signal(int number) const {
-    if (!reaped_) ::kill(pid_, number);
-}
-
 int Supervised::wait() {
-    if (!eventually([this] { return ended(); })) throw std::runtime_error("petacqd does not end: " + log());
-    return status_;
+    eventually([this] {
+        take_notifications();
+        return !process_.running();
+    });
+    return process_.wait(std::chrono::seconds(0));
 }
 
 bool Supervised::says(const std::string& text) {

@@ -1,18 +1,17 @@
-// A petacqd as a service manager runs it: with a notify socket, inherited sockets and its environment.
+// petacqd as a service manager runs it: with a notify socket, inherited sockets and their environment.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "daemon/control_client.hpp"
+#include "daemon/control/client.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 
 namespace petacq::test {
 
-/// A Unix datagram socket that takes notifications.
+/// A Unix datagram socket that receives notifications.
 class NotifySocket {
   public:
     explicit NotifySocket(const std::filesystem::path& path);
@@ -21,11 +20,11 @@ class NotifySocket {
     NotifySocket& operator=(const NotifySocket&) = delete;
 
     [[nodiscard]] const std::string& path() const { return path_; }
-    /// Everything that has come, each notification as it was sent.
+    /// All notifications so far, each as it was sent.
     const std::vector<std::string>& messages();
-    /// How many of them have this line, or one that begins so.
+    /// The number of lines that start with `line`, in all notifications so far.
     std::size_t count(std::string_view line);
-    /// Waits until one has come that has such a line, `nth` times in all.
+    /// Waits until `nth` such lines have arrived.
     bool until(std::string_view line, std::size_t nth = 1);
 
   private:
@@ -36,47 +35,40 @@ class NotifySocket {
 
 struct Supervision {
     NotifySocket* notify = nullptr;
-    std::vector<std::pair<std::string, std::string>> environment = {};
-    std::vector<int> sockets = {};  ///< handed over, and kept open here
+    std::vector<std::string> environment = {};  ///< NAME=VALUE
+    std::vector<int> sockets = {};              ///< passed to the daemon; they stay open in the test
     std::string socket_name = "frames";
 };
 
 class Supervised {
   public:
     Supervised(const Site& site, const Supervision& supervision, const std::string& name = "petacqd");
-    ~Supervised();
-    Supervised(const Supervised&) = delete;
-    Supervised& operator=(const Supervised&) = delete;
 
-    [[nodiscard]] pid_t pid() const { return pid_; }
-    void signal(int number) const;
-    /// Its exit status; minus the signal that ended it.
+    [[nodiscard]] pid_t pid() const { return process_.pid(); }
+    void signal(int number) const { process_.signal(number); }
+    /// The exit status, or minus the number of the signal that killed the daemon.
     int wait();
-    [[nodiscard]] std::string log() const { return read_file(log_); }
-    /// Waits until the log has this. As in wait(), notifications are taken meanwhile: a queue that is full
-    /// would hold the daemon up.
+    [[nodiscard]] std::string log() const { return process_.errors(); }
+    /// Waits until the log contains the text. Like wait(), it reads the notifications meanwhile: a full queue
+    /// would block the daemon.
     bool says(const std::string& text);
-    /// On the control socket, which must be there.
+    /// Calls a method over the control socket, which must exist.
     nlohmann::json call(const std::string& method,
                         const nlohmann::json& parameters = nlohmann::json::object());
 
   private:
-    bool ended();
     void take_notifications();
 
     NotifySocket* notify_;
     std::filesystem::path control_;
-    std::filesystem::path log_;
-    pid_t pid_ = -1;
-    bool reaped_ = false;
-    int status_ = 0;
+    Process process_;
 };
 
-/// Stops one thread of a child, as a debugger does, until it goes out of scope: a real stall of one stage, in
-/// the unmodified program.
+/// Stops one thread of a child process, as a debugger does, until the end of the scope: a real stall of one
+/// stage in the unmodified program.
 class StoppedThread {
   public:
-    /// The thread that has this name. Throws std::runtime_error.
+    /// Throws std::runtime_error if no thread has this name.
     StoppedThread(pid_t process, const std::string& name);
     ~StoppedThread();
     StoppedThread(const StoppedThread&) = delete;
@@ -89,7 +81,7 @@ class StoppedThread {
 /// A UDP socket on loopback.
 class Udp {
   public:
-    /// Bound; port 0: any.
+    /// Binds to the port, or to any free port if it is 0.
     explicit Udp(std::uint16_t port = 0);
     ~Udp();
     Udp(const Udp&) = delete;
@@ -97,9 +89,9 @@ class Udp {
     [[nodiscard]] int descriptor() const { return descriptor_; }
     [[nodiscard]] std::uint16_t port() const;
     void connect(std::uint16_t port) const;
-    /// Sends to where it is connected; false when nobody has that port.
+    /// Sends to the connected port; false if nobody listens there.
     [[nodiscard]] bool send(const std::string& datagram) const;
-    /// Several in one, as a NIC or loopback may deliver them joined.
+    /// Sends the datagram `count` times in one system call; a NIC or loopback may deliver them joined.
     [[nodiscard]] bool send_joined(const std::string& datagram, std::size_t count) const;
 
   private:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The units are clean and hardened, by systemd's own judgement: units.sh DIRECTORY_OF_THE_UNITS
+# systemd-analyze finds the units clean and hardened: units.sh DIRECTORY_OF_THE_UNITS
 set -eu
 if ! command -v systemd-analyze >/dev/null; then
     echo "skipped: no systemd-analyze here"
@@ -12,12 +12,12 @@ cp "$1/petacqd.service" "$1/petacqd.socket" "$directory"
 # Exposure 1.5; the threshold is ten times that.
 systemd-analyze security --offline=true --no-pager --threshold=15 "$directory/petacqd.service" >"$directory/exposure" || {
     grep -v '✓' "$directory/exposure"
-    echo "petacqd.service is exposed more than it may be" >&2
+    echo "petacqd.service is too exposed" >&2
     exit 1
 }
 tail -n 1 "$directory/exposure"
 
-# The program need not be installed for its unit to be right.
+# The unit can be verified without an installed program.
 sed -i "s#^\(Exec[A-Za-z]*\)=[^ ]*/petacqd#\1=/bin/true#" "$directory/petacqd.service"
 said=$(systemd-analyze verify --man=no --recursive-errors=no "$directory/petacqd.service" "$directory/petacqd.socket" 2>&1) || {
     echo "$said"
@@ -25,7 +25,7 @@ said=$(systemd-analyze verify --man=no --recursive-errors=no "$directory/petacqd
 }
 if [ -n "$said" ]; then
     echo "$said"
-    echo "systemd-analyze verify is not content" >&2
+    echo "systemd-analyze verify reports problems" >&2
     exit 1
 fi
 echo "petacqd.service, petacqd.socket: clean"

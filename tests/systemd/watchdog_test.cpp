@@ -1,9 +1,9 @@
-// The watchdog is fed while every stage moves, and only then.
+// The daemon feeds the watchdog while every stage makes progress, and only then.
 #include <csignal>
 #include <future>
 
-#include "daemon/watchdog.hpp"
-#include "tests/catch.hpp"
+#include "daemon/host/watchdog.hpp"
+#include "tests/support/catch.hpp"
 #include "tests/systemd/supervised.hpp"
 
 using namespace petacq;
@@ -16,7 +16,7 @@ const nlohmann::json quick_disk = {{"listmode", {{"sync_interval_ms", 50}}}};  /
 
 }  // namespace
 
-TEST_CASE("fed while no stage is stalled", "[systemd][watchdog]") {
+TEST_CASE("the watchdog is fed while no stage is stalled", "[systemd][watchdog]") {
     boost::asio::io_context io;
     std::vector<daemon::StageState> stages(2);
     stages[0] = {"acquisition", daemon::Activity::idle, 0, 0};
@@ -30,7 +30,7 @@ TEST_CASE("fed while no stage is stalled", "[systemd][watchdog]") {
             return stages;
         },
         [&] { ++fed; });
-    CHECK(fed == 1);  // at once: the interval counts from the start
+    CHECK(fed == 1);  // at once: the interval counts from the start of the service
     for (const daemon::Activity activity :
          {daemon::Activity::idle, daemon::Activity::stalled, daemon::Activity::busy}) {
         stages[1].activity = activity;
@@ -41,11 +41,11 @@ TEST_CASE("fed while no stage is stalled", "[systemd][watchdog]") {
     }
 }
 
-TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][watchdog]") {
+TEST_CASE("a stage that stalls with work waiting starves the watchdog", "[systemd][watchdog]") {
     const Site site(quick_disk);
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {&notify, {{"WATCHDOG_USEC", "400000"}}});
-    // Nothing to do is a reason to stand still.
+    Supervised daemon(site, {&notify, {"WATCHDOG_USEC=400000"}});
+    // A stage without work is not stalled.
     REQUIRE(notify.until("WATCHDOG=1", 5));
     const std::uint16_t port = daemon.call("status")["sockets"][0]["port"];
     const Udp sender;
@@ -59,29 +59,30 @@ TEST_CASE("a stage that stands still with work waiting starves it", "[systemd][w
     {
         const StoppedThread stopped(daemon.pid(), thread);
         std::uint64_t sequence = 0;
-        // What waits, a stopped receiver leaves in its socket, a stopped acquisition in the queue.
+        // The work waits in the socket of a stopped receiver, or in the queue of a stopped acquisition.
         REQUIRE(eventually([&] {
-            notify.messages();  // a queue that is full would hold the daemon up
+            notify.messages();  // a full queue would block the daemon
             return sender.send(heartbeat(1, sequence++)) &&
-                   contains(daemon.log(), "stage " + stage + " stands still");
+                   contains(daemon.log(), "stage " + stage + " has stalled");
         }));
         const std::size_t fed = notify.count("WATCHDOG=1");
-        // That nothing comes can only be told by waiting: ten of its looks.
+        // Only waiting shows that no notification arrives: ten intervals of the watchdog.
         CHECK_FALSE(eventually([&] { return notify.count("WATCHDOG=1") > fed; }, 2s));
     }
-    CHECK(daemon.says("stage " + stage + " moves again"));
+    CHECK(daemon.says("stage " + stage + " works again"));
     CHECK(notify.until("WATCHDOG=1", notify.count("WATCHDOG=1") + 2));
-    // Said once, however often it was looked at.
+    // The log reports the stall once.
     const std::string log = daemon.log();
-    CHECK(log.find("stands still") == log.rfind("stands still"));
+    CHECK(log.find("has stalled") == log.rfind("has stalled"));
     daemon.signal(SIGTERM);
     CHECK(daemon.wait() == 0);
 }
 
-TEST_CASE("so does a writer that takes no blocks, and its run is whole all the same", "[systemd][watchdog]") {
+TEST_CASE("a stalled writer starves the watchdog, and its run is complete afterwards",
+          "[systemd][watchdog]") {
     const Site site(quick_disk);
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {&notify, {{"WATCHDOG_USEC", "400000"}}});
+    Supervised daemon(site, {&notify, {"WATCHDOG_USEC=400000"}});
     REQUIRE(notify.until("READY=1"));
     const std::uint16_t port = daemon.call("status")["sockets"][0]["port"];
     daemon.call("start", {{"run", "r1"}});
@@ -89,33 +90,33 @@ TEST_CASE("so does a writer that takes no blocks, and its run is whole all the s
         const StoppedThread stopped(daemon.pid(), "listmode");
         simulate(site, {"--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--flush-us", "4000",
                         "--duration-s", "0.3", "--to", "127.0.0.1:" + std::to_string(port)});
-        CHECK(daemon.says("stage writer stands still"));
+        CHECK(daemon.says("stage writer has stalled"));
         const std::size_t fed = notify.count("WATCHDOG=1");
         CHECK_FALSE(eventually([&] { return notify.count("WATCHDOG=1") > fed; }, 2s));
     }
-    CHECK(daemon.says("stage writer moves again"));
+    CHECK(daemon.says("stage writer works again"));
     CHECK(daemon.call("stop")["ledger_closed"] == true);
     CHECK(site.run_json("r1")["state"] == "complete");
     daemon.signal(SIGTERM);
     CHECK(daemon.wait() == 0);
 }
 
-TEST_CASE("so does the end of a run that is held up by its files", "[systemd][watchdog]") {
+TEST_CASE("a run that cannot finish its files starves the watchdog", "[systemd][watchdog]") {
     const Site site(quick_disk);
     NotifySocket notify(site.directory() / "notify");
-    Supervised daemon(site, {&notify, {{"WATCHDOG_USEC", "400000"}}});
+    Supervised daemon(site, {&notify, {"WATCHDOG_USEC=400000"}});
     REQUIRE(notify.until("READY=1"));
     daemon.call("start", {{"run", "r1"}});
     std::future<nlohmann::json> stop;
     {
         const StoppedThread stopped(daemon.pid(), "listmode");
         stop = std::async(std::launch::async, [&] { return daemon.call("stop"); });
-        CHECK(daemon.says("stage run end stands still"));
+        CHECK(daemon.says("stage run end has stalled"));
         const std::size_t fed = notify.count("WATCHDOG=1");
         CHECK_FALSE(eventually([&] { return notify.count("WATCHDOG=1") > fed; }, 2s));
     }
     CHECK(stop.get()["ledger_closed"] == true);
-    CHECK(daemon.says("stage run end moves again"));
+    CHECK(daemon.says("stage run end works again"));
     CHECK(site.run_json("r1")["state"] == "complete");
     daemon.signal(SIGTERM);
     CHECK(daemon.wait() == 0);

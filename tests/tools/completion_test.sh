@@ -7,7 +7,7 @@ cd "$folder" || exit 1
 mkdir bin other.d
 touch data.plm other.d/x "two words.json"
 
-# The real programs, but for the daemon: a list of runs without one.
+# The real programs, but petctl lists runs without a daemon.
 for program in petacqd petsim petlm petcal petbench; do ln -s "$1/$program" bin/; done
 cat >bin/petctl <<END
 #!/bin/bash
@@ -24,7 +24,7 @@ PATH=$folder/bin:$PATH
 source "$2" || exit 1
 
 failures=0
-# LINE EXPECTED: what is offered at the end of the line, sorted, in one line. Words are cut as bash cuts them.
+# offers LINE EXPECTED: EXPECTED are the sorted words that completion offers at the end of LINE, split as bash splits it.
 offers() {
     local line=$1 expected=$2 found
     read -ra COMP_WORDS <<<"${line//=/ = }"
@@ -47,7 +47,7 @@ offers "petctl --socket start st" "start status stop" # "start" is the socket's 
 offers "petctl start --" "--duration --help --note --run --socket --version"
 offers "petctl start --d" "--duration"
 offers "petctl start --duration " ""
-offers "petctl start --run " "" # a name to be made up
+offers "petctl start --run " "" # a new name
 offers "petctl ledger --run " "mouse-1 rat-2"
 offers "petctl ledger --run=m" "mouse-1"
 offers "petctl ledger --run r" "rat-2"
@@ -73,5 +73,5 @@ offers "petbench wr" "writer"
 offers "petbench nonsense --j" ""
 offers "$folder/bin/petlm ver" "verify"
 
-((failures == 0)) && echo "all offered as expected"
+((failures == 0)) && echo "all completions as expected"
 exit $((failures > 0))

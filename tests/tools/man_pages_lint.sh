@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whether the man pages are clean: man_pages_lint.sh FOLDER. Exit status 77: there is nothing to check them with.
+# Checks the format of the man pages: man_pages_lint.sh FOLDER. Exit status 77: neither mandoc nor groff is installed.
 checked=
 failed=0
 cd "$1" || exit 1

@@ -1,7 +1,7 @@
 """The man pages against the programs: man_pages_test.py FOLDER_OF_PROGRAMS FOLDER_OF_PAGES SCHEMA
 
-Every option of --help stands in the man page, under its command, and the other way round; every key of the
-configuration stands in petacqd.json(5), and the other way round; references to other pages lead somewhere.
+The man page of each program lists exactly the options of --help, under their commands; petacqd.json(5) lists exactly the
+keys of the configuration; references to other pages lead to existing pages.
 """
 import json
 import pathlib
@@ -36,7 +36,7 @@ def help_of(program, *command):
 
 
 def options_in(page, commands):
-    """By command; "" has those that stand under none."""
+    """Options by command; "" has those outside of all commands."""
     options, here = {name: set() for name in ["", *commands]}, ""
     headings = []
     for line in page.splitlines():
@@ -48,7 +48,7 @@ def options_in(page, commands):
             options[here].update("-" + name for name in re.findall(r"Fl (\S+)", line))
     for name in commands:
         if name not in headings:
-            problems.append(f"command {name} has no part of its own")
+            problems.append(f"command {name} has no section")
     options[""] -= {"-h", "--help"}
     return options
 
@@ -79,7 +79,7 @@ for program, section in SECTIONS.items():
     for command in commands:
         differ(f"{program} {command}", written[command], help_of(program, command)[0], "the man page", "--help")
     if "--help" not in page and "-help" not in page:
-        problems.append(f"{program}: the man page says nothing of --help")
+        problems.append(f"{program}: the man page does not mention --help")
 
 schema = json.loads(schema_file.read_text(encoding="utf-8"))
 page = (pages / "petacqd.json.5").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ for path in sorted(pages.iterdir()):
         problems.append(f"{path.name}: .Dt does not say {name.upper()} {section}")
     for to, number in re.findall(r"^\.Xr (\S+) (\d)", text, re.M):
         if not (pages / f"{to}.{number}").exists() and (to, number) not in ELSEWHERE:
-            problems.append(f"{path.name}: refers to {to}({number}), which is not there")
+            problems.append(f"{path.name}: refers to {to}({number}), which does not exist")
 
 for problem in problems:
     print(problem)

@@ -1,32 +1,32 @@
 # Completion in bash for petacqd, petctl, petsim, petlm, petcal and petbench.
 #
-# What can stand where is read from --help, so that it is always what the installed program takes. After
-# `petctl ledger --run` the ids of the runs on disk are asked of the daemon.
+# The candidates come from --help, so that they always match the installed program. After `petctl ledger --run` the
+# daemon supplies the ids of the runs on disk.
 
-# Commands, one a line, in a help text on standard input.
+# Prints the commands of the help text on standard input, one per line.
 _petacq_commands() {
     awk '/^Subcommands:/ { found = 1; next } /^[^ ]/ || /^$/ { found = 0 } found && /^  [^ ]/ { print $1 }'
 }
 
-# Options, one a line with the type of its value behind it ("" for none), in a help text.
+# Prints the options of the help text, one per line, each followed by the type of its value ("" for none).
 _petacq_options() {
     awk '/^  -/ {
         names = $1
-        # A type is in capitals and stands right behind the name.
+        # A type is in capitals and follows the name.
         type = match($0, /^  [^ ]+ [A-Z]+/) ? substr($0, index($0, $1) + length($1) + 1) : ""
         sub(/   *.*/, "", type) # the description
-        sub(/\{.*/, "", names) # what a flag that turns off is followed by
+        sub(/\{.*/, "", names) # the suffix of a flag that turns something off
         count = split(names, name, ",")
         for (i = 1; i <= count; ++i) print name[i], type
     }'
 }
 
-# The words of "{a,b,c}", or of "{a->1,b->2,c->3}", in a type.
+# Prints the words in a type like "{a,b,c}" or "{a->1,b->2,c->3}".
 _petacq_words() {
     [[ $1 =~ \{([^}]*)\} ]] && sed 's/->[^,]*//g; s/,/ /g' <<<"${BASH_REMATCH[1]}"
 }
 
-# Type of the value of an option; fails for an option without a value, and for anything else.
+# Prints the type of the value of an option. Fails for an option without a value, and for any other word.
 _petacq_type() { # OPTIONS WORD
     local name type
     while read -r name type; do
@@ -49,7 +49,7 @@ _petacq_files() { # CURRENT
     mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
-_petacq_runs() { # PROGRAM WORD...; with the socket that stands on the line
+_petacq_runs() { # PROGRAM WORD...: uses the --socket on the line
     local program=$1 socket=() i
     shift
     for ((i = 1; i <= $#; ++i)); do
@@ -61,7 +61,7 @@ _petacq_runs() { # PROGRAM WORD...; with the socket that stands on the line
 _petacq() {
     COMPREPLY=()
     local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} words=() i
-    # "--run=x" comes as three words.
+    # readline splits "--run=x" into three words.
     for ((i = 1; i < COMP_CWORD; ++i)); do
         [[ ${COMP_WORDS[i]} == = ]] || words+=("${COMP_WORDS[i]}")
     done
@@ -75,11 +75,11 @@ _petacq() {
     commands=$(_petacq_commands <<<"$help")
     for ((i = 0; i < ${#words[@]}; ++i)); do
         if _petacq_type "$options" "${words[i]}" >/dev/null; then
-            i=$((i + 1)) # its value is no command
+            i=$((i + 1)) # skips the value of an option
         elif [[ ${words[i]} != -* && $'\n'$commands$'\n' == *$'\n'"${words[i]}"$'\n'* ]]; then
             command=${words[i]}
             help=$("$program" "$command" --help 2>/dev/null) || return
-            # petctl takes its own options behind the command, too.
+            # petctl also accepts its own options after the command.
             [[ $name == petctl ]] || options=
             options+=$'\n'$(_petacq_options <<<"$help")
             break

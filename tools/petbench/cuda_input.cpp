@@ -7,7 +7,7 @@
 #include "gpu/cuda/memory.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/frames.hpp"
-#include "tools/petbench/suites.hpp"
+#include "tools/petbench/measure.hpp"
 
 namespace petacq::bench {
 
@@ -36,7 +36,7 @@ double copy_rate(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
     return median(rates);
 }
 
-/// Bytes per second of one copy of the whole input, in pieces, by way of one piece of the device's memory.
+/// Bytes per second of one copy of the whole input, in pieces, to the same piece of device memory.
 double input_rate(const CudaInput& input, void* to, std::size_t piece, int repeat) {
     const gpu::cuda::Stream stream;
     const gpu::cuda::Event start(cudaEventDefault);

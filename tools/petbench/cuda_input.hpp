@@ -1,4 +1,4 @@
-// What the CUDA pipeline suite feeds to the GPU, and how fast the GPU's memory and its bus are by themselves.
+// The input of the CUDA pipeline suite, and the copy rates of the GPU's memory and bus.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -28,12 +28,12 @@ struct CudaInput {
 /// At least `frames` frames at `rate` singles per second of detector time.
 CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size_t frames);
 
-/// Gives a frame another raw time.
+/// Replaces the raw time of a frame.
 void set_time(std::byte* frame, std::uint64_t time);
 
 double milliseconds_between(cudaEvent_t from, cudaEvent_t to);
 
-/// Bytes per second; of a device copy those read, which are as many as those written.
+/// Bytes per second. For a device copy, the bytes read, which equal the bytes written.
 struct CopyRates {
     double up = 0;        ///< host to device, in pieces of up to 16 Mi frames
     double up_small = 0;  ///< the same in pieces of 1 Mi frames

@@ -2,12 +2,13 @@
 
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
 
 #include "gpu/cuda/stages.hpp"
 #include "net/wire.hpp"
-#include "tools/petbench/suites.hpp"
+#include "tools/petbench/measure.hpp"
 
 namespace petacq::bench {
 
@@ -20,7 +21,7 @@ struct StageTimes {
     std::uint64_t prompts = 0;
 };
 
-/// One slice over and over, its frames on the device already.
+/// Processes one slice repeatedly, with its frames already on the device.
 StageTimes run_stages(const config::Calibration& calibration, const gpu::PipelineOptions& options,
                       std::span<const gpu::FrameSpan> spans, int repeat) {
     const gpu::OwnedTables tables(options, calibration);
@@ -100,9 +101,9 @@ class Table {
 
 struct Adversary {
     const char* name;
-    /// Of the i-th in time, for a window of `tau`.
+    /// The time of the i-th single, for a window of `tau`.
     std::function<std::uint64_t(std::uint64_t i, std::uint64_t tau)> time_of;
-    bool every_policy;  ///< a matter of how groups are resolved: with other multiples policies, too
+    bool every_policy;  ///< measured with every multiples policy, since it depends on how groups are resolved
 };
 
 /// About `count` singles in every window.
@@ -141,7 +142,7 @@ void print_stages(const config::Calibration& calibration, gpu::PipelineOptions o
     const StageTimes poisson = run_stages(calibration, options, spans, repeat);
     table.row("Poisson", poisson, poisson.whole);
 
-    // Nothing is filtered out of what follows, so that the times stay as they are made.
+    // The filter is off, so that the times stay as generated.
     options.energy.filter = false;
     const gpu::MultiplesPolicy policy = options.rules.policy;
     const double unfiltered = [&] {

@@ -1,4 +1,4 @@
-// The stages of the CUDA back-end on one slice that lies on the device already, for ordinary and for
+// The stages of the CUDA back-end on one slice that is already on the device, for ordinary and for
 // adversarial times.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace petacq::bench {
 
 /// Measures and prints a row for each kind of input: milliseconds and frames per second of each stage, and
-/// of the whole its ratio to the copy rates. The slice is the first `slice_frames` frames of `input`, whose
+/// the ratio of the whole to the copy rates. The slice is the first `slice_frames` frames of `input`, whose
 /// times are overwritten.
 void print_stages(const config::Calibration& calibration, gpu::PipelineOptions options,
                   const CudaInput& input, std::size_t slice_frames, const CopyRates& copies, int repeat);

@@ -14,24 +14,21 @@ Stream make_stream(const config::Scanner& scanner, const StreamOptions& o) {
     const auto uniform = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
     const double mean_gap = 1e12 / scanner.tick_ps / o.singles_per_s;
 
-    struct Open {
-        std::vector<net::Frame> frames;
-    };
-    std::vector<Open> open(g.bdm_count);
+    std::vector<std::vector<net::Frame>> open(g.bdm_count);  // [bdm] the datagram being filled
     Stream stream;
     stream.bytes.resize(o.frames * net::frame_bytes);
     std::size_t written = 0;
     std::vector<std::uint64_t> earliest;  // [span]
-    const auto close = [&](Open& source) {
+    const auto close = [&](std::vector<net::Frame>& frames) {
         gpu::FrameSpan span;
         span.frames = stream.bytes.data() + written;
-        span.count = static_cast<std::uint32_t>(source.frames.size());
-        for (const net::Frame& f : source.frames) {
+        span.count = static_cast<std::uint32_t>(frames.size());
+        for (const net::Frame& f : frames) {
             net::encode_frame(f, stream.bytes.data() + written);
             written += net::frame_bytes;
         }
-        earliest.push_back(source.frames.front().time);
-        source.frames.clear();
+        earliest.push_back(frames.front().time);
+        frames.clear();
         stream.spans.push_back(span);
     };
     double time = 1e6;
@@ -49,12 +46,11 @@ Stream make_stream(const config::Scanner& scanner, const StreamOptions& o) {
         const double peak = 2044 * (1 + 0.05 * (uniform() + uniform() + uniform() + uniform() - 2) * 1.7);
         f.energy = static_cast<std::uint16_t>(uniform() < 0.3 ? 400 + uniform() * 1300 : peak);
         f.temperature_16ths = 25 * 16;
-        Open& source = open[f.bdm];
-        source.frames.push_back(f);
-        if (source.frames.size() == o.frames_per_datagram) close(source);
+        open[f.bdm].push_back(f);
+        if (open[f.bdm].size() == o.frames_per_datagram) close(open[f.bdm]);
     }
-    for (Open& source : open) {
-        if (!source.frames.empty()) close(source);
+    for (std::vector<net::Frame>& frames : open) {
+        if (!frames.empty()) close(frames);
     }
     stream.watermarks.resize(stream.spans.size());
     std::uint64_t low = UINT64_MAX;

@@ -1,4 +1,4 @@
-// The quick-look image of petlm: how long its parts take, on the CPU and with cuSPARSE.
+// Suite "image": the time of each part of petlm's quick-look image, on the CPU and with cuSPARSE.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -7,28 +7,18 @@
 #include <thread>
 #include <vector>
 
+#include "tools/geometry/hit_finder.hpp"
+#include "tools/petbench/measure.hpp"
 #include "tools/petbench/suites.hpp"
-#include "tools/petlm/image/grid_choice.hpp"
+#include "tools/petlm/image/image.hpp"
 #include "tools/petlm/image/quick_look.hpp"
-#include "tools/petsim/hit_finder.hpp"
 
 namespace petacq::bench {
 namespace {
 
-struct ImageSuite {
-    std::string scanner;
-    double millions = 5;
-    std::vector<std::string> backends = {"cpu"};
-    std::uint32_t threads = 0;
-    std::uint32_t iterations = 3;
-    std::uint32_t subsets = 8;
-    double max_memory_gb = 4;
-    int rounds = 3;
-};
-
 /// Prompts of a cylinder that fills a third of the bore's width and half of its length.
 std::vector<gpu::Coincidence> prompts_of(const config::Scanner& scanner, std::size_t count) {
-    const sim::HitFinder finder(scanner);
+    const geometry::HitFinder finder(scanner);
     std::mt19937_64 random(1);
     const auto uniform = [&] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
     const double radius = finder.radius_mm() / 3;
@@ -65,7 +55,7 @@ void print(const std::string& name, const image::QuickLook& look, const ImageSui
     const auto nonzeros = static_cast<double>(look.em.nonzeros);
     std::printf("%s: %s\n", name.c_str(), look.backend.c_str());
     std::printf("  system matrix %.2f G nonzeros, %s\n", nonzeros / 1e9,
-                look.em.matrix_kept ? "made once" : "made anew in pieces for every use");
+                look.em.matrix_kept ? "built once" : "rebuilt in pieces for every use");
     std::printf("  pairs counted        %8.3f s\n  sensitivity          %8.3f s\n", median(t.count),
                 median(t.sensitivity));
     std::printf("  matrix made          %8.3f s  %8.2f G nonzeros/s\n", median(t.build),
@@ -76,7 +66,9 @@ void print(const std::string& name, const image::QuickLook& look, const ImageSui
                 suite.millions / median(t.whole));
 }
 
-void measure(const ImageSuite& suite) {
+}  // namespace
+
+void run(const ImageSuite& suite) {
     const config::Scanner scanner = config::load_scanner(suite.scanner);
     const auto records = prompts_of(scanner, static_cast<std::size_t>(suite.millions * 1e6));
     image::QuickLookOptions options;
@@ -97,7 +89,7 @@ void measure(const ImageSuite& suite) {
     for (std::size_t b = 0; b < suite.backends.size(); ++b) {
         options.backend = suite.backends[b];
         Times times;
-        // The first round is not counted: libraries are loaded in it.
+        // The first round is not counted because it loads libraries.
         for (int round = 0; round < suite.rounds + 1; ++round) {
             double count = 0;
             const double whole = seconds_of([&] {
@@ -129,36 +121,6 @@ void measure(const ImageSuite& suite) {
         std::printf("%s and %s: largest difference %.2g of the largest value\n", suite.backends[b].c_str(),
                     suite.backends[0].c_str(), difference / largest);
     }
-}
-
-}  // namespace
-
-void add_image_suite(CLI::App& app) {
-    auto options = std::make_shared<ImageSuite>();
-    auto* suite = app.add_subcommand("image", "The quick-look image of petlm");
-    suite->add_option("--scanner", options->scanner, "Scanner description")->required();
-    suite->add_option("--millions", options->millions, "Prompts")
-        ->check(CLI::Range(0.001, 1000.0))
-        ->capture_default_str();
-    suite->add_option("--backend", options->backends, "cpu, cuda, or both: then their images are compared")
-        ->check(CLI::IsMember({"cpu", "cuda"}))
-        ->capture_default_str();
-    suite->add_option("--threads", options->threads, "Of the CPU; 0: one per core")
-        ->check(CLI::Range(0, 1024))
-        ->capture_default_str();
-    suite->add_option("--iterations", options->iterations, "Over all subsets")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    suite->add_option("--subsets", options->subsets, "Of the lines")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    suite->add_option("--max-memory-gb", options->max_memory_gb, "Memory of the host")
-        ->check(CLI::Range(0.001, 1e6))
-        ->capture_default_str();
-    suite->add_option("--rounds", options->rounds, "Rounds that are counted")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    suite->callback([options] { measure(*options); });
 }
 
 }  // namespace petacq::bench

@@ -1,33 +1,193 @@
-// petbench: the benchmarks.
+// petbench: the benchmarks. This file reads the command line; suites.hpp lists the suites.
 #include <sysexits.h>
 
+#include <CLI/CLI.hpp>
+
 #include <cstdio>
+#include <memory>
+#include <string>
 #include <system_error>
 
 #include "config/error.hpp"
+#include "net/wire.hpp"
+#include "tools/petbench/frames.hpp"
 #include "tools/petbench/suites.hpp"
 
+namespace petacq::bench {
 namespace {
 
-int report(const std::exception& error, int status) {
+/// An option whose help shows its default.
+template <class T>
+CLI::Option* option(CLI::App& app, const char* name, T& value, const char* help) {
+    return app.add_option(name, value, help)->capture_default_str();
+}
+
+CLI::Option* add_directory(CLI::App& app, std::string& directory,
+                           const char* help = "Directory to write to") {
+    return option(app, "--dir", directory, help)->check(CLI::ExistingDirectory);
+}
+
+void add_repetitions(CLI::App& app, const char* name, int& value, const char* help) {
+    option(app, name, value, help)->check(CLI::Range(1, 1000));
+}
+
+void add_repetitions(CLI::App& app, unsigned& value) {
+    option(app, "--repetitions", value, "Measurements of each kind")->check(CLI::Range(1U, 1000U));
+}
+
+void add_options(CLI::App& app, ReceiveSuite& s) {
+    option(app, "--payload", s.payloads, "Datagram sizes in bytes, cut to whole frames")
+        ->check(CLI::Range(std::size_t{32}, net::max_datagram_bytes));
+    option(app, "--seconds", s.seconds, "Length of one measurement")->check(CLI::PositiveNumber);
+    option(app, "--pairs", s.pairs, "Pairs of a sender and a receiver")->check(CLI::Range(1U, 64U));
+    add_repetitions(app, s.repetitions);
+    app.add_flag("--gso,!--no-gso", s.gso, "The sender hands runs of datagrams to the kernel as one");
+    app.add_flag("--gro,!--no-gro", s.gro, "The kernel hands runs of datagrams to the receiver as one");
+}
+
+/// Checks that involve several options.
+void check(const PipelineSuite& s) {
+    if (s.backend != "cuda") return;
+    if (s.threads.size() > 1)
+        throw CLI::ValidationError("--threads", "expected one number with --backend cuda");
+    const std::size_t datagram = StreamOptions{}.frames_per_datagram;
+    if (s.slice_frames > 0 && s.slice_frames < datagram) {
+        throw CLI::ValidationError(
+            "--slice-frames",
+            "expected at least a datagram of " + std::to_string(datagram) + " frames with --backend cuda");
+    }
+}
+
+void add_options(CLI::App& app, PipelineSuite& s) {
+    app.add_option("--scanner", s.scanner, "Scanner description (JSON)")
+        ->required()
+        ->check(CLI::ExistingFile);
+    option(app, "--backend", s.backend, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+    app.add_option("--frames", s.frames, "Frames in the stream; default 8 Mi (cpu), 384 Mi (cuda)")
+        ->check(CLI::Range(1000, 1 << 30));
+    app.add_option("--slice-frames", s.slice_frames,
+                   "Frames in a slice; default 262144 (cpu), 1, 4 and 16 Mi one after the other (cuda)")
+        ->check(CLI::Range(1, 1 << 26));
+    option(app, "--rate", s.rate, "Singles per second of detector time")->check(CLI::PositiveNumber);
+    option(app, "--window-ns", s.window_ns, "Coincidence window")->check(CLI::NonNegativeNumber);
+    option(app, "--delay-ns", s.delay_ns, "Delay of the delayed window; 0: none")
+        ->check(CLI::NonNegativeNumber);
+    option(app, "--policy", s.policy, "Multiples policy: how groups of more than two singles are handled")
+        ->check(CLI::IsMember(multiples_policies()));
+    option(app, "--mode", s.mode, "Window mode")->check(CLI::IsMember({"single", "every"}));
+    option(app, "--bins", s.bins, "Energy bins of the calibration")->check(CLI::Range(1, 6554));
+    option(app, "--nonlinearity", s.nonlinearity, "Makes factors differ from bin to bin");
+    app.add_option("--threads", s.threads,
+                   "Thread counts to try; default 1 to the number of cores, doubling. With cuda one number: "
+                   "threads that copy results, at most 4")
+        ->check(CLI::Range(1, 4096));
+    add_repetitions(app, "--repeat", s.repeat, "Passes of which the median is taken");
+}
+
+void add_options(CLI::App& app, WriterSuite& s) {
+    add_directory(app, s.directory);
+    option(app, "--gigabytes", s.gigabytes, "Size of each file")->check(CLI::Range(0.01, 10'000.0));
+    option(app, "--block-bytes", s.block_bytes, "Block size")
+        ->check(CLI::Range(4096, 1 << 28))
+        ->check([](const std::string& text) {
+            std::uint32_t value = 0;
+            const bool good = CLI::detail::lexical_cast(text, value) && value % 64 == 0;
+            return good ? std::string() : "expected a multiple of 64, found " + text;
+        });
+    option(app, "--queue-blocks", s.queue_blocks, "Blocks that may wait")->check(CLI::Range(2, 65536));
+    add_repetitions(app, "--rounds", s.rounds, "Rounds");
+}
+
+void add_options(CLI::App& app, ExportSuite& s) {
+    add_directory(app, s.directory);
+    app.add_option("--scanner", s.scanner, "Scanner description")->required();
+    option(app, "--millions", s.millions, "Coincidences")->check(CLI::Range(0.02, 100'000.0));
+    add_repetitions(app, "--rounds", s.rounds, "Rounds");
+}
+
+void add_options(CLI::App& app, ImageSuite& s) {
+    app.add_option("--scanner", s.scanner, "Scanner description")->required();
+    option(app, "--millions", s.millions, "Prompts")->check(CLI::Range(0.001, 1000.0));
+    option(app, "--backend", s.backends, "cpu, cuda, or both: then their images are compared")
+        ->check(CLI::IsMember({"cpu", "cuda"}));
+    option(app, "--threads", s.threads, "CPU threads; 0: one per core")->check(CLI::Range(0, 1024));
+    option(app, "--iterations", s.iterations, "Passes over all subsets")->check(CLI::Range(1, 1000));
+    option(app, "--subsets", s.subsets, "Subsets of the lines")->check(CLI::Range(1, 1000));
+    option(app, "--max-memory-gb", s.max_memory_gb, "Host memory that may be used")
+        ->check(CLI::Range(0.001, 1e6));
+    add_repetitions(app, "--rounds", s.rounds, "Rounds that are counted");
+}
+
+void add_options(CLI::App& app, ReplaySuite& s) {
+    app.add_option("--config", s.configuration, "Configuration of petacqd")
+        ->required()
+        ->check(CLI::ExistingFile);
+    app.add_option("--capture", s.capture, "Capture (pcap) of the scanner in it, sequenced framing")
+        ->required()
+        ->check(CLI::ExistingFile);
+    add_directory(app, s.directory, "Directory to write runs to");
+    add_repetitions(app, "--rounds", s.rounds, "Rounds");
+}
+
+void add_options(CLI::App& app, StatusLoadSuite& s) {
+    option(app, "--scanner", s.scanner, "Scanner description");
+    option(app, "--subscribers", s.subscribers, "Subscribers on the control socket; one never reads")
+        ->check(CLI::Range(1U, 4000U));
+    option(app, "--http-clients", s.http_clients, "Clients that ask for /metrics ten times a second")
+        ->check(CLI::Range(0U, 60U));
+    option(app, "--interval", s.interval_s, "Interval of the subscriptions, seconds")
+        ->check(CLI::Range(0.1, 3600.0));
+    option(app, "--rate", s.rate, "Datagrams of 1472 bytes per second")->check(CLI::Range(1000.0, 1e7));
+    option(app, "--seconds", s.seconds, "Length of one measurement")->check(CLI::PositiveNumber);
+    add_repetitions(app, s.repetitions);
+}
+
+void add_options(CLI::App& app, SortSuite& s) {
+    option(app, "--from", s.least, "Singles in the shortest sort")->check(CLI::Range(1, 1 << 30));
+    option(app, "--to", s.most, "Singles in the longest sort; lengths grow by 4")
+        ->check(CLI::Range(1, 1 << 30));
+    option(app, "--bits", s.bits, "Key bits to sort by")->check(CLI::Range(1, 64));
+    add_repetitions(app, "--repeat", s.repeat, "Sorts of which the median is taken");
+}
+
+/// A subcommand that runs the suite.
+template <class Suite>
+void add(CLI::App& app, const char* name, const char* help) {
+    const auto suite = std::make_shared<Suite>();
+    CLI::App* const command = app.add_subcommand(name, help);
+    add_options(*command, *suite);
+    command->callback([suite] {
+        if constexpr (std::is_same_v<Suite, PipelineSuite>) check(*suite);
+        run(*suite);
+    });
+}
+
+void add_suites(CLI::App& app) {
+    add<ReceiveSuite>(app, "receive", "The UDP receiver against a bare recvmmsg loop, on loopback");
+    add<PipelineSuite>(app, "pipeline", "Conversion, order, coincidences and the whole");
+    add<WriterSuite>(app, "writer", "List-mode writer against dd with the same block size");
+    add<ExportSuite>(app, "export", "Exports of petlm against a plain copy");
+    add<ImageSuite>(app, "image", "The quick-look image of petlm");
+    add<ReplaySuite>(app, "replay", "Replay of a capture against the pipeline in memory");
+    add<StatusLoadSuite>(app, "status-load",
+                         "What status subscribers cost the receive path of a real petacqd");
+    add<SortSuite>(app, "sort", "The sort engines of the CUDA back-end; needs a GPU");
+}
+
+int fail(const std::exception& error, int status) {
     std::fprintf(stderr, "petbench: %s\n", error.what());
     return status;
 }
 
 }  // namespace
+}  // namespace petacq::bench
 
 int main(int argc, char** argv) {
+    using petacq::bench::fail;
     CLI::App app{
         "petbench: measures the receive path, the pipeline, the list-mode writer and the sort engines"};
     app.require_subcommand(1);
-    petacq::bench::add_receive_suite(app);
-    petacq::bench::add_pipeline_suite(app);
-    petacq::bench::add_writer_suite(app);
-    petacq::bench::add_export_suite(app);
-    petacq::bench::add_image_suite(app);
-    petacq::bench::add_replay_suite(app);
-    petacq::bench::add_status_load_suite(app);
-    petacq::bench::add_sort_suite(app);
+    petacq::bench::add_suites(app);
     try {
         app.parse(argc, argv);  // runs the suite
         if (std::fflush(stdout) != 0) throw petacq::config::IoError("standard output: cannot be written");
@@ -35,12 +195,12 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : EX_USAGE;
     } catch (const petacq::config::IoError& error) {
-        return report(error, EX_IOERR);
+        return fail(error, EX_IOERR);
     } catch (const petacq::config::Error& error) {
-        return report(error, EX_CONFIG);
+        return fail(error, EX_CONFIG);
     } catch (const std::system_error& error) {
-        return report(error, EX_IOERR);
+        return fail(error, EX_IOERR);
     } catch (const std::exception& error) {
-        return report(error, EX_SOFTWARE);
+        return fail(error, EX_SOFTWARE);
     }
 }

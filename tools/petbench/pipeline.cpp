@@ -10,28 +10,13 @@
 #include "gpu/host/convert.hpp"
 #include "gpu/host/order.hpp"
 #include "tools/petbench/frames.hpp"
+#include "tools/petbench/measure.hpp"
 #include "tools/petbench/pipeline_cuda.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 
 namespace {
-
-struct Options {
-    std::string backend = "cpu";
-    std::string scanner;
-    std::size_t frames = 0;        ///< 0: 8 Mi on the CPU, 384 Mi on the GPU
-    std::size_t slice_frames = 0;  ///< 0: 262,144 on the CPU; 1, 4 and 16 Mi on the GPU
-    double rate = 50e6;
-    double window_ns = 4;
-    double delay_ns = 0;
-    std::string policy = name_of(gpu::MultiplesPolicy::remove_multiples);
-    std::string mode = name_of(gpu::WindowMode::single);
-    double nonlinearity = 0;
-    std::uint32_t bins = 256;
-    std::vector<std::uint32_t> threads;
-    int repeat = 5;
-};
 
 /// Spans [from, to) that make up one slice.
 struct Cut {
@@ -122,7 +107,28 @@ double run_whole(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeli
     return static_cast<double>(frames.received) / seconds;
 }
 
-void run(const Options& o) {
+/// 1, 2, 4 and so on below `most`, and `most`.
+std::vector<std::uint32_t> doubling_to(std::uint32_t most) {
+    std::vector<std::uint32_t> counts;
+    for (std::uint32_t n = 1; n < most; n *= 2)
+        counts.push_back(n);
+    counts.push_back(most);
+    return counts;
+}
+
+}  // namespace
+
+std::vector<std::string> multiples_policies() {
+    using Policy = gpu::MultiplesPolicy;
+    std::vector<std::string> names;
+    for (const Policy policy : {Policy::remove_multiples, Policy::take_all_goods,
+                                Policy::take_winner_of_goods, Policy::take_if_only_one_good,
+                                Policy::take_winner_if_is_good, Policy::take_winner_if_all_are_goods})
+        names.emplace_back(name_of(policy));
+    return names;
+}
+
+void run(const PipelineSuite& o) {
     const config::Scanner scanner = config::load_scanner(o.scanner);
     config::CalibrationModel model;
     model.bins = o.bins;
@@ -134,18 +140,14 @@ void run(const Options& o) {
     options.rules.window = static_cast<std::uint32_t>(o.window_ns * 1e3 / scanner.tick_ps);
     options.rules.min_module_difference = 2;
     if (o.delay_ns > 0) options.rules.delay = static_cast<std::uint64_t>(o.delay_ns * 1e3 / scanner.tick_ps);
-    options.rules.policy = gpu::multiples_policy_from_name(o.policy);
-    options.rules.mode = gpu::window_mode_from_name(o.mode);
+    options.rules.policy = config::from_name<gpu::MultiplesPolicy>(o.policy);
+    options.rules.mode = config::from_name<gpu::WindowMode>(o.mode);
 
+    const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
     if (o.backend == "cuda") {
 #ifdef PETACQ_HAVE_CUDA
-        CudaPipelineBench bench;
-        bench.singles_per_s = o.rate;
-        bench.repeat = o.repeat;
-        if (o.frames > 0) bench.frames = o.frames;
-        if (o.slice_frames > 0) bench.slices = {o.slice_frames};
-        options.threads = o.threads.back();
-        return run_cuda_pipeline(scanner, calibration, options, bench);
+        options.threads = o.threads.empty() ? std::min(4U, cores) : o.threads.back();
+        return run_cuda_pipeline(scanner, calibration, options, o);
 #else
         throw std::runtime_error("this petbench is built without CUDA");
 #endif
@@ -175,8 +177,9 @@ void run(const Options& o) {
     std::printf("%-24s %10.1f\n", "order", median(stages.order) / 1e6);
     std::printf("%-24s %10.1f\n", "coincidence", median(stages.coincidence) / 1e6);
 
+    const std::vector<std::uint32_t> thread_counts = o.threads.empty() ? doubling_to(cores) : o.threads;
     double single = 0;
-    for (const std::uint32_t threads : o.threads) {
+    for (const std::uint32_t threads : thread_counts) {
         options.threads = threads;
         const auto pipeline = gpu::make_host_pipeline(options, calibration);
         std::vector<double> rates;
@@ -190,88 +193,13 @@ void run(const Options& o) {
         if (single == 0) single = rate / threads;
         std::printf("whole, %2u thread%s       %10.1f   %.1f per thread, %.2f of linear\n", threads,
                     threads == 1 ? " " : "s", rate / 1e6, rate / threads / 1e6, rate / threads / single);
-        if (threads == o.threads.back()) {
+        if (threads == thread_counts.back()) {
             std::printf("accepted %.1f %%, prompts %llu, delayeds %llu\n",
                         100.0 * static_cast<double>(frames.accepted) / static_cast<double>(frames.received),
                         static_cast<unsigned long long>(singles.prompts),
                         static_cast<unsigned long long>(singles.delayeds));
         }
     }
-}
-
-}  // namespace
-
-void add_pipeline_suite(CLI::App& app) {
-    auto options = std::make_shared<Options>();
-    CLI::App* suite = app.add_subcommand("pipeline", "Conversion, order, coincidences and the whole");
-    suite->add_option("--scanner", options->scanner, "Scanner description (JSON)")
-        ->required()
-        ->check(CLI::ExistingFile);
-    suite->add_option("--backend", options->backend, "cpu or cuda")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"cpu", "cuda"}));
-    suite->add_option("--frames", options->frames, "Frames in the stream; default 8 Mi (cpu), 384 Mi (cuda)")
-        ->check(CLI::Range(1000, 1 << 30));
-    suite
-        ->add_option("--slice-frames", options->slice_frames,
-                     "Frames in a slice; default 262144 (cpu), 1, 4 and 16 Mi one after the other (cuda)")
-        ->check(CLI::Range(1, 1 << 26));
-    suite->add_option("--rate", options->rate, "Singles per second of detector time")
-        ->capture_default_str()
-        ->check(CLI::PositiveNumber);
-    suite->add_option("--window-ns", options->window_ns, "Coincidence window")
-        ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
-    suite->add_option("--delay-ns", options->delay_ns, "Delay of the delayed window; 0: none")
-        ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
-    std::vector<std::string> policies;
-    for (const auto policy :
-         {gpu::MultiplesPolicy::remove_multiples, gpu::MultiplesPolicy::take_all_goods,
-          gpu::MultiplesPolicy::take_winner_of_goods, gpu::MultiplesPolicy::take_if_only_one_good,
-          gpu::MultiplesPolicy::take_winner_if_is_good, gpu::MultiplesPolicy::take_winner_if_all_are_goods}) {
-        policies.emplace_back(name_of(policy));
-    }
-    suite->add_option("--policy", options->policy, "What becomes of groups of more than two")
-        ->capture_default_str()
-        ->check(CLI::IsMember(policies));
-    suite->add_option("--mode", options->mode, "Window mode")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"single", "every"}));
-    suite->add_option("--bins", options->bins, "Energy bins of the calibration")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 6554));
-    suite->add_option("--nonlinearity", options->nonlinearity, "Makes factors differ from bin to bin")
-        ->capture_default_str();
-    suite
-        ->add_option(
-            "--threads", options->threads,
-            "Thread counts to try; default 1 to the number of cores, doubling. With cuda one number: "
-            "threads that copy results, at most 4")
-        ->check(CLI::Range(1, 4096));
-    suite->add_option("--repeat", options->repeat, "Passes of which the median is taken")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 1000));
-    suite->callback([options] {
-        const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
-        if (options->backend == "cuda") {
-            if (options->threads.size() > 1) {
-                throw CLI::ValidationError("--threads", "expected one number with --backend cuda");
-            }
-            if (options->threads.empty()) options->threads.push_back(std::min(4U, cores));
-            if (options->slice_frames > 0 && options->slice_frames < StreamOptions{}.frames_per_datagram) {
-                throw CLI::ValidationError("--slice-frames",
-                                           "expected at least a datagram of " +
-                                               std::to_string(StreamOptions{}.frames_per_datagram) +
-                                               " frames with --backend cuda");
-            }
-        } else if (options->threads.empty()) {
-            for (std::uint32_t t = 1; t < cores; t *= 2)
-                options->threads.push_back(t);
-            options->threads.push_back(cores);
-        }
-        run(*options);
-    });
 }
 
 }  // namespace petacq::bench

@@ -1,8 +1,8 @@
-// petbench receive: the receiver against a bare recvmmsg loop that throws away what it reads.
+// petbench receive: the receiver against a bare recvmmsg loop that discards what it reads.
 //
-// Both are measured by turns against the same sender at full speed. Where sender and receiver share few cores
-// the rate is the sender's as much as the receiver's; the CPU time that the receiving thread spends on a
-// million datagrams is the figure that repeats.
+// The two are measured in turns against the same sender at full speed. Where sender and receiver share few
+// cores the rate depends on the sender as much as on the receiver. The reproducible figure is the CPU time
+// that the receiving thread spends on a million datagrams.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
@@ -14,32 +14,20 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <iostream>
+#include <cstring>
 #include <memory>
-#include <optional>
 #include <system_error>
 #include <thread>
 
 #include "net/receiver.hpp"
 #include "net/sender.hpp"
 #include "net/wire.hpp"
+#include "tools/petbench/measure.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 
 namespace {
-
-struct ReceiveOptions {
-    std::vector<std::size_t> payloads{1472, 8972};
-    double seconds = 1;
-    unsigned pairs = 1;
-    unsigned repetitions = 5;
-    bool gso = true;
-    bool gro = true;
-    std::size_t receive_buffer_bytes = std::size_t{64} << 20;
-    std::size_t batch_bytes = std::size_t{2} << 20;
-    std::size_t batch_count = 64;
-};
 
 struct Totals {
     std::uint64_t datagrams = 0;
@@ -53,17 +41,17 @@ double thread_cpu_seconds() {
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// The least that receiving can cost: one recvmmsg after the other into the same buffers.
+/// The lower bound for the cost of receiving: one recvmmsg after the other into the same buffers.
 class BareLoop {
   public:
-    explicit BareLoop(const ReceiveOptions& options) : fd_(socket(AF_INET, SOCK_DGRAM, 0)) {
+    explicit BareLoop(const ReceiveSuite& options) : fd_(socket(AF_INET, SOCK_DGRAM, 0)) {
         const int buffer = static_cast<int>(options.receive_buffer_bytes);
         if (setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) != 0) {
             setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
         }
         const int on = options.gro ? 1 : 0;
         setsockopt(fd_, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
-        const timeval patience{0, 20'000};  // to look at stop_
+        const timeval patience{0, 20'000};  // how often stop_ is checked
         setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         sockaddr_in own{};
         own.sin_family = AF_INET;
@@ -139,7 +127,7 @@ class BareLoop {
 /// The receiver, with a consumer that gives every batch back at once.
 class OwnReceiver {
   public:
-    explicit OwnReceiver(const ReceiveOptions& options)
+    explicit OwnReceiver(const ReceiveSuite& options)
         : pool_(options.batch_count, options.batch_bytes, net::make_host_memory({})),
           queue_(options.batch_count, 1, 0),
           receiver_(settings(options), pool_, queue_) {
@@ -167,7 +155,7 @@ class OwnReceiver {
     }
 
   private:
-    static net::ReceiverOptions settings(const ReceiveOptions& options) {
+    static net::ReceiverOptions settings(const ReceiveSuite& options) {
         net::ReceiverOptions o;
         o.address = "127.0.0.1";
         o.receive_buffer_bytes = options.receive_buffer_bytes;
@@ -223,7 +211,7 @@ struct Figures {
 };
 
 template <class Receiving>
-void measure(const ReceiveOptions& options, std::size_t payload, Figures& figures) {
+void measure(const ReceiveSuite& options, std::size_t payload, Figures& figures) {
     std::vector<std::unique_ptr<Receiving>> receivers;
     std::vector<std::unique_ptr<Load>> loads;
     for (unsigned i = 0; i < options.pairs; ++i)
@@ -261,15 +249,10 @@ void print(const char* name, const Figures& f, std::size_t payload) {
         median(f.cpu));
 }
 
-double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        ratios.push_back(a[i] / b[i]);
-    return median(ratios);
-}
+}  // namespace
 
-void run(const ReceiveOptions& options) {
-    std::printf("receive: %u pair(s), GSO %s, GRO %s, medians of %u x %g s by turns\n", options.pairs,
+void run(const ReceiveSuite& options) {
+    std::printf("receive: %u pair(s), GSO %s, GRO %s, medians of %u x %g s in turns\n", options.pairs,
                 options.gso ? "on" : "off", options.gro ? "on" : "off", options.repetitions, options.seconds);
     for (const std::size_t asked : options.payloads) {
         const std::size_t payload = asked / net::frame_bytes * net::frame_bytes;  // whole frames
@@ -287,30 +270,6 @@ void run(const ReceiveOptions& options) {
                     median_ratio(own.rate, bare.rate), median_ratio(bare.cpu, own.cpu));
         std::fflush(stdout);
     }
-}
-
-}  // namespace
-
-void add_receive_suite(CLI::App& app) {
-    auto options = std::make_shared<ReceiveOptions>();
-    CLI::App* sub =
-        app.add_subcommand("receive", "the UDP receiver against a bare recvmmsg loop, on loopback");
-    sub->add_option("--payload", options->payloads, "datagram sizes in bytes, cut to whole frames")
-        ->check(CLI::Range(std::size_t{32}, net::max_datagram_bytes))
-        ->capture_default_str();
-    sub->add_option("--seconds", options->seconds, "length of one measurement")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    sub->add_option("--pairs", options->pairs, "pairs of a sender and a receiver")
-        ->check(CLI::Range(1U, 64U))
-        ->capture_default_str();
-    sub->add_option("--repetitions", options->repetitions, "measurements of each kind")
-        ->check(CLI::Range(1U, 1000U))
-        ->capture_default_str();
-    sub->add_flag("--gso,!--no-gso", options->gso, "the sender hands runs of datagrams to the kernel as one");
-    sub->add_flag("--gro,!--no-gro", options->gro,
-                  "the kernel hands runs of datagrams to the receiver as one");
-    sub->callback([options] { run(*options); });
 }
 
 }  // namespace petacq::bench

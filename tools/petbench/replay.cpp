@@ -1,12 +1,9 @@
-// Suite "replay": petacqd --replay of a capture in the page cache against the pipeline with the same frames
-// in memory.
-#include <unistd.h>
-
+// Suite "replay": petacqd --replay of a cached capture against the pipeline on the same frames.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,20 +16,15 @@
 #include "net/pcap_reader.hpp"
 #include "net/replayer.hpp"
 #include "tools/petbench/frames.hpp"
+#include "tools/petbench/measure.hpp"
+#include "tools/petbench/scratch_directory.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 namespace {
 
-struct ReplaySuite {
-    std::string configuration;
-    std::string capture;
-    std::string directory = ".";
-    int rounds = 5;
-};
-
-/// Frames of the datagrams of a capture, one span each. Watermarks stay `margin` ticks below what is still to
-/// come.
+/// The frames of a capture, a span for each datagram. Each watermark stays `margin` ticks below every frame
+/// that follows it.
 Stream frames_of(const std::string& capture, std::uint64_t margin) {
     Stream stream;
     std::vector<std::size_t> offsets;
@@ -93,77 +85,40 @@ std::uint64_t run_pipeline(const Stream& stream, std::size_t slice_frames, gpu::
     return prompts;
 }
 
-void measure(const ReplaySuite& suite) {
-    config::Configuration configuration = config::load_configuration(suite.configuration);
-    const config::Scanner scanner = config::load_scanner(configuration.scanner);
-    const config::Calibration calibration =
-        config::load_calibration(configuration.calibration, scanner.geometry);
-    config::check_against_scanner(configuration, scanner);
-    const std::filesystem::path scratch =
-        std::filesystem::path(suite.directory) / ("petbench-replay-" + std::to_string(getpid()));
-    configuration.data_dir = scratch;
+}  // namespace
+
+void run(const ReplaySuite& suite) {
+    daemon::Inputs inputs = daemon::load_inputs(suite.configuration);
+    const ScratchDirectory scratch(suite.directory, "replay");
     std::uint64_t margin = 0;
-    for (const std::int32_t offset : calibration.time_offset)
+    for (const std::int32_t offset : inputs.calibration.time_offset)
         margin = std::max(margin, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
     const Stream stream = frames_of(suite.capture, margin);
     const double frames =
         static_cast<double>(stream.bytes.size()) / static_cast<double>(net::frame_bytes) / 1e6;
-    const daemon::Backend backend = daemon::make_backend(configuration, scanner, calibration);
+    const daemon::Backend backend =
+        daemon::make_backend(inputs.configuration, inputs.scanner, inputs.calibration);
     std::printf("%.1f million frames, %s; capture in the page cache; rounds interleaved\n", frames,
                 backend.pipeline->description().c_str());
-    std::vector<double> in_memory;
-    std::vector<double> replayed;
-    std::vector<double> in_memory_cpu;
-    std::vector<double> replayed_cpu;
+    std::vector<Candidate> candidates = {{"pipeline, frames in memory"}, {"petacqd --replay, run on disk"}};
     std::uint64_t prompts = 0;
     for (int round = 0; round < suite.rounds; ++round) {
-        double before = cpu_seconds();
-        in_memory.push_back(seconds_of(
-            [&] { prompts = run_pipeline(stream, configuration.pipeline.slice_frames, *backend.pipeline); }));
-        in_memory_cpu.push_back(cpu_seconds() - before);
-        std::filesystem::create_directory(scratch);
+        candidates[0].measure([&] {
+            prompts = run_pipeline(stream, inputs.configuration.pipeline.slice_frames, *backend.pipeline);
+        });
+        inputs.configuration.data_dir = scratch.path() / std::to_string(round);
+        std::filesystem::create_directory(inputs.configuration.data_dir);
         daemon::ReplayOptions options;
         options.files = {suite.capture};
         options.whole = true;
         options.id = "replay";
         int status = 0;
-        before = cpu_seconds();
-        replayed.push_back(
-            seconds_of([&] { status = daemon::replay(configuration, scanner, calibration, options); }));
-        replayed_cpu.push_back(cpu_seconds() - before);
-        std::error_code ignored;
-        std::filesystem::remove_all(scratch, ignored);
+        candidates[1].measure([&] { status = daemon::replay(inputs, options); });
+        std::filesystem::remove_all(inputs.configuration.data_dir);
         if (status != 0) throw std::runtime_error("the replay failed");
     }
-    const double memory = frames / median(in_memory);
-    const double replay = frames / median(replayed);
-    const auto line = [&](const char* what, double rate, const std::vector<double>& cpu) {
-        std::printf("%-32s %8.2f million frames/s   %.2f of it   %8.2f million frames per CPU second\n", what,
-                    rate, rate / memory, frames / median(cpu));
-    };
-    line("pipeline, frames in memory", memory, in_memory_cpu);
-    line("petacqd --replay, run on disk", replay, replayed_cpu);
+    print_comparison(candidates, frames, "million frames");
     std::printf("%llu prompts\n", static_cast<unsigned long long>(prompts));
-}
-
-}  // namespace
-
-void add_replay_suite(CLI::App& app) {
-    auto options = std::make_shared<ReplaySuite>();
-    auto* suite = app.add_subcommand("replay", "Replay of a capture against the pipeline in memory");
-    suite->add_option("--config", options->configuration, "Configuration of petacqd")
-        ->required()
-        ->check(CLI::ExistingFile);
-    suite->add_option("--capture", options->capture, "Capture (pcap) of the scanner in it, sequenced framing")
-        ->required()
-        ->check(CLI::ExistingFile);
-    suite->add_option("--dir", options->directory, "Directory to write runs to")
-        ->check(CLI::ExistingDirectory)
-        ->capture_default_str();
-    suite->add_option("--rounds", options->rounds, "Rounds")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    suite->callback([options] { measure(*options); });
 }
 
 }  // namespace petacq::bench

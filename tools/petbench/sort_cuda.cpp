@@ -1,5 +1,4 @@
-#include "tools/petbench/sort_cuda.hpp"
-
+// Suite "sort": the engines that order singles on the GPU.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
 #include "gpu/sort/sort.hpp"
+#include "tools/petbench/measure.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
@@ -24,7 +24,7 @@ using gpu::cuda::Event;
 using gpu::cuda::Memory;
 using gpu::cuda::Stream;
 
-constexpr double too_long_ms = 2000;  // one sort; then there is no figure
+constexpr double too_long_ms = 2000;  // per sort; slower engines get no figure
 
 const std::vector<SortEngine> engines{SortEngine::merge,     SortEngine::radix,    SortEngine::bitonic,
                                       SortEngine::quicksort, SortEngine::odd_even, SortEngine::cub,
@@ -42,7 +42,7 @@ struct Input {
     std::function<void(std::vector<std::uint64_t>& keys, std::uint64_t limit)> fill;
 };
 
-/// Times as they come in: 64 sources, packets of 90 singles, each source in order, up to two packets apart.
+/// Times in order of arrival: 64 ordered sources, packets of 90 singles, up to two packets apart.
 void fill_stream(std::vector<std::uint64_t>& keys, std::uint64_t limit) {
     std::uint64_t state = 2;
     const std::uint64_t step = std::max<std::uint64_t>(1, limit / (keys.size() / 64 + 270) / 2);
@@ -113,15 +113,15 @@ struct Arrays {
 };
 
 /// Milliseconds, or less than 0 when it takes too long.
-double time_engine(SortEngine engine, const Arrays& a, std::uint32_t count, const SortBench& o, Timer& timer,
+double time_engine(SortEngine engine, const Arrays& a, std::uint32_t count, const SortSuite& o, Timer& timer,
                    cudaStream_t stream) {
     const auto sort = [&] {
         gpu::sort::launch(engine, a.scratch, a.scratch_bytes, a.in, a.out, count, o.bits, stream);
     };
-    timer(sort);  // kernels are loaded
+    timer(sort);  // loads the kernels
     const double first = timer(sort);
     if (first > too_long_ms) return -1;
-    // The longer, the fewer.
+    // Fewer repetitions of long sorts.
     const int repeat = first > 100 ? std::min(o.repeat, 3) : o.repeat;
     std::vector<double> times;
     for (int r = 0; r < repeat; ++r)
@@ -137,7 +137,7 @@ std::string length_text(std::uint32_t count) {
 
 }  // namespace
 
-void run_sort(const SortBench& o) {
+void run(const SortSuite& o) {
     if (const auto reason = gpu::cuda_unusable_reason())
         throw std::runtime_error("sort: needs a GPU: " + *reason);
     Memory memory(Memory::Purpose::use);

@@ -1,8 +1,8 @@
-// petbench status-load: what a crowd of status subscribers costs the receive path of a real petacqd.
+// petbench status-load: the cost of many status subscribers for the receive path of a real petacqd.
 //
-// By turns without and with them, a sender at a fixed rate; one of the subscribers never reads, and a few
-// programs ask over HTTP ten times a second. The CPU time that the receiving thread spends on a
-// million datagrams is the figure that repeats; loss is what an operator would see.
+// A sender runs at a fixed rate, in turns without and with the subscribers. One of them never reads, and a
+// few HTTP clients ask ten times a second. The reproducible figure is the CPU time that the receiving thread
+// spends on a million datagrams; the loss is what an operator would see.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -18,17 +18,19 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 
 #include "config/make_calibration.hpp"
 #include "config/scanner.hpp"
-#include "daemon/control_client.hpp"
+#include "daemon/control/client.hpp"
 #include "net/sender.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/frames.hpp"
+#include "tools/petbench/measure.hpp"
+#include "tools/petbench/scratch_directory.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
@@ -39,28 +41,14 @@ using daemon::ControlClient;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-struct StatusLoadOptions {
-    std::string scanner = "config/examples/small.scanner.json";
-    unsigned subscribers = 100;
-    unsigned http_clients = 4;
-    double interval_s = 1;
-    double seconds = 3;
-    double rate = 20'000;
-    unsigned repetitions = 5;
-};
-
-/// A daemon in a directory of its own, killed and removed at the end.
+/// A daemon in its own directory; both are removed at the end.
 class Daemon {
   public:
     explicit Daemon(const std::string& scanner_file) {
-        std::string pattern = (fs::temp_directory_path() / "petbench-XXXXXX").string();
-        if (::mkdtemp(pattern.data()) == nullptr)
-            throw std::system_error(errno, std::generic_category(), pattern);
-        directory_ = pattern;
         const config::Scanner scanner = config::load_scanner(scanner_file);
         config::CalibrationModel model;
         model.bins = 16;
-        config::save_calibration(directory_ / "c.h5", scanner.geometry,
+        config::save_calibration(scratch_.path() / "c.h5", scanner.geometry,
                                  config::make_calibration(scanner, model));
         const json configuration = {
             {"scanner", fs::absolute(scanner_file).string()},
@@ -71,11 +59,11 @@ class Daemon {
             {"pipeline", {{"backend", "cpu"}}},
             {"control", {{"socket", "control.sock"}, {"max_clients", 4096}}},
             {"http", {{"listen", "127.0.0.1:0"}}}};
-        std::ofstream(directory_ / "petacqd.json") << configuration;
+        std::ofstream(scratch_.path() / "petacqd.json") << configuration;
         const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "petacqd";
-        if (!fs::exists(program)) throw std::runtime_error(program.string() + ": not there; build petacqd");
-        const std::string file = (directory_ / "petacqd.json").string();
-        const std::string log = (directory_ / "log").string();
+        if (!fs::exists(program)) throw std::runtime_error(program.string() + ": not found; build petacqd");
+        const std::string file = (scratch_.path() / "petacqd.json").string();
+        const std::string log = (scratch_.path() / "log").string();
         pid_ = ::fork();
         if (pid_ == 0) {
             const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -85,7 +73,7 @@ class Daemon {
         }
         for (int tries = 0; log_text().find(" ready: ") == std::string::npos; ++tries) {
             if (tries > 600 || ::waitpid(pid_, nullptr, WNOHANG) != 0) {
-                throw std::runtime_error("petacqd does not come up: " + log_text());
+                throw std::runtime_error("petacqd does not start: " + log_text());
             }
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
         }
@@ -94,20 +82,18 @@ class Daemon {
     ~Daemon() {
         ::kill(pid_, SIGTERM);
         ::waitpid(pid_, nullptr, 0);
-        std::error_code ignored;
-        fs::remove_all(directory_, ignored);
     }
     Daemon(const Daemon&) = delete;
     Daemon& operator=(const Daemon&) = delete;
 
-    [[nodiscard]] fs::path socket() const { return directory_ / "control.sock"; }
+    [[nodiscard]] fs::path socket() const { return scratch_.path() / "control.sock"; }
     json status() { return client_->call("status"); }
     [[nodiscard]] std::uint16_t http_port() const {
         const std::string log = log_text();
         const std::size_t at = log.find(", port ", log.find("http: listening"));
         return static_cast<std::uint16_t>(std::stoul(log.substr(at + 7)));
     }
-    /// Of the thread that receives.
+    /// CPU time of the receive thread.
     [[nodiscard]] double receive_cpu_seconds() const {
         for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(pid_) + "/task")) {
             std::ifstream name(task.path() / "comm");
@@ -124,19 +110,19 @@ class Daemon {
 
   private:
     [[nodiscard]] std::string log_text() const {
-        std::ifstream in(directory_ / "log");
+        std::ifstream in(scratch_.path() / "log");
         return {std::istreambuf_iterator<char>(in), {}};
     }
-    fs::path directory_;
+    const ScratchDirectory scratch_{fs::temp_directory_path(), "status-load"};
     pid_t pid_ = -1;
     std::unique_ptr<ControlClient> client_;
 };
 
-/// Subscribers whose notifications are read and thrown away; the first is deaf, and asks for more than fits
+/// Subscribers whose notifications are read and discarded. The first never reads, and asks for more than fits
 /// into the buffers between it and the daemon.
 class Crowd {
   public:
-    Crowd(const Daemon& daemon, const StatusLoadOptions& options) {
+    Crowd(const Daemon& daemon, const StatusLoadSuite& options) {
         for (unsigned i = 0; i < options.subscribers; ++i) {
             clients_.push_back(std::make_unique<ControlClient>(daemon.socket()));
             clients_.back()->send_bytes(
@@ -180,7 +166,7 @@ class Crowd {
         }
     }
 
-    /// Like a monitor that is in a hurry: ten times a second.
+    /// Asks for /metrics ten times a second.
     void ask(std::uint16_t port) {
         const std::string request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
         const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -211,7 +197,7 @@ class Crowd {
     std::vector<std::thread> threads_;
 };
 
-/// Datagrams of real frames at a fixed rate, sequence numbers and all.
+/// Sends datagrams of valid frames at a fixed rate, with rising sequence numbers.
 class PacedLoad {
   public:
     PacedLoad(std::uint16_t port, const std::string& scanner_file, double rate)
@@ -230,7 +216,7 @@ class PacedLoad {
         }
     }
 
-    /// Sends for that long; datagrams sent.
+    /// Sends for `seconds`. Returns the number of datagrams sent.
     std::uint64_t run(double seconds) {
         const std::uint64_t before = sender_.datagrams_sent();
         const auto start = std::chrono::steady_clock::now();
@@ -285,13 +271,15 @@ void print(const char* name, const Figures& f) {
                 100 * *std::max_element(f.loss.begin(), f.loss.end()));
 }
 
-void run(const StatusLoadOptions& options) {
+}  // namespace
+
+void run(const StatusLoadSuite& options) {
     Daemon daemon(options.scanner);
     PacedLoad load(daemon.status()["sockets"][0]["port"].get<std::uint16_t>(), options.scanner, options.rate);
     std::printf(
         "status-load: %u subscribers every %g s, one of which never reads, %u HTTP clients at 10/s; %.0f "
         "datagrams/s, "
-        "medians of %u x %g s by turns\n",
+        "medians of %u x %g s in turns\n",
         options.subscribers, options.interval_s, options.http_clients, options.rate, options.repetitions,
         options.seconds);
     Figures without;
@@ -310,41 +298,11 @@ void run(const StatusLoadOptions& options) {
     }
     print("without subscribers", without);
     print("with subscribers", with);
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < with.cpu.size(); ++i)
-        ratios.push_back(with.cpu[i] / without.cpu[i]);
     std::printf(
         "  with/without: CPU per datagram %.3f (%llu bytes and %llu answers over HTTP read by the "
         "subscribers)\n",
-        median(ratios), static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(answers));
-}
-
-}  // namespace
-
-void add_status_load_suite(CLI::App& app) {
-    auto options = std::make_shared<StatusLoadOptions>();
-    CLI::App* sub =
-        app.add_subcommand("status-load", "what status subscribers cost the receive path of a real petacqd");
-    sub->add_option("--scanner", options->scanner, "scanner description")->capture_default_str();
-    sub->add_option("--subscribers", options->subscribers, "on the control socket; one never reads")
-        ->check(CLI::Range(1U, 4000U))
-        ->capture_default_str();
-    sub->add_option("--http-clients", options->http_clients, "asking for /metrics ten times a second")
-        ->check(CLI::Range(0U, 60U))
-        ->capture_default_str();
-    sub->add_option("--interval", options->interval_s, "of the subscriptions, seconds")
-        ->check(CLI::Range(0.1, 3600.0))
-        ->capture_default_str();
-    sub->add_option("--rate", options->rate, "datagrams per second of 1472 bytes")
-        ->check(CLI::Range(1000.0, 1e7))
-        ->capture_default_str();
-    sub->add_option("--seconds", options->seconds, "length of one measurement")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    sub->add_option("--repetitions", options->repetitions, "measurements of each kind")
-        ->check(CLI::Range(1U, 1000U))
-        ->capture_default_str();
-    sub->callback([options] { run(*options); });
+        median_ratio(with.cpu, without.cpu), static_cast<unsigned long long>(bytes),
+        static_cast<unsigned long long>(answers));
 }
 
 }  // namespace petacq::bench

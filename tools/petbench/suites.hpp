@@ -1,49 +1,108 @@
-// The benchmark suites. Each registers a subcommand of petbench with its options and its callback; figures
-// that are compared are measured in one run and printed with their ratio.
+// The benchmark suites: the options of each and the function that runs it. Figures that are compared are
+// measured in one run and printed with their ratio.
 #pragma once
 
-#include <sys/resource.h>
-
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
-#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace petacq::bench {
 
-void add_receive_suite(CLI::App& app);
-void add_pipeline_suite(CLI::App& app);
-void add_writer_suite(CLI::App& app);
-void add_export_suite(CLI::App& app);
-void add_image_suite(CLI::App& app);
-void add_replay_suite(CLI::App& app);
-void add_status_load_suite(CLI::App& app);
-void add_sort_suite(CLI::App& app);
+/// The UDP receiver against a bare recvmmsg loop, on loopback.
+struct ReceiveSuite {
+    std::vector<std::size_t> payloads{1472, 8972};
+    double seconds = 1;
+    unsigned pairs = 1;
+    unsigned repetitions = 5;
+    bool gso = true;
+    bool gro = true;
+    std::size_t receive_buffer_bytes = std::size_t{64} << 20;
+    std::size_t batch_bytes = std::size_t{2} << 20;
+    std::size_t batch_count = 64;
+};
+void run(const ReceiveSuite& suite);
 
-/// Seconds that `work` takes.
-template <class Work>
-double seconds_of(Work&& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+/// Conversion, order, coincidences and the whole pipeline.
+struct PipelineSuite {
+    std::string backend = "cpu";
+    std::string scanner;
+    std::size_t frames = 0;        ///< 0: 8 Mi on the CPU, 384 Mi on the GPU
+    std::size_t slice_frames = 0;  ///< 0: 262,144 on the CPU; 1, 4 and 16 Mi on the GPU
+    double rate = 50e6;
+    double window_ns = 4;
+    double delay_ns = 0;
+    std::string policy = "RemoveMultiples";
+    std::string mode = "single";
+    double nonlinearity = 0;
+    std::uint32_t bins = 256;
+    std::vector<std::uint32_t> threads;  ///< empty: 1 to the number of cores, doubling (GPU: at most 4)
+    int repeat = 5;
+};
+void run(const PipelineSuite& suite);
+/// The values of PipelineSuite::policy.
+std::vector<std::string> multiples_policies();
 
-/// Seconds of processor time that the program has used so far, all threads and the kernel's work for it.
-/// Other programs on the machine change it little.
-inline double cpu_seconds() {
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    const auto seconds = [](const timeval& t) {
-        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-    };
-    return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
+/// The list-mode writer against dd with the same block size, and the checksum alone.
+struct WriterSuite {
+    std::string directory = ".";
+    double gigabytes = 2;
+    std::uint32_t block_bytes = 1U << 20;  ///< a multiple of 64
+    std::uint32_t queue_blocks = 64;
+    int rounds = 5;
+};
+void run(const WriterSuite& suite);
 
-/// Middle value; of an even number, the lower of the two.
-inline double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values.at((values.size() - 1) / 2);
-}
+/// The exports of petlm against a plain copy of the same list-mode file.
+struct ExportSuite {
+    std::string directory = ".";
+    std::string scanner;
+    double millions = 20;
+    int rounds = 3;
+};
+void run(const ExportSuite& suite);
+
+/// The parts of petlm's quick-look image, on the CPU and with cuSPARSE.
+struct ImageSuite {
+    std::string scanner;
+    double millions = 5;
+    std::vector<std::string> backends = {"cpu"};
+    std::uint32_t threads = 0;  ///< 0: one per core
+    std::uint32_t iterations = 3;
+    std::uint32_t subsets = 8;
+    double max_memory_gb = 4;
+    int rounds = 3;
+};
+void run(const ImageSuite& suite);
+
+/// petacqd --replay of a capture in the page cache against the pipeline with the same frames in memory.
+struct ReplaySuite {
+    std::string configuration;
+    std::string capture;
+    std::string directory = ".";
+    int rounds = 5;
+};
+void run(const ReplaySuite& suite);
+
+/// The cost of many status subscribers for the receive path of a real petacqd.
+struct StatusLoadSuite {
+    std::string scanner = "config/examples/small.scanner.json";
+    unsigned subscribers = 100;
+    unsigned http_clients = 4;
+    double interval_s = 1;
+    double seconds = 3;
+    double rate = 20'000;  ///< datagrams per second
+    unsigned repetitions = 5;
+};
+void run(const StatusLoadSuite& suite);
+
+/// The engines that sort singles on the GPU. Throws std::runtime_error when there is no usable GPU.
+struct SortSuite {
+    std::uint32_t least = 1U << 10;  ///< singles
+    std::uint32_t most = 1U << 26;
+    int bits = 36;
+    int repeat = 11;
+};
+void run(const SortSuite& suite);
 
 }  // namespace petacq::bench

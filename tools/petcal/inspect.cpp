@@ -1,6 +1,7 @@
-#include "inspect.hpp"
+#include "tools/petcal/inspect.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
@@ -10,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Of each (unit, local crystal), how many positions name it.
+/// The number of positions that map to each (unit, local crystal).
 std::vector<std::uint32_t> positions_per_crystal(const config::Geometry& g, const config::Calibration& c,
                                                  std::uint64_t& outside) {
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;

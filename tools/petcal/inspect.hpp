@@ -1,17 +1,17 @@
-// What a calibration holds, in figures.
+// The contents of a calibration in figures.
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
 
 namespace petacq::petcal {
 
-/// Shapes, hash and statistics (docs/configuration.md lists the members).
+/// Shapes, hash and statistics (docs/reference/configuration.md lists the members).
 nlohmann::json inspect(const config::Geometry& geometry, const config::Calibration& calibration);
-/// The same for people.
+/// The same as text.
 std::string inspect_text(const nlohmann::json& figures);
 
 }  // namespace petacq::petcal

@@ -3,12 +3,13 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "config/error.hpp"
 #include "config/make_calibration.hpp"
-#include "inspect.hpp"
-#include "raw_tables.hpp"
+#include "tools/petcal/inspect.hpp"
+#include "tools/petcal/raw_tables.hpp"
 
 namespace {
 
@@ -58,7 +59,7 @@ CLI::App* add_import(CLI::App& app, Options& o) {
 }
 
 CLI::App* add_inspect(CLI::App& app, Options& o) {
-    CLI::App* inspect = app.add_subcommand("inspect", "check a calibration and show what it holds");
+    CLI::App* inspect = app.add_subcommand("inspect", "check a calibration and show its contents");
     inspect->add_option("file", o.input, "HDF5 file")->required();
     inspect->add_option("--scanner", o.scanner, "scanner description")->required();
     inspect->add_flag("--json", o.json, "as JSON");
@@ -69,7 +70,7 @@ int make_file(const config::Scanner& scanner, const Options& o) {
     config::Calibration calibration;
     try {
         calibration = config::make_calibration(scanner, o.model);
-    } catch (const config::Error& e) {  // the model is what the command line says
+    } catch (const config::Error& e) {  // the model comes from the command line
         std::fprintf(stderr, "petcal: %s\n", e.what());
         return usage;
     }
@@ -91,9 +92,8 @@ int run(int argc, char** argv) {
     }
 
     const config::Scanner scanner = config::load_scanner(o.scanner);
-    if (make->parsed()) {
-        return make_file(scanner, o);
-    } else if (import->parsed()) {
+    if (make->parsed()) return make_file(scanner, o);
+    if (import->parsed()) {
         config::save_calibration(o.output, scanner.geometry,
                                  petcal::read_raw_tables(scanner.geometry, o.raw));
     } else if (inspect->parsed()) {
@@ -108,16 +108,17 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    const auto fail = [](const std::exception& e, int status) {
+        std::fprintf(stderr, "petcal: %s\n", e.what());
+        return status;
+    };
     try {
         return run(argc, argv);
     } catch (const config::IoError& e) {
-        std::fprintf(stderr, "petcal: %s\n", e.what());
-        return io;
+        return fail(e, io);
     } catch (const config::Error& e) {
-        std::fprintf(stderr, "petcal: %s\n", e.what());
-        return bad_input;
+        return fail(e, bad_input);
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "petcal: %s\n", e.what());
-        return internal;
+        return fail(e, internal);
     }
 }

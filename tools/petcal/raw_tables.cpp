@@ -1,4 +1,4 @@
-#include "raw_tables.hpp"
+#include "tools/petcal/raw_tables.hpp"
 
 #include <bit>
 #include <string>

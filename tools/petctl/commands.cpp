@@ -7,10 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tools/petctl/ledger_text.hpp"
-#include "tools/petctl/runs_text.hpp"
 #include "tools/petctl/status_text.hpp"
 #include "tools/petctl/values.hpp"
 
@@ -21,24 +20,25 @@ using nlohmann::json;
 
 namespace {
 
-/// Few enough for the smallest send buffer that can be configured.
+/// Small enough that the answer fits into the smallest send buffer that can be configured.
 constexpr std::size_t runs_in_answer = 100;
 
 void print(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw OutputError("cannot write to the standard output");
+        throw OutputError("cannot write to standard output");
 }
 
 void print_json(const json& document) {
     print(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }
 
+void show(const json& document, bool as_json, Lines (*as_lines)(const json&)) {
+    if (as_json) return print_json(document);
+    print(joined(as_lines(document), colour_wanted()));
+}
+
 int show_ledger_answer(const json& answer, bool as_json) {
-    if (as_json) {
-        print_json(answer);
-    } else {
-        print(joined(ledger_lines(answer), colour_wanted()));
-    }
+    show(answer, as_json, ledger_lines);
     return at(answer, {"ledger", "closed"}) == false ? exit_refused : 0;
 }
 
@@ -60,12 +60,7 @@ int stop_run(ControlClient& client) {
 }
 
 int show_status(ControlClient& client, bool as_json) {
-    const json document = client.call("status");
-    if (as_json) {
-        print_json(document);
-    } else {
-        print(joined(status_lines(document), colour_wanted()));
-    }
+    show(client.call("status"), as_json, status_lines);
     return 0;
 }
 
@@ -83,7 +78,7 @@ int show_ledger_of_file(const std::string& path, bool as_json) {
     if (!in) throw OutputError("cannot open " + file.string());
     const json content = json::parse(in, nullptr, false);
     const json& ledger = at(content, {"ledger"});
-    if (!ledger.is_object()) throw OutputError(file.string() + ": no run.json with a ledger");
+    if (!ledger.is_object()) throw OutputError(file.string() + ": not a run.json with a ledger");
     return show_ledger_answer(
         {{"run", at(content, {"run_id"})}, {"state", at(content, {"state"})}, {"ledger", ledger}}, as_json);
 }
@@ -93,7 +88,7 @@ int show_runs(ControlClient& client, std::optional<std::size_t> last, bool as_js
     json data_dir;
     std::size_t wanted = last.value_or(std::numeric_limits<std::size_t>::max());
     json parameters = json::object();
-    // The latest first, page by page, however many there are.
+    // The daemon answers in pages, the latest runs first.
     while (wanted > 0) {
         parameters["limit"] = std::min(wanted, runs_in_answer);
         const json page = client.call("runs", parameters);

@@ -1,29 +1,36 @@
-// What petctl does, a function per command; watching is in watch.hpp. Each returns the exit status; RpcError,
-// ControlUnavailable and OutputError are left to the caller.
+// The commands of petctl. Each function returns the exit status.
+// RpcError, ControlUnavailable and OutputError pass through to the caller.
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
-#include "daemon/control_client.hpp"
+#include "daemon/control/client.hpp"
 #include "tools/petctl/text.hpp"
 
 namespace petacq::petctl {
 
-inline constexpr int exit_refused = 1;  ///< also: a run that is not whole, a ledger that does not close
+inline constexpr int exit_refused = 1;  ///< refused, an incomplete run, or a ledger that does not close
 
 int start_run(daemon::ControlClient& client, const nlohmann::json& parameters);
 int stop_run(daemon::ControlClient& client);
 int show_status(daemon::ControlClient& client, bool as_json);
-/// `run` absent: the one in progress, else the last one.
+/// `run` absent: the run in progress, or else the last one.
 int show_ledger(daemon::ControlClient& client, const std::optional<std::string>& run, bool as_json);
-/// Of a run.json, or the run directory that holds it; without any daemon.
+/// Shows the ledger of a run.json or of the run directory that holds it. Needs no daemon.
 int show_ledger_of_file(const std::string& path, bool as_json);
-/// `last`: at most so many.
+/// `last`: the maximum number of runs.
 int show_runs(daemon::ControlClient& client, std::optional<std::size_t> last, bool as_json);
-/// `level` empty: shows it.
+/// Sets the level, or only shows it if `level` is empty.
 int log_level(daemon::ControlClient& client, const std::string& level);
+
+// watch.cpp
+/// `status --watch`: on a terminal each status replaces the previous one; elsewhere each is one line.
+int watch_status(daemon::ControlClient& client, bool as_json);
+/// `watch`: the dashboard on a terminal; elsewhere the lines of watch_status. Both restore the terminal and
+/// throw ControlUnavailable if the daemon goes away.
+int watch_dashboard(daemon::ControlClient& client);
 
 }  // namespace petacq::petctl

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
@@ -18,9 +19,9 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t most_history = 600;
-constexpr std::size_t least_rows = 4;  // of the table
+constexpr std::size_t least_rows = 4;  // in the table
 constexpr double stale_s = 3;
-// Columns before the sparkline: label, last second, average.
+// Width of the columns before the sparkline: label, last second, average.
 constexpr std::size_t figures_width = 48;
 
 std::span<const Column> columns_of(bool modules) {
@@ -32,7 +33,7 @@ void append(Lines& lines, Lines more, std::size_t most) {
         lines.push_back(std::move(more[i]));
 }
 
-/// Null last, whichever way the rest is sorted.
+/// Sorts null last in either direction.
 void sort_by(json& rows, const char* field, bool reversed) {
     std::stable_sort(rows.begin(), rows.end(), [&](const json& a, const json& b) {
         const json& x = at(a, {field});
@@ -64,11 +65,13 @@ std::string sparkline(const std::vector<double>& values, bool unicode) {
     return text;
 }
 
+Dashboard::Dashboard() : status_(std::make_shared<const json>()) {}
+
 void Dashboard::add(json status) {
-    status_ = std::move(status);
+    status_ = std::make_shared<const json>(std::move(status));
     std::vector<double> values;
     for (const Rate& rate : rates()) {
-        const json& value = at(status_, {"rates", rate.field});
+        const json& value = at(*status_, {"rates", rate.field});
         values.push_back(value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
     }
     history_.push_back(std::move(values));
@@ -119,12 +122,12 @@ void Dashboard::press(Key key) {
 }
 
 Line Dashboard::head_line(double age_s) const {
-    const json& health = at(status_, {"health", "state"});
-    Line line{{fmt::format("petacqd {}  {}  ", text_of(at(status_, {"version"})),
-                           text_of(at(status_, {"scanner"}))),
+    const json& health = at(*status_, {"health", "state"});
+    Line line{{fmt::format("petacqd {}  {}  ", text_of(at(*status_, {"version"})),
+                           text_of(at(*status_, {"scanner"}))),
                Style::title},
-              {fmt::format("{}  run {}  up {}  health ", text_of(at(status_, {"state"})),
-                           text_of(at(status_, {"run", "id"})), duration(at(status_, {"uptime_s"})))},
+              {fmt::format("{}  run {}  up {}  health ", text_of(at(*status_, {"state"})),
+                           text_of(at(*status_, {"run", "id"})), duration(at(*status_, {"uptime_s"})))},
               {text_of(health), health_style(health)}};
     if (age_s > stale_s) line.push_back({fmt::format("  no status for {:.0f} s", age_s), Style::bad});
     return line;
@@ -141,8 +144,8 @@ Lines Dashboard::rate_lines(std::size_t width, std::size_t count, bool unicode) 
             recent.push_back(history_[k][i]);
         lines.push_back(
             {{fmt::format("  {:<16}  ", rate.label)},
-             {fmt::format("{:>12}", rate.text(at(status_, {"rates", rate.field}))), Style::title},
-             {fmt::format("  {:>12}  ", rate.text(at(status_, {"average", rate.field}))), Style::faint},
+             {fmt::format("{:>12}", rate.text(at(*status_, {"rates", rate.field}))), Style::title},
+             {fmt::format("  {:>12}  ", rate.text(at(*status_, {"average", rate.field}))), Style::faint},
              {sparkline(recent, unicode), Style::good}});
     }
     return lines;
@@ -151,7 +154,7 @@ Lines Dashboard::rate_lines(std::size_t width, std::size_t count, bool unicode) 
 Lines Dashboard::table(std::size_t rows) {
     View& v = view();
     const std::span<const Column> columns = columns_of(modules_);
-    json array = at(status_, {v.name});
+    json array = at(*status_, {v.name});
     if (!array.is_array()) array = json::array();
     const std::size_t shown = rows > 2 ? rows - 2 : 0;
     v.top = std::min(v.top, array.size() > shown ? array.size() - shown : 0);
@@ -174,13 +177,13 @@ Lines Dashboard::table(std::size_t rows) {
 
 Lines Dashboard::draw(std::size_t width, std::size_t height, bool unicode, double age_s) {
     Lines lines{head_line(age_s)};
-    const Lines reasons = reason_lines(at(status_, {"health"}));
+    const Lines reasons = reason_lines(at(*status_, {"health"}));
     append(lines, reasons, height / 6);
     if (reasons.size() > height / 6) {
         lines.push_back({{fmt::format("    and {} more", reasons.size() - height / 6), Style::warning}});
     }
-    const Lines facts = fact_lines(status_);
-    // The table has what the rates leave, and the other facts what a table of some size leaves.
+    const Lines facts = fact_lines(*status_);
+    // Rates come first, then the table; the other facts appear only if the table keeps a minimum size.
     const std::size_t taken = lines.size() + std::max(least_rows, height / 3) + 1;
     append(lines, rate_lines(width, height > taken ? height - taken : 0, unicode), height);
     if (height > lines.size() + facts.size() + 2 * least_rows) append(lines, facts, facts.size());

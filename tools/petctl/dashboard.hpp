@@ -1,11 +1,12 @@
-// What `petctl watch` shows: rates with their recent past, health, and one table. Text only; painting it and
-// reading the keys is the terminal's business.
+// The screen of `petctl watch`: rates with their recent past, health, and one table. Text only: terminal.hpp
+// paints it and reads the keys.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <deque>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,16 +33,17 @@ enum class Key {
 
 class Dashboard {
   public:
+    Dashboard();
     void add(nlohmann::json status);
     void press(Key key);
-    /// At most `height` lines; what is longer than `width` columns is for the terminal to cut. `unicode`:
-    /// block characters may be used. `age_s`: of the latest status.
+    /// Returns at most `height` lines. Lines longer than `width` columns are left for the terminal to cut.
+    /// `unicode`: block characters may be used. `age_s`: age of the latest status.
     Lines draw(std::size_t width, std::size_t height, bool unicode, double age_s);
 
   private:
-    /// One of the two tables, and how it is looked at.
+    /// One of the two tables, and how it is shown.
     struct View {
-        const char* name;                      ///< and field of the status document
+        const char* name;                      ///< also the field of the status document
         std::optional<std::size_t> sorted_by;  ///< column; absent: in the order of the document
         bool reversed;
         std::size_t top;  ///< first row shown
@@ -52,14 +54,14 @@ class Dashboard {
     [[nodiscard]] Lines rate_lines(std::size_t width, std::size_t count, bool unicode) const;
     Lines table(std::size_t rows);
 
-    nlohmann::json status_;
-    std::deque<std::vector<double>> history_;  ///< of every rate, the latest last; NaN: not known
+    std::shared_ptr<const nlohmann::json> status_;  ///< the latest
+    std::deque<std::vector<double>> history_;       ///< values of every rate, the latest last; NaN: unknown
     std::array<View, 2> views_{View{"sources", {}, false, 0}, View{"modules", {}, false, 0}};
     bool modules_ = false;
-    std::size_t page_ = 1;  ///< rows of the table shown last time
+    std::size_t page_ = 1;  ///< rows of the table in the last drawing
 };
 
-/// Values as a row of bars between 0 and the largest of them, the latest last; a blank for NaN.
+/// A row of bars between 0 and the largest value, the latest last; NaN becomes a blank.
 std::string sparkline(const std::vector<double>& values, bool unicode);
 
 }  // namespace petacq::petctl

@@ -1,4 +1,4 @@
-#include "tools/petctl/ledger_text.hpp"
+#include "tools/petctl/status_text.hpp"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "daemon/ledger.hpp"
+#include "daemon/run/ledger.hpp"
 #include "tools/petctl/values.hpp"
 
 namespace petacq::petctl {

@@ -1,4 +1,4 @@
-// petctl: starts and stops runs of petacqd and shows what it does.
+// petctl: starts and stops runs of petacqd and shows its state.
 #include <fmt/core.h>
 #include <sysexits.h>
 
@@ -10,11 +10,10 @@
 #include <optional>
 #include <string>
 
-#include "daemon/control_client.hpp"
-#include "daemon/version.hpp"
+#include "daemon/control/client.hpp"
+#include "daemon/host/version.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/values.hpp"
-#include "tools/petctl/watch.hpp"
 
 namespace {
 
@@ -42,12 +41,12 @@ std::string check_duration(const std::string& text) {
     return good ? std::string() : "expected a finite number of seconds above 0, found " + text;
 }
 
-/// The commands; each sets what is to be done.
-void add_commands(CLI::App& app, Arguments& a, std::function<int()>& what) {
-    // Connects when it is called, not before: --file needs no daemon.
+/// Adds the commands. The one that is parsed sets `action`.
+void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
+    // The client connects only when the action runs, since --file needs no daemon.
     const auto with_client = [&](auto function) {
-        return [&a, &what, function] {
-            what = [&a, function] {
+        return [&a, &action, function] {
+            action = [&a, function] {
                 ControlClient client(a.socket);
                 return function(client);
             };
@@ -56,7 +55,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& what) {
 
     CLI::App* start = app.add_subcommand("start", "Start a run");
     start->add_option("--run", a.run, "Run id; without it the daemon names the run");
-    start->add_option("--duration", a.duration_s, "Stop after so many seconds of detector time")
+    start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time")
         ->check(check_duration);
     start->add_option("--note", a.note, "Free text kept with the run");
     start->callback(with_client([&a, start](ControlClient& client) {
@@ -72,7 +71,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& what) {
 
     CLI::App* status = app.add_subcommand("status", "Show the status");
     status->add_flag("--json", a.as_json, "As JSON");
-    status->add_flag("--watch", a.watching, "Again every second, until Ctrl-C");
+    status->add_flag("--watch", a.watching, "Repeat every second until Ctrl-C");
     status->callback(with_client([&a](ControlClient& client) {
         return a.watching ? petctl::watch_status(client, a.as_json) : petctl::show_status(client, a.as_json);
     }));
@@ -81,8 +80,8 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& what) {
     watch->callback(with_client(petctl::watch_dashboard));
 
     CLI::App* ledger =
-        app.add_subcommand("ledger", "Show where everything went: of the run in progress or the last");
-    CLI::Option* run = ledger->add_option("--run", a.run, "Of this run, which has ended");
+        app.add_subcommand("ledger", "Show the ledger of the run in progress or of the last run");
+    CLI::Option* run = ledger->add_option("--run", a.run, "Of this run, which must be over");
     ledger->add_option("--file", a.file, "Of this run.json, or of the run in this directory; needs no daemon")
         ->excludes(run);
     ledger->add_flag("--json", a.as_json, "As JSON");
@@ -90,20 +89,20 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& what) {
         const auto asked = run->count() > 0 ? std::optional(a.run) : std::nullopt;
         return petctl::show_ledger(client, asked, a.as_json);
     });
-    ledger->callback([&a, &what, ledger, by_daemon] {
+    ledger->callback([&a, &action, ledger, by_daemon] {
         if (ledger->count("--file") == 0) return by_daemon();
-        what = [&a] { return petctl::show_ledger_of_file(a.file, a.as_json); };
+        action = [&a] { return petctl::show_ledger_of_file(a.file, a.as_json); };
     });
 
     CLI::App* runs = app.add_subcommand("runs", "List the runs on disk, the latest last");
-    CLI::Option* last = runs->add_option("--last", a.last, "At most so many")->check(CLI::PositiveNumber);
+    CLI::Option* last = runs->add_option("--last", a.last, "At most this many")->check(CLI::PositiveNumber);
     runs->add_flag("--json", a.as_json, "As JSON");
     runs->callback(with_client([&a, last](ControlClient& client) {
         return petctl::show_runs(client, last->count() > 0 ? std::optional(a.last) : std::nullopt, a.as_json);
     }));
 
-    CLI::App* level = app.add_subcommand("log-level", "Show or set what the daemon logs, until it ends");
-    level->add_option("LEVEL", a.level, "Least important messages that are logged")
+    CLI::App* level = app.add_subcommand("log-level", "Show or set the log level of the running daemon");
+    level->add_option("LEVEL", a.level, "Least important messages to log")
         ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
     level->callback(with_client([&a](ControlClient& client) { return petctl::log_level(client, a.level); }));
 }
@@ -111,19 +110,19 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& what) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"petctl: starts and stops runs of petacqd and shows what it does"};
+    CLI::App app{"petctl: starts and stops runs of petacqd and shows its state"};
     app.require_subcommand(1);
-    app.fallthrough();  // --socket may stand behind the command too
+    app.fallthrough();  // allows --socket after the command
     app.set_version_flag("--version", std::string("petctl ") + petacq::daemon::version);
     app.footer(
-        "Exit status: 0 done, 1 refused or not whole, 64 usage, 69 no daemon, 70 internal failure, 74 I/O "
+        "Exit status: 0 done, 1 refused or incomplete, 64 usage, 69 no daemon, 70 internal failure, 74 I/O "
         "failure.");
     Arguments arguments;
     app.add_option("--socket", arguments.socket, "Control socket of the daemon")
         ->envname("PETACQ_SOCKET")
         ->capture_default_str();
-    std::function<int()> what;
-    add_commands(app, arguments, what);
+    std::function<int()> action;
+    add_commands(app, arguments, action);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -131,7 +130,7 @@ int main(int argc, char** argv) {
     }
 
     try {
-        return what();
+        return action();
     } catch (const RpcError& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
         return petctl::exit_refused;

@@ -19,8 +19,8 @@ struct Column {
 
 std::span<const Column> source_columns();
 std::span<const Column> module_columns();
-/// Headings, then the objects of the array in its order; not healthy ones stand out. `marked`: the column
-/// whose heading stands out.
+/// Headings, then a row for each object of the array in its order; unhealthy ones are highlighted. `marked`:
+/// the column whose heading is highlighted.
 Table object_table(const nlohmann::json& array, std::span<const Column> columns,
                    std::size_t marked = static_cast<std::size_t>(-1));
 
@@ -29,13 +29,13 @@ struct Rate {
     const char* label;
     const char* field;
     std::string (*text)(const nlohmann::json& value);
-    std::size_t rank;  ///< 1: the last one to be left out where there is no room
+    std::size_t rank;  ///< order of importance; 1 is left out last if there is not enough room
 };
 std::span<const Rate> rates();
 
-/// Latency, disk, dead time, stages, queues: a line each, as far as they are known.
+/// Latency, disk, dead time, stages, queues: a line for each that the status contains.
 Lines fact_lines(const nlohmann::json& status);
-/// The reasons why the daemon is not well, a line each.
+/// The reasons why the daemon is degraded or failed, one per line.
 Lines reason_lines(const nlohmann::json& health);
 Style health_style(const nlohmann::json& state);
 

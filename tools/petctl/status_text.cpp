@@ -29,7 +29,7 @@ void section(Lines& lines, const char* name) {
 Line ledger_section(const char* name, const json& counters) {
     std::string text = fmt::format("  {:<10}", name);
     if (!counters.is_object() || counters.empty()) return {{text + "  -"}};
-    // Zeros are left out but for the first few words an operator looks for.
+    // Counters that are 0 are left out, except the first few, which operators look for.
     constexpr std::array always{"received",      "lost",           "accepted", "decided",
                                 "prompts_found", "delayeds_found", "written"};
     for (const auto& [key, value] : counters.items()) {
@@ -53,7 +53,7 @@ void add_ledger(Lines& lines, const json& ledger) {
         {{"ledger: ", Style::title}, {closed(verdict), verdict == false ? Style::bad : Style::plain}});
     for (const char* name : {"datagrams", "frames", "singles", "pairs"})
         lines.push_back(ledger_section(name, at(ledger, {name})));
-    // Only where singles are saved.
+    // Only if singles are saved.
     if (const json& saved = at(ledger, {"saved_singles"}); !all_zero(saved))
         lines.push_back(ledger_section("saved_singles", saved));
 }
@@ -150,6 +150,34 @@ std::vector<std::string> stop_problems(const json& result) {
         problems.push_back(problem);
     }
     return problems;
+}
+
+Lines runs_lines(const json& runs) {
+    Table table{{true, true, false, false, false, false, true, true}, {}};
+    Line headings;
+    for (const char* heading : {"run", "started", "duration", "prompts", "delayeds", "size", "ledger", "end"})
+        headings.push_back({heading, Style::faint});
+    table.rows.push_back(std::move(headings));
+    for (const json& run : runs) {
+        const json& state = at(run, {"state"});
+        const json& verdict = at(run, {"ledger_closed"});
+        std::string end = state == "running" ? "" : text_of(at(run, {"reason"}));
+        Style style = Style::plain;
+        if (state != "complete") {
+            end = end.empty() || end == "-" ? text_of(state) : fmt::format("{}: {}", text_of(state), end);
+            style = state == "running" ? Style::good : Style::warning;
+            if (state == "failed" || state == "unreadable") style = Style::bad;
+        }
+        table.rows.push_back({{text_of(at(run, {"run"}))},
+                              {text_of(at(run, {"start_utc"}))},
+                              {duration(at(run, {"seconds"}))},
+                              {text_of(at(run, {"prompts"}))},
+                              {text_of(at(run, {"delayeds"}))},
+                              {scaled(at(run, {"bytes"}), "B")},
+                              {closed(verdict), verdict == false ? Style::bad : Style::plain},
+                              {end, style}});
+    }
+    return table_lines(table);
 }
 
 }  // namespace petacq::petctl

@@ -1,4 +1,4 @@
-// The status document as text for people. Fields that are missing show as "-", unknown ones are not shown.
+// The documents of the daemon as text for people. Missing fields show as "-"; unknown ones do not.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,13 +9,18 @@
 
 namespace petacq::petctl {
 
-/// Aligned sections, over several lines.
+/// The status in aligned sections.
 Lines status_lines(const nlohmann::json& status);
-/// The same on one line, without line end, for output that goes into a file.
+/// The same on one line without a line end, for output to a file.
 std::string status_line(const nlohmann::json& status);
-/// One line about a run that was stopped, from the answer to `stop`.
+/// One line about the stopped run, from the answer to `stop`.
 std::string stop_line(const nlohmann::json& result);
-/// What went wrong with that run, a line each: its failure, a ledger that does not close. Empty: nothing.
+/// The problems of that run, one per line: a failure, a ledger that does not close.
 std::vector<std::string> stop_problems(const nlohmann::json& result);
+
+/// The ledger with its identities, from {"run", "state", "ledger"}. Counters that are missing show as "-".
+Lines ledger_lines(const nlohmann::json& answer);
+/// From the array of runs in the answer of the control method `runs`, in its order.
+Lines runs_lines(const nlohmann::json& runs);
 
 }  // namespace petacq::petctl

@@ -1,6 +1,6 @@
 #include "tools/petctl/terminal.hpp"
 
-// Its macros would take words like `timeout` and `move` from everybody.
+// Otherwise its macros would replace words like `timeout` and `move`.
 #define NCURSES_NOMACROS 1
 #include <curses.h>
 #include <langinfo.h>

@@ -1,4 +1,4 @@
-// The terminal as a full-screen display, by ncurses.
+// The terminal as a full-screen display (ncurses).
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace petacq::petctl {
 
-/// The alternate screen, from construction to destruction; then the terminal is as it was. One at a time.
+/// Shows the alternate screen during its life, then restores the terminal. Only one may exist.
 class Terminal {
   public:
-    /// Throws OutputError when this terminal cannot.
+    /// Throws OutputError if the terminal does not support it.
     Terminal();
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
@@ -23,7 +23,7 @@ class Terminal {
     [[nodiscard]] bool unicode() const { return unicode_; }
 
     void show(const Lines& lines);
-    /// The next key that was pressed; false when there is none. Takes note of a changed size.
+    /// The next key that was pressed; false if there is none. Also notices a change of the size.
     bool read_key(Key& key);
 
   private:

@@ -1,5 +1,4 @@
-// Lines of text in a few styles, and tables of them. A terminal shows the styles; elsewhere they are left
-// out.
+// Styled lines of text, and tables. Styles appear on a terminal only.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +10,8 @@
 
 namespace petacq::petctl {
 
-/// The standard output cannot be written, a file named on the command line cannot be read, or the terminal
-/// cannot do what is asked of it.
+/// Standard output cannot be written, a file named on the command line cannot be read, or the terminal lacks
+/// a function.
 class OutputError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -28,20 +27,20 @@ struct Span {
 using Line = std::vector<Span>;
 using Lines = std::vector<Line>;
 
-/// Rows of cells; columns as wide as their widest cell, two blanks between them.
+/// Rows of cells. Each column is as wide as its widest cell; two blanks separate columns.
 struct Table {
-    std::vector<bool> left;  ///< per column: to the left; the others to the right
+    std::vector<bool> left;  ///< per column: aligned to the left; otherwise to the right
     std::vector<Line> rows;  ///< each as long as `left`
 };
 
-/// Columns that UTF-8 text takes: one for each code point.
+/// Width of UTF-8 text in columns: one for each code point.
 std::size_t width_of(std::string_view text);
 /// A line for each row, with two blanks in front.
 Lines table_lines(const Table& table);
-/// "  label            value", aligned among each other.
+/// "  label            value", with all values in one column.
 Line labelled(std::string_view label, std::string value, Style style = Style::plain);
 
-/// One string, with line ends; escape sequences for the styles when `colour`.
+/// The lines as one string, with escape sequences for the styles if `colour`.
 std::string joined(const Lines& lines, bool colour);
 /// Whether escape sequences may go to the standard output: a terminal that is not dumb, and NO_COLOR not set.
 bool colour_wanted();

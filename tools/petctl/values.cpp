@@ -59,7 +59,7 @@ std::string scaled(const json& value, std::string_view unit) {
     auto number = value.get<double>();
     constexpr std::array prefixes{"", "k", "M", "G", "T", "P"};
     std::size_t prefix = 0;
-    // What rounds to 1000 goes up, too.
+    // A value that rounds to 1000 takes the next prefix.
     while (std::abs(number) >= 999.95 && prefix + 1 < prefixes.size()) {
         number /= 1000;
         ++prefix;

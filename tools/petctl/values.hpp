@@ -1,4 +1,4 @@
-// JSON values as words for people. What is missing, null or of another type is "-".
+// JSON values as text for people. A value that is missing, null or of another type becomes "-".
 #pragma once
 
 #include <initializer_list>
@@ -8,18 +8,18 @@
 
 namespace petacq::petctl {
 
-/// The value at the end of a path of keys, or null wherever the path breaks off.
+/// The value at the end of a path of keys; null if a key of the path is missing.
 const nlohmann::json& at(const nlohmann::json& document, std::initializer_list<const char*> path);
 
 /// Text from outside, with control characters (terminal escapes) replaced.
 std::string printable(std::string text);
-/// Strings as they are, whole numbers in groups of three digits, yes or no.
+/// Strings unchanged, integers in groups of three digits, booleans as yes or no.
 std::string text_of(const nlohmann::json& value);
 /// 5234567 and "B/s": "5.235 MB/s".
 std::string scaled(const nlohmann::json& value, std::string_view unit);
 /// 0.0123: "1.23 %".
 std::string percent(const nlohmann::json& value);
-/// `format` is one of fmt for a double.
+/// `format` is an fmt format for a double.
 std::string with_unit(const nlohmann::json& value, const char* format, std::string_view unit);
 /// Seconds: "12.3 s", "5 min 02 s", "3 h 20 min", "4 d 01 h".
 std::string duration(const nlohmann::json& seconds);

@@ -1,4 +1,4 @@
-#include "tools/petctl/watch.hpp"
+#include "tools/petctl/commands.hpp"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 const json every_second = {{"interval_s", 1.0}};  // NOLINT(cert-err58-cpp)
 
-volatile std::sig_atomic_t told_to_stop = 0;
+volatile std::sig_atomic_t stop_requested = 0;
 
 void show(const json& status, bool as_json, bool redraw) {
     if (redraw) {
@@ -39,13 +39,13 @@ void show(const json& status, bool as_json, bool redraw) {
     std::fflush(stdout);
 }
 
-/// Signals that end the display, and the one that tells of a changed size, come only while wait() lets them:
-/// none is missed between looking and waiting.
+/// Blocks the signals that stop the display or report a change of its size, except during wait(), so that
+/// none is missed between a check and the wait.
 class Signals {
   public:
     Signals() {
         struct sigaction stop {};
-        stop.sa_handler = [](int) { told_to_stop = 1; };
+        stop.sa_handler = [](int) { stop_requested = 1; };
         sigset_t held;
         sigemptyset(&held);
         for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
@@ -56,7 +56,7 @@ class Signals {
         ::sigprocmask(SIG_BLOCK, &held, &outside_);
     }
 
-    /// Until there is a key, a status, a signal, or a second is over; false when the keyboard is gone.
+    /// Waits for a key, a status, a signal, or one second. False if the keyboard is gone.
     [[nodiscard]] bool wait(int daemon) const {
         std::array<pollfd, 2> inputs{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{daemon, POLLIN, 0}};
         const timespec second{1, 0};
@@ -71,7 +71,7 @@ class Signals {
 }  // namespace
 
 int watch_status(ControlClient& client, bool as_json) {
-    // Everything shown was flushed: nothing is left to do on Ctrl-C.
+    // All output has been flushed, so there is nothing to do on Ctrl-C.
     std::signal(SIGINT, [](int) { ::_exit(0); });
     std::signal(SIGTERM, [](int) { ::_exit(0); });
     const bool redraw = ::isatty(STDOUT_FILENO) == 1;
@@ -89,7 +89,7 @@ int watch_dashboard(ControlClient& client) {
     auto taken = Clock::now();
     const Signals signals;
     Terminal terminal;
-    while (told_to_stop == 0) {
+    while (stop_requested == 0) {
         const double age_s = std::chrono::duration<double>(Clock::now() - taken).count();
         terminal.show(dashboard.draw(terminal.width(), terminal.height(), terminal.unicode(), age_s));
         if (!signals.wait(client.descriptor())) break;

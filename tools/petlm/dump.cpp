@@ -7,18 +7,19 @@
 #include <system_error>
 #include <utility>
 
-#include "daemon/listmode_reader.hpp"
+#include "daemon/listmode/reader.hpp"
 #include "tools/petlm/commands.hpp"
-#include "tools/petlm/csv.hpp"
-#include "tools/petlm/run.hpp"
+#include "tools/petlm/export/csv_lines.hpp"
+#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
 
-/// Nobody reads standard output any more.
+/// Thrown when the reader of standard output has gone away.
 struct ReaderGone {};
 
-/// Lines to standard output.
+/// Writes lines to standard output.
 class Csv {
   public:
     void text(std::string_view words) { at_ = csv_text(at_, words); }
@@ -46,32 +47,29 @@ class Csv {
     char* at_ = buffer_.data();
 };
 
-/// Takes what it prints off `limit`.
+/// Prints records of `kind`, if given, and subtracts their number from `limit`.
 void dump_records(daemon::ListModeReader& reader, Csv& csv, std::optional<gpu::Kind> kind,
                   std::uint64_t& limit) {
-    const bool pairs = reader.kind() == daemon::RecordKind::coincidences;
-    while (limit != 0 && reader.next()) {
-        if (!pairs) {
-            for (const auto& single : reader.singles()) {
-                if (limit == 0) break;
-                csv.line(single);
-                --limit;
-            }
-            continue;
-        }
-        for (const auto& pair : reader.coincidences()) {
-            if (limit == 0) break;
-            if (kind && pair.kind != *kind) continue;
-            csv.line(pair);
+    const auto print = [&](const auto& records, const auto& wanted) {
+        for (std::size_t i = 0; i < records.size() && limit != 0; ++i) {
+            if (!wanted(records[i])) continue;
+            csv.line(records[i]);
             --limit;
+        }
+    };
+    while (limit != 0 && reader.next()) {
+        if (reader.kind() == daemon::RecordKind::singles) {
+            print(reader.singles(), [](const gpu::Single&) { return true; });
+        } else {
+            print(reader.coincidences(), [&](const gpu::Coincidence& c) { return !kind || c.kind == *kind; });
         }
     }
 }
 
 }  // namespace
 
-int dump(const std::filesystem::path& target, std::optional<gpu::Kind> kind,
-         std::optional<std::uint64_t> limit) {
+int dump(const DumpOptions& options) {
+    const auto& [target, kind, limit] = options;
     int status = ok;
     std::uint64_t left = limit.value_or(UINT64_MAX);
     Csv csv;

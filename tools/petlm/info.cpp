@@ -1,13 +1,13 @@
 #include <fmt/format.h>
-#include <cstdio>
+
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "daemon/crc32c.hpp"
-#include "daemon/listmode_reader.hpp"
+#include "daemon/host/progress_line.hpp"
+#include "daemon/listmode/reader.hpp"
 #include "tools/petlm/commands.hpp"
-#include "tools/petlm/progress.hpp"
-#include "tools/petlm/run.hpp"
+#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -19,7 +19,7 @@ struct Contents {
     std::uint64_t last_time = 0;
 };
 
-// With an index nothing needs to be read; without, every block.
+/// Reads every block only if the file has no index.
 Contents contents_of(daemon::ListModeReader& reader) {
     Contents contents;
     if (const auto& trailer = reader.trailer()) {
@@ -33,7 +33,7 @@ Contents contents_of(daemon::ListModeReader& reader) {
         }
         return contents;
     }
-    Progress progress("reading " + reader.path().filename().string(), reader.file_bytes());
+    daemon::ProgressLine progress("reading " + reader.path().filename().string(), reader.file_bytes());
     while (reader.next()) {
         if (reader.condition().blocks == 1) contents.first_time = reader.block().first_time;
         contents.last_time = reader.block().last_time;
@@ -88,15 +88,14 @@ void print(const daemon::ListModeReader& reader, const Contents& contents) {
     }
     std::cout << fmt::format("payload      crc32c {:08x}\n", condition.payload_crc);
     for (const auto& [key, value] : reader.description().items()) {
-        // Printing must not stop at text that is not UTF-8.
-        std::cout << fmt::format("{:<12} ", key)
-                  << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+        std::cout << fmt::format("{:<12} {}\n", key, json_line(value));
     }
 }
 
 }  // namespace
 
-int info(const std::filesystem::path& target, bool as_json) {
+int info(const InfoOptions& options) {
+    const auto& [target, as_json] = options;
     const auto files = listmode_files(target);
     const bool is_run = std::filesystem::is_directory(target);
     nlohmann::json document = {{"files", nlohmann::json::array()}};

@@ -1,27 +1,26 @@
-// resort: coincidences found again from the singles of a run, with other settings.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "config/configuration.hpp"
 #include "daemon/backend.hpp"
+#include "daemon/host/progress_line.hpp"
 #include "tools/petlm/commands.hpp"
-#include "tools/petlm/export_output.hpp"
-#include "tools/petlm/export_source.hpp"
-#include "tools/petlm/progress.hpp"
-#include "tools/petlm/record_file.hpp"
-#include "tools/petlm/record_source.hpp"
-#include "tools/petlm/run.hpp"
+#include "tools/petlm/records/output.hpp"
+#include "tools/petlm/records/record_file.hpp"
+#include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
 
 constexpr std::uint32_t slice_singles = 1U << 20;
 
-/// The run's configuration with what was asked for in its place.
+/// The configuration of the run with the given settings replaced.
 config::Configuration configured(const nlohmann::json& run, const ResortOptions& options) {
     nlohmann::json document = run.at("configuration");
     nlohmann::json& coincidence = document["coincidence"];
@@ -47,7 +46,7 @@ config::Configuration configured(const nlohmann::json& run, const ResortOptions&
     return config::configuration_from_json(document, "/");
 }
 
-/// Singles need none; its shape is all that counts.
+/// Singles need no calibration; only its shape matters.
 config::Calibration no_calibration(const config::Geometry& g) {
     const std::size_t units = std::size_t{g.bdm_count} * g.du_count;
     config::Calibration calibration;
@@ -59,7 +58,7 @@ config::Calibration no_calibration(const config::Geometry& g) {
 
 class Resorting {
   public:
-    /// Slices are gathered in `memory`, which the pipeline reads fastest.
+    /// Slices are collected in `memory`, which the pipeline reads fastest.
     Resorting(gpu::Pipeline& pipeline, net::MemorySource& memory, RecordFile& out)
         : pipeline_(pipeline), out_(out) {
         auto* const singles = reinterpret_cast<gpu::Single*>(
@@ -112,7 +111,7 @@ class Resorting {
     gpu::Pipeline& pipeline_;
     RecordFile& out_;
     std::vector<gpu::FrameSpan> spans_ = std::vector<gpu::FrameSpan>(pipeline_.depth() + 1);
-    std::vector<gpu::Single*> buffers_;  // a ring; the pipeline reads all but the one being filled
+    std::vector<gpu::Single*> buffers_;  // a ring; the pipeline may read all but the one being filled
     std::size_t filling_ = 0;
     std::uint32_t filled_ = 0;
     std::size_t waiting_ = 0;
@@ -135,19 +134,19 @@ int resort(const ResortOptions& options) {
     RecordSource source(options.run, daemon::RecordKind::singles);
     daemon::Backend backend =
         daemon::make_backend(configuration, scanner, no_calibration(scanner.geometry), gpu::Input::singles);
-    ExportOutputs outputs(options.force);
+    Outputs outputs(options.force);
     outputs.claim(options.output);
     nlohmann::json description = source.description();
     const config::Coincidence& c = configuration.coincidence;
     description["window_ticks"] = c.window_ticks;
     description["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
-    description["resorted"] = {{"coincidence", configuration.document.at("coincidence")},
-                               {"energy", configuration.document.at("energy")}};
-    RecordFile out(ExportOutputs::partial(options.output), daemon::RecordKind::coincidences,
-                   source.block_bytes(), description);
+    description["resorted"] = {{"coincidence", configuration.document->at("coincidence")},
+                               {"energy", configuration.document->at("energy")}};
+    RecordFile out(Outputs::partial(options.output), daemon::RecordKind::coincidences, source.block_bytes(),
+                   description);
     Resorting resorting(*backend.pipeline, *backend.memory, out);
     {
-        Progress progress("finding coincidences", source.total_bytes());
+        daemon::ProgressLine progress("finding coincidences", source.total_bytes());
         while (source.next()) {
             resorting.add(source.reader().singles());
             progress.show(source.bytes_done());
@@ -155,7 +154,7 @@ int resort(const ResortOptions& options) {
         resorting.finish();
     }
     if (resorting.taken().bad_address != 0) {
-        throw BadInput(fmt::format("{}: {} singles name crystals that the scanner has not",
+        throw BadInput(fmt::format("{}: {} singles name crystals that the scanner does not have",
                                    options.run.string(), resorting.taken().bad_address));
     }
     out.close();

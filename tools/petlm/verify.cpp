@@ -2,30 +2,32 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <functional>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "daemon/listmode_reader.hpp"
+#include "daemon/host/progress_line.hpp"
+#include "daemon/listmode/reader.hpp"
+#include "net/mutex.hpp"
 #include "tools/petlm/commands.hpp"
-#include "tools/petlm/in_order.hpp"
-#include "tools/petlm/progress.hpp"
-#include "tools/petlm/run.hpp"
+#include "tools/petlm/records/in_order.hpp"
+#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
 
 using namespace nlohmann::literals;
 
-constexpr std::uint64_t most_told = 20;  // of one kind of problem
+constexpr std::uint64_t most_reported = 20;  // problems of records per file
 
 class Sha256 {
   public:
     Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
         if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
-            throw std::runtime_error("SHA-256 is not to be had from the library");
+            throw std::runtime_error("OpenSSL does not provide SHA-256");
         }
     }
     void add(std::span<const std::byte> data) { EVP_DigestUpdate(context_.get(), data.data(), data.size()); }
@@ -43,7 +45,7 @@ class Sha256 {
     std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
-/// Goes over the records of one file.
+/// Checks the records of one file.
 class RecordCheck {
   public:
     RecordCheck(const daemon::ListModeReader& reader, std::string& text) : reader_(reader), text_(text) {
@@ -66,7 +68,7 @@ class RecordCheck {
     template <class Record>
     void records(std::span<const Record> all, std::optional<Record>& last) {
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (last && !daemon::in_order(*last, all[i])) tell(i, "is not in order");
+            if (last && !daemon::in_order(*last, all[i])) report(i, "is not in order");
             last = all[i];
             fields(i, all[i]);
         }
@@ -75,18 +77,18 @@ class RecordCheck {
         if (pair.kind == gpu::Kind::prompt) {
             ++prompts;
         } else if (pair.kind != gpu::Kind::delayed) {
-            tell(i, "is neither prompt nor delayed");
+            report(i, "is neither prompt nor delayed");
         }
-        if (pair.crystal_a >= crystal_count_ || pair.crystal_b >= crystal_count_) tell_crystal(i);
+        if (pair.crystal_a >= crystal_count_ || pair.crystal_b >= crystal_count_) report_crystal(i);
     }
     void fields(std::size_t i, const gpu::Single& single) {
-        if (single.crystal >= crystal_count_) tell_crystal(i);
+        if (single.crystal >= crystal_count_) report_crystal(i);
     }
-    void tell_crystal(std::size_t i) {
-        tell(i, "has a crystal beyond the scanner's " + std::to_string(crystal_count_));
+    void report_crystal(std::size_t i) {
+        report(i, "has a crystal beyond the scanner's " + std::to_string(crystal_count_));
     }
-    void tell(std::size_t i, const std::string& what) {
-        if (++problems <= most_told) {
+    void report(std::size_t i, const std::string& what) {
+        if (++problems <= most_reported) {
             text_ += fmt::format("{}: record {} (block {}) {}\n", reader_.path().string(),
                                  reader_.block().first_record + i, reader_.block().number, what);
         }
@@ -99,47 +101,30 @@ class RecordCheck {
     std::optional<gpu::Single> last_single_;
 };
 
-/// What the files of a run hold together.
+/// Numbers of records in a file, or in all files of a run.
 struct Totals {
     std::uint64_t pairs = 0;
     std::uint64_t prompts = 0;
     std::optional<std::uint64_t> singles;
 
-    void add(daemon::RecordKind kind, std::uint64_t records, std::uint64_t prompts_of_them) {
-        if (kind == daemon::RecordKind::coincidences) {
-            pairs += records;
-            prompts += prompts_of_them;
-        } else {
-            singles = singles.value_or(0) + records;
-        }
+    void operator+=(const Totals& other) {
+        pairs += other.pairs;
+        prompts += other.prompts;
+        if (other.singles) singles = singles.value_or(0) + *other.singles;
     }
 };
 
-/// What became of one file.
+/// The result for one file.
 struct Verdict {
     int status = ok;
-    std::string text;  ///< for a person, lines
-    daemon::RecordKind kind = daemon::RecordKind::coincidences;
-    std::uint64_t records = 0;
-    std::uint64_t prompts = 0;
+    std::string text;  ///< lines for the operator
+    Totals totals;
 };
 
-/// How far all files together are. Any thread.
-class SharedProgress {
-  public:
-    SharedProgress(const std::string& what, std::uint64_t total_bytes) : progress_(what, total_bytes) {}
-    void add(std::uint64_t bytes) {
-        const std::lock_guard lock(mutex_);
-        progress_.show(done_ += bytes);
-    }
+/// Called with the bytes that were read. Thread-safe.
+using AddProgress = std::function<void(std::uint64_t)>;
 
-  private:
-    std::mutex mutex_;
-    std::uint64_t done_ = 0;
-    Progress progress_;
-};
-
-Verdict verify_file(const std::filesystem::path& file, SharedProgress& progress) {
+Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_progress) {
     daemon::ListModeReader reader(file);
     Verdict verdict;
     RecordCheck check(reader, verdict.text);
@@ -147,7 +132,7 @@ Verdict verify_file(const std::filesystem::path& file, SharedProgress& progress)
     while (reader.next()) {
         digest.add(reader.payload());
         check.block();
-        progress.add(sizeof(daemon::BlockHeader) + reader.payload().size());
+        add_progress(sizeof(daemon::BlockHeader) + reader.payload().size());
     }
     const auto& condition = reader.condition();
     const std::string name = file.string();
@@ -160,8 +145,8 @@ Verdict verify_file(const std::filesystem::path& file, SharedProgress& progress)
     if (condition.damage_count > condition.damage.size()) {
         text += fmt::format("{}: {} more faults\n", name, condition.damage_count - condition.damage.size());
     }
-    if (check.problems > most_told) {
-        text += fmt::format("{}: {} more records with problems\n", name, check.problems - most_told);
+    if (check.problems > most_reported) {
+        text += fmt::format("{}: {} more records with problems\n", name, check.problems - most_reported);
     }
     text += name + ": " + condition.summary();
     if (reader.kind() == daemon::RecordKind::coincidences) {
@@ -171,16 +156,18 @@ Verdict verify_file(const std::filesystem::path& file, SharedProgress& progress)
         fmt::format("\n{}: payload crc32c {:08x} sha256 {}\n", name, condition.payload_crc, digest.text());
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
     verdict.status = clean ? ok : has_problems;
-    verdict.kind = reader.kind();
-    verdict.records = condition.records;
-    verdict.prompts = check.prompts;
+    if (reader.kind() == daemon::RecordKind::coincidences) {
+        verdict.totals = {condition.records, check.prompts, {}};
+    } else {
+        verdict.totals.singles = condition.records;
+    }
     return verdict;
 }
 
-Verdict verify_any(const std::filesystem::path& file, SharedProgress& progress) {
+Verdict verify_any(const std::filesystem::path& file, const AddProgress& add_progress) {
     Verdict verdict;
     try {
-        return verify_file(file, progress);
+        return verify_file(file, add_progress);
     } catch (const daemon::NotListMode& error) {
         verdict.status = not_list_mode;
         verdict.text = error.what();
@@ -202,7 +189,7 @@ std::uint64_t bytes_of(const std::vector<std::filesystem::path>& files) {
     return sum;
 }
 
-// What run.json says must be what the files hold.
+/// The ledger in run.json must agree with the files.
 int verify_run(const std::filesystem::path& directory, const Totals& totals) {
     std::string why;
     const auto run = run_json(directory, why);
@@ -250,15 +237,21 @@ int verify_target(const std::filesystem::path& target) {
     int status = ok;
     Totals totals;
     {
-        SharedProgress progress("verifying " + target.filename().string(), bytes_of(files));
-        // The parts of a run side by side: a digest keeps one core busy.
+        daemon::ProgressLine progress("verifying " + target.filename().string(), bytes_of(files));
+        net::Mutex mutex;
+        std::uint64_t done = 0;
+        const AddProgress add_progress = [&](std::uint64_t bytes) {
+            const net::MutexLock lock(mutex);
+            progress.show(done += bytes);
+        };
+        // The parts of a run in parallel: a digest keeps one core busy.
         InOrder<Verdict> verdicts([&](const Verdict& verdict) {
             std::cout << verdict.text << std::flush;
             status = std::max(status, verdict.status);
-            totals.add(verdict.kind, verdict.records, verdict.prompts);
+            totals += verdict.totals;
         });
         for (const auto& file : files)
-            verdicts.add([&file, &progress] { return verify_any(file, progress); });
+            verdicts.add([&file, &add_progress] { return verify_any(file, add_progress); });
         verdicts.finish();
     }
     if (std::filesystem::is_directory(target)) status = std::max(status, verify_run(target, totals));

@@ -19,10 +19,17 @@ constexpr std::size_t most_senders = 4096;
 }  // namespace
 
 CaptureFile::CaptureFile(const std::string& file, std::vector<net::Endpoint> to, double tick_ps)
-    : writer_(file), to_(std::move(to)), ns_per_tick_(tick_ps * 1e-3) {}
+    : file_(file, daemon::IfExists::fail, 0640), to_(std::move(to)), ns_per_tick_(tick_ps * 1e-3) {
+    try {
+        file_.append(net::pcap_file_header());
+    } catch (...) {
+        file_.discard();
+        throw;
+    }
+}
 
 void CaptureFile::add(const Datagram& datagram) {
-    if (sources_.size() == net::PcapWriter::max_packets) flush();
+    if (sources_.size() == net::PcapPackets::max_packets) flush();
     store_.add(datagram);
     sources_.push_back(datagram.source);
 }
@@ -32,16 +39,18 @@ void CaptureFile::flush() {
         const StreamStore::Entry& entry = store_.entries()[i];
         const auto time_ns = static_cast<std::int64_t>(static_cast<double>(entry.due_ticks) * ns_per_tick_);
         const auto port = static_cast<std::uint16_t>(first_port + sources_[i]);
-        writer_.add(time_ns, {loopback, port}, to_[sources_[i] % to_.size()], {}, {entry.data, entry.size});
+        packets_.add(time_ns, {loopback, port}, to_[sources_[i] % to_.size()], {}, {entry.data, entry.size});
     }
-    writer_.flush();
+    file_.append(packets_.pieces());
+    written_ += packets_.size();
+    packets_.clear();
     store_.clear();
     sources_.clear();
 }
 
 SentCapture send_capture(const SendCaptureOptions& options, const std::atomic<bool>& stop,
                          const std::function<void(double)>& report) {
-    // Who sends, so that each has a socket from the start.
+    // A first pass finds the senders, so that each has a socket from the start.
     std::map<net::Endpoint, std::uint16_t> senders;
     net::CapturedDatagram captured;
     std::int64_t first_ns = 0;
@@ -63,14 +72,14 @@ SentCapture send_capture(const SendCaptureOptions& options, const std::atomic<bo
     TransmitOptions transmit;
     transmit.destinations.assign(senders.size(), options.destination);
     transmit.pace = options.speed;
-    transmit.tick_ps = 1000;  // the times of the capture are nanoseconds
+    transmit.tick_ps = 1000;  // capture times are in nanoseconds
     transmit.burst_us = options.burst_us;
     Transmitter transmitter(transmit, stop);
     const auto began = std::chrono::steady_clock::now();
     net::PcapReader reader(options.file, {});
     std::int64_t due_ns = 0;
     while (!stop.load(std::memory_order_relaxed) && reader.next(captured)) {
-        // Captures of several interfaces may step back a little.
+        // In captures of several interfaces the time may step back a little.
         due_ns = std::max(due_ns, captured.time_ns - first_ns);
         transmitter.add({senders.at(captured.from), 0, static_cast<std::uint64_t>(due_ns), captured.payload});
         report(last_ns > first_ns ? static_cast<double>(due_ns) / static_cast<double>(last_ns - first_ns)

@@ -1,4 +1,4 @@
-// A simulated stream as a pcap file instead of on the network, and such a file onto the network.
+// Writes a simulated stream to a pcap file instead of the network, and sends such a file.
 #pragma once
 
 #include <atomic>
@@ -7,30 +7,33 @@
 #include <string>
 #include <vector>
 
-#include "net/pcap_writer.hpp"
+#include "daemon/host/file.hpp"
+#include "net/pcap_packets.hpp"
 #include "tools/petsim/transmit.hpp"
 
 namespace petacq::sim {
 
-/// Packets are stamped with the time they are due, counted from 1970, so that the same options give the same
-/// file. Source s sends from port 40000 + s. One thread.
+/// Each packet is stamped with the time at which it is due, counted from 1970, so that the same options give
+/// the same file. Source s sends from port 40000 + s. For one thread.
 class CaptureFile {
   public:
-    /// Throws std::system_error when the file exists or cannot be made. `to`: as Transmitter spreads sources
-    /// over destinations.
+    /// Sources are distributed over `to` as Transmitter does. Throws std::system_error if the file exists or
+    /// cannot be created.
     CaptureFile(const std::string& file, std::vector<net::Endpoint> to, double tick_ps);
 
     void add(const Datagram& datagram);
-    /// Everything added is in the file.
+    /// Writes everything added so far.
     void flush();
 
-    [[nodiscard]] std::uint64_t datagrams_written() const { return writer_.packets_written(); }
+    [[nodiscard]] std::uint64_t datagrams_written() const { return written_; }
 
   private:
-    net::PcapWriter writer_;
+    daemon::File file_;
+    net::PcapPackets packets_;
+    std::uint64_t written_ = 0;
     std::vector<net::Endpoint> to_;
     double ns_per_tick_;
-    StreamStore store_{1};  // what the writer has not written yet
+    StreamStore store_{1};  // datagrams that are not in the file yet
     std::vector<std::uint16_t> sources_;
 };
 
@@ -47,8 +50,8 @@ struct SentCapture {
     double worst_delay_s = 0;
 };
 
-/// Sends every UDP datagram of a pcap file, those of each sender from a socket of its own. Throws
-/// net::PcapError and std::runtime_error.
+/// Sends every UDP datagram of a pcap file, with a socket for each sender in it. Throws net::PcapError and
+/// std::runtime_error.
 SentCapture send_capture(const SendCaptureOptions& options, const std::atomic<bool>& stop,
                          const std::function<void(double)>& report);
 

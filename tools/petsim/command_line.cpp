@@ -1,7 +1,5 @@
 #include "tools/petsim/command_line.hpp"
 
-#include <arpa/inet.h>
-
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -11,6 +9,8 @@
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+
+#include "config/json_schema.hpp"
 
 namespace petacq::sim {
 
@@ -42,7 +42,7 @@ std::vector<double> numbers(const char* option, const std::string& text, std::si
     return out;
 }
 
-// Cuts `text` at the first `mark`; false when there is none.
+// Splits `text` at the first `mark`; false if there is none.
 bool cut(std::string_view text, char mark, std::string_view& before, std::string_view& after) {
     const std::size_t at = text.find(mark);
     if (at == std::string_view::npos) return false;
@@ -141,7 +141,7 @@ void add_physics(CLI::App& app, Command& c) {
     option("--noncollinearity-deg", p.noncollinearity_deg, "FWHM");
     option("--energy-resolution", p.energy_resolution, "FWHM / energy at 511 keV");
     option("--time-resolution-ps", p.time_resolution_ps, "FWHM of one photon");
-    option("--dead-time-ticks", p.dead_time_ticks, "Of a detector unit after each hit");
+    option("--dead-time-ticks", p.dead_time_ticks, "Dead time of a detector unit after each hit");
     option("--intrinsic-hz", p.intrinsic_hz, "Lu-176 decays per second and crystal");
     option("--dark-hz", p.dark_hz, "Dark counts per second and detector unit");
     option("--dark-mean-kev", p.dark_mean_keV, "Mean of their exponential spectrum");
@@ -168,9 +168,9 @@ void add_faults(CLI::App& app, Command& c) {
         return app.add_option(name, value, help)->group("Faults (probabilities are per datagram)");
     };
     option("--loss", f.loss, "Chance that a datagram is not sent")->capture_default_str();
-    option("--duplicate", f.duplicate, "Chance that it is sent twice")->capture_default_str();
-    option("--reorder", f.reorder, "Chance that it is held back")->capture_default_str();
-    option("--reorder-span", f.reorder_span, "By at most this many datagrams of its source")
+    option("--duplicate", f.duplicate, "Chance that a datagram is sent twice")->capture_default_str();
+    option("--reorder", f.reorder, "Chance that a datagram is held back")->capture_default_str();
+    option("--reorder-span", f.reorder_span, "Held back by at most this many datagrams of its source")
         ->capture_default_str();
     option("--corrupt", c.corrupt,
            "FIELD:P; marker, bdm, du, x, time, energy, magic, version or length; repeatable");
@@ -192,7 +192,8 @@ void add_options(CLI::App& app, Command& c) {
     activity("--point", c.points, "x,y,z,MBq; repeatable");
     activity("--line", c.lines, "x1,y1,z1,x2,y2,z2,MBq; repeatable");
     activity("--cylinder", c.cylinders, "x,y,z,radius,length,MBq; axis along z; repeatable");
-    activity("--half-life-s", c.half_life_s, "Of these; 0: no decay")->capture_default_str();
+    activity("--half-life-s", c.half_life_s, "Half-life of these sources; 0: no decay")
+        ->capture_default_str();
     activity("--rate", c.rate, "Scale all activity to this many frames/s on average")
         ->check(CLI::Range(0.0, 1e12));
     const auto run = [&](const char* name, auto& value, const char* help) {
@@ -213,11 +214,11 @@ void add_options(CLI::App& app, Command& c) {
         ->check(CLI::Range(0.0, 1e9))
         ->capture_default_str();
     app.add_flag("--fast", c.fast, "As fast as possible")->group("Output");
-    output("--burst-us", c.burst_us, "What is due within it goes out together")
+    output("--burst-us", c.burst_us, "Datagrams due within this time are sent together")
         ->check(CLI::Range(1.0, 1e6))
         ->capture_default_str();
     app.add_flag("--no-gso", c.no_gso, "Do not use UDP segmentation offload")->group("Output");
-    output("--send-buffer-bytes", c.send_buffer_bytes, "Asked of the kernel")
+    output("--send-buffer-bytes", c.send_buffer_bytes, "Send buffer to request from the kernel")
         ->check(CLI::Range(4096.0, 2147483647.0))
         ->capture_default_str();
     app.add_flag("--prepare", c.prepare, "Simulate all of it into memory before sending")->group("Output");
@@ -240,7 +241,7 @@ std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand
     CLI::App app{"petsim: a simulated PET scanner that streams detector frames over UDP"};
     app.get_formatter()->column_width(38);
     add_options(app, command);
-    CLI::App* const compare = app.add_subcommand("compare", "Hold a run's list-mode against the truth");
+    CLI::App* const compare = app.add_subcommand("compare", "Compare the list-mode of a run with the truth");
     compare->add_option("--truth", comparison.truth_file, "Truth file")->required();
     compare->add_option("--run", comparison.run_directory, "Directory of the run")->required();
     compare->add_flag("--json", comparison.json, "Print JSON");
@@ -293,17 +294,16 @@ std::vector<net::Endpoint> capture_destinations(const Command& command) {
     if (command.destinations.empty()) return {{loopback, usual_port}};
     std::vector<net::Endpoint> to;
     for (const net::SenderOptions& o : transmit_options(command, 1).destinations) {
-        in_addr address{};
-        if (inet_pton(AF_INET, o.address.c_str(), &address) != 1)
-            refuse("--to", o.address, "an IPv4 address");
-        to.push_back({ntohl(address.s_addr), o.port});
+        const auto address = config::parse_ipv4(o.address);
+        if (!address) refuse("--to", o.address, "an IPv4 address");
+        to.push_back({*address, o.port});
     }
     return to;
 }
 
 SendCaptureOptions send_capture_options(const Command& command) {
     if (command.destinations.size() != 1) {
-        throw std::invalid_argument("--send wants one --to HOST:PORT, found " +
+        throw std::invalid_argument("--send needs exactly one --to HOST:PORT, found " +
                                     std::to_string(command.destinations.size()));
     }
     SendCaptureOptions out;

@@ -1,4 +1,4 @@
-// The command line of petsim: words to numbers. docs/petsim.md lists every option.
+// Parses the command line of petsim. docs/reference/petsim.md lists every option.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "tools/petsim/capture_file.hpp"
-#include "tools/petsim/options.hpp"
+#include "tools/petsim/simulation/options.hpp"
 #include "tools/petsim/transmit.hpp"
 
 namespace petacq::sim {
 
-/// What `petsim` (without a subcommand) was asked to do.
+/// The options of `petsim` without a subcommand.
 struct Command {
     std::string scanner_file;
     std::string calibration_file;
@@ -21,7 +21,7 @@ struct Command {
     std::vector<std::string> lines;
     std::vector<std::string> cylinders;
     double half_life_s = 0;
-    double rate = 0;  ///< frames/s; 0: the activities as they are
+    double rate = 0;  ///< frames/s; 0: activities are not scaled
     std::string framing = "sequenced";
     bool no_end_of_stream = false;
     std::vector<std::string> corrupt;
@@ -40,12 +40,12 @@ struct Command {
     std::string write_file;
     std::string truth_file;
     std::string summary_file;
-    std::string send_file;  ///< nothing is simulated
+    std::string send_file;  ///< sent instead of a simulation
     double speed = 1;
     Options options;
 };
 
-/// What `petsim compare` was asked to do.
+/// The options of `petsim compare`.
 struct CompareCommand {
     bool given = false;
     std::string truth_file;
@@ -53,14 +53,15 @@ struct CompareCommand {
     bool json = false;
 };
 
-/// Reads the words. A value: the process ends with this status (help was shown, or the words are wrong).
+/// Parses the arguments. If it returns a value, the process exits with that status: help was shown, or the
+/// arguments are invalid.
 std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand& comparison);
-/// Fills in command.options from the words. Throws std::invalid_argument with the option and what was
-/// expected.
+/// Fills in command.options from the texts of the command. Throws std::invalid_argument with the option and
+/// what was expected.
 void interpret(Command& command);
 /// Throws std::invalid_argument.
 TransmitOptions transmit_options(const Command& command, double tick_ps);
-/// The same as addresses, for a file; the daemon's usual port on loopback without --to.
+/// The destinations as addresses, for a capture; without --to the default port of the daemon on loopback.
 std::vector<net::Endpoint> capture_destinations(const Command& command);
 /// Throws std::invalid_argument.
 SendCaptureOptions send_capture_options(const Command& command);

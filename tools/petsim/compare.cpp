@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "tools/petsim/options.hpp"
+#include "tools/petsim/simulation/options.hpp"
 
 namespace petacq::sim {
 
@@ -73,7 +73,7 @@ class Judge {
     const PairingRules& rules_;
 };
 
-// Where the group of each single begins, by the plain scan over all singles in order; and the group's size.
+// The start and the size of the group of each single, from a plain scan over all singles in order.
 struct Groups {
     std::vector<std::uint64_t> begin;
     std::vector<std::uint32_t> size;
@@ -97,7 +97,7 @@ Groups scan(const std::vector<TruthRecord>& singles, const Judge& judge) {
     return g;
 }
 
-// Indices into the singles of annihilations that left two.
+// Indices of the two singles of each annihilation that has both.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> both_photons(const std::vector<TruthRecord>& singles) {
     std::vector<std::uint64_t> order;
     for (std::uint64_t i = 0; i < singles.size(); ++i) {

@@ -1,4 +1,4 @@
-// Holds a run's list-mode against the truth: which pairs should be there, which are, and why not.
+// Compares the list-mode of a run with the truth: which pairs are expected, found, or missing and why.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 #include "config/scanner.hpp"
 #include "gpu/types.hpp"
-#include "tools/petsim/truth.hpp"
+#include "tools/petsim/simulation/truth.hpp"
 
 namespace petacq::sim {
 
-/// What the run was configured to pair.
+/// The coincidence rules of the run.
 struct PairingRules {
     std::uint32_t window_ticks = 0;
     bool every = false;            ///< window mode "every"
@@ -28,24 +28,24 @@ struct PairingRules {
 PairingRules rules_from_configuration(const nlohmann::json& configuration);
 
 struct Comparison {
-    std::uint64_t frames = 0;        ///< in the truth
-    std::uint64_t singles = 0;       ///< of these, sent whole and inside the energy window
-    std::uint64_t moved = 0;         ///< with clock jump or reset: left out, and the rest is then not exact
+    std::uint64_t frames = 0;   ///< in the truth file
+    std::uint64_t singles = 0;  ///< of these, sent whole and inside the energy window
+    std::uint64_t moved = 0;  ///< with a clock jump or after a reset: left out, so that the rest is not exact
     std::uint64_t pairs_sent = 0;    ///< annihilations with both singles
     std::uint64_t detectable = 0;    ///< of these, inside the window and with good geometry
     std::uint64_t found = 0;         ///< of these, in the list-mode, record for record
     std::uint64_t in_multiples = 0;  ///< not found: in a group of more than two
     std::uint64_t consumed = 0;  ///< not found: an earlier single opened the window that closed between them
-    std::uint64_t unexplained = 0;  ///< not found for no reason: must be 0
+    std::uint64_t unexplained = 0;  ///< not found for another reason: must be 0
 
     std::uint64_t prompts = 0;    ///< in the list-mode
     std::uint64_t trues = 0;      ///< of one annihilation, neither photon scattered
     std::uint64_t scattered = 0;  ///< of one annihilation, one scattered
-    std::uint64_t randoms = 0;    ///< of two
-    std::uint64_t foreign = 0;    ///< made of singles that the truth does not have: must be 0
+    std::uint64_t randoms = 0;    ///< of two annihilations
+    std::uint64_t foreign = 0;    ///< of singles that are not in the truth: must be 0
     std::uint64_t delayeds = 0;
 
-    /// With RemoveMultiples and window mode "single" every prompt is known beforehand.
+    /// With RemoveMultiples and window mode "single" every prompt can be predicted.
     std::optional<std::uint64_t> prompts_expected;
     std::uint64_t prompts_missing = 0;  ///< expected and not in the list-mode: must be 0
     std::uint64_t prompts_surplus = 0;  ///< in the list-mode and not expected: must be 0
@@ -55,16 +55,16 @@ struct Comparison {
     }
 };
 
-/// `coincidences` in any order; both are used up.
+/// `coincidences` may be in any order.
 Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
                    std::vector<TruthRecord> truth, std::vector<gpu::Coincidence> coincidences);
 
-/// `decays`: positrons emitted, for the sensitivity; 0: not known.
+/// `decays`: positrons emitted, for the sensitivity; 0: unknown.
 nlohmann::json to_json(const Comparison& c, double decays);
 std::string to_text(const Comparison& c, double decays);
 
-/// `petsim compare`: reads both, prints, returns 0 when they agree and 1 when not. Throws std::runtime_error
-/// for files that cannot be used.
+/// `petsim compare`: reads both files and prints the comparison. Returns 0 if they agree, 1 if not. Throws
+/// std::runtime_error for files that cannot be used.
 int compare_files(const std::string& truth_file, const std::string& run_directory, bool json);
 
 }  // namespace petacq::sim

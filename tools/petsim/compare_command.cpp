@@ -1,4 +1,4 @@
-// `petsim compare`: the files around the comparison.
+// `petsim compare`: reads the files and prints the comparison.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "daemon/listmode_reader.hpp"
+#include "daemon/listmode/reader.hpp"
 #include "tools/petsim/compare.hpp"
 
 namespace petacq::sim {
@@ -44,32 +44,22 @@ PairingRules rules_from_configuration(const nlohmann::json& configuration) {
         rules.lower = static_cast<float>(e.at("lower_keV").get<double>());
         rules.upper = static_cast<float>(e.at("upper_keV").get<double>());
     } catch (const nlohmann::json::exception& e) {
-        throw std::runtime_error(std::string("the configuration in run.json lacks what is needed: ") +
-                                 e.what());
+        throw std::runtime_error(std::string("run.json: its configuration is incomplete: ") + e.what());
     }
     return rules;
 }
 
+// The keys are the names of the members.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, frames, singles, moved, pairs_sent, detectable, found,
+                                   in_multiples, consumed, unexplained, prompts, trues, scattered, randoms,
+                                   foreign, delayeds)
+
 nlohmann::json to_json(const Comparison& c, double decays) {
-    nlohmann::json j{{"frames", c.frames},
-                     {"singles", c.singles},
-                     {"moved", c.moved},
-                     {"pairs_sent", c.pairs_sent},
-                     {"detectable", c.detectable},
-                     {"found", c.found},
-                     {"in_multiples", c.in_multiples},
-                     {"consumed", c.consumed},
-                     {"unexplained", c.unexplained},
-                     {"prompts", c.prompts},
-                     {"trues", c.trues},
-                     {"scattered", c.scattered},
-                     {"randoms", c.randoms},
-                     {"foreign", c.foreign},
-                     {"delayeds", c.delayeds},
-                     {"found_share", share(c.found, c.detectable)},
-                     {"randoms_fraction", share(c.randoms, c.prompts)},
-                     {"delayed_fraction", share(c.delayeds, c.prompts)},
-                     {"agrees", c.agrees()}};
+    nlohmann::json j = c;
+    j["found_share"] = share(c.found, c.detectable);
+    j["randoms_fraction"] = share(c.randoms, c.prompts);
+    j["delayed_fraction"] = share(c.delayeds, c.prompts);
+    j["agrees"] = c.agrees();
     if (c.prompts_expected) {
         j["prompts_expected"] = *c.prompts_expected;
         j["prompts_missing"] = c.prompts_missing;
@@ -117,11 +107,12 @@ int compare_files(const std::string& truth_file, const std::string& run_director
     const std::filesystem::path run(run_directory);
     const nlohmann::json description = read_json(run / "run.json");
     if (!description.contains("configuration")) {
-        throw std::runtime_error((run / "run.json").string() + ": has no \"configuration\"");
+        throw std::runtime_error((run / "run.json").string() + ": no \"configuration\"");
     }
     const PairingRules rules = rules_from_configuration(description["configuration"]);
-    Truth truth = read_truth(truth_file);
-    const config::Scanner scanner = config::scanner_from_json(truth.description.at("scanner"));
+    nlohmann::json description_of_truth;
+    std::vector<TruthRecord> truth = read_truth(truth_file, &description_of_truth);
+    const config::Scanner scanner = config::scanner_from_json(description_of_truth.at("scanner"));
     std::vector<gpu::Coincidence> coincidences;
     daemon::ListModeReader reader(run / "coincidences.plm");
     while (reader.next()) {
@@ -131,8 +122,8 @@ int compare_files(const std::string& truth_file, const std::string& run_director
     const bool whole = reader.condition().state == daemon::FileState::complete;
     if (!whole)
         std::cerr << "petsim: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
-    const double decays = truth.description.value("decays", 0.0);
-    const Comparison c = compare(scanner.geometry, rules, std::move(truth.records), std::move(coincidences));
+    const double decays = description_of_truth.value("decays", 0.0);
+    const Comparison c = compare(scanner.geometry, rules, std::move(truth), std::move(coincidences));
     if (json) {
         nlohmann::json out = to_json(c, decays);
         out["list_mode"] = daemon::name_of(reader.condition().state);

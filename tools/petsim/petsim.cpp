@@ -1,6 +1,4 @@
 // petsim: a simulated scanner that sends the wire format, with a truth file and faults on demand.
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -15,11 +13,12 @@
 #include <utility>
 
 #include "config/error.hpp"
+#include "daemon/host/progress_line.hpp"
 #include "tools/petsim/command_line.hpp"
 #include "tools/petsim/compare.hpp"
-#include "tools/petsim/simulation.hpp"
+#include "tools/petsim/simulation/simulation.hpp"
+#include "tools/petsim/simulation/truth.hpp"
 #include "tools/petsim/transmit.hpp"
-#include "tools/petsim/truth.hpp"
 
 namespace {
 
@@ -43,24 +42,10 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// On a terminal, at most twice a second.
-class Progress {
-  public:
-    void show(const char* what, double share) {
-        if (!terminal_ || Clock::now() < next_) return;
-        next_ = Clock::now() + std::chrono::milliseconds(500);
-        std::fprintf(stderr, "\r%-12s %5.1f %%", what, 100 * share);
-        shown_ = true;
-    }
-    void done() {
-        if (shown_) std::fprintf(stderr, "\r%24s\r", "");
-        shown_ = false;
-    }
-
-  private:
-    bool terminal_ = isatty(STDERR_FILENO) != 0;
-    bool shown_ = false;
-    Clock::time_point next_ = Clock::now() + std::chrono::milliseconds(500);
+// Shows a fraction on the terminal until the end of its life.
+struct Progress : daemon::ProgressLine {
+    explicit Progress(const char* what) : ProgressLine(what, 1000, daemon::ProgressUnit::steps) {}
+    void show(double fraction) { ProgressLine::show(static_cast<std::uint64_t>(1000 * fraction)); }
 };
 
 struct Timing {
@@ -74,25 +59,26 @@ struct Timing {
 Timing transmit(const sim::Command& command, sim::Simulation& simulation, double tick_ps,
                 const sim::Simulation::TruthSink& truth) {
     Timing timing;
-    Progress progress;
     auto start = Clock::now();
+    // Simulates, and passes every datagram to `use`.
+    const auto simulate = [&](const char* what, const auto& use) {
+        Progress progress(what);
+        simulation.run(
+            [&](const sim::Datagram& datagram) {
+                use(datagram);
+                progress.show(simulation.progress());
+            },
+            truth);
+    };
     if (command.dry_run) {
-        simulation.run([&](const sim::Datagram&) { progress.show("simulating", simulation.progress()); },
-                       truth);
-        progress.done();
+        simulate("simulating", [](const sim::Datagram&) {});
         timing.simulated_s = seconds_since(start);
         return timing;
     }
     if (!command.write_file.empty()) {
         sim::CaptureFile file(command.write_file, sim::capture_destinations(command), tick_ps);
-        simulation.run(
-            [&](const sim::Datagram& datagram) {
-                file.add(datagram);
-                progress.show("writing", simulation.progress());
-            },
-            truth);
+        simulate("writing", [&](const sim::Datagram& datagram) { file.add(datagram); });
         file.flush();
-        progress.done();
         timing.sent_s = seconds_since(start);
         timing.datagrams_sent = file.datagrams_written();
         return timing;
@@ -101,13 +87,7 @@ Timing transmit(const sim::Command& command, sim::Simulation& simulation, double
     timing.gso = transmitter.gso();
     if (command.prepare) {
         sim::StreamStore stream(transmitter.destinations());
-        simulation.run(
-            [&](const sim::Datagram& datagram) {
-                stream.add(datagram);
-                progress.show("preparing", simulation.progress());
-            },
-            truth);
-        progress.done();
+        simulate("preparing", [&](const sim::Datagram& datagram) { stream.add(datagram); });
         timing.simulated_s = seconds_since(start);
         if (!command.quiet) {
             std::printf("prepared           %.1f MiB in %.2f s\n",
@@ -115,17 +95,12 @@ Timing transmit(const sim::Command& command, sim::Simulation& simulation, double
             std::fflush(stdout);
         }
         start = Clock::now();
-        transmitter.play(stream, [&](double share) { progress.show("sending", share); });
+        Progress progress("sending");
+        transmitter.play(stream, [&](double fraction) { progress.show(fraction); });
     } else {
-        simulation.run(
-            [&](const sim::Datagram& datagram) {
-                transmitter.add(datagram);
-                progress.show("sending", simulation.progress());
-            },
-            truth);
+        simulate("sending", [&](const sim::Datagram& datagram) { transmitter.add(datagram); });
         transmitter.flush();
     }
-    progress.done();
     timing.sent_s = seconds_since(start);
     timing.worst_delay_s = transmitter.worst_delay_s();
     timing.datagrams_sent = transmitter.datagrams_sent();
@@ -178,10 +153,10 @@ void install_handlers() {
 int send_file(const sim::Command& command) {
     const sim::SendCaptureOptions options = sim::send_capture_options(command);
     install_handlers();
-    Progress progress;
-    const sim::SentCapture sent =
-        sim::send_capture(options, interrupted, [&](double share) { progress.show("sending", share); });
-    progress.done();
+    const sim::SentCapture sent = [&] {
+        Progress progress("sending");
+        return sim::send_capture(options, interrupted, [&](double fraction) { progress.show(fraction); });
+    }();
     if (!command.quiet) {
         std::printf("sent %llu datagrams in %.2f s, at worst %.3f ms late\n",
                     static_cast<unsigned long long>(sent.datagrams), sent.seconds, 1e3 * sent.worst_delay_s);

@@ -1,4 +1,4 @@
-// Sends a simulated stream at its pace.
+// Sends a simulated stream in real time, or scaled to it.
 #pragma once
 
 #include <atomic>
@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "net/sender.hpp"
-#include "tools/petsim/simulation.hpp"
+#include "tools/petsim/simulation/simulation.hpp"
 
 namespace petacq::sim {
 
 struct TransmitOptions {
-    std::vector<net::SenderOptions> destinations;  ///< source s goes to number s % size
+    std::vector<net::SenderOptions> destinations;  ///< source s sends to destination s % size
     double pace = 1;                               ///< detector seconds per second; 0: as fast as possible
     double tick_ps = 1;
-    double burst_us = 500;  ///< host time: what is due in it goes out together
+    double burst_us = 500;  ///< host time; datagrams due within it are sent together
 };
 
-/// Datagrams one behind the other in memory, per destination, so that equal neighbours can go out as one.
+/// Stores datagrams back to back per destination, so that datagrams of equal size can be sent with GSO.
 class StreamStore {
   public:
     struct Entry {
@@ -51,22 +51,22 @@ class StreamStore {
     std::uint64_t bytes_ = 0;
 };
 
-/// One thread. Sends in the order given; waits only with clock_nanosleep.
+/// Sends datagrams in the order of the calls, and waits with clock_nanosleep. For one thread.
 class Transmitter {
   public:
-    /// Throws std::runtime_error naming a destination that cannot be used. `stop` ends waits early.
+    /// Throws std::runtime_error naming a destination that cannot be used. Setting `stop` ends a wait early.
     Transmitter(const TransmitOptions& options, const std::atomic<bool>& stop);
 
-    /// Takes a datagram now or waits until it is due; it may go out with later ones.
+    /// Takes a datagram, waiting until it is due if necessary. It may be sent together with later ones.
     void add(const Datagram& datagram);
-    /// Everything added is handed to the kernel.
+    /// Hands everything added so far to the kernel.
     void flush();
-    /// Sends a whole prepared stream; `report` is called with the share sent.
+    /// Sends a prepared stream. Calls `report` with the fraction sent.
     void play(const StreamStore& stream, const std::function<void(double)>& report);
 
     [[nodiscard]] std::size_t destinations() const { return senders_.size(); }
     [[nodiscard]] std::uint64_t datagrams_sent() const;
-    /// How late a burst left at worst, host seconds; 0 when not paced.
+    /// The longest delay of a burst, host seconds; 0 if the pace is unlimited.
     [[nodiscard]] double worst_delay_s() const { return worst_delay_s_; }
     [[nodiscard]] bool gso() const { return senders_.front()->gso(); }
 

@@ -1,9 +1,11 @@
-#include "tools/petlm/image/grid_choice.hpp"
+#include "tools/petlm/image/image.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "tools/petlm/export.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::image {
 namespace {
@@ -25,17 +27,17 @@ Grid choose_grid(const config::Scanner& scanner, const petlm::ImageOptions& opti
     const double length = length_of(scanner);
     const double width = options.fov_mm.value_or(bore);
     if (!(width > 0 && width <= bore)) {
-        throw petlm::UsageError("--fov-mm: expected more than 0 and up to " + petlm::number_text(bore) +
-                                " (the bore), found " + petlm::number_text(width));
+        throw petlm::UsageError(
+            fmt::format("--fov-mm: expected more than 0 and up to {} (the bore), found {}", bore, width));
     }
     double voxel = std::max(std::min(d.crystal_pitch_y_mm, d.crystal_pitch_z_mm),
                             std::max(width, length) / most_by_default);
     if (options.voxel_mm) {
         voxel = *options.voxel_mm;
         if (!(voxel > 0 && voxel <= width)) {
-            throw petlm::UsageError("--voxel-mm: expected more than 0 and up to " +
-                                    petlm::number_text(width) + " (the width of the image), found " +
-                                    petlm::number_text(voxel));
+            throw petlm::UsageError(fmt::format(
+                "--voxel-mm: expected more than 0 and up to {} (the width of the image), found {}", width,
+                voxel));
         }
     } else if (options.size) {
         voxel = width / *options.size;
@@ -43,9 +45,9 @@ Grid choose_grid(const config::Scanner& scanner, const petlm::ImageOptions& opti
     const double across = std::max(1.0, std::round(width / voxel));
     const double along = std::max(1.0, std::ceil(length / voxel - 1e-6));
     if (across > most_voxels || along > most_voxels) {
-        throw petlm::UsageError("--voxel-mm, --size: voxels of " + petlm::number_text(voxel) + " mm make " +
-                                petlm::number_text(across) + " x " + petlm::number_text(along) +
-                                " along x and z; expected at most " + petlm::number_text(most_voxels));
+        throw petlm::UsageError(
+            fmt::format("--voxel-mm, --size: voxels of {} mm make {} x {} along x and z; expected at most {}",
+                        voxel, across, along, most_voxels));
     }
     const auto n = static_cast<std::uint32_t>(across);
     return {{n, n, static_cast<std::uint32_t>(along)}, voxel};

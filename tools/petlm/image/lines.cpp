@@ -6,7 +6,7 @@
 namespace petacq::image {
 namespace {
 
-/// Pairs of rings, one of each of two rows of modules, that are not too far apart.
+/// Number of pairs of rings, one from each of two rows of modules, that are at most `most` apart.
 double ring_pairs(std::uint32_t row_a, std::uint32_t row_b, std::uint32_t rings, std::uint32_t most) {
     double pairs = 0;
     for (std::uint32_t a = row_a * rings; a < (row_a + 1) * rings; ++a) {
@@ -23,7 +23,7 @@ RandomsByModules::RandomsByModules(const config::Geometry& g, const gpu::PairRul
       module_of_(g.crystal_count()),
       delayeds_(modules_ * modules_),
       good_pairs_(modules_ * modules_) {
-    const std::uint32_t rings = g.blocks.z * g.crystals.z;  // of a module
+    const std::uint32_t rings = g.blocks.z * g.crystals.z;  // in a module
     const std::uint32_t across = g.crystals_per_module_y();
     for (std::uint32_t crystal = 0; crystal < g.crystal_count(); ++crystal) {
         const std::uint32_t ring = crystal / g.crystals_in_ring();
@@ -43,7 +43,7 @@ RandomsByModules::RandomsByModules(const config::Geometry& g, const gpu::PairRul
             if (!around.geometry_good(first(m, row_m), first(n, row_n))) continue;
             const double ordered =
                 ring_pairs(row_m, row_n, rings, rule.max_ring_difference) * across * across;
-            // Within one module every pair was counted both ways round, and each crystal with itself.
+            // Within one module each pair was counted twice, and each crystal with itself.
             good_pairs_[cell(m, n)] = m == n ? (ordered - static_cast<double>(rings) * across) / 2 : ordered;
         }
     }
@@ -74,7 +74,7 @@ Lines make_lines(const config::Scanner& scanner, const Grid& grid, const std::ve
             at_a += along * a.outward[axis];
             at_b -= along * b.outward[axis];
         }
-        // Crystals side by side in one module do not see each other; a little keeps the division possible.
+        // Crystals side by side in one module do not see each other; the minimum prevents a division by zero.
         const double cosines = std::max(at_a * at_b / squares, 1e-6);
         return scale * cosines / squares;
     };

@@ -1,4 +1,4 @@
-// What EM knows of each line: its prompts, and how its weight and its expected randoms are related.
+// The data of each line for EM: its prompts, and its expected randoms relative to its weight.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
-#include "tools/petlm/image/grid.hpp"
+#include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {
 
-/// Delayed coincidences by pair of modules. As a delayed window is as wide as that of the prompts, each
-/// stands for one random among the prompts; the pairs of crystals of two modules share them evenly.
+/// Delayed coincidences by pair of modules. A delayed window is as wide as a prompt window, so each delayed
+/// stands for one random among the prompts. The pairs of crystals of two modules share them evenly.
 class RandomsByModules {
   public:
     RandomsByModules(const config::Geometry& geometry, const gpu::PairRule& rule);
@@ -30,32 +30,32 @@ class RandomsByModules {
     std::size_t modules_;
     std::vector<std::uint16_t> module_of_;  // [crystal]
     std::vector<std::uint64_t> delayeds_;   // [cell]
-    std::vector<double> good_pairs_;        // [cell] of crystals, that the run accepts
+    std::vector<double> good_pairs_;        // [cell] pairs of crystals that the run accepts
     std::uint64_t total_ = 0;
 };
 
-/// Lines, in the order in which EM takes them: one subset after the other.
+/// Lines in the order in which EM takes them: one subset after the other.
 struct Lines {
     std::vector<Pair> pairs;
-    std::vector<float> prompts;  ///< of each line
-    /// Of each line: expected randoms divided by its weight, so that
+    std::vector<float> prompts;  ///< [line]
+    /// [line] expected randoms divided by the weight, so that
     /// expected prompts = weight * (sum of lengths times voxels + additive).
     std::vector<float> additive;
-    std::vector<std::size_t> subset_start;  ///< [subset], and the end
+    std::vector<std::size_t> subset_start;  ///< [subset] first line, and the end
 
     static constexpr std::uint64_t bytes_per_line = sizeof(Pair) + 2 * sizeof(float);
 };
 
-/// Line i of `pairs` goes to subset i modulo their number. Weight: the chance
-/// that the photons of a decay in a voxel fly along the line, per mm of it in the voxel,
+/// Line i of `pairs` goes to subset i modulo the number of subsets. The weight is the probability that the
+/// photons of a decay in a voxel fly along the line, per mm of it in the voxel,
 ///     face^2 * cos * cos / (2 pi * distance^2 * voxel^3),
-/// with the front faces of the crystals, the angles at which the line meets them, and the distance between.
-/// Then a voxel's value is its number of decays, were every photon detected that meets a crystal.
+/// with the area of the front faces, the angles at which the line meets them, and the distance between them.
+/// The value of a voxel is then its number of decays if every photon that meets a crystal is detected.
 Lines make_lines(const config::Scanner& scanner, const Grid& grid, const std::vector<Pair>& pairs,
                  const std::vector<std::uint32_t>& counts, const RandomsByModules& randoms,
                  std::size_t subsets);
 
-/// Ends of the lines: the point of each crystal at that depth behind its front face.
+/// The ends of the lines: a point in each crystal at that depth behind its front face.
 std::vector<Point> crystal_points(const config::Scanner& scanner, double depth_mm);
 
 }  // namespace petacq::image

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/petlm/image/for_each_on.hpp"
-#include "tools/petlm/image/ray.hpp"
+#include "tools/petlm/projector/for_each_on.hpp"
+#include "tools/petlm/projector/ray.hpp"
 
 namespace petacq::image {
 
@@ -38,11 +38,11 @@ MatrixPieces::MatrixPieces(Projector& projector, const Grid& grid, const std::ve
                     std::to_string(projector.matrix_bytes(step - at, more) / 1'000'000 + 1) + " MB; ";
                 const std::string room = std::to_string(budget / 1'000'000) + " MB";
                 if (projector.on_device()) {
-                    throw DeviceMemoryError("memory of the GPU: " + found + room +
-                                            " of it can be had: take larger voxels, or --backend cpu");
+                    throw gpu::DeviceMemoryError("memory of the GPU: " + found + room +
+                                                 " are available: choose larger voxels, or --backend cpu");
                 }
-                throw std::invalid_argument(found + "there is room for " + room +
-                                            ": allow more memory, or take larger voxels");
+                throw std::invalid_argument(found + room +
+                                            " are available: allow more memory, or choose larger voxels");
             }
             if (at > begin && (projector.matrix_bytes(step - begin, nonzeros + more) > budget ||
                                nonzeros + more > most_nonzeros)) {

@@ -1,4 +1,4 @@
-// The system matrix of all lines, cut into pieces that fit the memory.
+// The system matrix of all lines, divided into pieces that fit into memory.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 #include "gpu/host/worker_pool.hpp"
 #include "tools/petlm/image/lines.hpp"
-#include "tools/petlm/image/projector.hpp"
+#include "tools/petlm/projector/projector.hpp"
 
 namespace petacq::image {
 
-/// Each piece is a run of lines of one subset. When all pieces fit the budget together, each is made once and
-/// kept; otherwise one lives at a time. One caller at a time.
+/// Each piece holds consecutive lines of one subset. If all pieces fit the budget together, each is built
+/// once and kept; otherwise only one exists at a time. Not thread-safe.
 class MatrixPieces {
   public:
-    /// What it is given outlives it. When the smallest piece does not fit: throws std::invalid_argument, or
-    /// DeviceMemoryError for a projector on a device.
+    /// The arguments must outlive it. If the smallest piece does not fit, throws std::invalid_argument, or
+    /// gpu::DeviceMemoryError for a projector on a device.
     MatrixPieces(Projector& projector, const Grid& grid, const std::vector<Point>& points, const Lines& lines,
                  gpu::WorkerPool& pool);
 
@@ -33,7 +33,7 @@ class MatrixPieces {
     SystemMatrix& matrix(const Piece& piece);
 
     [[nodiscard]] bool kept() const { return kept_; }
-    /// Of all of them together.
+    /// Sum over all matrices.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::uint64_t nonzeros() const;
     [[nodiscard]] double build_seconds() const { return build_s_; }
@@ -41,9 +41,9 @@ class MatrixPieces {
   private:
     Projector& projector_;
     const Lines& lines_;
-    std::vector<std::uint16_t> cells_;  // [line] nonzeros
+    std::vector<std::uint16_t> cells_;  // [line] number of nonzeros
     std::vector<Piece> pieces_;
-    std::vector<std::size_t> first_;                       // [subset] its first piece, and the end
+    std::vector<std::size_t> first_;                       // [subset] first piece, and the end
     std::vector<std::unique_ptr<SystemMatrix>> matrices_;  // [piece]
     std::size_t latest_ = 0;
     std::uint64_t bytes_ = 0;

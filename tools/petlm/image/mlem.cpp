@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "tools/petlm/image/for_each_on.hpp"
 #include "tools/petlm/image/matrix_pieces.hpp"
+#include "tools/petlm/projector/for_each_on.hpp"
 
 namespace petacq::image {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t piece_of_lines = 1U << 14U;
 constexpr std::size_t piece_of_voxels = 1U << 15U;
 
-/// Adds up what the pieces of a loop give, in their order, whichever thread computed them.
+/// Adds up the results of the pieces of a loop in their order, whichever thread computed them.
 class OrderedSum {
   public:
     OrderedSum(std::size_t count, std::size_t size) : size_(size), parts_((count + size - 1) / size) {}
@@ -78,8 +78,8 @@ class Em {
     }
 
   private:
-    /// Projects the image along the lines of a subset and, when asked to, back what EM multiplies it with.
-    /// The subset's share of the likelihood.
+    /// Projects the image along the lines of a subset and, if asked to, back-projects the factors by which EM
+    /// multiplies it. Returns the subset's share of the likelihood.
     double compare(std::size_t subset, bool back) {
         projector_.set_image(result_.image);
         if (back) projector_.clear_sums();
@@ -137,7 +137,7 @@ class Em {
     gpu::WorkerPool& pool_;
     std::size_t subsets_;
     MatrixPieces pieces_;
-    std::vector<float> scale_;   // [voxel] sensitivity of a subset; 0 where there is no value
+    std::vector<float> scale_;   // [voxel] sensitivity of a subset; 0 for voxels without value
     std::vector<float> sums_;    // [voxel]
     std::vector<float> values_;  // [line of a piece]
     EmResult result_;

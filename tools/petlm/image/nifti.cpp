@@ -1,11 +1,10 @@
 #include "tools/petlm/image/nifti.hpp"
 
-#include <array>
 #include <bit>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 
-#include "tools/petlm/export_output.hpp"
+#include "tools/petlm/records/output.hpp"
 
 namespace petacq::image {
 namespace {
@@ -69,13 +68,7 @@ void write_nifti(const std::filesystem::path& file, const Grid& grid, std::span<
     description.copy(header.descrip, sizeof header.descrip - 1);
     petlm::OutputFile out(file);
     out.put(header);
-    const auto bytes = std::as_bytes(image);
-    constexpr std::size_t piece = 1U << 16U;
-    for (std::size_t done = 0; done < bytes.size(); done += piece) {
-        const auto part = bytes.subspan(done, std::min(piece, bytes.size() - done));
-        std::memcpy(out.room(part.size()), part.data(), part.size());
-        out.wrote(part.size());
-    }
+    out.text({reinterpret_cast<const char*>(image.data()), image.size_bytes()});
     out.close();
 }
 

@@ -1,4 +1,4 @@
-// Where cairo was not found.
+// Stands in for pictures.cpp in a program built without cairo.
 #include "tools/petlm/image/pictures.hpp"
 
 namespace petacq::image {

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "tools/petlm/image/for_each_on.hpp"
+#include "tools/petlm/projector/for_each_on.hpp"
 
 namespace petacq::image {
 namespace {
 
 constexpr std::size_t keys_at_a_time = std::size_t{1} << 22U;
 
-/// Steele, Lea, Flood: SplitMix64's finaliser.
+/// The finaliser of SplitMix64 (Steele, Lea, Flood).
 std::uint64_t mixed(std::uint64_t v) {
     v = (v ^ (v >> 30U)) * 0xBF58476D1CE4E5B9U;
     v = (v ^ (v >> 27U)) * 0x94D049BB133111EBU;
@@ -29,7 +29,7 @@ Pair pair_of(std::uint64_t key) {
 PairCounts::PairCounts(std::uint32_t crystals, std::size_t capacity, gpu::WorkerPool& pool)
     : crystals_(crystals),
       capacity_(std::max<std::size_t>(capacity, 1024)),
-      // Often enough in a small list, seldom in a large one, which is gone through every time.
+      // Merging walks through the whole list: often for a small one, rarely for a large one.
       most_keys_(std::min(keys_at_a_time, capacity_ / 2)),
       pool_(pool) {
     keys_.reserve(most_keys_);
@@ -45,7 +45,7 @@ void PairCounts::add(std::span<const gpu::Coincidence> records) {
         const Pair pair{std::min(c.crystal_a, c.crystal_b), std::max(c.crystal_a, c.crystal_b)};
         if (one_in_ > 1 && !kept(pair)) continue;
         keys_.push_back(key_of(pair));
-        if (keys_.size() == most_keys_) take_in();
+        if (keys_.size() == most_keys_) merge_keys();
     }
 }
 
@@ -64,8 +64,8 @@ void PairCounts::sort_keys() {
     }
 }
 
-/// The keys that wait, merged into the pairs.
-void PairCounts::take_in() {
+/// Merges the collected keys into the pairs.
+void PairCounts::merge_keys() {
     sort_keys();
     prompts_ += keys_.size();
     std::vector<Pair> pairs;
@@ -111,7 +111,7 @@ void PairCounts::halve() {
 }
 
 void PairCounts::finish() {
-    take_in();
+    merge_keys();
     keys_ = {};
 }
 

@@ -1,4 +1,4 @@
-// How many prompts each pair of crystals has, in bounded memory.
+// Number of prompts of each pair of crystals, in bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -8,28 +8,28 @@
 
 #include "gpu/host/worker_pool.hpp"
 #include "gpu/types.hpp"
-#include "tools/petlm/image/grid.hpp"
+#include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {
 
-/// Unique pairs, in order of (a, b), with their counts. When more pairs occur than fit, every second one is
-/// left out, then every second one of those: which ones, a hash of the two crystals decides, so that what is
-/// left is a fair sample of all lines, with all of their counts. One caller at a time.
+/// Unique pairs in the order (a, b), with their counts. If more pairs occur than fit, half of them are left
+/// out, then half of the rest, and so on. A hash of the two crystals decides which, so that the remaining
+/// lines are a fair sample with complete counts. Not thread-safe.
 class PairCounts {
   public:
-    /// Room for `capacity` pairs (at least 1024) of a scanner with that many crystals.
+    /// Holds up to `capacity` pairs (at least 1024) of a scanner with `crystals` crystals.
     PairCounts(std::uint32_t crystals, std::size_t capacity, gpu::WorkerPool& pool);
 
-    /// Delayeds are passed over, and so are pairs of a crystal with itself.
+    /// Ignores delayeds and pairs of a crystal with itself.
     void add(std::span<const gpu::Coincidence> records);
-    /// To be called once, after the last add().
+    /// Must be called once, after the last add().
     void finish();
 
     [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }
     [[nodiscard]] const std::vector<std::uint32_t>& counts() const { return counts_; }
-    /// The share of all pairs that were let in: 1, 1/2, 1/4, ...
+    /// The share of all pairs that were kept: 1, 1/2, 1/4, ...
     [[nodiscard]] double share() const { return 1.0 / static_cast<double>(one_in_); }
-    /// Prompts in counts().
+    /// Sum of counts().
     [[nodiscard]] std::uint64_t prompts() const { return prompts_; }
 
     /// Bytes per pair of the capacity while pairs are being added.
@@ -37,7 +37,7 @@ class PairCounts {
 
   private:
     [[nodiscard]] bool kept(Pair pair) const;
-    void take_in();
+    void merge_keys();
     void sort_keys();
     void halve();
 

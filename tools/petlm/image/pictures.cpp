@@ -1,23 +1,19 @@
 #include "tools/petlm/image/pictures.hpp"
 
-#include <cairo.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <functional>
-#include <memory>
-#include <system_error>
 #include <vector>
 
-#include "tools/petlm/export_output.hpp"
+#include "tools/petlm/plot/surface.hpp"
 
 namespace petacq::image {
 namespace {
 
-/// Values to be shown: rows from the bottom to the top.
+/// Values to be shown, row by row from the bottom to the top.
 struct Plane {
     std::string title;
     std::array<std::size_t, 2> axes{};  ///< to the right and up
@@ -35,10 +31,7 @@ constexpr double gap = 12;
 class Drawing {
   public:
     Drawing(double width, double height)
-        : surface_(cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(std::ceil(width)),
-                                              static_cast<int>(std::ceil(height))),
-                   cairo_surface_destroy),
-          context_(cairo_create(surface_.get()), cairo_destroy) {
+        : surface_(petlm::image_surface(width, height)), context_(cairo_create(surface_.get())) {
         cairo_set_source_rgb(c(), 1, 1, 1);
         cairo_paint(c());
         cairo_set_source_rgb(c(), 0, 0, 0);
@@ -48,12 +41,9 @@ class Drawing {
     }
     [[nodiscard]] cairo_t* c() const { return context_.get(); }
 
-    /// Where along the width the text has its place: 0 begins there, 1 ends there.
-    void text(double x, double y, const std::string& what, double place = 0) const {
-        cairo_text_extents_t extents{};
-        cairo_text_extents(c(), what.c_str(), &extents);
-        cairo_move_to(c(), x - place * extents.x_advance, y);
-        cairo_show_text(c(), what.c_str());
+    /// `align`: the part of the text that is left of the point, 0 to 1.
+    void text(double x, double y, const std::string& what, double align = 0) const {
+        petlm::show_text(c(), what, x, y, align);
     }
     void line(double x1, double y1, double x2, double y2) const {
         cairo_move_to(c(), x1, y1);
@@ -62,50 +52,32 @@ class Drawing {
     }
 
     void plane(const Plane& plane, double left, double top, double pixels, float black) const {
-        const auto width = static_cast<int>(plane.n[0]);
-        const auto height = static_cast<int>(plane.n[1]);
-        const std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> grey(
-            cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, height), cairo_surface_destroy);
-        if (cairo_surface_status(grey.get()) != CAIRO_STATUS_SUCCESS) return;  // shows in the picture's own
-        unsigned char* data = cairo_image_surface_get_data(grey.get());
-        const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(grey.get()));
-        for (std::size_t row = 0; row < plane.n[1]; ++row) {
-            unsigned char* to = data + (plane.n[1] - 1 - row) * stride;
+        const double width = static_cast<double>(plane.n[0]) * pixels;
+        const double height = static_cast<double>(plane.n[1]) * pixels;
+        petlm::Cells cells{plane.n[0], plane.n[1], {}};
+        for (std::size_t row = plane.n[1]; row-- > 0;) {
             for (std::size_t i = 0; i < plane.n[0]; ++i) {
                 const float share = black > 0 ? plane.values[row * plane.n[0] + i] / black : 0;
-                const auto level = static_cast<unsigned char>(255 - 255 * std::clamp(share, 0.0F, 1.0F));
-                std::fill_n(to + 4 * i, 4, level);
+                const auto level = static_cast<std::uint32_t>(255 - 255 * std::clamp(share, 0.0F, 1.0F));
+                cells.colours.push_back(level * 0x010101U);
             }
         }
-        cairo_surface_mark_dirty(grey.get());
-        cairo_save(c());
-        cairo_translate(c(), left, top);
-        cairo_scale(c(), pixels, pixels);
-        cairo_set_source_surface(c(), grey.get(), 0, 0);
-        cairo_pattern_set_filter(cairo_get_source(c()), CAIRO_FILTER_NEAREST);
-        cairo_rectangle(c(), 0, 0, width, height);
-        cairo_fill(c());
-        cairo_restore(c());
+        petlm::show_cells(c(), {left, top, width, height}, cells);
         cairo_set_source_rgb(c(), 0.6, 0.6, 0.6);
-        cairo_rectangle(c(), left - 0.5, top - 0.5, width * pixels + 1, height * pixels + 1);
+        cairo_rectangle(c(), left - 0.5, top - 0.5, width + 1, height + 1);
         cairo_stroke(c());
         cairo_set_source_rgb(c(), 0, 0, 0);
-        text(left + width * pixels / 2, top - 6, plane.title, 0.5);
+        text(left + width / 2, top - 6, plane.title, 0.5);
     }
 
     void write(const std::filesystem::path& file) const {
-        cairo_surface_flush(surface_.get());
-        const auto partial = petlm::ExportOutputs::partial(file);
-        const cairo_status_t status = cairo_surface_write_to_png(surface_.get(), partial.c_str());
-        if (status == CAIRO_STATUS_SUCCESS) return;
-        throw std::system_error(status == CAIRO_STATUS_WRITE_ERROR && errno != 0 ? errno : EIO,
-                                std::generic_category(),
-                                partial.string() + ": cannot be drawn: " + cairo_status_to_string(status));
+        petlm::check(cairo_status(c()));
+        petlm::write_png(surface_.get(), file);
     }
 
   private:
-    std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface_;
-    std::unique_ptr<cairo_t, void (*)(cairo_t*)> context_;
+    petlm::Surface surface_;
+    petlm::Cairo context_;
 };
 
 float black_level(const std::vector<Plane>& planes) {
@@ -119,7 +91,7 @@ float black_level(const std::vector<Plane>& planes) {
     return values[static_cast<std::size_t>(at)];
 }
 
-/// Screen pixels for a voxel, so that `voxels` of them are about `wanted` wide.
+/// Screen pixels per voxel, so that `voxels` of them are about `wanted` wide.
 double pixels_for(std::size_t voxels, double wanted) {
     return std::max(1.0, std::round(wanted / static_cast<double>(voxels)));
 }

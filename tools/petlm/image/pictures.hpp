@@ -1,4 +1,4 @@
-// PNG pictures of an image, for the eye.
+// PNG pictures of an image.
 #pragma once
 
 #include <filesystem>
@@ -6,21 +6,22 @@
 #include <span>
 #include <string>
 
-#include "tools/petlm/image/grid.hpp"
+#include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {
 
-/// Why no pictures can be drawn; nothing when they can.
+/// The reason why no pictures can be drawn, if there is one.
 std::optional<std::string> no_pictures_reason();
 
-/// Both write to the partial file of `file` (ExportOutputs), grey levels from white, 0, to black, the value
-/// below which 99.5 % of what is shown and above 0 lies; `caption` goes below. They throw std::system_error.
+/// Both functions write the partial file of `file` (Outputs), with `caption` below the pictures. White is 0;
+/// black is the value below which 99.5 % of the shown values above 0 lie. Both throw std::system_error, and
+/// std::runtime_error when cairo fails.
 ///
 /// The largest value along z (x to the right, y up: seen from +z), along y (x right, z up) and along x (y
 /// right, z up), with scales in mm.
 void write_projections(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
                        const std::string& caption);
-/// Up to 20 transaxial slabs one after the other along z, each the mean of its planes, seen from +z.
+/// Up to 20 consecutive transaxial slabs along z, each the mean of its planes, seen from +z.
 void write_slices(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
                   const std::string& caption);
 

@@ -3,9 +3,9 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "tools/petlm/image/backend.hpp"
 #include "tools/petlm/image/sensitivity.hpp"
 #include "tools/petlm/image/smooth.hpp"
+#include "tools/petlm/projector/backend.hpp"
 
 namespace petacq::image {
 namespace {
@@ -16,12 +16,12 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What is left for the system matrix.
+/// Memory that is left for the system matrix.
 std::uint64_t matrix_budget(const QuickLookOptions& options, std::uint64_t lines) {
-    constexpr std::uint64_t images = 5;  // and that of the projector
+    constexpr std::uint64_t images = 5;  // besides that of the projector
     const std::uint64_t volumes =
         images * options.grid.voxels() * sizeof(float) + host_projector_bytes(options.grid);
-    // Pairs and counts as they were read stay until the end; each line has its number of voxels as well.
+    // The pairs and counts that were read are kept until the end; each line also has its number of voxels.
     const std::uint64_t of_lines =
         lines * (Lines::bytes_per_line + sizeof(Pair) + sizeof(std::uint32_t) + sizeof(std::uint16_t));
     if (volumes + of_lines >= options.max_memory) {
@@ -29,7 +29,7 @@ std::uint64_t matrix_budget(const QuickLookOptions& options, std::uint64_t lines
                                     std::to_string(of_lines / 1'000'000) +
                                     " MB for lines do not fit into the " +
                                     std::to_string(options.max_memory / 1'000'000) +
-                                    " MB that are allowed: allow more memory, or take larger voxels");
+                                    " MB that are allowed: allow more memory, or choose larger voxels");
     }
     return options.max_memory - volumes - of_lines;
 }

@@ -1,10 +1,9 @@
-// From prompts by pair of crystals to an image.
+// An image from the numbers of prompts of pairs of crystals.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
@@ -20,7 +19,7 @@ struct QuickLookOptions {
     std::uint32_t subsets = 8;
     double smooth_mm = 0;
     std::string backend = "auto";
-    std::uint64_t max_memory = 0;  ///< bytes of the host
+    std::uint64_t max_memory = 0;  ///< bytes of host memory
     std::function<void(std::uint64_t, std::uint64_t)> progress;
 };
 
@@ -31,12 +30,12 @@ struct QuickLook {
     double em_s = 0;
 };
 
-/// Pairs that PairCounts may be given room for: it takes half of the memory.
+/// Capacity of PairCounts that takes half of the memory.
 std::size_t pair_capacity(std::uint64_t max_memory);
-/// What can be told before the records are read: throws config::Error for a back-end that cannot be had,
-/// std::invalid_argument when the images alone do not fit into the memory.
+/// Checks the options as far as possible before the records are read. Throws config::Error for an unusable
+/// back-end, std::invalid_argument when the images alone do not fit into the memory.
 void check_before_reading(const QuickLookOptions& options);
-/// Throws config::Error (back-end), std::invalid_argument (the memory does not suffice), std::runtime_error
+/// Throws config::Error (unusable back-end), std::invalid_argument (too little memory), std::runtime_error
 /// (the GPU fails).
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
                           const RandomsByModules& randoms, gpu::WorkerPool& pool,

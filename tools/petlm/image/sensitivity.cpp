@@ -5,15 +5,15 @@
 #include <cstdlib>
 #include <numbers>
 
-#include "tools/petlm/image/for_each_on.hpp"
-#include "tools/petsim/hit_finder.hpp"
+#include "tools/geometry/hit_finder.hpp"
+#include "tools/petlm/projector/for_each_on.hpp"
 
 namespace petacq::image {
 namespace {
 
 constexpr std::size_t rays = 4096;
 
-/// A direction, and a place in a cell, each coordinate from -1/2 to 1/2.
+/// A direction, and a place in a cell with coordinates from -1/2 to 1/2.
 struct Ray {
     config::Vector3 direction;
     config::Vector3 place;
@@ -39,11 +39,11 @@ std::vector<Ray> even_rays() {
     return out;
 }
 
-/// Nodes along an axis, at middles of voxels: every one up to `dense` voxels from the middle of the image,
-/// and about `coarse` more to its edge.
+/// Nodes along an axis, at the middles of voxels: at each voxel up to `dense` voxels from the middle of the
+/// image, and about `coarse` more to its edge.
 class Nodes {
   public:
-    /// Folded: the two sides of the middle are alike, and only one has nodes.
+    /// Folded: the two sides of the middle are equal, and only one has nodes.
     Nodes(const Grid& grid, std::size_t axis, double dense, std::size_t coarse, bool folded) {
         const double last = (grid.n[axis] - 1) / 2.0;  // voxels from the middle
         std::vector<double> from_middle;
@@ -69,7 +69,7 @@ class Nodes {
             below_.push_back(below);
             share_.push_back(gap > 0 ? static_cast<float>((mm - at_[below]) / gap) : 0.0F);
         }
-        // A cell does not reach beyond the middle between its node and the nearer neighbour.
+        // A cell ends half way between its node and the nearer neighbour.
         for (std::size_t i = 0; i < at_.size(); ++i) {
             double width = i + 1 < at_.size() ? at_[i + 1] - at_[i] : grid.voxel_mm;
             if (i > 0) width = std::min(width, at_[i] - at_[i - 1]);
@@ -82,7 +82,7 @@ class Nodes {
     }
     [[nodiscard]] double at(std::size_t node) const { return at_[node]; }
 
-    /// The two nodes around a voxel, and how far it is on the way from the one to the other.
+    /// The two nodes around a voxel, and its place between them: 0 at the lower one, 1 at the upper one.
     struct Between {
         std::size_t below;
         std::size_t above;
@@ -103,10 +103,10 @@ class Nodes {
 
 std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
                                gpu::WorkerPool& pool) {
-    const sim::HitFinder finder(scanner);
+    const geometry::HitFinder finder(scanner);
     const auto all_rays = even_rays();
-    // Lines from gap to opposite gap all meet on the axis: it is more sensitive than what is around it. EM
-    // makes much of such differences, so there every voxel has a node.
+    // Lines from a gap to the opposite gap all meet on the axis, so the sensitivity varies there. EM
+    // amplifies such differences: every voxel near the axis has a node.
     constexpr double dense = 4;
     const bool even = scanner.geometry.modules_in_ring() % 2 == 0;
     const Nodes x(grid, 0, dense, 8, even);
@@ -118,7 +118,7 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
         const std::size_t i = index % x.count();
         const std::size_t j = index / x.count() % y.count();
         const std::size_t k = index / x.count() / y.count();
-        // Far outside nobody asks for it; just outside it is that of the wall, for voxels between.
+        // No nodes far outside. Just outside they take the value at the wall, for interpolation.
         if (std::hypot(x.at(i), y.at(j)) > 1.2 * inside) return;
         std::size_t found = 0;
         for (const Ray& ray : all_rays) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "tools/petlm/image/for_each_on.hpp"
+#include "tools/petlm/projector/for_each_on.hpp"
 
 namespace petacq::image {
 

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "gpu/host/worker_pool.hpp"
-#include "tools/petlm/image/grid.hpp"
+#include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {
 
-/// A Gaussian of that full width at half maximum (mm) along each axis; near the edges the average is over
-/// what lies inside. 0: does nothing.
+/// Convolves with a Gaussian of that full width at half maximum (mm) along each axis; near the edges only
+/// voxels inside the image count. 0 leaves the image unchanged.
 void smooth(std::vector<float>& image, const Grid& grid, double fwhm_mm, gpu::WorkerPool& pool);
 
 }  // namespace petacq::image

@@ -1,14 +1,11 @@
-// Surfaces and themes; the plots are in plot_axes.cpp.
 #include "tools/petlm/plot/canvas.hpp"
 
 #include <cairo-svg.h>
 
 #include <cmath>
-#include <exception>
-#include <memory>
 #include <stdexcept>
 
-#include "tools/petlm/export_output.hpp"
+#include "tools/petlm/plot/surface.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -16,19 +13,7 @@ namespace {
 constexpr double title_height = 30;
 constexpr double title_size = 16;
 
-struct CloseCairo {
-    void operator()(cairo_t* cairo) const { cairo_destroy(cairo); }
-    void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
-};
-using Cairo = std::unique_ptr<cairo_t, CloseCairo>;
-using Surface = std::unique_ptr<cairo_surface_t, CloseCairo>;
-
-void check(cairo_status_t status) {
-    if (status == CAIRO_STATUS_SUCCESS) return;
-    throw std::runtime_error(std::string("drawing failed: ") + cairo_status_to_string(status));
-}
-
-/// The font has what the titles need (Greek, minus, degree); its package comes with petacqd's.
+/// A font with Greek, minus and degree signs; the package of petacqd depends on it.
 void prepare(cairo_t* cairo) {
     cairo_select_font_face(cairo, "DejaVu Sans", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
     cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
@@ -78,14 +63,10 @@ std::string svg_of(const Draw& draw, double height, const Theme& theme) {
     return text.substr(begin);
 }
 
-std::uint32_t png_height(double height, std::uint32_t pixels) {
-    return static_cast<std::uint32_t>(std::lround((height + title_height) * pixels / picture_width));
-}
-
-void write_png(const std::filesystem::path& file, const Draw& draw, double height, const Theme& theme,
-               const std::string& title, std::uint32_t pixels) {
-    const Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(pixels),
-                                                     static_cast<int>(png_height(height, pixels))));
+void draw_png(const std::filesystem::path& file, const Draw& draw, double height, const Theme& theme,
+              const std::string& title, std::uint32_t pixels) {
+    const Surface surface = image_surface(
+        pixels, static_cast<double>(std::lround((height + title_height) * pixels / picture_width)));
     {
         const Cairo cairo(cairo_create(surface.get()));
         paint(cairo.get(), theme.background);
@@ -99,24 +80,7 @@ void write_png(const std::filesystem::path& file, const Draw& draw, double heigh
         draw(cairo.get(), theme);
         check(cairo_status(cairo.get()));
     }
-    struct Output {
-        OutputFile file;
-        std::exception_ptr failure;
-    } out{OutputFile(file), nullptr};
-    const auto append = [](void* to, const unsigned char* data, unsigned int size) {
-        auto& output = *static_cast<Output*>(to);
-        try {
-            output.file.text({reinterpret_cast<const char*>(data), size});
-        } catch (...) {
-            output.failure = std::current_exception();  // it may not go through cairo
-            return CAIRO_STATUS_WRITE_ERROR;
-        }
-        return CAIRO_STATUS_SUCCESS;
-    };
-    const cairo_status_t status = cairo_surface_write_to_png_stream(surface.get(), append, &out);
-    if (out.failure) std::rethrow_exception(out.failure);
-    check(status);
-    out.file.close();
+    write_png(surface.get(), file);
 }
 
 }  // namespace petacq::petlm

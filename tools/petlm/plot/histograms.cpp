@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <numbers>
-#include <thread>
 #include <utility>
+
+#include "tools/petlm/records/in_order.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::uint32_t most_differences = 401;
 constexpr std::uint32_t most_ring_bins = 1024;
 constexpr std::uint32_t most_angles = 1024;
 constexpr std::uint32_t most_radial = 1024;
-/// Of a bin: lines that lie on an edge but for rounding belong to the bin above it.
+/// Part of a bin: lines that lie on an edge, apart from rounding, belong to the bin above it.
 constexpr double edge = 1e-9;
 constexpr std::size_t most_in_table = std::size_t{1} << 22U;
 
@@ -46,92 +46,14 @@ void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t tim
     const std::uint32_t second = (a <= b ? ring_b : ring_a) / bins.rings_per_bin;
     ++h.michelogram[std::size_t{first} * bins.ring_bins + second];
     const std::uint32_t line = bins.lines.of(a, b);
-    if (line == LineBins::outside) {
-        ++h.beyond_sinogram;
-    } else {
-        ++h.sinogram[line];
-    }
+    ++(line == LineBins::outside ? h.beyond_sinogram : h.sinogram[line]);
 }
-
-/// Blocks of pairs for threads of which each has histograms of its own.
-class Workers {
-  public:
-    Workers(const PairBins& bins, unsigned count) : bins_(bins) {
-        for (unsigned i = 0; i < count; ++i)
-            parts_.push_back({PairHistograms(bins), PairHistograms(bins)});
-        for (KindHistograms& part : parts_)
-            threads_.emplace_back([this, &part] { work(part); });
-    }
-    ~Workers() { join(); }
-    Workers(const Workers&) = delete;
-    Workers& operator=(const Workers&) = delete;
-
-    /// Waits while the threads have enough to do.
-    void give(std::span<const gpu::Coincidence> pairs) {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return waiting_.size() < 2 * threads_.size(); });
-        std::vector<gpu::Coincidence> block;
-        if (!free_.empty()) {
-            block = std::move(free_.back());
-            free_.pop_back();
-        }
-        lock.unlock();
-        block.assign(pairs.begin(), pairs.end());
-        lock.lock();
-        waiting_.push_back(std::move(block));
-        changed_.notify_all();
-    }
-    KindHistograms result() {
-        join();
-        KindHistograms all = std::move(parts_.front());
-        for (std::size_t i = 1; i < parts_.size(); ++i) {
-            all.prompts += parts_[i].prompts;
-            all.delayeds += parts_[i].delayeds;
-        }
-        return all;
-    }
-
-  private:
-    void work(KindHistograms& part) {
-        std::unique_lock lock(mutex_);
-        for (;;) {
-            changed_.wait(lock, [&] { return !waiting_.empty() || done_; });
-            if (waiting_.empty()) return;
-            std::vector<gpu::Coincidence> block = std::move(waiting_.back());
-            waiting_.pop_back();
-            changed_.notify_all();
-            lock.unlock();
-            add_pairs(bins_, block, part);
-            lock.lock();
-            free_.push_back(std::move(block));
-        }
-    }
-    void join() {
-        {
-            const std::lock_guard lock(mutex_);
-            done_ = true;
-            changed_.notify_all();
-        }
-        for (std::thread& thread : threads_) {
-            if (thread.joinable()) thread.join();
-        }
-    }
-
-    const PairBins& bins_;
-    std::vector<KindHistograms> parts_;
-    std::mutex mutex_;  // guards what follows
-    std::condition_variable changed_;
-    std::vector<std::vector<gpu::Coincidence>> waiting_;
-    std::vector<std::vector<gpu::Coincidence>> free_;
-    bool done_ = false;
-    std::vector<std::thread> threads_;
-};
 
 }  // namespace
 
 std::uint32_t energy_bin(float energy) {
     const auto bin = energy * static_cast<float>(1 / energy_bin_keV);  // a power of two: exact
-    // Also what is not a number.
+    // The negation covers NaN.
     if (!(bin >= 0 && bin < static_cast<float>(energy_bins))) return energy_bins - 1;
     return static_cast<std::uint32_t>(bin);
 }
@@ -187,7 +109,7 @@ LineBins::LineBins(const config::Scanner& scanner, double depth_mm) {
 
 std::uint32_t LineBins::line(std::uint32_t a, std::uint32_t b) const {
     if (a == b) return outside;
-    if (a > b) std::swap(a, b);  // rounding must not make a difference of which comes first
+    if (a > b) std::swap(a, b);  // rounding must not depend on which comes first
     constexpr double pi = std::numbers::pi;
     double phi = std::atan2(x_[a] - x_[b], y_[b] - y_[a]);  // of the normal
     if (phi < 0) phi += pi;
@@ -233,7 +155,7 @@ PairHistograms& PairHistograms::operator+=(const PairHistograms& other) {
 }
 
 void add_pairs(const PairBins& bins, std::span<const gpu::Coincidence> pairs, KindHistograms& to) {
-    // They are in the order of time: as a rule the bin is that of the pair before.
+    // Pairs are in the order of time: usually the bin is that of the previous pair.
     std::uint32_t bin = 0;
     std::uint64_t bin_begin = 1;
     std::uint64_t bin_end = 0;
@@ -248,13 +170,32 @@ void add_pairs(const PairBins& bins, std::span<const gpu::Coincidence> pairs, Ki
     }
 }
 
-KindHistograms histograms_of(const ExportSource& source, const PairBins& bins, unsigned threads) {
-    Workers workers(bins, std::max(1U, threads));
-    const std::uint64_t crystals = std::uint64_t{bins.in_ring} * bins.rings;
+KindHistograms histograms_of(const ExportSource& source, const PairBins& bins) {
+    using Part = std::unique_ptr<KindHistograms>;
+    std::vector<Part> parts;  // that no thread uses
+    InOrder<Part> counted([&](Part&& part) { parts.push_back(std::move(part)); });
+    const KindHistograms empty{PairHistograms(bins), PairHistograms(bins)};
     source.for_each_block(
-        crystals, [&](const daemon::ListModeReader& reader) { workers.give(reader.coincidences()); },
+        std::uint64_t{bins.in_ring} * bins.rings,
+        [&](const daemon::ListModeReader& reader) {
+            if (parts.empty()) parts.push_back(std::make_unique<KindHistograms>(empty));
+            Part part = std::move(parts.back());
+            parts.pop_back();
+            const auto pairs = reader.coincidences();
+            counted.add(
+                [&bins, part = std::move(part), block = std::vector(pairs.begin(), pairs.end())]() mutable {
+                    add_pairs(bins, block, *part);
+                    return std::move(part);
+                });
+        },
         "plotting");
-    return workers.result();
+    counted.finish();
+    KindHistograms all = empty;
+    for (const Part& part : parts) {
+        all.prompts += part->prompts;
+        all.delayeds += part->delayeds;
+    }
+    return all;
 }
 
 }  // namespace petacq::petlm

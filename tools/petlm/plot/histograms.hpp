@@ -1,23 +1,21 @@
-// What the pictures show of the coincidences of a run: histograms, filled in one pass whatever the length of
-// the run. The definitions are those of the Python module (petacq.histograms).
+// The histograms of the coincidences of a run that the pictures show, filled in one pass over a run of any
+// length. The definitions are those of the Python module (petacq.histograms).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "config/scanner.hpp"
 #include "gpu/types.hpp"
-#include "tools/petlm/export_source.hpp"
+#include "tools/petlm/export/source.hpp"
 
 namespace petacq::petlm {
 
 using Counts = std::vector<std::uint64_t>;
 
-/// Spectra: bins of 4 keV from 0 to 1020 keV, and a last one for what is not in there.
+/// Spectra have bins of 4 keV from 0 to 1020 keV, and a last one for all other values.
 inline constexpr std::uint32_t energy_bins = 256;
 inline constexpr double energy_bin_keV = 4;  // NOLINT(readability-identifier-naming): the unit's spelling
 
@@ -27,11 +25,11 @@ std::uint32_t energy_bin(float energy);
 struct TimeBins {
     std::uint64_t begin = 0;  ///< ticks
     std::uint64_t width = 1;  ///< ticks; a round number of seconds, or parts of one
-    std::uint32_t count = 1;  ///< the last one reaches to the end, or beyond it
+    std::uint32_t count = 1;  ///< the last one reaches the end, or beyond it
 
-    /// At most `most` that cover begin to end.
+    /// At most `most` bins that cover begin to end.
     static TimeBins covering(std::uint64_t begin, std::uint64_t end, double tick_ps, std::uint32_t most);
-    /// Of a time not before `begin`.
+    /// The bin of a time, which is not before `begin`.
     [[nodiscard]] std::uint32_t of(std::uint64_t time) const {
         const std::uint64_t bin = (time - begin) / width;
         return bin < count ? static_cast<std::uint32_t>(bin) : count - 1;
@@ -55,13 +53,13 @@ struct DifferenceBins {
 };
 
 /// Bins of the line through two crystals of one ring: its angle phi and distance s from the axis, with
-/// s = x cos phi + y sin phi for every point of it and 0 <= phi < pi.
+/// s = x cos phi + y sin phi for every point on it and 0 <= phi < pi.
 class LineBins {
   public:
     static constexpr std::uint32_t outside = UINT32_MAX;
 
-    /// Half as many angles as crystals in the ring and bins of s half a crystal wide out to the ring, but no
-    /// more than fit a picture. Lines end `depth_mm` behind the front faces.
+    /// Half as many angles as there are crystals in the ring, and bins of s half a crystal wide out to the
+    /// ring, but no more than fit a picture. Lines end `depth_mm` behind the front faces.
     LineBins(const config::Scanner& scanner, double depth_mm);
 
     [[nodiscard]] std::uint32_t angles() const { return angles_; }
@@ -71,7 +69,7 @@ class LineBins {
     [[nodiscard]] double radial_mm(std::uint32_t column) const {
         return (column + 0.5) * 2 * radius_ / radial_ - radius_;
     }
-    /// angle * radial() + column, of the places of two crystals in their rings; or `outside`.
+    /// angle * radial() + column for the positions of two crystals in their rings, or `outside`.
     [[nodiscard]] std::uint32_t of(std::uint32_t a, std::uint32_t b) const {
         return table_.empty() ? line(a, b) : table_[std::size_t{a} * x_.size() + b];
     }
@@ -84,7 +82,7 @@ class LineBins {
     double radius_;
     std::vector<double> x_;  ///< of the crystals of a ring, mm
     std::vector<double> y_;
-    std::vector<std::uint32_t> table_;  ///< of all pairs; empty where that would be too much
+    std::vector<std::uint32_t> table_;  ///< of all pairs; empty if that would be too large
 };
 
 struct PairBins {
@@ -92,26 +90,26 @@ struct PairBins {
 
     std::uint32_t in_ring;  ///< crystals
     std::uint32_t rings;
-    std::uint32_t rings_per_bin;  ///< of the michelogram; 1 unless there are very many
+    std::uint32_t rings_per_bin;  ///< of the michelogram; 1 unless there are very many rings
     std::uint32_t ring_bins;
     TimeBins times;
     DifferenceBins differences;
     LineBins lines;
 };
 
-/// Of one kind.
+/// The histograms of one kind of pairs.
 struct PairHistograms {
     explicit PairHistograms(const PairBins& bins);
     PairHistograms& operator+=(const PairHistograms& other);
 
     std::uint64_t pairs = 0;
-    Counts energy;      ///< [energy_bins] both photons
-    Counts crystals;    ///< [crystal] both
-    Counts difference;  ///< time of the crystal with the larger number less that of the other
+    Counts energy;      ///< [energy_bins] of both photons
+    Counts crystals;    ///< [crystal] of both photons
+    Counts difference;  ///< time of the crystal with the larger number minus that of the other
     std::uint64_t beyond_window = 0;
     Counts time;
-    Counts michelogram;  ///< [ring bin][ring bin], first the crystal with the smaller place in its ring
-    Counts sinogram;     ///< [angle][radial], of all planes
+    Counts michelogram;  ///< [ring bin][ring bin], first the crystal with the smaller position in its ring
+    Counts sinogram;     ///< [angle][radial], summed over all planes
     std::uint64_t beyond_sinogram = 0;
     Counts planes;  ///< [ring + ring]: single-slice rebinned
 };
@@ -121,10 +119,10 @@ struct KindHistograms {
     PairHistograms delayeds;
 };
 
-/// Adds the pairs, whose crystals are those of the scanner and whose times are not before the first bin.
+/// Adds pairs of crystals of the scanner, with times not before the first bin.
 void add_pairs(const PairBins& bins, std::span<const gpu::Coincidence> pairs, KindHistograms& to);
 
-/// All pairs of the source, on so many threads beside the one that reads. Throws as for_each_block does.
-KindHistograms histograms_of(const ExportSource& source, const PairBins& bins, unsigned threads);
+/// Counts all pairs of the source, on all cores. Throws as for_each_block does.
+KindHistograms histograms_of(const ExportSource& source, const PairBins& bins);
 
 }  // namespace petacq::petlm

@@ -1,31 +1,34 @@
-// The pictures of a run: what is drawn, what is said of it, and the numbers behind it.
+// The pictures of a run (drawing, caption, numbers), their report, and shared helpers.
 #pragma once
+
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "tools/petlm/export_output.hpp"
-#include "tools/petlm/plot/canvas.hpp"
+#include "tools/petlm/plot/axes.hpp"
 #include "tools/petlm/plot/histograms.hpp"
 #include "tools/petlm/plot/run_files.hpp"
+#include "tools/petlm/records/output.hpp"
 
 namespace petacq::petlm {
 
 struct PictureData {
     config::Scanner scanner;
-    double depth_mm = 0;  ///< of interaction, as the sinogram takes it
+    double depth_mm = 0;  ///< of interaction, for the sinogram
     PairBins bins;
     KindHistograms pairs;
     std::optional<Singles> singles;
     std::optional<LedgerRows> ledger;
-    std::string ledger_trouble;   ///< LedgerOverTime
-    std::uint64_t end_ticks = 0;  ///< of the time axis, which begins with bins.times
-    bool delayeds = false;        ///< were looked for
+    std::string ledger_trouble;   ///< LedgerOverTime::trouble
+    std::uint64_t end_ticks = 0;  ///< end of the time axis, which starts with bins.times
+    bool delayeds = false;        ///< the run searched for delayeds
     bool window_known = false;    ///< bins.differences spans the coincidence window
     std::optional<std::pair<double, double>> energy_window;  ///< keV
 
@@ -35,16 +38,62 @@ struct PictureData {
 };
 
 struct Picture {
-    std::string name;  ///< of its files
+    std::string name;  ///< stem of its files
     std::string title;
-    std::string caption;  ///< what is shown, and of what
-    std::string alt;      ///< for those who do not see it
+    std::string caption;  ///< what the picture shows
+    std::string alt;      ///< for readers who cannot see it
     double height = 0;    ///< canvas.hpp
     Draw draw;
-    std::function<void(OutputFile&)> csv;  ///< empty: the numbers are in a file of the run
+    std::function<void(OutputFile&)> csv;  ///< empty if the numbers are in a file of the run
 };
 
-/// Those for which there are data. They refer to `data`.
+/// The pictures for which there are data. They refer to `data`.
 std::vector<Picture> pictures_of(const PictureData& data);
+
+/// Writes the report, one HTML file that contains all pictures and tables and loads nothing, to the partial
+/// file of `file` (Outputs). `description`: that of the list-mode file; `run`: run.json or null. Both are
+/// shown as text, whatever they contain. Throws as OutputFile and svg_of do.
+void write_report(const std::filesystem::path& file, const std::string& target,
+                  const nlohmann::json& description, const nlohmann::json& run, const PictureData& data,
+                  const std::vector<Picture>& pictures);
+
+// pictures_spectra.cpp
+Picture energy_of_singles(const PictureData& data);
+Picture energy_of_pairs(const PictureData& data);
+Picture time_differences(const PictureData& data);
+// pictures_time.cpp
+Picture rates_over_time(const PictureData& data);
+Picture loss_over_time(const PictureData& data);
+// pictures_maps.cpp
+Picture crystal_map(const PictureData& data);
+Picture michelogram(const PictureData& data);
+Picture sinogram(const PictureData& data);
+Picture axial_profile(const PictureData& data);
+
+inline std::vector<double> doubles(const Counts& counts) {
+    return {counts.begin(), counts.end()};
+}
+
+/// Prompts minus delayeds.
+inline std::vector<double> net(const Counts& prompts, const Counts& delayeds) {
+    std::vector<double> out;
+    out.reserve(prompts.size());
+    for (std::size_t i = 0; i < prompts.size(); ++i)
+        out.push_back(static_cast<double>(prompts[i]) - static_cast<double>(delayeds[i]));
+    return out;
+}
+
+/// "12,345,678"
+inline std::string grouped(std::uint64_t number) {
+    std::string text = std::to_string(number);
+    for (std::size_t at = text.size(); at > 3; at -= 3)
+        text.insert(at - 3, 1, ',');
+    return text;
+}
+
+template <class... Arguments>
+void print(OutputFile& out, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    out.text(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
 
 }  // namespace petacq::petlm

@@ -1,17 +1,15 @@
 // Crystals, rings, lines.
 #include <algorithm>
-#include <cmath>
-#include <string_view>
 
-#include "tools/petlm/plot/picture_parts.hpp"
+#include "tools/petlm/plot/pictures.hpp"
 
 namespace petacq::petlm {
 namespace {
 
 constexpr std::size_t most_cells = 1024;
 
-/// What the brightest colour stands for: the largest count, unless a few cells stand out so that nothing else
-/// would be seen, such as crystals that make noise.
+/// The value of the brightest colour: the largest count, unless a few cells, such as noisy crystals, stand
+/// out so far that nothing else would be visible.
 double most_of(const Matrix& matrix) {
     std::vector<double> counts;
     for (const double v : matrix.values) {
@@ -23,7 +21,7 @@ double most_of(const Matrix& matrix) {
     return counts.back() > 1.5 * nearly_all ? nearly_all : counts.back();
 }
 
-/// Cells of a large matrix summed until it fits a picture.
+/// Adds cells of a large matrix together so that it fits a picture.
 Matrix shrunk(Matrix matrix) {
     const auto together = [](std::size_t cells) { return (cells + most_cells - 1) / most_cells; };
     const std::size_t down = together(matrix.rows);
@@ -94,14 +92,12 @@ Picture crystal_map(const PictureData& data) {
 Picture michelogram(const PictureData& data) {
     const std::uint32_t bins = data.bins.ring_bins;
     const std::uint32_t width = data.bins.rings_per_bin;
-    // Rows upwards are the first rings.
     Picture p;
     p.name = "michelogram";
     p.title = "Michelogram";
     p.caption =
         "Prompts by the rings of their two crystals; the first is the crystal with the smaller place in its "
-        "ring."
-        " Above and below the diagonal are lines that lean this way and that.";
+        "ring. Above and below the diagonal are lines that lean this way and that.";
     if (width > 1) p.caption += fmt::format(" {} rings in a bin.", width);
     p.alt = fmt::format("Michelogram: counts of prompts for each pair of {} rings.", data.bins.rings);
     p.height = 470;
@@ -128,8 +124,7 @@ Picture sinogram(const PictureData& data) {
         "{}, all planes together. A point at (x, y) is on the line s = x cos \u03c6 + y sin \u03c6. Lines "
         "end {} mm behind the"
         " front faces of the crystals; counts are as they are, without correction for the number of crystal "
-        "pairs in"
-        " a bin, which is uneven.",
+        "pairs in a bin, which is uneven.",
         data.delayeds ? "Prompts less delayeds" : "Prompts", data.depth_mm);
     if (beyond != 0) p.caption += fmt::format(" {} pairs are beyond its edge.", grouped(beyond));
     p.alt =

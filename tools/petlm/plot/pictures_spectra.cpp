@@ -1,15 +1,14 @@
 // Energies and time differences.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "tools/petlm/plot/picture_parts.hpp"
+#include "tools/petlm/plot/pictures.hpp"
 
 namespace petacq::petlm {
 namespace {
 
 constexpr double height = 360;
-constexpr std::size_t shown_bins = energy_bins - 1;  // the last one has no place on the axis
+constexpr std::size_t shown_bins = energy_bins - 1;  // the last bin is not on the axis
 
 std::vector<double> energy_edges() {
     std::vector<double> edges;
@@ -22,7 +21,7 @@ std::vector<double> spectrum(const Counts& counts) {
     return {counts.begin(), counts.begin() + shown_bins};
 }
 
-/// Around what is there, to the next 50 keV.
+/// An axis around all counts, rounded to 50 keV.
 Axis energy_axis(std::initializer_list<std::span<const double>> spectra, bool from_zero) {
     std::size_t first = shown_bins;
     std::size_t last = 0;
@@ -59,7 +58,7 @@ std::string window_text(const PictureData& data) {
                        data.energy_window->second);
 }
 
-/// To which bin of 4 keV each row of a CSV belongs; the last reaches on to infinity.
+/// The first two fields of a row of a CSV; the last bin reaches to infinity.
 std::string energy_range(std::size_t bin) {
     const double from = static_cast<double>(bin) * energy_bin_keV;
     if (bin == shown_bins) return fmt::format("{},inf", from);

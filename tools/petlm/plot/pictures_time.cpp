@@ -1,17 +1,16 @@
 // Rates and loss over detector time.
 #include <algorithm>
-#include <cmath>
 
-#include "tools/petlm/plot/picture_parts.hpp"
+#include "tools/petlm/plot/pictures.hpp"
 
 namespace petacq::petlm {
 namespace {
 
 constexpr double panel = 235;
-constexpr Margins panel_margins = {84, legend_height};  // one below the other
+constexpr Margins panel_margins = {84, legend_height};  // equal, so that the panels align
 constexpr std::size_t most_rows = 400;
 
-/// Seconds in a unit fit for the length of the run.
+/// A unit that suits the length of the run.
 struct TimeUnit {
     const char* name;
     double seconds;
@@ -24,14 +23,14 @@ TimeUnit unit_of(double seconds) {
     return {"ms", 1e-3};
 }
 
-/// From the first to the last moment of the pictures.
+/// The time axis of all pictures.
 Axis time_axis(const PictureData& data) {
     const double length = data.seconds(data.end_ticks - data.bins.times.begin);
     const TimeUnit unit = unit_of(length);
     return {fmt::format("detector time ({})", unit.name), 0, length > 0 ? length / unit.seconds : 1};
 }
 
-/// Of ticks, in the unit of the axis.
+/// The place of ticks on that axis.
 double at(const PictureData& data, std::uint64_t ticks) {
     const TimeUnit unit = unit_of(data.seconds(data.end_ticks - data.bins.times.begin));
     const std::uint64_t begin = data.bins.times.begin;
@@ -53,7 +52,7 @@ std::uint64_t end_of(const PictureData& data, std::uint32_t i) {
     return std::max(data.end_ticks, begin);
 }
 
-/// Bins that are drawn: a piece of one at the end has hardly any counts, its rate is nothing but chance.
+/// Number of bins drawn. A short last bin is left out: its few counts give no rate.
 std::uint32_t drawn_bins(const PictureData& data) {
     const TimeBins& bins = data.bins.times;
     const std::uint64_t last = end_of(data, bins.count - 1) - (bins.begin + (bins.count - 1) * bins.width);
@@ -125,7 +124,7 @@ void draw_single_rates(cairo_t* cairo, const Theme& theme, const PictureData& da
     plot.legend(entries);
 }
 
-/// Percent of each row.
+/// Counts of some counters as a percentage of others, row by row.
 struct Shares {
     std::vector<double> percent;
     double most = 0;
@@ -223,11 +222,12 @@ Picture loss_over_time(const PictureData& data) {
     p.caption = loss_known ? fmt::format("Above: datagrams lost, {} sent.", of_text(lost))
                            : std::string("Above: datagrams lost cannot be known (bare framing).");
     p.caption += fmt::format(
-        " Dropped: lost by this host, for want of socket buffer or batch, {}. Below: frames that came too "
-        "late or far"
-        " from the time of their source, {}; invalid: wrong marker, address or time, {}. From ledger.csv.",
+        " Dropped: lost by this host because a socket queue was full or no batch was free, {}. Below: frames "
+        "that were "
+        "late or far from the time of their source, {}; invalid: wrong marker, address or time, {}. From "
+        "ledger.csv.",
         of_text(dropped), of_text(late), of_text(invalid));
-    // What a power cut took away, or a full disk.
+    // A power cut or a full disk may have cost the last rows.
     const double missing_s = data.seconds(data.end_ticks - std::min(rows.to_ticks.back(), data.end_ticks));
     if (!data.ledger_trouble.empty() || missing_s > 1.5) {
         p.caption += fmt::format(" It ends {:.6g} s before the end of the data.", missing_s);

@@ -1,41 +1,26 @@
-// plot: a report with pictures of a run.
+#include "tools/petlm/plot/plot.hpp"
+
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <thread>
+#include <nlohmann/json.hpp>
 
-#include "tools/petlm/commands.hpp"
-#include "tools/petlm/export.hpp"
-#include "tools/petlm/plot/picture_parts.hpp"
-#include "tools/petlm/plot/report.hpp"
-#include "tools/petlm/record_source.hpp"
+#include "tools/petlm/export/export.hpp"
+#include "tools/petlm/plot/pictures.hpp"
+#include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
 
 constexpr std::uint32_t most_time_bins = 200;
 
-/// All that any run gets.
-constexpr std::array files = {"report.html",
-                              "energy-singles.png",
-                              "energy-singles.csv",
-                              "energy-pairs.png",
-                              "energy-pairs.csv",
-                              "time-differences.png",
-                              "time-differences.csv",
-                              "singles-map.png",
-                              "singles-map.csv",
-                              "rates.png",
-                              "rates.csv",
-                              "loss.png",
-                              "sinogram.png",
-                              "sinogram.csv",
-                              "axial-profile.png",
-                              "axial-profile.csv",
-                              "michelogram.png",
-                              "michelogram.csv"};
+/// The names of all pictures that a report may have.
+constexpr std::array all_pictures = {"energy-singles", "energy-pairs",  "time-differences",
+                                     "singles-map",    "rates",         "loss",
+                                     "sinogram",       "axial-profile", "michelogram"};
 
-/// The largest time difference among the first records: for a file that names no window.
+/// The coincidence window; if the file names none, the largest time difference in the first block.
 std::uint32_t window_of(const ExportSource& source, bool& known) {
     const auto window = source.window_ticks();
     known = window.has_value();
@@ -57,7 +42,7 @@ std::optional<std::pair<double, double>> energy_window_of(const ExportSource& so
     return std::pair(lower.get<double>(), upper.get<double>());
 }
 
-/// Detector time of the pictures begins with the data: a run may have begun long before.
+/// Where the time axis of the pictures starts: at the data, as the run may have started long before.
 std::uint64_t begin_of(const ExportSource& source, const std::optional<LedgerRows>& ledger) {
     std::uint64_t begin = source.records() != 0 ? source.first_time() : source.time_origin();
     if (ledger)
@@ -69,7 +54,7 @@ std::uint64_t begin_of(const ExportSource& source, const std::optional<LedgerRow
 PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     config::Scanner scanner = source.scanner(options.scanner);
     const double depth = depth_of_interaction(options.depth_mm, scanner);
-    // What lies beside a file is of the whole run, the file perhaps a part of it.
+    // Files beside a single file describe the whole run, of which that file may be a part.
     const bool is_run = std::filesystem::is_directory(source.target());
     LedgerOverTime over_time = is_run ? ledger_over_time(source.target()) : LedgerOverTime{};
     std::optional<LedgerRows>& ledger = over_time.rows;
@@ -79,8 +64,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     bool window_known = false;
     const std::uint32_t window = window_of(source, window_known);
     PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, most_time_bins), window);
-    const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-    KindHistograms pairs = histograms_of(source, bins, threads);
+    KindHistograms pairs = histograms_of(source, bins);
     const bool delayeds = source.may_hold_delayeds();
     return {std::move(scanner),
             depth,
@@ -104,21 +88,24 @@ int plot(const PlotOptions& options) {
                          " holds singles; expected a run directory, or its coincidences");
     }
     if (options.output.empty() && !std::filesystem::is_directory(options.target)) {
-        throw UsageError("--output: name a directory for the pictures of a file");
+        throw UsageError("--output: the pictures of a file need a directory");
     }
     const auto directory = options.output.empty() ? options.target / "plot" : options.output;
-    // Before the records, which may take hours to read. Those that are not drawn this time go as well: left
-    // of other data, they would pass for a part of this report.
-    ExportOutputs outputs(options.force);
+    // Claimed before the records are read, which may take hours. Files that are not drawn this time are
+    // removed, too: pictures of other data would be taken for a part of this report.
+    Outputs outputs(options.force);
     outputs.make_directory(directory);
-    for (const char* file : files)
-        outputs.claim(directory / file);
+    const auto report = directory / "report.html";
+    outputs.claim(report);
+    for (const std::string name : all_pictures) {
+        outputs.claim(directory / (name + ".png"));
+        if (name != "loss") outputs.claim(directory / (name + ".csv"));
+    }
     const PictureData data = data_of(source, options);
     const std::vector<Picture> pictures = pictures_of(data);
-    const auto report = directory / "report.html";
     for (const Picture& picture : pictures) {
-        write_png(directory / (picture.name + ".png"), picture.draw, picture.height, light_theme(),
-                  picture.title, options.png_width);
+        draw_png(directory / (picture.name + ".png"), picture.draw, picture.height, light_theme(),
+                 picture.title, options.png_width);
         if (!picture.csv) continue;
         OutputFile numbers(directory / (picture.name + ".csv"));
         picture.csv(numbers);

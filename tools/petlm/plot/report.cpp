@@ -1,12 +1,15 @@
-#include "tools/petlm/plot/report.hpp"
+// The report of petlm plot.
+#include <openssl/evp.h>
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
-#include "tools/petlm/plot/picture_parts.hpp"
+#include "tools/petlm/plot/pictures.hpp"
+#include "tools/petlm/records/run.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -42,50 +45,34 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: 
 std::string escaped(std::string_view text) {
     std::string out;
     for (const char c : text) {
-        switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            default:
-                out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        const std::size_t special = std::string_view("&<>\"").find(c);
+        if (special != std::string_view::npos) {
+            out += std::array{"&amp;", "&lt;", "&gt;", "&quot;"}[special];
+        } else {
+            out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
         }
     }
     return out;
 }
 
 std::string base64(std::string_view data) {
-    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string out;
-    out.reserve((data.size() + 2) / 3 * 4);
-    for (std::size_t i = 0; i < data.size(); i += 3) {
-        const std::size_t have = std::min<std::size_t>(3, data.size() - i);
-        std::uint32_t bits = 0;
-        for (std::size_t k = 0; k < 3; ++k)
-            bits = bits << 8U | (k < have ? static_cast<unsigned char>(data[i + k]) : 0U);
-        for (std::size_t k = 0; k < 4; ++k)
-            out += k <= have ? digits[bits >> (18 - 6 * k) & 0x3FU] : '=';
-    }
+    std::string out((data.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends with a zero
+    const int length =
+        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                        reinterpret_cast<const unsigned char*>(data.data()), static_cast<int>(data.size()));
+    out.resize(static_cast<std::size_t>(length));
     return out;
 }
 
 /// Empty for null.
 std::string text_of(const json& value) {
     if (value.is_null()) return "";
-    // Whatever is in the file ends up as UTF-8.
-    const std::string dumped = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    // The result is UTF-8, whatever the file contains.
+    const std::string dumped = json_line(value);
     return value.is_string() ? json::parse(dumped).get<std::string>() : dumped;
 }
 
-/// A value of a JSON object as text; empty when it is not there or null.
+/// A value of a JSON object as text; empty if it is missing or null.
 std::string text_at(const json& object, const char* pointer) {
     const json::json_pointer at(pointer);
     return object.is_object() && object.contains(at) ? text_of(object[at]) : "";
@@ -146,7 +133,7 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     return rows;
 }
 
-/// To a whole number; small ones with what makes three digits.
+/// Rounded to a whole number; numbers below 100 to three digits.
 std::string rounded(double number) {
     const std::string sign = number < 0 ? "\u2212" : "";
     const double size = std::abs(number);

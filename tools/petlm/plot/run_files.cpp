@@ -4,20 +4,22 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
-#include "daemon/run_directory.hpp"
-#include "tools/petlm/progress.hpp"
-#include "tools/petlm/record_source.hpp"
+#include "daemon/host/progress_line.hpp"
+#include "daemon/run/directory.hpp"
+#include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
 
-/// Rows that are held: a year has thirty million.
+/// Rows held in memory: a year has thirty million.
 constexpr std::size_t most_kept = 4096;
-/// No row has it, and many together still have a sum.
+/// Larger than any row has, and small enough that sums of many rows do not overflow.
 constexpr std::int64_t most_count = std::int64_t{1} << 40U;
 
 template <class Number>
@@ -35,22 +37,18 @@ std::vector<std::string> fields_of(const std::string& line) {
     return fields;
 }
 
-std::string error_text(int error) {
-    return std::generic_category().message(error);
-}
-
-/// Whole lines of a file; a line has a bound, whatever the file is.
+/// Reads whole lines of bounded length, whatever the file contains.
 class Lines {
   public:
     explicit Lines(std::istream& in) : in_(in), buffer_(std::size_t{1} << 16U) {}
-    /// None at the end, and where no whole line is to be had.
+    /// None at the end, and where the next line is incomplete or too long.
     std::optional<std::string> next() {
         in_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
         at_end_ = in_.eof() && in_.gcount() == 0;
-        if (!in_ || in_.eof()) return std::nullopt;  // eof: no end of line, a piece of one
+        if (!in_ || in_.eof()) return std::nullopt;  // eof: the line has no end
         return std::string(buffer_.data(), static_cast<std::size_t>(in_.gcount()) - 1);
     }
-    /// The last next() found nothing behind the line before.
+    /// The last next() found nothing after the previous line.
     [[nodiscard]] bool at_end() const { return at_end_; }
 
   private:
@@ -99,7 +97,7 @@ Singles from_records(const std::filesystem::path& run, const config::Scanner& sc
     singles.from = "singles.plm";
     singles.energy.resize(energy_bins);
     singles.crystals.resize(scanner.geometry.crystal_count());
-    Progress progress("plotting singles", source.total_bytes());
+    daemon::ProgressLine progress("plotting singles", source.total_bytes());
     while (source.next()) {
         for (const gpu::Single& single : source.reader().singles()) {
             if (single.crystal >= singles.crystals.size()) {
@@ -115,18 +113,14 @@ Singles from_records(const std::filesystem::path& run, const config::Scanner& sc
     return singles;
 }
 
-bool has_singles(const std::filesystem::path& run) {
-    return std::filesystem::exists(run / daemon::singles_file) ||
-           std::filesystem::exists(run / "singles-0001.plm");
-}
-
 }  // namespace
 
 std::optional<Singles> singles_of(const std::filesystem::path& run, const config::Scanner& scanner) {
     const auto histograms = run / daemon::histograms_file;
     if (std::filesystem::exists(histograms)) return from_histograms(histograms, scanner);
-    if (has_singles(run)) return from_records(run, scanner);
-    return std::nullopt;
+    const bool has_singles = std::filesystem::exists(run / daemon::singles_file) ||
+                             std::filesystem::exists(run / "singles-0001.plm");
+    return has_singles ? std::optional(from_records(run, scanner)) : std::nullopt;
 }
 
 LedgerOverTime ledger_over_time(const std::filesystem::path& run) {
@@ -136,15 +130,16 @@ LedgerOverTime ledger_over_time(const std::filesystem::path& run) {
     errno = 0;
     std::ifstream in(file);
     if (!in) {
-        // Recorded without one.
-        if (errno != ENOENT) ledger.trouble = name + " cannot be read: " + error_text(errno);
+        // Runs may have none.
+        if (errno != ENOENT)
+            ledger.trouble = name + " cannot be read: " + std::generic_category().message(errno);
         return ledger;
     }
     Lines lines(in);
     const auto first = lines.next();
     const std::vector<std::string> names = fields_of(first.value_or(""));
     if (!first || names.size() < 3 || names[0] != "from_ticks" || names[1] != "to_ticks") {
-        ledger.trouble = in.bad() ? name + " cannot be read: " + error_text(errno)
+        ledger.trouble = in.bad() ? name + " cannot be read: " + std::generic_category().message(errno)
                          : !first ? name + " has no whole line"
                                   : name + ": expected from_ticks,to_ticks and counters in its first line";
         return ledger;
@@ -190,7 +185,7 @@ LedgerOverTime ledger_over_time(const std::filesystem::path& run) {
 
 LedgerRows thinned(const LedgerRows& rows, std::size_t most) {
     if (rows.size() <= most) return rows;
-    // Not 0: rows of no length are together, too.
+    // At least 1, so that rows without length are added together, too.
     const std::uint64_t least =
         std::max<std::uint64_t>(1, (rows.to_ticks.back() - rows.from_ticks.front()) / most);
     LedgerRows out;

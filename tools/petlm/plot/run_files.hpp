@@ -1,4 +1,4 @@
-// What lies beside the list-mode of a run: histograms of its singles and the ledger over time.
+// The files beside the list-mode of a run: histograms of its singles, and the ledger over time.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,22 @@
 
 namespace petacq::petlm {
 
-/// Singles of a run.
 struct Singles {
-    std::string from;           ///< name of the file
-    bool all_energies = false;  ///< the spectrum is of all that were converted, not of the accepted ones only
+    std::string from;           ///< name of the file they were counted in
+    bool all_energies = false;  ///< the spectrum is of all converted singles, not only of accepted ones
     Counts energy;              ///< [energy_bins]
-    Counts crystals;            ///< [crystal] accepted
+    Counts crystals;            ///< [crystal] accepted singles
 };
 
-/// histograms.json of the run, else its singles.plm (which is read to its end); none when there is neither.
-/// Throws BadInput for a file that is not what the scanner lets expect, and as RecordSource does.
+/// Counts from histograms.json of the run or, if it has none, from its singles.plm, which is read to its end;
+/// none without either. Throws BadInput for a file that does not fit the scanner, and as RecordSource does.
 std::optional<Singles> singles_of(const std::filesystem::path& run, const config::Scanner& scanner);
 
-/// ledger.csv: docs/ledger.md.
+/// Rows of ledger.csv: docs/reference/ledger.md.
 struct LedgerRows {
     std::vector<std::uint64_t> from_ticks;
     std::vector<std::uint64_t> to_ticks;
-    /// By name ("frames.late"), one number a row. A counter that was not known is not there.
+    /// Indexed by name ("frames.late"), one number per row. Counters with unknown values are left out.
     std::map<std::string, std::vector<std::int64_t>> counters;
 
     [[nodiscard]] bool has(const std::string& counter) const { return counters.count(counter) != 0; }
@@ -37,15 +36,15 @@ struct LedgerRows {
 };
 
 struct LedgerOverTime {
-    std::optional<LedgerRows> rows;  ///< none when there is no file or no row in it
-    std::string trouble;  ///< why there are no rows, or where they end early; empty when all is well
+    std::optional<LedgerRows> rows;  ///< none without the file, or without rows in it
+    std::string trouble;             ///< why rows are missing; empty if none are
 };
 
-/// The rows up to the first that is none: a power cut leaves an empty file, or zeros behind the last row that
-/// was on the disk. Of a long run neighbouring rows are added together.
+/// The rows before the first damaged one: a power cut leaves an empty file, or zeros after the last row on
+/// the disk. Neighbouring rows of a long run are added together.
 LedgerOverTime ledger_over_time(const std::filesystem::path& run);
 
-/// Neighbouring rows together, so that about `most` of even length are left.
+/// Adds neighbouring rows together until about `most` of even length are left.
 LedgerRows thinned(const LedgerRows& rows, std::size_t most);
 
 }  // namespace petacq::petlm

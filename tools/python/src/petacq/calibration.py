@@ -1,4 +1,4 @@
-"""The calibration of a scanner: one HDF5 file (docs/configuration.md of petacqd). Needs h5py."""
+"""The calibration of a scanner: one HDF5 file (docs/reference/configuration.md of petacqd). Needs h5py."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Calibration:
     position_table: npt.NDArray[np.uint8]
     #: ``[bdm][du][local][bin]``: keV per ADC count.
     energy_factor: npt.NDArray[np.float32]
-    #: ``[crystal]``: ticks added to the raw time; None when the file has none.
+    #: ``[crystal]``: ticks added to the raw time; None if the file has none.
     time_offset: npt.NDArray[np.int32] | None
-    #: Of the file, as ``run.json`` has it.
+    #: SHA-256 of the file, as in ``run.json``.
     sha256: str
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], scanner: Scanner) -> Calibration:
-        """Raises CalibrationError for a file that does not fit the scanner, OSError when it cannot be opened,
+        """Raises CalibrationError for a file that does not fit the scanner, OSError if it cannot be opened,
         ImportError without h5py."""
         try:
             import h5py
         except ImportError as error:
             raise ImportError("petacq: calibrations are HDF5: install h5py (pip install petacq[hdf5])") from error
-        content = Path(path).read_bytes()  # for its errors, and for the SHA-256
+        content = Path(path).read_bytes()  # raises OSError; also for the SHA-256
         units = (scanner.bdm_count, scanner.du_count)
         try:
             with h5py.File(path, "r") as file:
@@ -69,7 +69,7 @@ class Calibration:
         return np.where(inside, self.scanner.crystal(bdm, du, local), -1)
 
     def energy_keV(self, crystal: npt.ArrayLike, adc: npt.ArrayLike) -> npt.NDArray[np.float32]:
-        """The energy that an ADC value of a crystal stands for, as petacqd computes it: one f32 product."""
+        """The energy of an ADC value of a crystal, computed as petacqd does: one f32 product."""
         counts = np.asarray(adc, np.int64)
         s = self.scanner
         bins = np.minimum(counts // ADC_PER_BIN, self.bins - 1)

@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), as it stands in list-mode files.
+"""CRC-32C (Castagnoli), as list-mode files use it.
 
 The packages ``google-crc32c`` or ``crc32c`` are used when one is installed. Otherwise NumPy does it: long data are
 folded over themselves many words at a time, which is some hundred times as fast as a loop over bytes.
@@ -41,7 +41,7 @@ def _plain(register: int, data: bytes) -> int:
 
 @lru_cache(maxsize=64)
 def _advance_columns(zero_bytes: int) -> list[int]:
-    """What that many zero bytes make of each bit of a register: the map is linear, so these say it all."""
+    """The effect of that many zero bytes on each bit of a register. The map is linear, so these define it."""
     columns = [1 << bit for bit in range(32)]
     step = [_plain(column, b"\0") for column in columns]
     while zero_bytes:
@@ -97,7 +97,7 @@ def _folding(data: Bytes) -> int:
     words = data[:whole].copy().view(np.uint32)
     register = 0xFFFFFFFF
     if len(words) > 2 * _WIDTHS[-1]:
-        words[0] ^= np.uint32(0xFFFFFFFF)  # the start value, put into the data
+        words[0] ^= np.uint32(0xFFFFFFFF)  # the start value, moved into the data
         register = 0
         for width in _WIDTHS:
             if len(words) > 2 * width:

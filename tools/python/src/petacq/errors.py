@@ -1,10 +1,10 @@
-"""What goes wrong: one class for each kind of file, all of them PetacqError."""
+"""The errors: one class for each kind of file, all derived from PetacqError."""
 
 from __future__ import annotations
 
 
 class PetacqError(Exception):
-    """Says which file, what was expected and what was found."""
+    """The message names the file, what was expected and what was found."""
 
 
 class PlmError(PetacqError):
@@ -12,11 +12,11 @@ class PlmError(PetacqError):
 
 
 class RunError(PetacqError):
-    """A directory that is no run, or a part of a run that is not there or cannot be read."""
+    """A directory that is not a run, or a part of a run that is missing or unreadable."""
 
 
 class ScannerError(PetacqError):
-    """A scanner description that cannot be."""
+    """An invalid scanner description."""
 
 
 class CalibrationError(PetacqError):

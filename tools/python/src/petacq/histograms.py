@@ -1,4 +1,4 @@
-"""Histograms of list-mode. Everything goes block by block: memory does not grow with the file.
+"""Histograms of list-mode. They read block by block, so memory does not grow with the file.
 
 ``pairs`` is ``run.coincidences``, ``run.singles``, or an array of records as these give them.
 ``kind`` of coincidences is "prompt", "delayed" or "all".
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.floating[Any]]
 Source = RecordBlocks | Records | Iterable[Records]
 
 
-#: Of a bin: lines that lie on an edge but for rounding belong to the bin above it.
+#: Fraction of a bin: lines that are on an edge apart from rounding belong to the bin above it.
 _EDGE = 1e-9
 
 
@@ -52,7 +52,7 @@ class Rates(NamedTuple):
 def energy_spectrum(
     source: Source, bin_keV: float = 4.0, up_to_keV: float = 1000.0, kind: Kind = "prompt"
 ) -> Histogram:
-    """Energies of both crystals of each pair, or of singles. What lies beyond the last bin is left out."""
+    """Energies of both crystals of each pair, or of singles. Energies beyond the last bin are left out."""
     bins = max(1, round(up_to_keV / bin_keV))
     counts = np.zeros(bins, np.int64)
     for block in _blocks(source, kind):
@@ -64,7 +64,7 @@ def energy_spectrum(
 
 def crystal_map(source: Source, scanner: Scanner, kind: Kind = "prompt") -> Counts:
     """``[ring][in_ring]``: how often each crystal was hit: the ring unrolled, as seen from outside with z upwards
-    when row 0 is drawn at the bottom. Of pairs both crystals count."""
+    when row 0 is drawn at the bottom. For pairs, both crystals count."""
     counts = np.zeros(scanner.crystal_count, np.int64)
     for block in _blocks(source, kind):
         for name in ("crystal_a", "crystal_b") if block.dtype == COINCIDENCE else ("crystal",):
@@ -86,7 +86,7 @@ def time_differences(pairs: Source, window_ticks: int, kind: Kind = "prompt") ->
 
 def rates(source: Source, tick_ps: float, interval_s: float, begin_ticks: int, end_ticks: int) -> Rates:
     """Records per second of detector time in intervals from ``begin_ticks`` to ``end_ticks``. The last interval may be
-    shorter; its rate is right all the same."""
+    shorter; its rate is still correct."""
     length = max(1, round(interval_s * 1e12 / tick_ps))
     edges = np.append(np.arange(begin_ticks, end_ticks, length, dtype=np.int64), np.int64(end_ticks))
     bins = len(edges) - 1
@@ -103,7 +103,7 @@ def rates(source: Source, tick_ps: float, interval_s: float, begin_ticks: int, e
 
 def michelogram(pairs: Source, scanner: Scanner, kind: Kind = "prompt") -> Counts:
     """``[ring][ring]``: pairs by the rings of the two crystals, first the one with the smaller place around the ring:
-    above and below the diagonal are lines that lean this and that way."""
+    lines on opposite sides of the diagonal are tilted in opposite directions."""
     n, rings = scanner.crystals_in_ring, scanner.rings
     counts = np.zeros(rings * rings, np.int64)
     for block in _blocks(pairs, kind):
@@ -143,7 +143,7 @@ def sinogram(
     step = 2 * radius / radial
     z = scanner.axial_mm
     both = z[:, None] + z[None, :]
-    # Gaps between blocks make the ring pairs of one plane differ a little: the mean of the most direct ones.
+    # Gaps between blocks make the ring pairs of one plane differ slightly: takes the mean of the most direct ones.
     planes_mm = np.array([both[p // 2, p - p // 2] / 2 for p in range(planes)])
     return Sinogram(
         counts.reshape(planes, angles, radial),
@@ -165,7 +165,7 @@ def _line_bins(scanner: Scanner, angles: int, radial: int, radius: float, depth_
     column = np.floor((s + radius) * (radial / (2 * radius)) + _EDGE).astype(np.int32)
     inside = (column >= 0) & (column < radial) & ~np.eye(len(x), dtype=bool)
     bins = np.where(inside, angle * radial + column, -1)
-    # Rounding must not make a difference of which crystal comes first.
+    # Rounding must not decide which crystal comes first.
     return np.asarray(np.triu(bins) + np.triu(bins, 1).T, np.int32)
 
 

@@ -1,4 +1,4 @@
-"""The bytes of a list-mode file, as docs/list-mode-format.md of petacqd describes them."""
+"""The bytes of a list-mode file, as docs/reference/list-mode-format.md of petacqd describes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from petacq.errors import PlmError
 
-if sys.byteorder != "little":  # records are shown as they lie in the file
+if sys.byteorder != "little":  # records are views of the file
     raise ImportError("petacq: list-mode files are little-endian, and so must be the machine that reads them")
 
 Records = npt.NDArray[np.void]
@@ -93,7 +93,7 @@ def value(header: Any, field: str) -> int:
 
 
 def field_type(records: np.dtype[np.void], name: str) -> np.dtype[Any]:
-    """The type of one column. Raises PlmError for a column that is not there."""
+    """The type of one column. Raises PlmError for an unknown column."""
     if records.fields is None or name not in records.fields:
         raise PlmError(f"no column {name!r}: there are {', '.join(records.names or ())}")
     kind: np.dtype[Any] = records.fields[name][0]

@@ -1,6 +1,6 @@
 """Writes a run as a PETSIRD file with the official package ``petsird``, and reads it back (``petacq-petsird``).
 
-docs/formats/petsird.md of petacqd says what goes where. Needs the package at version 0.9.1:
+docs/reference/formats/petsird.md of petacqd says what goes where. Needs the package at version 0.9.1:
 ``pip install petacq[petsird]``.
 """
 
@@ -32,7 +32,7 @@ _MOST_MS = (1 << 32) - 1
 
 
 def package() -> Any:
-    """The ``petsird`` package. Raises PetacqError when it is not there or of another version."""
+    """The ``petsird`` package. Raises PetacqError if it is missing or of another version."""
     try:
         import petsird
     except ImportError as error:
@@ -53,7 +53,7 @@ def convert(
     options: Options = DEFAULTS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Report:
-    """Writes the run to ``path``, which must not exist yet. ``progress`` is called with (records done, of).
+    """Writes the run to ``path``, which must not exist yet. ``progress`` is called with (records done, all records).
 
     Raises PetacqError for what cannot be converted, OSError.
     """
@@ -205,7 +205,7 @@ def _time_blocks(
         report.delayeds += len(interval.delayeds) if with_delayeds else 0
         delayeds = events(interval.delayeds) if with_delayeds else []
         yield block(interval.begin_ms, end, events(interval.prompts), delayeds)
-    # STIR 6.5 gives an event only when there is a time block behind the one that the event is in.
+    # STIR 6.5 returns an event only if another time block follows the block of the event.
     yield block(end, end, [], [])
 
 
@@ -233,7 +233,7 @@ def _at_least(least: float, kind: type[Any]) -> Callable[[str], Any]:
 
 
 class _Progress:
-    """A line on the terminal; nothing when standard error is none."""
+    """A progress line; nothing if standard error is not a terminal."""
 
     def __init__(self) -> None:
         self._start = self._shown = time.monotonic()
@@ -249,7 +249,7 @@ class _Progress:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 fine, 1 converted, but records are missing in the run, 64 wrong use, 65 cannot be converted,
+    """Exit status: 0 success, 1 converted, but the run lacks records, 64 usage, 65 cannot be converted,
     74 I/O failure."""
     parser = _Parser(prog="petacq-petsird", description="Writes a run of petacqd as a PETSIRD file (petsird 0.9.1).")
     parser.add_argument("run", type=Path, help="directory of the run")
@@ -273,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IncompleteWarning)  # said below, with the rest
+            warnings.simplefilter("ignore", IncompleteWarning)  # reported below, with the rest
             run = open_run(given.run)
             report = convert(run, given.output, options, _Progress())
             if given.check:

@@ -1,4 +1,4 @@
-"""What a PETSIRD file of a run says about the scanner, and how records become its events."""
+"""The scanner in a PETSIRD file, and how records become its events."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ MOST_PAIR_EFFICIENCIES = 1 << 22
 
 @dataclass(frozen=True)
 class Options:
-    block_ms: int = 1  #: length of a time block: the time of an event is known to this much
+    block_ms: int = 1  #: length of a time block: the resolution of the time of an event
     tof_bin_ticks: int = 1  #: width of a TOF bin; 0: no TOF
     energy_bins: int = 1  #: of the energy window
     delayeds: bool = True
-    tof_resolution_ps: float | None = None  #: FWHM of the time difference of a pair, when known
-    energy_resolution: float | None = None  #: FWHM / energy at 511 keV, when known
+    tof_resolution_ps: float | None = None  #: FWHM of the time difference of a pair, if known
+    energy_resolution: float | None = None  #: FWHM / energy at 511 keV, if known
 
 
 @dataclass
 class Report:
-    """What was written, and what the file does not hold."""
+    """The contents of the file, and what it lacks."""
 
     prompts: int = 0
     delayeds: int = 0
@@ -148,7 +148,7 @@ def header_of(petsird: Any, run: Run, options: Options, bins: Bins, report: Repo
         delayed_events_are_stored=options.delayeds and has_delayeds(run),
         detection_efficiencies=_efficiencies(petsird, run, bins, report),
     )
-    # The reader gives f32 back: what is written is that from the start, so that headers can be compared.
+    # The reader returns f32 values, so f32 values are written; headers can then be compared.
     information.tof_resolution = [[float(np.float32(v)) for v in row] for row in information.tof_resolution]
     information.energy_resolution_at_511 = [float(np.float32(v)) for v in information.energy_resolution_at_511]
     exam = petsird.ExamInformation(protocol=run.note or None)

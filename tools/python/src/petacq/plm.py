@@ -27,12 +27,12 @@ _MOST_TOLD = 20
 
 @dataclass(frozen=True)
 class Missing:
-    """What is not there of a file that was not closed properly."""
+    """The missing part of a file that was not closed properly."""
 
     path: Path
     #: Where the last whole block ends; None for a file that is missing as a whole.
     offset: int | None
-    #: Behind it, not readable.
+    #: Unreadable bytes after that.
     bytes: int
     why: str
 
@@ -61,7 +61,7 @@ class PlmFile(RecordBlocks):
         self._header = self._read_header()
         name, self.dtype = KINDS[value(self._header, "kind")]
         self.kind = name
-        #: The JSON of the file: ``run_id``, ``tick_ps``, ``crystals`` and what else docs/list-mode-format.md names.
+        #: The JSON of the file: ``run_id``, ``tick_ps``, ``crystals`` and the other keys in docs/reference/list-mode-format.md.
         self.description: dict[str, Any] = self._read_description()
         self.missing: tuple[Missing, ...] = ()
         self.warning: IncompleteWarning | None = None
@@ -87,7 +87,7 @@ class PlmFile(RecordBlocks):
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file. The mapping ends with the last array that still shows a part of it."""
+        """Closes the file. The mapping lives as long as the last array that is a view of it."""
         self._bytes = np.empty(0, np.uint8)
         self._set_index(np.empty(0, INDEX_ENTRY))
 
@@ -198,7 +198,7 @@ class PlmFile(RecordBlocks):
             return None
         if not self._sealed(at, TRAILER.itemsize):
             return None
-        # A copy of the bytes, since the end of a file need not be aligned when something stands in front of it.
+        # A copy of the bytes, since the end of the file need not be aligned.
         trailer = np.frombuffer(self._bytes[at:].tobytes(), TRAILER)[0]
         offset, blocks = value(trailer, "index_offset"), value(trailer, "blocks")
         if not begin <= offset <= at or (at - offset) != blocks * INDEX_ENTRY.itemsize:
@@ -211,7 +211,7 @@ class PlmFile(RecordBlocks):
         return index
 
     def _check_index(self, index: npt.NDArray[np.void], trailer: Any) -> None:
-        """The blocks must lie one behind the other: then no view can reach outside of its block."""
+        """The blocks must be consecutive, so that no view can reach outside its block."""
         sizes = index["records"].astype(np.uint64) * np.uint64(self.dtype.itemsize) + np.uint64(BLOCK_HEADER.itemsize)
         ends = np.uint64(value(self._header, "header_bytes")) + np.cumsum(sizes, dtype=np.uint64)
         starts = ends - sizes
@@ -229,7 +229,7 @@ class PlmFile(RecordBlocks):
             raise PlmError(f"{self.path}: its index does not describe its blocks; petlm recover copies what is whole")
 
     def _walk(self) -> npt.NDArray[np.void]:
-        """The whole blocks from the first one on, where no index tells them."""
+        """The whole blocks from the start of a file without an index."""
         entries: list[tuple[int, int, int, int, int]] = []
         at = value(self._header, "header_bytes")
         total = 0
@@ -249,7 +249,7 @@ class PlmFile(RecordBlocks):
         return np.array(entries, INDEX_ENTRY)
 
     def _fault_at(self, at: int, number: int, first_record: int) -> str:
-        """What is wrong with the block that begins there; empty when it is whole."""
+        """The defect of the block at this offset; empty if it is whole."""
         if at == len(self._bytes):
             return f"the file ends behind {number} blocks"
         head = self._bytes[at : at + BLOCK_HEADER.itemsize].tobytes()
@@ -293,7 +293,7 @@ class PlmFile(RecordBlocks):
 
 
 class PlmFiles(RecordBlocks):
-    """Several list-mode files of one kind as one sequence, as a run has them that was split."""
+    """Several list-mode files of one kind as one sequence: the files of a split run."""
 
     def __init__(self, files: Sequence[PlmFile], missing: Sequence[Missing] = ()) -> None:
         if not files:
@@ -324,12 +324,12 @@ class PlmFiles(RecordBlocks):
 
     @property
     def complete(self) -> bool:
-        """All files are there and were closed properly."""
+        """All files exist and were closed properly."""
         return not self.missing
 
     @property
     def description(self) -> dict[str, Any]:
-        """That of the first file."""
+        """The description of the first file."""
         return self.files[0].description
 
     @property

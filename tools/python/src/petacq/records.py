@@ -1,4 +1,4 @@
-"""A long sequence of records that lies in blocks: the common part of one file and of several."""
+"""A long sequence of records in blocks: the common base of one file and several files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RecordBlocks(ABC):
 
     @abstractmethod
     def verify(self) -> None:
-        """Reads everything. Raises PlmError, with what is wrong, unless every byte is as it was written."""
+        """Reads everything. Raises PlmError, with the reason, unless every byte is as it was written."""
 
     @property
     def block_count(self) -> int:
@@ -47,16 +47,16 @@ class RecordBlocks(ABC):
 
     @property
     def first_time(self) -> int | None:
-        """Time of the first record, ticks; None when there is no record."""
+        """Time of the first record, ticks; None if there are no records."""
         return int(self._first_time[0]) if len(self._ends) else None
 
     @property
     def last_time(self) -> int | None:
-        """Time of the last record, ticks; None when there is no record."""
+        """Time of the last record, ticks; None if there are no records."""
         return int(self._last_time[-1]) if len(self._ends) else None
 
     def blocks(self, verify: bool = False) -> Iterator[Records]:
-        """Every block, as a read-only view. With ``verify`` the CRC of each is checked before it is handed out."""
+        """Every block, as a read-only view. With ``verify`` the CRC of each is checked before it is returned."""
         for number in range(self.block_count):
             yield self.block(number, verify)
 
@@ -73,7 +73,7 @@ class RecordBlocks(ABC):
     def __getitem__(self, key: str) -> npt.NDArray[Any]: ...
 
     def __getitem__(self, key: SupportsIndex | slice | str) -> np.void | npt.NDArray[Any]:
-        """``file[7]``: a record. ``file[7:9]``: records; a view where they lie in one block, otherwise a copy.
+        """``file[7]``: a record. ``file[7:9]``: records; a view if they are in one block, otherwise a copy.
         ``file["time"]``: a column, as ``column("time")``."""
         if isinstance(key, str):
             return self.column(key)
@@ -151,7 +151,7 @@ class RecordBlocks(ABC):
         if not wanted:
             return np.empty(0, self.dtype)
         low, high = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
-        # Block by block, so that a long stride does not bring everything into memory.
+        # Block by block, so that a long stride does not load everything into memory.
         parts = []
         for number in range(*self._blocks_of(low, high + 1)):
             block_start = self._start(number)

@@ -36,7 +36,7 @@ def open_run(path: str | os.PathLike[str], verify: bool = False) -> Run:
 
 
 class Run:
-    """One run. Its list-mode is opened when it is first asked for, and mapped, never read as a whole."""
+    """One run. Its list-mode is opened on first use, and mapped, never read as a whole."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -54,7 +54,7 @@ class Run:
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
-        """``run.json``. Raises RunError when there is none or it is not JSON."""
+        """``run.json``. Raises RunError if it is missing or not JSON."""
         return self._json("run.json")
 
     @property
@@ -72,12 +72,12 @@ class Run:
 
     @property
     def ledger(self) -> dict[str, Any]:
-        """Where every datagram, frame, single and pair went (docs/ledger.md). Empty while the run goes on."""
+        """What happened to every datagram, frame, single and pair (docs/reference/ledger.md). Empty during the run."""
         return self._part("ledger", {})
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What the run was taken with, defaults included."""
+        """The configuration of the run, defaults included."""
         return self._part("configuration")
 
     @cached_property
@@ -94,13 +94,13 @@ class Run:
 
     @property
     def start_ticks(self) -> int:
-        """Detector time at which the run begins."""
+        """Detector time at which the run starts."""
         start = self.metadata.get("start_ticks") if self._has_metadata else None
         return start if isinstance(start, int) else self._first_and_last()[0]
 
     @property
     def stop_ticks(self) -> int:
-        """Detector time at which the run ends; that of the last record while ``run.json`` does not say."""
+        """Detector time at which the run stops; that of the last record while ``run.json`` does not have it."""
         stop = self.metadata.get("stop_ticks") if self._has_metadata else None
         return stop if isinstance(stop, int) else self._first_and_last()[1]
 
@@ -118,7 +118,7 @@ class Run:
 
     @cached_property
     def coincidences(self) -> PlmFile | PlmFiles:
-        """All coincidences, whatever number of files they are in. Raises RunError when there are none."""
+        """All coincidences, from however many files. Raises RunError when there are none."""
         found = self._open("coincidences")
         if found is None:
             raise RunError(f"{self.path}: a run without coincidences")
@@ -129,11 +129,11 @@ class Run:
         """All singles; None when the run has none (``listmode.write_singles``)."""
         return self._open("singles")
 
-    # Beside it
+    # Other files
 
     @cached_property
     def histograms(self) -> dict[str, Any]:
-        """``histograms.json``: of the singles converted during the run."""
+        """``histograms.json``: the singles converted during the run."""
         return self._json("histograms.json")
 
     @cached_property
@@ -169,10 +169,10 @@ class Run:
             )
         return calibration
 
-    # How it looks in a notebook
+    # Display in a notebook
 
     def summary(self) -> dict[str, str]:
-        """What one wants to know first, as text."""
+        """The most important facts, as text."""
         lines = {"run": self.id, "state": self.state}
         if self._has_metadata:
             lines |= {"scanner": f"{self.scanner.name}, {self.scanner.crystal_count:,} crystals"}
@@ -201,7 +201,7 @@ class Run:
         )
         return f"<table>{rows}</table>"
 
-    # Below
+    # Helpers
 
     @cached_property
     def _has_metadata(self) -> bool:
@@ -252,14 +252,14 @@ class Run:
 
 
 def _parts(kind: str, names: list[str]) -> dict[int, str]:
-    """Its files by number; the one without a number is 0. What ``petlm recover`` made does not match."""
+    """Its files by number; the one without a number is 0. Files made by ``petlm recover`` do not match."""
     pattern = re.compile(rf"{kind}(?:-(\d+))?\.plm")
     found = {int(match[1] or 0): name for name in names if (match := pattern.fullmatch(name))}
     return dict(sorted(found.items()))
 
 
 def _gaps(numbers: list[int], first: int) -> list[tuple[int, int]]:
-    """The stretches between ``first`` and the last number that are not there; the numbers ascend."""
+    """The missing ranges between ``first`` and the last number; the numbers ascend."""
     before = [first - 1, *numbers]
     return [(low + 1, high - 1) for low, high in zip(before, numbers) if high > low + 1]
 

@@ -1,0 +1,101 @@
+// The pipeline, its slices in flight, and its failure state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/acquisition/batch_exchange.hpp"
+#include "daemon/acquisition/slice_builder.hpp"
+#include "daemon/acquisition/snapshot.hpp"
+
+namespace petacq::daemon {
+
+/// Where a slice ends in detector time.
+struct SliceEnd {
+    std::uint64_t watermark = 0;            ///< ticks; gpu::Slice says what it promises
+    std::optional<std::uint64_t> close_at;  ///< ticks; gpu::Slice says where it may lie
+    std::optional<DatagramLedger> row;      ///< of a slice that ends a row of the ledger over time
+};
+
+/// A slice that has come out of the pipeline.
+struct CollectedSlice {
+    gpu::SliceResult result;
+    SliceEnd end;
+};
+
+/// Owns the pipeline and the slices in flight. No function throws: a pipeline that throws, or that holds too
+/// many undecided singles, has failed for good. A failed feed has returned its batches, returns those of
+/// further slices at once, yields no further results, and does not call the pipeline again.
+///
+/// No thread-safety: one owner, the acquisition thread.
+class PipelineFeed {
+  public:
+    /// `most_pending`: undecided singles beyond which the feed fails. All references must outlive the feed.
+    PipelineFeed(std::unique_ptr<gpu::Pipeline> pipeline, std::uint64_t most_pending, BatchExchange& batches,
+                 AcquisitionProgress& progress);
+
+    /// Takes the contents of a slice and leaves them empty. REQUIRES: not full(). Only reset() lowers the
+    /// watermark. Returns false if the feed had failed before.
+    bool submit(SliceContents& contents, const SliceEnd& end);
+    /// The oldest slice in flight, its batches returned; valid until the next call. nullptr when none is in
+    /// flight, when the pipeline has failed, and, unless `wait`, when the slice is not ready.
+    const CollectedSlice* collect(bool wait);
+    /// Histograms as of the latest collected slice. Returns false when the pipeline has failed.
+    bool histograms(gpu::SinglesHistograms& out);
+    /// The pipeline forgets undecided singles and the watermark. Only when nothing is in flight. Returns
+    /// false when the pipeline has failed.
+    bool reset();
+
+    /// Fails the feed for a reason outside the pipeline. The first failure counts.
+    void fail(const std::string& reason);
+    [[nodiscard]] bool failed() const { return !failure_.empty(); }
+    /// "pipeline: " and the reason; empty: none.
+    [[nodiscard]] const std::string& failure() const { return failure_; }
+
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+    [[nodiscard]] bool full() const { return count_ == slots_.size(); }
+    /// Slices submitted and not collected, including those lost in a failed pipeline.
+    [[nodiscard]] std::uint64_t frames_in_flight() const { return frames_in_flight_; }
+    /// The watermark of the latest submitted slice; 0 after reset().
+    [[nodiscard]] std::uint64_t watermark() const { return watermark_; }
+    /// Undecided singles, and the newest time among them, as of the latest collected slice.
+    [[nodiscard]] std::uint64_t pending() const { return pending_; }
+    [[nodiscard]] std::uint64_t latest_pending_time() const { return latest_pending_time_; }
+    /// The most undecided singles since the high water was last restarted.
+    [[nodiscard]] std::uint64_t pending_high_water() const { return pending_high_water_; }
+    void restart_high_water() { pending_high_water_ = pending_; }
+    /// Time with a slice in the pipeline.
+    [[nodiscard]] const BusyTime& busy() const { return busy_; }
+
+  private:
+    struct Slot {
+        SliceContents contents;
+        SliceEnd end;
+    };
+
+    template <class Call>
+    bool attempt(Call call);
+
+    const std::uint64_t most_pending_;
+    BatchExchange& batches_;
+    AcquisitionProgress& progress_;
+    std::vector<Slot> slots_;  ///< a ring as long as the pipeline's depth
+    std::size_t oldest_ = 0;
+    std::size_t count_ = 0;
+    CollectedSlice collected_;  ///< reused: its vectors keep their capacity
+    std::uint64_t pending_ = 0;
+    std::uint64_t pending_high_water_ = 0;
+    std::uint64_t latest_pending_time_ = 0;
+    std::uint64_t slices_ = 0;
+    std::uint64_t watermark_ = 0;
+    std::uint64_t frames_in_flight_ = 0;
+    BusyTime busy_;
+    std::string failure_;
+    std::unique_ptr<gpu::Pipeline> pipeline_;  ///< destroyed first, because it may still read the slots
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,87 @@
+#include "daemon/acquisition/run_interval.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "daemon/tracking/saturate.hpp"
+
+namespace petacq::daemon {
+
+void RunInterval::wait(std::uint64_t start, const RequestedInterval& requested) {
+    assert(none());
+    assert(start >= requested.start.value_or(0));
+    *this = {};
+    state_ = State::waiting;
+    start_ = start;
+    stop_ = requested.stop;
+    duration_ = requested.duration;
+    reason_ = stop_ ? "end of the interval" : "duration reached";
+}
+
+void RunInterval::start() {
+    assert(waiting());
+    state_ = State::running;
+}
+
+void RunInterval::finish() {
+    assert(running());
+    state_ = State::none;
+}
+
+std::optional<std::uint64_t> RunInterval::close_at(std::uint64_t watermark) const {
+    if (waiting() && watermark >= start_) return start_;
+    if (running() && stop_ && watermark >= *stop_) return stop_;
+    return std::nullopt;
+}
+
+void RunInterval::settle_duration(std::uint64_t earliest, std::uint64_t watermark, std::uint64_t max_offset) {
+    if (!running() || !duration_ || stop_ || earliest == UINT64_MAX) return;
+    if (start_ < earliest && watermark <= add_or_max(earliest, max_offset)) return;
+    stop_ = add_or_max(std::max(start_, earliest), *duration_);
+}
+
+std::uint64_t RunInterval::stop_ticks(std::uint64_t watermark) const {
+    return std::max(stop_.value_or(watermark), start_);
+}
+
+std::uint64_t RunInterval::data_ticks(std::uint64_t stop, std::uint64_t earliest) const {
+    return subtract_or_zero(stop, std::max(start_, earliest));
+}
+
+void RunInterval::ask_to_stop(const std::string& reason, std::int64_t read_ns, Clock::time_point deadline) {
+    if (none() || request_) return;
+    reason_ = reason;
+    request_ = StopRequest{read_ns, deadline};
+}
+
+bool RunInterval::overdue(Clock::time_point now) const {
+    return !none() && request_ && now >= request_->deadline;
+}
+
+bool RunInterval::wants_stop(std::int64_t host_ns, Clock::time_point now) const {
+    if (!running() || !request_ || request_->fixed) return false;
+    return host_ns >= request_->read_ns || overdue(now);
+}
+
+void RunInterval::fix_stop(std::uint64_t end) {
+    assert(running() && request_);
+    stop_ = std::max(std::min(stop_.value_or(UINT64_MAX), end), start_);
+    request_->fixed = true;
+}
+
+void RunInterval::stop_now(const std::string& reason, std::uint64_t watermark) {
+    assert(running());
+    reason_ = reason;
+    stop_ = watermark;
+}
+
+void RunInterval::fail(const std::string& reason) {
+    reason_ = reason;
+    failed_ = true;
+}
+
+void RunInterval::time_restarted() {
+    if (waiting()) start_ = 0;
+}
+
+}  // namespace petacq::daemon

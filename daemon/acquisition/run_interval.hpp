@@ -1,0 +1,97 @@
+// When a run starts and stops: a state machine without a clock, a thread or data of its own.
+//
+//   none --wait()--> waiting --start()--> running --finish()--> none
+//
+// A run waits until the watermark reaches its start, and runs until the watermark reaches its stop. The stop
+// may be known from the beginning, follow from the duration once the first frame is known, or be fixed after
+// somebody has asked for it. Times are ticks of detector time unless their name says otherwise.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace petacq::daemon {
+
+/// Where a run is to start and stop, in ticks of detector time.
+struct RequestedInterval {
+    std::optional<std::uint64_t> start;     ///< absent: now
+    std::optional<std::uint64_t> stop;      ///< absent: when asked to, or after `duration`
+    std::optional<std::uint64_t> duration;  ///< from the start, or from the first frame if that comes later
+};
+
+class RunInterval {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    [[nodiscard]] bool none() const { return state_ == State::none; }
+    [[nodiscard]] bool waiting() const { return state_ == State::waiting; }
+    [[nodiscard]] bool running() const { return state_ == State::running; }
+
+    // Transitions.
+
+    /// none -> waiting. `start` is not before the watermark nor before requested.start.
+    void wait(std::uint64_t start, const RequestedInterval& requested);
+    /// waiting -> running.
+    void start();
+    /// running -> none.
+    void finish();
+
+    // Questions of the loop.
+
+    [[nodiscard]] std::uint64_t start_ticks() const { return start_; }
+    /// Where the slice that moves the watermark to `watermark` closes its segment: at the start of a run that
+    /// waits, at the stop of a run in progress, if the watermark reaches it.
+    [[nodiscard]] std::optional<std::uint64_t> close_at(std::uint64_t watermark) const;
+    /// Fixes the stop of a run with a duration once the earliest frame is known for certain: otherwise the
+    /// stop would depend on which source is heard first. A frame earlier than `earliest` (UINT64_MAX: none
+    /// yet) can no longer count when the run starts at or after it, or when the watermark has passed it by
+    /// `max_offset`.
+    void settle_duration(std::uint64_t earliest, std::uint64_t watermark, std::uint64_t max_offset);
+    /// Where the run stops if it ends with this watermark.
+    [[nodiscard]] std::uint64_t stop_ticks(std::uint64_t watermark) const;
+    /// The part of the run up to `stop` that lies after the earliest frame.
+    [[nodiscard]] std::uint64_t data_ticks(std::uint64_t stop, std::uint64_t earliest) const;
+    [[nodiscard]] const std::string& reason() const { return reason_; }
+    [[nodiscard]] bool failed() const { return failed_; }
+
+    // Stopping.
+
+    /// Asks a waiting or running run to stop; the first request counts. Everything received before the
+    /// request has been read when host time reaches `read_ns`. A run that has not stopped at `deadline` is
+    /// overdue.
+    void ask_to_stop(const std::string& reason, std::int64_t read_ns, Clock::time_point deadline);
+    [[nodiscard]] bool overdue(Clock::time_point now) const;
+    /// Whether it is time to fix the stop of a running run: somebody has asked for it, and everything
+    /// received before the request has been read or the run is overdue.
+    [[nodiscard]] bool wants_stop(std::int64_t host_ns, Clock::time_point now) const;
+    /// Stops at `end`, or earlier if that was requested, but not before the start.
+    void fix_stop(std::uint64_t end);
+    /// Stops a running run where the watermark stands.
+    void stop_now(const std::string& reason, std::uint64_t watermark);
+    /// Stops a running run for this reason. `fail` also marks it as failed.
+    void set_reason(const std::string& reason) { reason_ = reason; }
+    void fail(const std::string& reason);
+
+    /// Detector time starts again at 0: a waiting run starts at once.
+    void time_restarted();
+
+  private:
+    enum class State : std::uint8_t { none, waiting, running };
+    struct StopRequest {
+        std::int64_t read_ns = 0;
+        Clock::time_point deadline;
+        bool fixed = false;  ///< stop_ takes it into account
+    };
+
+    State state_ = State::none;
+    std::uint64_t start_ = 0;
+    std::optional<std::uint64_t> stop_;
+    std::optional<std::uint64_t> duration_;
+    std::optional<StopRequest> request_;
+    std::string reason_;
+    bool failed_ = false;
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,90 @@
+// The acquisition thread as other threads see it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/run/ledger.hpp"
+#include "daemon/tracking/source_tracker.hpp"
+#include "gpu/pipeline.hpp"
+#include "net/counter.hpp"
+#include "net/mutex.hpp"
+
+namespace petacq::daemon {
+
+/// Any thread may read it at any moment, also while the acquisition thread is held up.
+struct AcquisitionProgress {
+    net::Counter turns;      ///< of the loop
+    net::Counter submitted;  ///< slices given to the pipeline
+    net::Counter collected;  ///< slices taken back; fewer than submitted: the pipeline is at work
+};
+
+/// Adds up the time between start() and stop(). No thread-safety.
+class BusyTime {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    void start() {
+        since_ = Clock::now();
+        busy_ = true;
+    }
+    void stop() {
+        seconds_ = seconds(Clock::now());
+        busy_ = false;
+    }
+    /// Includes the time since start() while busy.
+    [[nodiscard]] double seconds(Clock::time_point now) const {
+        return seconds_ + (busy_ ? std::chrono::duration<double>(now - since_).count() : 0);
+    }
+
+  private:
+    double seconds_ = 0;
+    Clock::time_point since_;
+    bool busy_ = false;
+};
+
+/// A consistent view of the acquisition thread, as of its latest slice.
+struct AcquisitionSnapshot {
+    std::chrono::steady_clock::time_point taken;
+    std::uint64_t bytes_received = 0;  ///< UDP payload, since the daemon started
+    Ledger total;                      ///< since the daemon started; without pairs and saved singles
+    std::optional<Ledger> run;         ///< since the run started
+    TrackerStatus sources;
+    std::uint64_t watermark = 0;  ///< ticks, of the latest slice
+    std::shared_ptr<const gpu::SinglesHistograms>
+        histograms;  ///< since the daemon started; read every second
+    std::chrono::steady_clock::time_point histograms_taken;
+    std::shared_ptr<const gpu::SinglesHistograms> histograms_before;  ///< the previous reading; null at first
+    std::chrono::steady_clock::time_point histograms_before_taken;
+    std::uint64_t pending = 0;             ///< singles that wait for the watermark
+    std::uint64_t given_up = 0;            ///< slices whose watermark passed waiting sources to save memory
+    double busy_s = 0;                     ///< time not spent waiting for batches
+    double pipeline_busy_s = 0;            ///< time with a slice in the pipeline
+    std::uint64_t pending_high_water = 0;  ///< since a run started, or since the daemon did
+    std::uint64_t free_batches_low_water = 0;  ///< likewise; as seen between batches
+    std::string failure;                       ///< of the pipeline; empty: none
+};
+
+/// Holds the latest snapshot. One thread publishes, any thread reads.
+class SnapshotBoard {
+  public:
+    /// The acquisition thread. A snapshot without histograms takes over those of the snapshot before it.
+    void publish(std::shared_ptr<AcquisitionSnapshot> snapshot);
+    /// Any thread.
+    [[nodiscard]] std::shared_ptr<const AcquisitionSnapshot> latest() const;
+
+    // When the acquisition thread publishes: these return true once per interval.
+    bool due(std::chrono::steady_clock::time_point now);
+    bool histograms_due(std::chrono::steady_clock::time_point now);
+
+  private:
+    std::chrono::steady_clock::time_point published_at_ = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::time_point histograms_at_ = published_at_;
+    mutable net::Mutex mutex_;
+    std::shared_ptr<const AcquisitionSnapshot> latest_ PETACQ_GUARDED_BY(mutex_);
+};
+
+}  // namespace petacq::daemon

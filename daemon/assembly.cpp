@@ -1,0 +1,44 @@
+#include "daemon/assembly.hpp"
+
+#include <utility>
+
+#include "daemon/settings.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+RunSetting run_setting(const Inputs& inputs, const Backend& backend) {
+    RunSetting setting;
+    setting.configuration = std::make_shared<const config::Configuration>(inputs.configuration);
+    setting.scanner = &inputs.scanner;
+    setting.rules = pipeline_options(inputs.configuration, inputs.scanner).rules;
+    setting.framing = inputs.configuration.receive.framing;
+    setting.calibration_sha256 = inputs.calibration.sha256;
+    setting.backend = backend.pipeline->description();
+    setting.backend_choice = backend.choice;
+    return setting;
+}
+
+}  // namespace
+
+Inputs load_inputs(const std::filesystem::path& configuration_file) {
+    Inputs inputs;
+    inputs.configuration = config::load_configuration(configuration_file);
+    inputs.scanner = config::load_scanner(inputs.configuration.scanner);
+    config::check_against_scanner(inputs.configuration, inputs.scanner);
+    inputs.calibration = config::load_calibration(inputs.configuration.calibration, inputs.scanner.geometry);
+    return inputs;
+}
+
+Assembly::Assembly(const Inputs& inputs, std::size_t producers)
+    : backend(make_backend(inputs.configuration, inputs.scanner, inputs.calibration)),
+      pipeline_bytes(backend.pipeline->memory_bytes()),
+      pool(inputs.configuration.receive.batch_count, inputs.configuration.receive.batch_bytes,
+           std::move(backend.memory)),
+      filled(pool.count(), producers, 0),
+      tracker(tracker_options(inputs.configuration, inputs.scanner, inputs.calibration)),
+      acquisition(acquisition_options(inputs.configuration, tracker)),
+      setting(run_setting(inputs, backend)) {}
+
+}  // namespace petacq::daemon

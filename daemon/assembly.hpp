@@ -1,0 +1,47 @@
+// The parts that live mode and replay share, built from the configuration in the order of the data flow: pool
+// of batches, queue of filled batches, back-end, and the settings of the stages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "config/calibration.hpp"
+#include "config/configuration.hpp"
+#include "config/scanner.hpp"
+#include "daemon/acquisition/acquisition.hpp"
+#include "daemon/backend.hpp"
+#include "daemon/run/run.hpp"
+#include "daemon/tracking/source_tracker.hpp"
+#include "net/batch.hpp"
+
+namespace petacq::daemon {
+
+/// The three input files, checked against each other.
+struct Inputs {
+    config::Configuration configuration;
+    config::Scanner scanner;
+    config::Calibration calibration;
+};
+
+/// Reads the configuration and the two files that it names. Throws config::Error.
+Inputs load_inputs(const std::filesystem::path& configuration_file);
+
+struct Assembly {
+    /// `inputs` outlives the assembly. `producers`: threads that fill batches. Throws what make_backend()
+    /// throws, and std::bad_alloc.
+    Assembly(const Inputs& inputs, std::size_t producers);
+    Assembly(const Assembly&) = delete;
+    Assembly& operator=(const Assembly&) = delete;
+
+    Backend backend;  ///< its memory belongs to the pool, and its pipeline later to the acquisition
+    const std::uint64_t pipeline_bytes;
+    net::BatchPool pool;
+    net::BatchQueue filled;
+    const TrackerOptions tracker;
+    AcquisitionOptions acquisition;
+    RunSetting setting;  ///< without raw capture: setting.pool is nullptr
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,27 @@
+// Who may control the daemon. The kernel identifies the client (SO_PEERCRED, SO_PEERGROUPS); nothing that the
+// client sends counts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+namespace petacq::daemon {
+
+/// Id of a group by its name; nothing if there is no such group.
+std::optional<gid_t> group_id(const std::string& name);
+
+/// Root, the daemon's own user and the members of one group may control. Any other client that can connect
+/// may read the status.
+struct ControlAccess {
+    std::string group;
+    std::optional<gid_t> gid;  ///< absent: the group does not exist
+
+    /// Why the client of a connected socket may not control, such as "user bob is not in group petacq"; "" if
+    /// it may. The groups are those that the client had when it connected. Looks up the name of a user that
+    /// it refuses.
+    [[nodiscard]] std::string refusal(int socket) const;
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,138 @@
+// One client of the control server: reads lines, carries out the calls in them, and sends answers and
+// notifications. Everything here runs in the thread of the io_context.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "daemon/control/access.hpp"
+#include "daemon/control/gate.hpp"
+#include "daemon/control/server.hpp"
+#include "daemon/host/logging.hpp"
+#include "net/counter.hpp"
+
+namespace petacq::daemon {
+
+class ControlConnection;
+
+/// Shared by the server and its connections; each of them keeps it alive.
+struct ControlContext {
+    ControlContext(boost::asio::io_context& io, ControlHandler& control_handler,
+                   ControlOptions control_options)
+        : handler(control_handler),
+          options(std::move(control_options)),
+          access{options.group, group_id(options.group)},
+          gate(std::make_shared<ControlGate>(io)) {}
+
+    ControlHandler& handler;
+    const ControlOptions options;
+    const ControlAccess access;
+    const std::shared_ptr<ControlGate> gate;
+    /// The open connections. This set keeps them alive while they wait for a reply.
+    std::unordered_set<std::shared_ptr<ControlConnection>> connections;
+    RateLimit log_limit{std::chrono::seconds(10)};
+    std::atomic<std::uint64_t> clients{0};
+    net::Counter accepted;
+    net::Counter refused;
+    net::Counter requests;
+    net::Counter errors;
+    net::Counter dropped;
+    net::Counter skipped;
+};
+
+class ControlConnection : public std::enable_shared_from_this<ControlConnection> {
+  public:
+    using Socket = boost::asio::local::stream_protocol::socket;
+
+    ControlConnection(Socket socket, std::shared_ptr<ControlContext> context);
+    ControlConnection(const ControlConnection&) = delete;
+    ControlConnection& operator=(const ControlConnection&) = delete;
+    ~ControlConnection() = default;
+
+    /// Serves the client until close(): called when the client is gone or misbehaves, or from outside.
+    void start();
+    void close();
+    /// Sends the status now, if the client has subscribed to it.
+    void tell();
+
+  private:
+    struct Exchange;
+    using ExchangePtr = std::shared_ptr<Exchange>;
+
+    /// Runs a step. An exception (such as std::bad_alloc) closes this connection and no other.
+    template <class Step>
+    void guarded(Step step) {
+        if (closed_) return;
+        try {
+            step();
+        } catch (const std::exception& error) {
+            drop(error.what());
+        }
+    }
+    /// Schedules one next_line(), however often it is called.
+    void schedule();
+    void next_line();
+    void read();
+    void send(std::string line, bool notification = false);
+    void write();
+    void refuse_long_line();
+    void drop(const char* why);
+    [[nodiscard]] bool paused() const;
+    void notify_after_interval();
+    void notify();
+
+    // connection_calls.cpp
+    void handle(std::string_view line);
+    void carry_out(const RpcCall& call, const ExchangePtr& exchange, std::size_t index);
+    /// The answer, or nothing if a Reply delivers it later. Throws RpcError.
+    std::optional<Answer> perform(const RpcCall& call, const ExchangePtr& exchange, std::size_t index);
+    /// Throws RpcError unless this client may control.
+    void require_control(const RpcCall& call);
+    nlohmann::json subscribe(const RpcCall& call);
+    nlohmann::json log_level(const RpcCall& call);
+    void end_subscription();
+    [[nodiscard]] Reply make_reply(const RpcCall& call, const ExchangePtr& exchange, std::size_t index);
+    void answer(const RpcCall& call, const ExchangePtr& exchange, std::size_t index, const Answer& answer);
+
+    Socket socket_;
+    const std::shared_ptr<ControlContext> context_;
+
+    std::optional<std::string>
+        refusal_;  ///< reason why the client may not control; looked up once, as credentials do not change
+
+    std::array<char, 16'384> chunk_{};
+    std::string input_;
+    std::size_t line_begin_ = 0;  ///< start of the first line in input_ that has not been handled
+    std::size_t searched_ = 0;    ///< there is no line end before this position
+    bool reading_ = false;
+    bool scheduled_ = false;
+    bool input_ended_ = false;    ///< the client has closed its sending side
+    bool gone_ = false;           ///< the client has closed both sides
+    bool disconnecting_ = false;  ///< close once output_ is written
+    bool closed_ = false;
+    std::size_t unanswered_ = 0;
+
+    struct Message {
+        std::string text;
+        bool notification;
+    };
+    std::deque<Message> output_;  ///< the front message is being written
+    std::size_t output_bytes_ = 0;
+    boost::asio::steady_timer stall_timer_;
+
+    boost::asio::steady_timer interval_timer_;
+    std::chrono::nanoseconds interval_{0};  ///< 0: not subscribed
+    bool notification_queued_ = false;
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,110 @@
+// The control socket: JSON-RPC 2.0, one message per line, over a Unix stream socket.
+//
+// The server reads, checks and answers requests, and sends the status to subscribers. A ControlHandler
+// carries out the requests. docs/reference/control.md describes the protocol.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "daemon/control/reply.hpp"
+
+namespace boost::asio {
+class io_context;
+}  // namespace boost::asio
+
+namespace petacq::daemon {
+
+/// Parameters of `start`. The server has only checked types, and that the duration is finite and above 0.
+struct StartRequest {
+    std::optional<std::string> run;    ///< run id; absent: the daemon names the run
+    std::optional<double> duration_s;  ///< detector time; absent: until stopped
+    std::optional<std::string> note;
+};
+
+/// Checks the parameters of a `start`. Throws RpcError.
+StartRequest start_request(const RpcCall& call);
+
+/// Parameters of `runs`.
+struct RunsRequest {
+    std::size_t limit = 100;            ///< largest number of runs; the latest ones are listed
+    std::optional<std::string> before;  ///< only runs that started before this one
+};
+
+/// Its functions are called in the thread that runs the io_context, and must not block. An exception becomes
+/// an internal error for the client.
+class ControlHandler {
+  public:
+    ControlHandler() = default;
+    ControlHandler(const ControlHandler&) = delete;
+    ControlHandler& operator=(const ControlHandler&) = delete;
+    virtual ~ControlHandler() = default;
+
+    virtual void start(StartRequest request, Reply reply) = 0;
+    /// Answered when the run is finalised, which may take seconds.
+    virtual void stop(Reply reply) = 0;
+    virtual nlohmann::json status() = 0;
+    /// Lists the runs on disk. Reading them may take long.
+    virtual void runs(RunsRequest request, Reply reply) = 0;
+    /// The ledger of a run on disk; without a name, that of the run in progress or of the last one.
+    virtual void ledger(std::optional<std::string> run, Reply reply) = 0;
+};
+
+struct ControlOptions {
+    std::filesystem::path socket;
+    /// Mode and group of the socket: who may connect and read the status. Members of the group, root and the
+    /// daemon's own user may also control (daemon/control/access.hpp). A group that does not exist is a
+    /// warning in the log.
+    mode_t socket_mode = 0660;
+    std::string group = "petacq";
+    std::uint32_t max_clients = 128;
+    std::uint64_t max_request_bytes = 1U << 20;
+    std::uint64_t send_buffer_bytes = 4U
+                                      << 20;  ///< for each client; a client with more waiting is disconnected
+    /// A client that does not read one message within this time is disconnected.
+    std::chrono::milliseconds stall_timeout{30'000};
+};
+
+/// A snapshot; all numbers but `clients` only grow.
+struct ControlStatistics {
+    std::uint64_t clients = 0;   ///< connected now
+    std::uint64_t accepted = 0;  ///< connections served
+    std::uint64_t refused = 0;   ///< connections refused: max_clients
+    std::uint64_t requests = 0;  ///< calls, including those answered with an error
+    std::uint64_t errors = 0;    ///< error answers
+    std::uint64_t dropped = 0;   ///< clients disconnected by the server: request too long, or not reading
+    std::uint64_t skipped =
+        0;  ///< status notifications omitted because the previous one was still in the queue
+};
+
+/// Serves clients from construction to close(). Construct it and call close() (or destroy it) in the thread
+/// that runs `io`, or while no thread runs it; destroy it before `io`. The handler outlives it. Replies that
+/// are answered later are ignored.
+class ControlServer {
+  public:
+    /// Throws std::runtime_error if it cannot make the socket (daemon/control/socket.hpp).
+    ControlServer(boost::asio::io_context& io, ControlHandler& handler, ControlOptions options);
+    ControlServer(const ControlServer&) = delete;
+    ControlServer& operator=(const ControlServer&) = delete;
+    ~ControlServer();
+
+    /// Sends the status to every subscriber at once: the last one before the daemon exits.
+    void tell_subscribers();
+    /// Removes the socket and disconnects all clients; answers already sent still reach them.
+    void close();
+    /// May be called from any thread.
+    [[nodiscard]] ControlStatistics statistics() const;
+
+  private:
+    class Implementation;
+    std::shared_ptr<Implementation> implementation_;
+};
+
+}  // namespace petacq::daemon

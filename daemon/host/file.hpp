@@ -1,0 +1,81 @@
+// Writes files that must reach the disk. All files that the daemon and the tools write go through here, so
+// that tests can simulate a failing disk in one place.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string_view>
+
+namespace petacq::daemon {
+
+/// The system calls that fail on a bad disk, with the arguments and results of the real ones.
+struct FileCalls {
+    std::function<ssize_t(int, const iovec*, int)> write;  ///< writev
+    std::function<int(int)> sync;                          ///< fdatasync
+    std::function<int(int, off_t, off_t)> allocate;        ///< posix_fallocate
+    std::function<int(const char*, const char*)> rename;   ///< rename
+    std::function<int(int)> sync_directory;                ///< fsync
+};
+
+/// The calls that this process uses. Only tests replace them, while no other thread writes a file.
+FileCalls& file_calls();
+
+enum class IfExists : std::uint8_t { fail, overwrite };
+
+/// A file that is written from its beginning. Every failure is a std::system_error that names the file. One
+/// thread at a time.
+class File {
+  public:
+    explicit File(std::filesystem::path path, IfExists if_exists = IfExists::fail, mode_t mode = 0666);
+    /// Closes the file and ignores errors; call close() first where they matter.
+    ~File();
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+
+    /// Appends everything. On failure it cuts the file back to its previous length if it can.
+    void append(std::span<const std::byte> data);
+    void append(std::string_view text);
+    /// Appends the pieces one after the other, without copying them. Changes `pieces`.
+    void append(std::span<iovec> pieces);
+    /// Asks the kernel to start writing the last `bytes`, so that the next sync() is short. Never fails.
+    void start_writeback(std::uint64_t bytes) noexcept;
+    /// Returns when everything appended is on the disk. A pipe has nothing to sync.
+    void sync();
+    /// Reserves disk space from the beginning of the file. Throws when the disk is full; does nothing on a
+    /// file system that cannot reserve.
+    void allocate(std::uint64_t bytes);
+    void close();
+    /// Closes the file and removes it.
+    void discard() noexcept;
+
+    [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    /// Bytes appended so far.
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    void cut_back() noexcept;
+
+    const std::filesystem::path path_;
+    int descriptor_ = -1;
+    std::uint64_t bytes_ = 0;
+};
+
+/// Renames a file that may replace another one. Throws std::system_error.
+void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Returns when the name of the file is on the disk. Throws std::system_error.
+void sync_directory_of(const std::filesystem::path& file);
+
+/// Replaces the file, or creates it. At any time, power cuts included, it has either its previous content or
+/// all of `content`. Uses the name PATH.tmp in between: one thread at a time per path. Throws
+/// std::system_error; the previous content then stays unless only the directory could not be synced.
+void replace_file(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace petacq::daemon

@@ -1,0 +1,83 @@
+// The live page and the documents behind it. Each document is made at most once from each published status,
+// however many clients ask for it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "config/scanner.hpp"
+#include "daemon/http/rate_history.hpp"
+#include "gpu/pipeline.hpp"
+#include "gpu/randoms.hpp"
+
+namespace petacq::daemon {
+
+/// Text from outside, such as the note of a run, need not be UTF-8: replaces what is not.
+std::string json_text(const nlohmann::json& document);
+
+/// One reading of the daemon, as the HTTP server shows it.
+struct Publication {
+    Publication();  ///< nothing yet
+    Publication(nlohmann::json status_document,
+                std::shared_ptr<const gpu::SinglesHistograms> histograms_since_start,
+                std::chrono::steady_clock::time_point taken,
+                std::shared_ptr<const gpu::ExpectedRandoms> randoms = nullptr);
+
+    std::shared_ptr<const nlohmann::json> status;              ///< the status document; JSON null: none yet
+    std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; nullptr: none yet
+    std::chrono::steady_clock::time_point histograms_taken;
+    std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms;  ///< of the last second; nullptr: unknown
+};
+
+/// Counters of the HTTP server itself.
+struct HttpStatistics {
+    std::uint64_t connections = 0;              ///< open now
+    std::uint64_t accepted = 0;                 ///< connections served
+    std::uint64_t refused = 0;                  ///< connections beyond max_connections
+    std::uint64_t timeouts = 0;                 ///< connections closed for being too slow
+    std::map<unsigned, std::uint64_t> answers;  ///< by status code
+};
+
+struct HttpResource {
+    unsigned status = 200;
+    const char* type = "application/json";
+    std::shared_ptr<const std::string> body;
+    bool asset = false;  ///< part of the page, which does not change while the daemon runs
+};
+
+/// Belongs to one thread.
+class HttpContent {
+  public:
+    /// `chart_library`: its text; empty: none.
+    HttpContent(const config::Geometry& geometry, std::string chart_library);
+
+    void publish(Publication publication);
+    /// The resource at a path (without query), if there is one.
+    std::optional<HttpResource> get(std::string_view path, const HttpStatistics& statistics);
+
+  private:
+    using Text = std::shared_ptr<const std::string>;
+
+    HttpResource health() const;
+    /// The document at a path, made from now_; empty: there is none.
+    std::string make(std::string_view path) const;
+
+    const config::Geometry geometry_;
+    const Text chart_library_;
+    Publication now_;
+    std::chrono::steady_clock::time_point published_at_;  ///< host time of now_
+    /// The previous histograms, for the singles of the interval.
+    std::shared_ptr<const gpu::SinglesHistograms> histograms_before_;
+    std::chrono::steady_clock::time_point histograms_before_taken_;
+    RateHistory history_;
+    std::map<std::string, Text, std::less<>> made_;  ///< documents of now_, by path
+};
+
+}  // namespace petacq::daemon

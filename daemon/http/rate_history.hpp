@@ -1,0 +1,42 @@
+// The rates of the last minutes, one row for each published status, for pages that are opened later.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace petacq::daemon {
+
+/// A ring of fixed size. Belongs to one thread.
+class RateHistory {
+  public:
+    /// Columns beside the time, with their names in `rates` of the status document.
+    static constexpr std::array<const char*, 8> columns{
+        "singles_per_s",   "prompts_per_s", "delayeds_per_s", "net_trues_per_s",
+        "datagrams_per_s", "frames_per_s",  "lost_fraction",  "bytes_per_s"};
+    /// Stands for a value that is no number in the status document.
+    static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+    /// `rows`: capacity, at least 1.
+    explicit RateHistory(std::size_t rows) : rows_(rows) { ring_.reserve(rows); }
+
+    void add(const nlohmann::json& status, std::chrono::system_clock::time_point now);
+    /// Columns of equal length, oldest first: "time" (seconds since 1970), "uptime_s", and those above.
+    [[nodiscard]] std::string text() const;
+
+  private:
+    struct Row {
+        double time = 0;
+        double uptime_s = 0;
+        std::array<double, columns.size()> rates{};
+    };
+    std::size_t rows_;
+    std::size_t oldest_ = 0;  ///< row, once the ring is full
+    std::vector<Row> ring_;
+};
+
+}  // namespace petacq::daemon

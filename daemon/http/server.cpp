@@ -1,0 +1,246 @@
+#include "daemon/http/server.hpp"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "daemon/http/session.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::size_t most_library_bytes = 8U << 20;
+/// The acquisition goes first if there are too few cores for both.
+constexpr int niceness = 10;
+
+constexpr std::string_view too_many =
+    "HTTP/1.1 503 Service Unavailable\r\nServer: petacqd\r\nRetry-After: 1\r\nConnection: close\r\n"
+    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nContent-Type: application/json\r\n"
+    "Content-Length: 33\r\n\r\n{\"error\":\"too many connections\"}\n";
+
+tcp::endpoint endpoint_of(const std::string& listen) {
+    const std::size_t colon = listen.rfind(':');
+    if (colon == std::string::npos)
+        throw std::runtime_error("http.listen: expected ADDRESS:PORT, found " + listen);
+    std::string address = listen.substr(0, colon);
+    if (!address.empty() && address.front() == '[') address = address.substr(1, address.size() - 2);
+    return {boost::asio::ip::make_address(address),
+            static_cast<std::uint16_t>(std::stoul(listen.substr(colon + 1)))};
+}
+
+}  // namespace
+
+std::string read_chart_library(const std::string& file) {
+    if (file.empty()) return "";
+    std::ifstream in(file, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (in.bad() || text.empty() || text.size() > most_library_bytes) {
+        log_warning(
+            "http: {} cannot be read: the live page shows tables without charts; install libjs-chart.js",
+            file);
+        return "";
+    }
+    return text;
+}
+
+HttpOptions http_options(const config::Http& http) {
+    HttpOptions o;
+    o.listen = http.listen;
+    o.host_names = http.host_names;
+    o.max_connections = http.max_connections;
+    o.request_timeout = std::chrono::milliseconds(http.request_timeout_ms);
+    o.idle_timeout = std::chrono::milliseconds(http.idle_timeout_ms);
+    o.max_request_bytes = http.max_request_bytes;
+    o.chart_library = read_chart_library(http.chart_library);
+    return o;
+}
+
+HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler) {
+    HttpControl control;
+    control.start = [&io, &handler](StartRequest request, const Reply& reply) {
+        boost::asio::post(io,
+                          [&handler, request = std::move(request), reply] { handler.start(request, reply); });
+    };
+    control.stop = [&io, &handler](const Reply& reply) {
+        boost::asio::post(io, [&handler, reply] { handler.stop(reply); });
+    };
+    return control;
+}
+
+class HttpServer::Implementation {
+  public:
+    Implementation(HttpOptions options, const config::Geometry& geometry, HttpControl control)
+        : io_(1), work_(io_.get_executor()), acceptor_(io_), retry_timer_(io_) {
+        const std::string where = options.listen;
+        context_ = std::make_shared<HttpContext>(io_, std::move(options), geometry, std::move(control));
+        try {
+            const tcp::endpoint endpoint = endpoint_of(where);
+            acceptor_.open(endpoint.protocol());
+            acceptor_.set_option(tcp::acceptor::reuse_address(true));
+            acceptor_.bind(endpoint);
+            acceptor_.listen();
+            port_ = acceptor_.local_endpoint().port();
+            if (!endpoint.address().is_loopback()) {
+                log_warning(
+                    "http: {} is not a loopback address: everybody who can reach it sees everything{}", where,
+                    control_allowed() ? " and may start and stop runs" : "");
+            }
+        } catch (const boost::system::system_error& e) {
+            throw std::runtime_error("http.listen: cannot listen on " + where + ": " + e.code().message());
+        }
+    }
+
+    void start() {
+        accept();
+        // The main thread handles signals.
+        sigset_t all{};
+        sigset_t before{};
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        thread_ = std::thread([this] {
+            setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
+            // An error here (at worst, no memory) must not stop the acquisition.
+            for (bool ended = false; !ended;) {
+                try {
+                    io_.run();
+                    ended = true;
+                } catch (const std::exception& error) {
+                    log_error("http: {}", error.what());
+                }
+            }
+        });
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        pthread_setname_np(thread_.native_handle(), "http");
+    }
+
+    void close() {
+        if (!thread_.joinable()) return;
+        context_->gate->shut();
+        boost::asio::post(io_, [this] {
+            error_code ignored;
+            acceptor_.close(ignored);
+            retry_timer_.cancel();
+            const auto open = context_->sessions;
+            for (const auto& session : open)
+                session->close();
+            work_.reset();
+        });
+        thread_.join();
+    }
+
+    void publish(Publication publication) {
+        // A handler must be copyable.
+        auto shared = std::make_shared<Publication>(std::move(publication));
+        boost::asio::post(io_,
+                          [context = context_, shared] { context->content.publish(std::move(*shared)); });
+    }
+
+    HttpStatistics statistics() {
+        if (!thread_.joinable()) return context_->statistics;
+        std::promise<HttpStatistics> promise;
+        auto result = promise.get_future();
+        boost::asio::post(io_, [&] { promise.set_value(context_->statistics); });
+        return result.get();
+    }
+
+    [[nodiscard]] std::uint16_t port() const { return port_; }
+
+  private:
+    [[nodiscard]] bool control_allowed() const { return context_->control.start != nullptr; }
+
+    void accept() {
+        acceptor_.async_accept([this](error_code error, tcp::socket client) {
+            if (!acceptor_.is_open()) return;
+            if (!error) {
+                admit(std::move(client));
+                return accept();
+            }
+            // Most likely there are no descriptors left. The connection stays in the queue, so wait before
+            // the next attempt.
+            context_->log_limit.log(LogLevel::warning, "accept", "http: cannot accept: {}", error.message());
+            retry_timer_.expires_after(std::chrono::milliseconds(100));
+            retry_timer_.async_wait([this](error_code stopped) {
+                if (!stopped && acceptor_.is_open()) accept();
+            });
+        });
+    }
+
+    void admit(tcp::socket client) {
+        try {
+            if (context_->sessions.size() >= context_->options.max_connections) return refuse(client);
+            error_code ignored;
+            client.set_option(tcp::no_delay(true), ignored);
+            std::make_shared<HttpSession>(std::move(client), context_)->start();
+        } catch (const std::exception& error) {
+            context_->log_limit.log(LogLevel::warning, "admit", "http: cannot serve a client: {}",
+                                    error.what());
+        }
+    }
+
+    void refuse(tcp::socket& client) {
+        ++context_->statistics.refused;
+        // The send buffer of a new connection has room for it; do not wait for its arrival.
+        static_cast<void>(
+            ::send(client.native_handle(), too_many.data(), too_many.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+        ::shutdown(client.native_handle(), SHUT_WR);
+        // Closing a socket with unread input would discard the answer.
+        std::array<char, 4096> waste{};
+        static_cast<void>(::recv(client.native_handle(), waste.data(), waste.size(), MSG_DONTWAIT));
+        context_->log_limit.log(LogLevel::warning, "refuse", "http: refused a client: {} are connected",
+                                context_->options.max_connections);
+    }
+
+    boost::asio::io_context io_;
+    boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+    tcp::acceptor acceptor_;
+    boost::asio::steady_timer retry_timer_;
+    std::shared_ptr<HttpContext> context_;
+    std::uint16_t port_ = 0;
+    std::thread thread_;
+};
+
+HttpServer::HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control)
+    : implementation_(std::make_unique<Implementation>(std::move(options), geometry, std::move(control))) {
+    implementation_->start();
+}
+
+HttpServer::~HttpServer() {
+    implementation_->close();
+}
+
+void HttpServer::publish(Publication publication) {
+    implementation_->publish(std::move(publication));
+}
+
+std::uint16_t HttpServer::port() const {
+    return implementation_->port();
+}
+
+void HttpServer::close() {
+    implementation_->close();
+}
+
+HttpStatistics HttpServer::statistics() const {
+    return implementation_->statistics();
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,68 @@
+// The HTTP server: the live page, status and metrics, for browsers and monitors. docs/reference/http.md
+// describes it.
+//
+// The server has a thread and an io_context of its own and shows what publish() gave it. Clients cannot reach
+// the control thread or the acquisition, except to start or stop a run where that is allowed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/configuration.hpp"
+#include "config/scanner.hpp"
+#include "daemon/control/server.hpp"
+#include "daemon/http/content.hpp"
+
+namespace petacq::daemon {
+
+struct HttpOptions {
+    std::string listen = "127.0.0.1:0";   ///< ADDRESS:PORT; port 0: any free one
+    std::vector<std::string> host_names;  ///< accepted in Host beside localhost and numeric addresses
+    std::uint32_t max_connections = 64;
+    std::chrono::milliseconds request_timeout{10'000};  ///< to send a request, and to receive its answer
+    std::chrono::milliseconds idle_timeout{30'000};     ///< between two requests
+    std::uint64_t max_request_bytes = 65'536;           ///< in the body of a request
+    std::string chart_library;                          ///< its text; empty: none
+};
+
+/// Commands of clients. The server calls them in its thread; they must not block. Empty: not allowed.
+struct HttpControl {
+    std::function<void(StartRequest, Reply)> start;
+    std::function<void(Reply)> stop;
+};
+
+/// Text of the chart library. If the file cannot be read, logs a warning and returns "".
+std::string read_chart_library(const std::string& file);
+/// Options of the configuration, including the text of the chart library.
+HttpOptions http_options(const config::Http& http);
+/// Commands that call the handler in the thread that runs `io`. Both outlive the server.
+HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler);
+
+/// Serves clients from construction until close().
+class HttpServer {
+  public:
+    /// Throws std::runtime_error naming the address if the server cannot listen on it.
+    HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control = {});
+    HttpServer(const HttpServer&) = delete;
+    HttpServer& operator=(const HttpServer&) = delete;
+    ~HttpServer();
+
+    /// Shows this from now on. Any thread.
+    void publish(Publication publication);
+    /// The port in use.
+    [[nodiscard]] std::uint16_t port() const;
+    /// Disconnects all clients and joins the server's thread. Idempotent. Do not call it from that thread.
+    void close();
+    /// Any thread; waits for the server's thread to answer.
+    [[nodiscard]] HttpStatistics statistics() const;
+
+  private:
+    class Implementation;
+    std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace petacq::daemon

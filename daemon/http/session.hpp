@@ -1,0 +1,91 @@
+// One HTTP connection: reads requests one after the other and answers them. Everything here runs in the
+// thread of the server.
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/span_body.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "daemon/control/gate.hpp"
+#include "daemon/host/logging.hpp"
+#include "daemon/http/content.hpp"
+#include "daemon/http/server.hpp"
+
+namespace petacq::daemon {
+
+class HttpSession;
+
+/// Shared by the connections and their server; each connection keeps it alive.
+struct HttpContext {
+    HttpContext(boost::asio::io_context& io, HttpOptions http_options, const config::Geometry& geometry,
+                HttpControl http_control)
+        : options(std::move(http_options)),
+          control(std::move(http_control)),
+          content(geometry, options.chart_library),
+          gate(std::make_shared<ControlGate>(io)) {}
+
+    const HttpOptions options;
+    const HttpControl control;
+    HttpContent content;
+    HttpStatistics statistics;
+    const std::shared_ptr<ControlGate> gate;  ///< for answers from the control thread
+    std::unordered_set<std::shared_ptr<HttpSession>> sessions;
+    RateLimit log_limit{std::chrono::seconds(10)};
+};
+
+class HttpSession : public std::enable_shared_from_this<HttpSession> {
+  public:
+    HttpSession(boost::asio::ip::tcp::socket socket, std::shared_ptr<HttpContext> context);
+    HttpSession(const HttpSession&) = delete;
+    HttpSession& operator=(const HttpSession&) = delete;
+    ~HttpSession() = default;
+
+    void start();
+    void close();
+
+  private:
+    using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+    using Request = boost::beast::http::request<boost::beast::http::string_body>;
+    using Response = boost::beast::http::response<boost::beast::http::span_body<const char>>;
+
+    /// Runs a step. If it throws (at worst, no memory), only this client loses its connection.
+    template <class Step>
+    void guarded(Step step);
+    void await_request();
+    void read_request();
+    void refuse(boost::beast::error_code error);
+    void handle(const Request& request);
+    void handle_control(const Request& request, std::string_view path);
+    [[nodiscard]] Reply make_reply();
+    void send_json(unsigned status, const std::string& text, const char* allow = nullptr);
+    void send_error(unsigned status, const std::string& message, const char* allow = nullptr);
+    void send(const HttpResource& resource, const char* allow = nullptr);
+    void sent(boost::beast::error_code error);
+    /// Ends the connection so that the client still receives the answer.
+    void linger();
+    void drain(std::size_t left);
+
+    boost::beast::tcp_stream stream_;
+    const std::shared_ptr<HttpContext> context_;
+    boost::beast::flat_buffer input_;
+    std::optional<Parser> parser_;
+    // The request being answered.
+    bool head_ = false;
+    bool keep_alive_ = false;
+    unsigned version_ = 11;
+    std::optional<Response> response_;
+    std::shared_ptr<const std::string> body_;  ///< of response_
+    std::array<char, 4096> waste_{};
+    bool closed_ = false;
+};
+
+}  // namespace petacq::daemon

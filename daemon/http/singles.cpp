@@ -1,0 +1,90 @@
+#include "daemon/http/singles.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+namespace petacq::daemon {
+
+namespace {
+
+using Output = fmt::memory_buffer;
+
+constexpr std::size_t bins = gpu::SinglesHistograms::energy_bins;
+
+void put(Output& out, std::string_view text) {
+    out.append(text.data(), text.data() + text.size());
+}
+
+template <class T>
+void write_array(Output& out, const T* begin, std::size_t count) {
+    out.push_back('[');
+    for (std::size_t i = 0; i < count; ++i)
+        fmt::format_to(std::back_inserter(out), "{}{}", i > 0 ? "," : "", begin[i]);
+    out.push_back(']');
+}
+
+std::vector<std::uint64_t> sum_of_modules(const std::vector<std::uint64_t>& energy) {
+    std::vector<std::uint64_t> sum(bins);
+    for (std::size_t i = 0; i < energy.size(); ++i)
+        sum[i % bins] += energy[i];
+    return sum;
+}
+
+void write_counts(Output& out, const char* name, const gpu::SinglesHistograms* histograms) {
+    fmt::format_to(std::back_inserter(out), "\"{}\":", name);
+    if (histograms == nullptr) return put(out, "null");
+    put(out, "{\"per_crystal\":");
+    write_array(out, histograms->per_crystal.data(), histograms->per_crystal.size());
+    put(out, ",\"energy\":");
+    write_array(out, sum_of_modules(histograms->energy).data(), bins);
+    put(out, ",\"energy_per_module\":[");
+    for (std::size_t i = 0; i < histograms->energy.size(); i += bins) {
+        if (i > 0) out.push_back(',');
+        write_array(out, histograms->energy.data() + i, bins);
+    }
+    put(out, "]}");
+}
+
+}  // namespace
+
+std::string singles_document(const config::Geometry& geometry, const gpu::SinglesHistograms* now,
+                             const gpu::SinglesHistograms* before, double seconds) {
+    Output out;
+    fmt::format_to(
+        std::back_inserter(out),
+        "{{\"rings\":{},\"crystals_in_ring\":{},\"crystals_per_module\":{{\"around\":{},\"along\":{}}},"
+        "\"energy_bin_keV\":{},\"energy_bins\":{},",
+        geometry.rings(), geometry.crystals_in_ring(), geometry.crystals_per_module_y(),
+        geometry.blocks.z * geometry.crystals.z, gpu::SinglesHistograms::energy_bin_keV, bins);
+    const bool has_interval = now != nullptr && before != nullptr && seconds > 0;
+    if (has_interval) {
+        fmt::format_to(std::back_inserter(out), "\"interval_s\":{},", seconds);
+        gpu::SinglesHistograms recent = *now;
+        recent -= *before;
+        write_counts(out, "interval", &recent);
+    } else {
+        put(out, "\"interval_s\":null,\"interval\":null");
+    }
+    put(out, ",");
+    write_counts(out, "since_start", now);
+    put(out, "}");
+    return fmt::to_string(out);
+}
+
+std::string randoms_document(const gpu::ExpectedRandoms* randoms) {
+    if (randoms == nullptr) return "null";
+    Output out;
+    fmt::format_to(std::back_inserter(out),
+                   "{{\"total_per_s\":{},\"modules\":{},\"per_crystal_per_s\":", randoms->total,
+                   randoms->modules);
+    write_array(out, randoms->per_crystal.data(), randoms->per_crystal.size());
+    put(out, ",\"per_module_pair_per_s\":");
+    write_array(out, randoms->module_pairs.data(), randoms->module_pairs.size());
+    put(out, "}");
+    return fmt::to_string(out);
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,69 @@
+#include "daemon/listmode/file.hpp"
+
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "daemon/listmode/crc32c.hpp"
+
+namespace petacq::daemon {
+
+ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::uint32_t block_bytes,
+                           const nlohmann::json& description)
+    : ListModeFile(std::move(path), kind, make_file_header(kind, block_bytes, description)) {}
+
+ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::span<const std::byte> header)
+    : file_(std::move(path)), record_bytes_(record_bytes_of(kind)) {
+    index_.reserve(1024);
+    try {
+        file_.append(header);
+        file_.sync();
+        sync_directory_of(file_.path());
+    } catch (...) {
+        file_.discard();
+        throw;
+    }
+}
+
+void ListModeFile::write_block(std::span<std::byte> block) {
+    const auto payload = block.subspan(sizeof(BlockHeader));
+    assert(!payload.empty() && payload.size() % record_bytes_ == 0);
+    BlockHeader header;
+    header.number = index_.size();
+    header.records = static_cast<std::uint32_t>(payload.size() / record_bytes_);
+    header.record_bytes = record_bytes_;
+    header.first_time = time_of(payload.data());
+    header.last_time = time_of(payload.data() + payload.size() - record_bytes_);
+    header.first_record = records_;
+    header.payload_crc = crc32c(payload);
+    seal(header);
+    std::memcpy(block.data(), &header, sizeof header);
+
+    const std::uint64_t offset = file_.bytes();
+    file_.append(block);
+    index_.push_back({offset, header.records, header.payload_crc, header.first_time, header.last_time});
+    records_ += header.records;
+    payload_crc_ = crc32c_combine(payload_crc_, header.payload_crc, payload.size());
+    file_.start_writeback(block.size());
+}
+
+void ListModeFile::close() {
+    if (!file_.is_open()) return;
+    Trailer trailer;
+    trailer.index_offset = file_.bytes();
+    trailer.blocks = index_.size();
+    trailer.records = records_;
+    trailer.payload_crc = payload_crc_;
+    const auto entries = std::as_bytes(std::span(index_));
+    trailer.index_crc = crc32c(entries);
+    seal(trailer);
+    std::vector<std::byte> tail(entries.begin(), entries.end());
+    const auto trailer_bytes = std::as_bytes(std::span(&trailer, 1));
+    tail.insert(tail.end(), trailer_bytes.begin(), trailer_bytes.end());
+
+    file_.append(tail);
+    file_.sync();
+    file_.close();
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,65 @@
+#include "daemon/listmode/format.hpp"
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <tuple>
+
+namespace petacq::daemon {
+
+const char* name_of(RecordKind kind) {
+    return kind == RecordKind::coincidences ? "coincidences" : "singles";
+}
+
+std::uint32_t record_bytes_of(RecordKind kind) {
+    return kind == RecordKind::coincidences ? sizeof(gpu::Coincidence) : sizeof(gpu::Single);
+}
+
+void check_block_bytes(std::uint32_t block_bytes) {
+    if (block_bytes < min_block_bytes || block_bytes > max_block_bytes || block_bytes % 64 != 0) {
+        throw std::invalid_argument(
+            "block size of " + std::to_string(block_bytes) + " bytes: expected a multiple of 64 from " +
+            std::to_string(min_block_bytes) + " to " + std::to_string(max_block_bytes));
+    }
+}
+
+std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_bytes,
+                                        const nlohmann::json& description) {
+    check_block_bytes(block_bytes);
+    const std::string text = description.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::size_t bytes =
+        (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment;
+    if (bytes > max_header_bytes)
+        throw std::invalid_argument("list-mode description: expected at most 64 MiB");
+
+    std::vector<std::byte> out(bytes);
+    std::memcpy(out.data() + sizeof(FileHeader), text.data(), text.size());
+    FileHeader header;
+    header.header_bytes = static_cast<std::uint32_t>(bytes);
+    header.kind = kind;
+    header.record_bytes = record_bytes_of(kind);
+    header.block_bytes = block_bytes;
+    header.description_bytes = static_cast<std::uint32_t>(text.size());
+    header.description_crc = crc32c(std::span(out).subspan(sizeof(FileHeader)));
+    seal(header);
+    std::memcpy(out.data(), &header, sizeof header);
+    return out;
+}
+
+std::uint64_t time_of(const std::byte* record) {
+    std::uint64_t time = 0;
+    std::memcpy(&time, record, sizeof time);
+    return time;
+}
+
+bool in_order(const gpu::Coincidence& a, const gpu::Coincidence& b) {
+    // The time decides for nearly every pair of records.
+    if (a.time != b.time) return a.time < b.time;
+    return std::tie(a.kind, a.crystal_a, a.dt, a.crystal_b, a.energy_a, a.energy_b) <=
+           std::tie(b.kind, b.crystal_a, b.dt, b.crystal_b, b.energy_a, b.energy_b);
+}
+
+bool in_order(const gpu::Single& a, const gpu::Single& b) {
+    return std::tie(a.time, a.crystal, a.energy) <= std::tie(b.time, b.crystal, b.energy);
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,245 @@
+#include "daemon/live.hpp"
+
+#include <sysexits.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/control/server.hpp"
+#include "daemon/host/descriptor_limit.hpp"
+#include "daemon/host/inherited_sockets.hpp"
+#include "daemon/host/logging.hpp"
+#include "daemon/host/notify.hpp"
+#include "daemon/host/version.hpp"
+#include "daemon/host/watchdog.hpp"
+#include "daemon/http/server.hpp"
+#include "daemon/reload.hpp"
+#include "daemon/service.hpp"
+#include "daemon/settings.hpp"
+#include "net/receiver.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+/// Time that the service manager allows for writing and syncing the last blocks of a run to a slow disk.
+constexpr std::chrono::minutes time_for_files{2};
+/// Time in which clients receive their last answers before the sockets close.
+constexpr std::chrono::milliseconds time_for_answers{100};
+
+double mebibytes(std::uint64_t bytes) {
+    return static_cast<double>(bytes) / 0x1p20;
+}
+
+/// Everything that runs in live mode, in the order of the data flow. The members are built in this order and
+/// destroyed in the reverse one.
+class Live {
+  public:
+    Live(const Inputs& inputs, std::filesystem::path file);
+    int run();
+
+  private:
+    std::vector<net::ReceiverOptions> sockets() const;
+    std::vector<std::unique_ptr<net::Receiver>> open_receivers();
+    template <class Of>
+    auto of_receivers(Of of) const {
+        std::vector<decltype(of(*receivers_.front()))> pointers;
+        for (const auto& receiver : receivers_)
+            pointers.push_back(of(*receiver));
+        return pointers;
+    }
+    void log_memory() const;
+    void open_http();
+    void leave() { io_.stop(); }
+    void wait_for_signal();
+    void wait_for_hangup();
+    void start_receiving();
+    void publish_status();
+    void stop_serving();
+
+    const Inputs& inputs_;
+    const config::Configuration& configuration_;
+    const std::filesystem::path file_;
+    const std::vector<net::ReceiverOptions> sockets_;
+    Assembly assembly_;
+    std::vector<std::unique_ptr<net::Receiver>> receivers_;
+    boost::asio::io_context io_{1};
+    int status_ = 0;
+    bool stopping_ = false;
+    Service service_;
+    Acquisition acquisition_;
+    ControlServer control_;
+    std::optional<HttpServer> http_;
+    boost::asio::signal_set signals_{io_, SIGINT, SIGTERM};
+    boost::asio::signal_set hangups_{io_, SIGHUP};
+    StatusNotifier notifier_;
+    std::optional<Watchdog> watchdog_;
+};
+
+Live::Live(const Inputs& inputs, std::filesystem::path file)
+    : inputs_(inputs),
+      configuration_(inputs.configuration),
+      file_(std::move(file)),
+      sockets_(sockets()),
+      assembly_(inputs, sockets_.size()),
+      receivers_(open_receivers()),
+      service_(io_, assembly_.setting, assembly_.pool, assembly_.pipeline_bytes,
+               of_receivers([](const net::Receiver& receiver) { return &receiver; }),
+               [this] {
+                   status_ = EX_SOFTWARE;
+                   leave();
+               }),
+      acquisition_(assembly_.acquisition, assembly_.tracker, std::move(assembly_.backend.pipeline),
+                   assembly_.pool, assembly_.filled,
+                   of_receivers([](const net::Receiver& receiver) { return &receiver.counters(); }),
+                   [this](FinishedRun finished) { service_.run_finished(std::move(finished)); }),
+      control_(io_, service_, control_options(configuration_.control)) {
+    assembly_.setting.pool = &assembly_.pool;
+    service_.measure_randoms(std::move(assembly_.backend.randoms));
+    service_.attach(acquisition_);
+    open_http();
+}
+
+std::vector<net::ReceiverOptions> Live::sockets() const {
+    std::vector<net::ReceiverOptions> sockets = receiver_options(configuration_);
+    take_inherited_sockets(sockets);
+    return sockets;
+}
+
+std::vector<std::unique_ptr<net::Receiver>> Live::open_receivers() {
+    log_memory();
+    std::vector<std::unique_ptr<net::Receiver>> receivers;
+    for (const net::ReceiverOptions& options : sockets_) {
+        receivers.push_back(std::make_unique<net::Receiver>(options, assembly_.pool, assembly_.filled));
+        const net::Receiver& receiver = *receivers.back();
+        log_info("receiving on {}:{}, socket buffer {:.1f} MiB", options.address, receiver.port(),
+                 mebibytes(receiver.receive_buffer_bytes()));
+    }
+    return receivers;
+}
+
+void Live::log_memory() const {
+    const net::BatchPool& pool = assembly_.pool;
+    log_info("batch pool: {} batches, {:.1f} MiB ({})", pool.count(),
+             mebibytes(pool.count() * pool.batch_bytes()), pool.memory_description());
+    log_info("pipeline: {} ({}), at most {:.1f} MiB", assembly_.setting.backend,
+             assembly_.setting.backend_choice, mebibytes(assembly_.pipeline_bytes));
+    const config::ListMode& listmode = configuration_.listmode;
+    const std::uint64_t writers = listmode.write_singles ? 2 : 1;
+    log_info("list-mode: {:.1f} MiB of block buffers",
+             mebibytes(std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * writers));
+}
+
+void Live::open_http() {
+    const config::Http& http = configuration_.http;
+    if (http.listen.empty()) return;
+    http_.emplace(http_options(http), inputs_.scanner.geometry,
+                  http.allow_control ? control_through(io_, service_) : HttpControl{});
+    log_info("http: listening on {}, port {}", http.listen, http_->port());
+}
+
+// The first signal stops the run in progress and waits for its files. The second signal does not wait.
+void Live::wait_for_signal() {
+    signals_.async_wait([this](boost::system::error_code error, int signal) {
+        if (error) return;
+        const char* name = signal == SIGINT ? "SIGINT" : "SIGTERM";
+        log_info("{}: {}", name, stopping_ ? "leaving at once" : "stopping");
+        if (stopping_) {
+            status_ = EX_IOERR;
+            return leave();
+        }
+        stopping_ = true;
+        notify_stopping(assembly_.acquisition.stop_timeout + time_for_files);
+        wait_for_signal();
+        service_.shut_down(name, [this] { leave(); });
+    });
+}
+
+void Live::wait_for_hangup() {
+    hangups_.async_wait([this](boost::system::error_code error, int) {
+        if (error || stopping_) return;
+        notify_reloading();
+        reload_configuration(file_, assembly_.setting);
+        notify_ready();
+        wait_for_hangup();
+    });
+}
+
+void Live::start_receiving() {
+    for (const auto& receiver : receivers_) {
+        receiver->start();
+        for (const std::string& warning : receiver->warnings())
+            log_warning("{}", warning);
+    }
+    acquisition_.start();
+    log_info("petacqd {} ready: scanner {}, {} crystals, control socket {}", version, inputs_.scanner.name,
+             inputs_.scanner.geometry.crystal_count(), configuration_.control.socket);
+}
+
+void Live::publish_status() {
+    const auto publish = [this](const nlohmann::json& document) {
+        notifier_.tell(document);
+        if (!http_) return;
+        const Reading& seen = service_.reading();
+        http_->publish({document, seen.acquisition->histograms, seen.acquisition->histograms_taken,
+                        seen.expected_randoms});
+    };
+    publish(service_.status());
+    service_.on_status(publish);
+}
+
+int Live::run() {
+    wait_for_signal();
+    wait_for_hangup();
+    start_receiving();
+    publish_status();
+    notify_ready();
+    if (const auto interval = watchdog_interval()) {
+        watchdog_.emplace(
+            io_, *interval, [this] { return service_.stage_states(); }, notify_watchdog);
+    }
+    io_.run();
+
+    stop_serving();
+    for (const auto& receiver : receivers_)
+        receiver->stop();
+    acquisition_.stop();
+    if (status_ == 0 && service_.failed()) status_ = EX_IOERR;
+    log_info("petacqd stopped");
+    notify_status(status_ == 0 ? "stopped" : "failed: the log says why");
+    return status_;
+}
+
+// Clients that wait for the end of a run, and subscribers after a failure, still receive their last message.
+void Live::stop_serving() {
+    if (status_ == EX_SOFTWARE) control_.tell_subscribers();
+    io_.restart();
+    io_.run_for(time_for_answers);
+    control_.close();
+    if (http_) http_->close();
+    io_.restart();
+    io_.poll();
+}
+
+}  // namespace
+
+int run_live(const Inputs& inputs, const std::filesystem::path& file) {
+    // Beyond a file size limit a write must fail, which ends the run in order, and not kill the daemon.
+    std::signal(SIGXFSZ, SIG_IGN);
+    std::signal(SIGPIPE, SIG_IGN);
+    if (const std::string missing = notification_missing(); !missing.empty()) log_warning("{}", missing);
+    raise_descriptor_limit(inputs.configuration);
+    notify_status("starting: memory, back-end and sockets");
+    return Live(inputs, file).run();
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,105 @@
+// The raw capture of a run: raw.pcap, next to the list-mode, holds every datagram as it was received.
+//
+// The acquisition hands over the batches that it has processed instead of returning them to the pool; a
+// thread writes them and returns them. When the disk does not keep up, the capture refuses batches: it counts
+// their datagrams as dropped, and nothing else suffers. When the disk fills up, the capture stops while there
+// is still room for the list-mode.
+#pragma once
+
+#include <concurrentqueue/blockingconcurrentqueue.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/host/file.hpp"
+#include "net/batch.hpp"
+#include "net/counter.hpp"
+#include "net/mutex.hpp"
+#include "net/pcap_packets.hpp"
+#include "net/wire.hpp"
+
+namespace petacq::daemon {
+
+/// Datagrams: offered = written + dropped + waiting.
+struct CaptureCounts {
+    std::uint64_t offered = 0;
+    std::uint64_t written = 0;
+    std::uint64_t dropped = 0;        ///< because the disk was too slow or failed
+    std::uint64_t bytes = 0;          ///< size of the file
+    std::uint64_t queue_batches = 0;  ///< batches of the pool that wait for the disk
+    std::uint64_t queue_high_water = 0;
+    double busy_s = 0;  ///< time spent on writing
+};
+
+class Capture {
+  public:
+    /// Creates the file; throws std::system_error. Holds at most `max_batches` of the pool, which must
+    /// outlive the capture. Stops when fewer than `min_free_bytes` are free in the file system; 0: when
+    /// writing fails.
+    Capture(const std::filesystem::path& file, net::Framing framing, net::BatchPool& pool,
+            std::size_t max_batches, std::uint64_t min_free_bytes);
+    ~Capture();
+    Capture(const Capture&) = delete;
+    Capture& operator=(const Capture&) = delete;
+
+    /// One thread. Takes the batch over, or returns false: then the caller keeps it, and its datagrams count
+    /// as dropped.
+    bool offer(net::Batch* batch);
+    /// The same thread. Copies the first `count` datagrams of a batch that the caller keeps.
+    void offer_part(const net::Batch& batch, std::size_t count);
+    /// Any thread, after the last offer: writes everything that waits. Further calls do nothing.
+    void finish();
+
+    /// Any thread.
+    [[nodiscard]] CaptureCounts counts() const;
+    /// Why the capture stopped early; empty while all is well.
+    [[nodiscard]] std::string failure() const;
+
+  private:
+    /// A batch of the pool, or a copy of a part of one. Neither: the thread stops.
+    struct Item {
+        net::Batch* batch = nullptr;
+        std::unique_ptr<net::Batch> copy;
+        std::unique_ptr<std::byte[]> bytes;
+    };
+
+    void run();
+    void write(const net::Batch& batch);
+    void flush();
+    void check_room();
+    void fail(const std::string& why);
+
+    const net::Framing framing_;
+    net::BatchPool& pool_;
+    const std::size_t max_batches_;
+    const std::uint64_t min_free_bytes_;
+    const std::int64_t wall_minus_steady_ns_;
+    // The writing thread alone uses these.
+    File file_;
+    net::PcapPackets packets_;
+    bool failed_ = false;
+    /// When, and at which size of the file, the free space was checked last.
+    std::optional<std::chrono::steady_clock::time_point> room_checked_;
+    std::uint64_t room_checked_bytes_ = 0;
+    moodycamel::BlockingConcurrentQueue<Item> queue_;
+    std::atomic<std::size_t> waiting_{0};
+    std::atomic<std::size_t> waiting_high_water_{0};  ///< only the thread that offers writes it
+    net::Counter offered_;
+    net::Counter refused_;
+    net::Counter written_;
+    net::Counter unwritten_;
+    net::Counter bytes_;
+    net::Counter busy_ns_;
+    mutable net::Mutex mutex_;
+    std::string failure_ PETACQ_GUARDED_BY(mutex_);
+    std::thread thread_;
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,108 @@
+// The ledger: where every datagram, frame, single and pair went.
+//
+// A plain snapshot of counters. The ledger of a run is the difference of two snapshots; every identity in
+// ledger_identities() holds for totals and for differences alike, whenever nothing is on its way between the
+// stages. gpu/counters.hpp and daemon/run/counters.hpp declare the counters; members and JSON keys have the
+// names that stand there.
+//
+// No thread-safety: a value.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/run/counters.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::daemon {
+
+struct DatagramLedger {
+    PETACQ_DATAGRAM_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    bool operator==(const DatagramLedger&) const = default;
+};
+
+struct SingleLedger : gpu::SingleCounts {
+    PETACQ_PENDING_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    bool operator==(const SingleLedger&) const = default;
+};
+
+struct PairLedger {
+    PETACQ_PAIR_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    bool operator==(const PairLedger&) const = default;
+};
+
+struct SavedSinglesLedger {
+    PETACQ_SAVED_SINGLES_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    bool operator==(const SavedSinglesLedger&) const = default;
+};
+
+struct Ledger {
+    DatagramLedger datagrams;
+    gpu::FrameCounts frames;
+    SingleLedger singles;
+    PairLedger pairs;
+    SavedSinglesLedger saved_singles;
+    bool loss_known = true;  ///< false with bare framing: `lost` says nothing and is null in JSON
+
+    bool operator==(const Ledger&) const = default;
+
+    /// One line for each identity that does not close, with its numbers; empty when all close.
+    [[nodiscard]] std::vector<std::string> open_identities() const;
+};
+
+enum class CounterKind : std::uint8_t { growth, at_start, at_end };
+
+/// The declaration of a counter. gpu/counters.hpp explains the fields.
+struct LedgerCounter {
+    const char* section;
+    const char* name;
+    CounterKind kind;
+    const char* unit;
+    unsigned column;
+    const char* metric;
+    const char* help;
+    std::uint64_t (*of)(const Ledger&);
+    std::uint64_t& (*in)(Ledger&);
+};
+/// Values of `metric` that are not the name of one.
+inline constexpr const char* by_reason = "by reason";
+inline constexpr const char* no_metric = "";
+
+/// Every counter, section by section.
+std::span<const LedgerCounter> ledger_counters();
+/// The counters in ledger.csv, in the order of its columns.
+const std::vector<const LedgerCounter*>& ledger_columns();
+
+/// One counter in an identity, with its names in the JSON.
+struct LedgerTerm {
+    const char* section;
+    const char* name;
+    std::uint64_t times;  ///< its weight in the sum
+    std::uint64_t (*of)(const Ledger&);
+};
+
+/// The terms on the left and those on the right have the same sum.
+struct LedgerIdentity {
+    const char* name;
+    std::vector<LedgerTerm> left;
+    std::vector<LedgerTerm> right;
+};
+
+const std::vector<LedgerIdentity>& ledger_identities();
+
+/// The ledger from snapshot `earlier` to snapshot `later`. Levels at the end of `earlier` are those at the
+/// start of the difference. `lost` may decrease, when a datagram missing at `earlier` arrives after it; the
+/// difference is then 0.
+Ledger operator-(const Ledger& later, const Ledger& earlier);
+
+/// One object per section, "loss_known", and the verdict: "closed" (bool) and "open" (open_identities()).
+nlohmann::json to_json(const Ledger& ledger);
+
+}  // namespace petacq::daemon

@@ -1,0 +1,178 @@
+#include "daemon/run/list.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "daemon/run/directory.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uintmax_t max_run_json_bytes = 16U << 20;
+
+/// Seconds since 1970 of a text like "2026-11-20T18:45:00.123Z"; absent for other text.
+std::optional<double> seconds_of(const json& text) {
+    if (!text.is_string()) return std::nullopt;
+    std::tm t{};
+    double seconds = 0;
+    int end = 0;
+    const auto& utc = text.get_ref<const std::string&>();
+    // NOLINTNEXTLINE(cert-err34-c,cppcoreguidelines-pro-type-vararg): the number of fields is checked
+    const int fields = std::sscanf(utc.c_str(), "%4d-%2d-%2dT%2d:%2d:%lfZ%n", &t.tm_year, &t.tm_mon,
+                                   &t.tm_mday, &t.tm_hour, &t.tm_min, &seconds, &end);
+    if (fields != 6 || static_cast<std::size_t>(end) != utc.size()) return std::nullopt;
+    t.tm_year -= 1900;
+    t.tm_mon -= 1;
+    return static_cast<double>(::timegm(&t)) + seconds;
+}
+
+/// Throws RunDirectoryError with the reason when it cannot be read.
+json read_run_json(const std::filesystem::path& file) {
+    std::error_code error;
+    if (const auto size = std::filesystem::file_size(file, error); error || size > max_run_json_bytes) {
+        throw RunDirectoryError("cannot read " + file.string() + ": " +
+                                (error ? error.message() : "too large"));
+    }
+    std::ifstream in(file);
+    json content = json::parse(in, nullptr, false);
+    if (!content.is_object()) {
+        throw RunDirectoryError("cannot read " + file.string() + ": " +
+                                (in.is_open() ? "not a JSON object" : "it cannot be opened"));
+    }
+    return content;
+}
+
+json value_at(const json& document, const char* pointer) {
+    const json::json_pointer path(pointer);
+    return document.contains(path) ? document.at(path) : json();
+}
+
+/// A run other than the current one that claims to be running was interrupted: its daemon was killed.
+json state_of(const json& content, const std::string& run, const std::string& current) {
+    const json state = value_at(content, "/state");
+    return state == "running" && run != current ? json("interrupted") : state;
+}
+
+json summary_of(const std::filesystem::path& directory, const std::string& run) {
+    json summary = {{"run", run}};
+    for (const char* key :
+         {"state", "start_utc", "stop_utc", "seconds", "prompts", "delayeds", "reason", "ledger_closed"})
+        summary[key] = nullptr;
+    try {
+        const json content = read_run_json(directory / run_file);
+        summary["state"] = value_at(content, "/state");
+        summary["start_utc"] = value_at(content, "/start_utc");
+        summary["stop_utc"] = value_at(content, "/stop_utc");
+        const auto from = seconds_of(summary["start_utc"]);
+        const auto to = seconds_of(summary["stop_utc"]);
+        if (from && to) summary["seconds"] = *to - *from;
+        summary["prompts"] = value_at(content, "/ledger/pairs/prompts_found");
+        summary["delayeds"] = value_at(content, "/ledger/pairs/delayeds_found");
+        summary["reason"] = value_at(content, "/stop_reason");
+        summary["ledger_closed"] = value_at(content, "/ledger/closed");
+    } catch (const std::exception& error) {
+        summary["state"] = "unreadable";
+        summary["reason"] = error.what();
+    }
+    return summary;
+}
+
+std::uint64_t bytes_in(const std::filesystem::path& directory) {
+    std::uint64_t bytes = 0;
+    std::error_code ignored;
+    for (std::filesystem::directory_iterator entry(directory, ignored), end; !ignored && entry != end;
+         entry.increment(ignored)) {
+        std::error_code none;
+        const auto size = entry->is_regular_file(none) ? entry->file_size(none) : 0;
+        if (!none) bytes += size;
+    }
+    return bytes;
+}
+
+}  // namespace
+
+void RunList::refresh(const std::string& current) {
+    std::map<std::string, Known> found;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(data_dir_, error), end; !error && entry != end;
+         entry.increment(error)) {
+        const std::string run = entry->path().filename().string();
+        struct stat file {};
+        if (::stat((entry->path() / run_file).c_str(), &file) != 0) continue;
+        const std::int64_t changed_ns = file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec;
+        auto known = known_.extract(run);
+        if (known.empty() || known.mapped().changed_ns != changed_ns) {
+            found[run] = {changed_ns, bytes_in(entry->path()),
+                          std::make_shared<const json>(summary_of(entry->path(), run))};
+        } else {
+            // The files of the current run grow while run.json stays unchanged.
+            if (run == current) known.mapped().bytes = bytes_in(entry->path());
+            found.insert(std::move(known));
+        }
+    }
+    if (error) {
+        throw RunDirectoryError("cannot read the data directory " + data_dir_.string() + ": " +
+                                error.message());
+    }
+    known_ = std::move(found);
+}
+
+json RunList::page(std::size_t limit, const std::optional<std::string>& before, const std::string& current) {
+    refresh(current);
+    using Place = std::pair<std::string, std::string>;  // UTC texts sort like times; the id breaks ties
+    std::vector<Place> order;
+    order.reserve(known_.size());
+    for (const auto& [run, known] : known_) {
+        const json& start = known.summary->at("start_utc");
+        order.emplace_back(start.is_string() ? start.get<std::string>() : "", run);
+    }
+    std::sort(order.begin(), order.end());
+    auto end = order.end();
+    if (before) {
+        end = std::find_if(order.begin(), order.end(), [&](const Place& p) { return p.second == *before; });
+        if (end == order.end()) throw RunDirectoryError("there is no run '" + *before + "'");
+    }
+    const auto earlier = end - order.begin();
+    const auto first = end - std::min(earlier, static_cast<std::ptrdiff_t>(limit));
+    json answer = {
+        {"data_dir", data_dir_.string()}, {"earlier", first - order.begin()}, {"runs", json::array()}};
+    for (auto place = first; place != end; ++place) {
+        const Known& known = known_.at(place->second);
+        json run = *known.summary;
+        run["state"] = state_of(run, place->second, current);
+        run["bytes"] = known.bytes;
+        answer["runs"].push_back(std::move(run));
+    }
+    return answer;
+}
+
+json RunList::ledger(const std::string& run, const std::string& current) const {
+    check_run_id(run);
+    const std::filesystem::path file = data_dir_ / run / run_file;
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) {
+        throw RunDirectoryError("there is no run '" + run + "' in " + data_dir_.string());
+    }
+    const json content = read_run_json(file);
+    json ledger = value_at(content, "/ledger");
+    const json state = state_of(content, run, current);
+    if (ledger.is_null()) {
+        throw RunDirectoryError("run '" + run + "' has no ledger: it " +
+                                (state == "interrupted" ? "was interrupted" : "is not finished"));
+    }
+    return {{"run", run}, {"state", state}, {"ledger", std::move(ledger)}};
+}
+
+}  // namespace petacq::daemon

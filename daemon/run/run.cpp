@@ -1,0 +1,276 @@
+#include "daemon/run/run.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "daemon/host/utc.hpp"
+#include "daemon/host/version.hpp"
+#include "gpu/randoms.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+RunDirectory make_directory(const RunSetting& setting, const RunRequest& request,
+                            std::chrono::system_clock::time_point now) {
+    const std::filesystem::path& data = setting.configuration->data_dir;
+    return request.id ? RunDirectory::create(data, *request.id) : RunDirectory::create(data, now);
+}
+
+// Keeps room for the final run.json when the disk fills up.
+constexpr const char* reserve_file = ".reserve";
+constexpr std::uint64_t reserve_bytes = 4U << 20U;
+
+nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& g) {
+    nlohmann::json json = {{"crystals", h.per_crystal},
+                           {"energy_bin_keV", gpu::SinglesHistograms::energy_bin_keV},
+                           {"energy", nlohmann::json::array()},
+                           {"temperature_C", nlohmann::json::array()}};
+    constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        const auto first = h.energy.begin() + bdm * std::ptrdiff_t{bins};
+        json["energy"].push_back(std::vector<std::uint64_t>(first, first + bins));
+        nlohmann::json units = nlohmann::json::array();
+        for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
+             ++unit) {
+            const std::uint64_t count = h.temperature_count[unit];
+            const auto sum = static_cast<double>(h.temperature_sum_16ths[unit]);
+            units.push_back(count > 0 ? nlohmann::json(sum / 16 / static_cast<double>(count))
+                                      : nlohmann::json());
+        }
+        json["temperature_C"].push_back(std::move(units));
+    }
+    return json;
+}
+
+/// From the mean rates of singles over the run; null when there were none.
+nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
+    const double tick_s = setting.scanner->tick_ps * 1e-12;
+    const double seconds = static_cast<double>(end.data_ticks) * tick_s;
+    if (end.histograms.per_crystal.empty() || seconds <= 0) return nullptr;
+    std::vector<double> rates;
+    for (const std::uint64_t singles : end.histograms.per_crystal)
+        rates.push_back(static_cast<double>(singles) / seconds);
+    gpu::ExpectedRandoms randoms;
+    gpu::make_host_randoms(setting.scanner->geometry, setting.rules, tick_s)->estimate(rates, randoms);
+    return {{"pairs_per_s", randoms.total}, {"pairs", randoms.total * seconds}, {"data_s", seconds}};
+}
+
+void add_files(nlohmann::json& files, RecordKind kind, const ListModeWriter& writer) {
+    std::uint64_t first_record = 0;
+    for (const ListModePart& part : writer.parts()) {
+        const auto time = [&](std::uint64_t ticks) {
+            return part.records == 0 ? nlohmann::json() : nlohmann::json(ticks);
+        };
+        files.push_back({{"name", part.name},
+                         {"kind", name_of(kind)},
+                         {"bytes", part.bytes},
+                         {"first_record", first_record},
+                         {"records", part.records},
+                         {"first_time", time(part.first_time)},
+                         {"last_time", time(part.last_time)}});
+        first_record += part.records;
+    }
+}
+
+nlohmann::json failure_or_null(const std::string& failure) {
+    return failure.empty() ? nlohmann::json() : nlohmann::json(failure);
+}
+
+template <class Section>
+void fill(Section& section, const ListModeCounts& counts) {
+    section.written = counts.written;
+    section.write_failed = counts.write_failed;
+    section.in_queue = counts.appended - counts.written - counts.write_failed;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const CaptureStatus& capture) {
+    return {{"datagrams_offered", capture.counts.offered},
+            {"datagrams_written", capture.counts.written},
+            {"datagrams_dropped", capture.counts.dropped},
+            {"bytes", capture.counts.bytes},
+            {"failure", failure_or_null(capture.failure)}};
+}
+
+Run::Run(const RunSetting& setting, const RunRequest& request)
+    : setting_(setting),
+      request_(request),
+      started_(std::chrono::system_clock::now()),
+      directory_(make_directory(setting, request, started_)) {
+    try {
+        open_files();
+    } catch (...) {
+        discard();
+        throw;
+    }
+}
+
+void Run::open_files() {
+    File(directory_.file(reserve_file), IfExists::fail, 0640).allocate(reserve_bytes);
+    coincidences_ = make_writer(RecordKind::coincidences, coincidences_file);
+    if (setting_.configuration->listmode.write_singles) {
+        singles_ = make_writer(RecordKind::singles, singles_file);
+    }
+    if (setting_.configuration->listmode.write_raw && setting_.pool != nullptr) {
+        // The receivers keep the other half of the pool.
+        capture_ = std::make_unique<Capture>(directory_.file("raw.pcap"), setting_.framing, *setting_.pool,
+                                             setting_.pool->count() / 2,
+                                             setting_.configuration->health.min_disk_free_bytes);
+    }
+    ledger_series_ = std::make_unique<LedgerSeries>(directory_.file(ledger_file));
+    nlohmann::json content = description();
+    content["state"] = "running";
+    write_json_atomically(directory_.file(run_file), content);
+}
+
+/// A run that could not start leaves nothing behind: its id can be used again.
+void Run::discard() {
+    coincidences_.reset();
+    singles_.reset();
+    capture_.reset();
+    ledger_series_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_.path(), ignored);
+}
+
+std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* file) const {
+    const config::ListMode& listmode = setting_.configuration->listmode;
+    const config::Coincidence& c = setting_.configuration->coincidence;
+    ListModeOptions o;
+    o.kind = kind;
+    o.block_bytes = listmode.block_bytes;
+    o.sync_interval_ms = listmode.sync_interval_ms;
+    o.queue_blocks = listmode.queue_blocks;
+    o.split = {listmode.split_bytes, ticks_of(listmode.split_s, *setting_.scanner)};
+    nlohmann::json header = {{"run_id", directory_.run_id()},
+                             {"start_utc", utc_text(started_)},
+                             {"version", version},
+                             {"scanner", setting_.scanner->name},
+                             {"tick_ps", setting_.scanner->tick_ps},
+                             {"crystals", setting_.scanner->geometry.crystal_count()},
+                             {"crystals_in_ring", setting_.scanner->geometry.crystals_in_ring()},
+                             {"window_ticks", c.window_ticks}};
+    header["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
+    return std::make_unique<ListModeWriter>(directory_.file(file), o, header);
+}
+
+nlohmann::json Run::description() const {
+    nlohmann::json content;
+    content["run_id"] = directory_.run_id();
+    content["start_utc"] = utc_text(started_);
+    content["note"] = request_.note;
+    content["duration_s"] = request_.duration_s ? nlohmann::json(*request_.duration_s) : nlohmann::json();
+    content["version"] = version;
+    content["backend"] = setting_.backend;
+    content["backend_choice"] = setting_.backend_choice;
+    content["configuration"] = *setting_.configuration->document;
+    content["scanner"] = config::to_json(*setting_.scanner);
+    content["calibration_sha256"] = setting_.calibration_sha256;
+    if (!request_.replayed.empty()) content["replayed"] = request_.replayed;
+    return content;
+}
+
+void Run::append(const gpu::SliceResult& result) {
+    coincidences_->append(std::span<const gpu::Coincidence>(result.coincidences));
+    if (singles_) singles_->append(std::span<const gpu::Single>(result.singles));
+}
+
+std::string Run::write_failure() const {
+    std::string failure = coincidences_->failure();
+    if (failure.empty() && singles_) failure = singles_->failure();
+    return failure;
+}
+
+ListModeCounts Run::written() const {
+    ListModeCounts counts = coincidences_->counts();
+    if (!singles_) return counts;
+    const ListModeCounts more = singles_->counts();
+    counts.bytes += more.bytes;
+    counts.stalls += more.stalls;
+    counts.queue_blocks = std::max(counts.queue_blocks, more.queue_blocks);
+    counts.queue_high_water = std::max(counts.queue_high_water, more.queue_high_water);
+    return counts;
+}
+
+std::optional<CaptureStatus> Run::capture_status() const {
+    if (!capture_) return {};
+    return CaptureStatus{capture_->counts(), capture_->failure()};
+}
+
+void Run::add_progress(std::vector<StageProgress>& stages) const {
+    const auto add = [&](const char* name, const ListModeWriter& writer) {
+        const ListModeCounts c = writer.counts();
+        stages.push_back(
+            {name, c.calls, c.in_call || c.queue_blocks != 0, c.busy_s, std::chrono::steady_clock::now()});
+    };
+    add("writer", *coincidences_);
+    if (singles_) add("writer singles", *singles_);
+    // The capture never reports work to do and thus never counts as stalled: the run continues without it.
+    if (capture_)
+        stages.push_back({"capture", 0, false, capture_->counts().busy_s, std::chrono::steady_clock::now()});
+}
+
+void Run::add_end_progress(std::vector<StageProgress>& stages) const {
+    // Every write changes one of these numbers.
+    std::uint64_t work = end_steps_.load(std::memory_order_relaxed) + coincidences_->counts().calls;
+    if (singles_) work += singles_->counts().calls;
+    if (capture_) work += capture_->counts().bytes;
+    stages.push_back({"run end", work, true, 0, std::chrono::steady_clock::now()});
+}
+
+void Run::complete(Ledger& ledger) const {
+    fill(ledger.pairs, coincidences_->counts());
+    if (singles_) fill(ledger.saved_singles, singles_->counts());
+}
+
+Ledger Run::finish(const RunEnd& end, std::string& failure) {
+    Ledger ledger = end.ledger;
+    const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
+    coincidences_->finish();
+    done();
+    if (singles_) singles_->finish();
+    done();
+    if (capture_) capture_->finish();
+    done();
+    ledger_series_->finish();
+    done();
+    complete(ledger);
+    const std::vector<std::string> open = ledger.open_identities();
+    failure = end.failed ? end.reason : write_failure();
+
+    std::error_code ignored;
+    std::filesystem::remove(directory_.file(reserve_file), ignored);
+    nlohmann::json content = description();
+    content["stop_utc"] = utc_text(std::chrono::system_clock::now());
+    content["stop_reason"] = failure.empty() ? end.reason : failure;
+    content["start_ticks"] = end.start_ticks;
+    content["stop_ticks"] = end.stop_ticks;
+    content["ledger"] = to_json(ledger);
+    content["expected_randoms"] = expected_randoms(end, setting_);
+    content["files"] = nlohmann::json::array();
+    add_files(content["files"], RecordKind::coincidences, *coincidences_);
+    if (singles_) add_files(content["files"], RecordKind::singles, *singles_);
+    if (const auto capture = capture_status()) {
+        content["capture"] = to_json(*capture);
+        content["capture"]["file"] = "raw.pcap";
+    }
+    const LedgerSeriesStatus series = ledger_series_->status();
+    content["ledger_over_time"] = {
+        {"file", ledger_file}, {"rows", series.rows}, {"failure", failure_or_null(series.failure)}};
+    content["state"] = !failure.empty() ? "failed" : !open.empty() ? "bad-ledger" : "complete";
+    try {
+        write_json_atomically(directory_.file(run_file), content);
+        done();
+        if (!end.histograms.per_crystal.empty()) {
+            write_json_atomically(directory_.file(histograms_file),
+                                  to_json(end.histograms, setting_.scanner->geometry));
+        }
+    } catch (const std::exception& e) {
+        if (failure.empty()) failure = e.what();
+    }
+    return ledger;
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,119 @@
+// One run: its directory, its files, and run.json.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/configuration.hpp"
+#include "config/scanner.hpp"
+#include "daemon/host/progress.hpp"
+#include "daemon/listmode/writer.hpp"
+#include "daemon/run/capture.hpp"
+#include "daemon/run/directory.hpp"
+#include "daemon/run/ledger.hpp"
+#include "daemon/run/ledger_series.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::daemon {
+
+/// The operator's request.
+struct RunRequest {
+    std::optional<std::string> id;     ///< absent: derived from the time
+    std::optional<double> duration_s;  ///< detector time; absent: until stopped
+    std::string note;
+    std::vector<std::string> replayed;  ///< the captures being replayed; empty: live data
+};
+
+/// The settings that all runs share.
+struct RunSetting {
+    /// A reload replaces it; a run keeps the configuration that it started with.
+    std::shared_ptr<const config::Configuration> configuration;
+    const config::Scanner* scanner = nullptr;
+    gpu::CoincidenceRules rules;
+    net::Framing framing = net::Framing::sequenced;
+    std::string calibration_sha256;
+    std::string backend;             ///< name of the back-end
+    std::string backend_choice;      ///< why this back-end
+    net::BatchPool* pool = nullptr;  ///< where a raw capture returns its batches; nullptr: no capture
+};
+
+/// How a run stopped, as the acquisition reports it.
+struct RunEnd {
+    std::string reason;                 ///< "stopped by operator", "duration reached", a failure, ...
+    bool failed = false;                ///< whether the reason is a failure
+    std::uint64_t start_ticks = 0;      ///< the run holds the singles from this time on
+    std::uint64_t stop_ticks = 0;       ///< and before this time
+    std::uint64_t data_ticks = 0;       ///< the part of this interval from the first frame on
+    Ledger ledger;                      ///< without the counters of the writers
+    gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
+};
+
+struct CaptureStatus {
+    CaptureCounts counts;
+    std::string failure;  ///< empty while all is well
+};
+/// `run.capture` of the status document, and part of `capture` in run.json.
+nlohmann::json to_json(const CaptureStatus& capture);
+
+/// One thread calls append() and mark(). Any thread calls finish(), after the last append(), and the const
+/// functions.
+class Run {
+  public:
+    /// Creates the directory and the files and writes the first run.json. Throws RunDirectoryError for errors
+    /// that the operator can correct, std::system_error for I/O errors.
+    Run(const RunSetting& setting, const RunRequest& request);
+
+    void append(const gpu::SliceResult& result);
+    /// The raw capture, or nullptr if none was requested.
+    [[nodiscard]] Capture* capture() const { return capture_.get(); }
+    [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
+    /// All data that arrived at these times (steady clock, ns) have been appended.
+    void mark(std::span<const std::int64_t> arrivals) { coincidences_->mark(arrivals); }
+    /// The ledger over time. The thread that appends adds its rows.
+    [[nodiscard]] LedgerSeries& ledger_series() const { return *ledger_series_; }
+    /// Why writing list-mode failed; empty while all is well.
+    [[nodiscard]] std::string write_failure() const;
+    /// The sizes and stalls of all list-mode files together, and their longest queue.
+    [[nodiscard]] ListModeCounts written() const;
+    /// The recent latency from arrival until the coincidences were written.
+    [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
+    /// Adds "writer", "writer singles" if singles are saved, "capture" if datagrams are. Also in finish().
+    void add_progress(std::vector<StageProgress>& stages) const;
+    /// Adds "run end", the progress of finish() in another thread.
+    void add_end_progress(std::vector<StageProgress>& stages) const;
+    /// Sets the current counters of the writers: everything appended is written, failed or in the queue.
+    void complete(Ledger& ledger) const;
+
+    /// Closes the files and writes the final run.json. Returns the complete ledger. Waits for the disk. Does
+    /// not throw for I/O errors: `failure` receives the reason, or stays empty.
+    Ledger finish(const RunEnd& end, std::string& failure);
+
+    [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
+    [[nodiscard]] std::chrono::system_clock::time_point started() const { return started_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
+
+  private:
+    [[nodiscard]] std::unique_ptr<ListModeWriter> make_writer(RecordKind kind, const char* file) const;
+    [[nodiscard]] nlohmann::json description() const;
+    void open_files();
+    void discard();
+
+    RunSetting setting_;
+    RunRequest request_;
+    std::chrono::system_clock::time_point started_;
+    RunDirectory directory_;
+    std::unique_ptr<ListModeWriter> coincidences_;
+    std::unique_ptr<ListModeWriter> singles_;  ///< if requested
+    std::unique_ptr<Capture> capture_;         ///< if requested
+    std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done
+    std::unique_ptr<LedgerSeries> ledger_series_;
+};
+
+}  // namespace petacq::daemon

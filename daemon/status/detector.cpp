@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "daemon/status/status.hpp"
+#include "net/endpoint.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using nlohmann::json;
+
+/// Why the source is degraded: a reason of health, or its own loss. Empty if it is well.
+std::string trouble(const Observation& seen, std::uint32_t index, const SourceStatus& now,
+                    const SourceStatus& before) {
+    for (const char* code : {"source_silent", "source_lagging", "source_leading", "source_jumping"}) {
+        if (const HealthReason* reason = seen.health->find(code, index)) return reason->problem.message();
+    }
+    const std::uint64_t received = now.datagrams - before.datagrams;
+    const std::uint64_t lost_now = now.lost.value_or(0);
+    const std::uint64_t lost_before = before.lost.value_or(0);
+    if (lost_now <= lost_before) return "";
+    const auto lost = static_cast<double>(lost_now - lost_before);
+    const double fraction = lost / (lost + static_cast<double>(received));
+    if (fraction <= seen.configuration().health.max_loss_fraction) return "";
+    return fmt::format("{:.3g} % of its datagrams are lost", 100 * fraction);
+}
+
+/// Counts between the latest two histograms.
+struct Interval {
+    gpu::SinglesHistograms counted;
+    double seconds = 0;  ///< 0: counted since the daemon started
+};
+
+Interval recent_histograms(const AcquisitionSnapshot& now) {
+    Interval recent{*now.histograms};
+    if (now.histograms_before) {
+        recent.counted -= *now.histograms_before;
+        recent.seconds =
+            std::chrono::duration<double>(now.histograms_taken - now.histograms_before_taken).count();
+    }
+    return recent;
+}
+
+/// Counts per second of the units of modules [first, last).
+std::vector<double> unit_rates(const Interval& recent, const config::Geometry& g, std::uint32_t first,
+                               std::uint32_t last) {
+    std::vector<double> rates;
+    for (std::size_t unit = std::size_t{first} * g.du_count; unit < std::size_t{last} * g.du_count; ++unit)
+        rates.push_back(static_cast<double>(recent.counted.temperature_count[unit]) / recent.seconds);
+    return rates;
+}
+
+/// Random pairs with a single in the module. A pair between two modules counts for both.
+double randoms_of_module(const gpu::ExpectedRandoms& randoms, const config::Geometry& g, std::uint32_t bdm) {
+    const std::uint32_t rings = g.blocks.z * g.crystals.z;
+    const std::uint32_t first_ring = bdm / g.modules_in_ring() * rings;
+    const std::uint32_t first_in_ring = bdm % g.modules_in_ring() * g.crystals_per_module_y();
+    double sum = 0;
+    for (std::size_t ring = first_ring; ring < first_ring + rings; ++ring) {
+        const std::size_t first = ring * g.crystals_in_ring() + first_in_ring;
+        for (std::size_t i = first; i < first + g.crystals_per_module_y(); ++i)
+            sum += randoms.per_crystal[i];
+    }
+    return sum;
+}
+
+}  // namespace
+
+json make_sources(const Observation& seen) {
+    json sources = json::array();
+    const bool bare = seen.configuration().receive.framing == config::Framing::bare;
+    const double tick_s = seen.scanner().tick_ps * 1e-12;
+    const AcquisitionSnapshot& now = *seen.now->acquisition;
+    const AcquisitionSnapshot& before = *seen.before->acquisition;
+    const double seconds = std::chrono::duration<double>(now.taken - before.taken).count();
+    const std::int64_t now_ns = seen.now->taken.time_since_epoch() / std::chrono::nanoseconds(1);
+    for (std::uint32_t i = 0; i < now.sources.sources.size(); ++i) {
+        const SourceStatus& s = now.sources.sources[i];
+        // Sources keep their position in the list; one that is not in the earlier list had counted nothing.
+        const SourceStatus b = i < before.sources.sources.size() ? before.sources.sources[i] : SourceStatus{};
+        const std::string reason = trouble(seen, i, s, b);
+        json one = {{"id", bare ? json() : json(s.id)},
+                    {"address", s.address == 0 ? "" : net::to_text({s.address, s.port})},
+                    {"state", name_of(s.state)},
+                    {"health", reason.empty() ? "ok" : "degraded"},
+                    {"reason", reason.empty() ? json() : json(reason)},
+                    {"datagrams", s.datagrams},
+                    {"datagrams_per_s", rate(s.datagrams, b.datagrams, seconds)},
+                    {"frames", s.frames},
+                    {"frames_per_s", rate(s.frames, b.frames, seconds)},
+                    {"duplicate", s.sequence.duplicate},
+                    {"reordered", s.sequence.reordered},
+                    {"restarted", s.sequence.restarted},
+                    {"stray", s.sequence.stray},
+                    {"clock_jumps", s.clock_jumps},
+                    {"progress_s", static_cast<double>(s.progress) * tick_s}};
+        one["lost"] = s.lost ? json(*s.lost) : json();
+        const double lost = rate(s.lost.value_or(0), b.lost.value_or(0), seconds);
+        const double sent = lost + rate(s.datagrams, b.datagrams, seconds);
+        one["lost_per_s"] = number_if(s.lost.has_value(), lost);
+        one["lost_fraction"] = number_if(s.lost.has_value() && sent > 0, lost / sent);
+        one["skew_us"] = s.skew ? json(static_cast<double>(*s.skew) * tick_s * 1e6) : json();
+        one["last_seen_s"] =
+            s.last_seen ? json(std::max(0.0, static_cast<double>(now_ns - *s.last_seen) * 1e-9)) : json();
+        sources.push_back(std::move(one));
+    }
+    // Sources without an id stay in the order in which they appeared.
+    std::stable_sort(sources.begin(), sources.end(),
+                     [](const json& a, const json& b) { return a["id"] < b["id"]; });
+    return sources;
+}
+
+/// Counts only the singles between the latest two histograms, so that a change shows at once.
+json make_modules(const Observation& seen) {
+    json modules = json::array();
+    if (!seen.now->acquisition->histograms) return modules;
+    const Interval recent = recent_histograms(*seen.now->acquisition);
+    const config::Geometry& g = seen.scanner().geometry;
+    const auto& dead_time_ns = seen.configuration().estimates.dead_time_ns;
+    constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
+    constexpr double bin_keV =
+        gpu::SinglesHistograms::energy_bin_keV;  // NOLINT(readability-identifier-naming)
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        const auto spectrum = std::span(recent.counted.energy).subspan(std::size_t{bdm} * bins, bins);
+        std::uint64_t singles = 0;
+        double sum = 0;
+        for (std::uint32_t bin = 0; bin < bins; ++bin) {
+            singles += spectrum[bin];
+            sum += static_cast<double>(spectrum[bin]) * (bin + 0.5) * bin_keV;
+        }
+        // The last bin holds all higher energies, so it is no peak.
+        const auto peak = std::max_element(spectrum.begin(), spectrum.end() - 1) - spectrum.begin();
+        const auto temperature = module_temperature(*seen.now->acquisition, g, bdm);
+        const bool hot = seen.health->find("temperature_high", bdm) != nullptr;
+        json one = {{"bdm", bdm}, {"health", hot ? "degraded" : "ok"}};
+        one["singles_per_s"] = number_if(recent.seconds > 0, static_cast<double>(singles) / recent.seconds);
+        one["mean_keV"] = number_if(singles > 0, sum / static_cast<double>(singles));
+        one["peak_keV"] = number_if(singles > 0, (static_cast<double>(peak) + 0.5) * bin_keV);
+        one["temperature_C"] = number_if(temperature.has_value(), temperature.value_or(0));
+        one["expected_randoms_per_s"] = nullptr;
+        if (seen.now->expected_randoms)
+            one["expected_randoms_per_s"] = randoms_of_module(*seen.now->expected_randoms, g, bdm);
+        one["dead_time_fraction"] = nullptr;
+        if (dead_time_ns && recent.seconds > 0) {
+            one["dead_time_fraction"] =
+                dead_time_fraction(unit_rates(recent, g, bdm, bdm + 1), *dead_time_ns * 1e-9);
+        }
+        modules.push_back(std::move(one));
+    }
+    return modules;
+}
+
+json make_dead_time(const Observation& seen) {
+    const auto& dead_time_ns = seen.configuration().estimates.dead_time_ns;
+    if (!dead_time_ns) return {};
+    json dead_time = {{"model", "non-paralysable"}, {"dead_time_ns", *dead_time_ns}, {"fraction", nullptr}};
+    if (!seen.now->acquisition->histograms) return dead_time;
+    const Interval recent = recent_histograms(*seen.now->acquisition);
+    if (recent.seconds > 0) {
+        const config::Geometry& g = seen.scanner().geometry;
+        dead_time["fraction"] =
+            dead_time_fraction(unit_rates(recent, g, 0, g.bdm_count), *dead_time_ns * 1e-9);
+    }
+    return dead_time;
+}
+
+double dead_time_fraction(const std::vector<double>& rates, double dead_time_s) {
+    double measured = 0;
+    double expected = 0;
+    for (const double r : rates) {
+        const double alive = 1 - r * dead_time_s;
+        if (alive <= 0) return 1;
+        measured += r;
+        expected += r / alive;
+    }
+    return expected > 0 ? 1 - measured / expected : 0;
+}
+
+}  // namespace petacq::daemon

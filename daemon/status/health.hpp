@@ -1,0 +1,57 @@
+// Whether the acquisition works as it should, and if not, why: reasons that an operator can act on.
+//
+// find_problems() (status.hpp) finds what is wrong at one moment. Health turns that into lasting reasons: a
+// problem that comes and goes is one reason, and each reason is reported once when it appears and once when
+// it disappears.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace petacq::daemon {
+
+/// Something wrong, in one reading.
+struct Problem {
+    const char* code = "";      ///< fixed word, docs/reference/status.md
+    std::uint32_t subject = 0;  ///< which of several: position of the source, module or stage
+    std::string what;           ///< "source 3 has been silent for 2.1 s"
+    std::string advice;         ///< what to look at; may be empty
+    bool failed = false;        ///< else degraded
+    /// The reason disappears when the problem has not been seen for this long.
+    std::chrono::steady_clock::duration lasts = std::chrono::seconds(5);
+
+    [[nodiscard]] std::string message() const { return advice.empty() ? what : what + ": " + advice; }
+};
+
+struct HealthReason {
+    Problem problem;  ///< as last seen
+    std::chrono::steady_clock::time_point since;
+    std::chrono::steady_clock::time_point seen;
+};
+
+struct HealthChange {
+    bool raised = false;  ///< else: it disappeared
+    HealthReason reason;
+};
+
+/// Belongs to one thread.
+class Health {
+  public:
+    /// Takes the problems found now, about once a second. Returns the reasons that appeared or disappeared.
+    std::vector<HealthChange> observe(std::vector<Problem> problems,
+                                      std::chrono::steady_clock::time_point now);
+
+    /// In the order in which they appeared.
+    [[nodiscard]] const std::vector<HealthReason>& reasons() const { return reasons_; }
+    [[nodiscard]] const HealthReason* find(std::string_view code, std::uint32_t subject = 0) const;
+    /// ok | degraded | failed
+    [[nodiscard]] const char* state() const;
+
+  private:
+    std::vector<HealthReason> reasons_;
+};
+
+}  // namespace petacq::daemon

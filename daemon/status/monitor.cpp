@@ -1,0 +1,146 @@
+#include "daemon/status/monitor.hpp"
+
+#include <array>
+#include <cassert>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "daemon/status/status.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+/// The id of the source that a problem is about, if it is about one that has an id.
+std::optional<std::uint32_t> source_of(const Problem& problem, const Observation& seen) {
+    const auto& sources = seen.now->acquisition->sources.sources;
+    const bool about_one = std::string_view(problem.code).starts_with("source_");
+    const bool has_ids = seen.configuration().receive.framing != config::Framing::bare;
+    if (!about_one || !has_ids || problem.subject >= sources.size()) return std::nullopt;
+    return sources[problem.subject].id;
+}
+
+void log_change(const HealthChange& change, const Observation& seen) {
+    const Problem& problem = change.reason.problem;
+    const auto source = source_of(problem, seen);
+    if (!change.raised) {
+        const std::chrono::duration<double> lasted = seen.now->taken - change.reason.since;
+        log_message(LogLevel::info,
+                    fmt::format("recovered: {} (after {:.1f} s)", problem.what, lasted.count()), source);
+    } else if (problem.failed) {
+        log_message(LogLevel::error, "failed: " + problem.message(), source);
+    } else {
+        log_message(LogLevel::warning, "degraded: " + problem.message(), source);
+    }
+}
+
+}  // namespace
+
+const char* name_of(DaemonState state) {
+    constexpr std::array words{"idle", "running", "stopping", "failed"};
+    return words.at(static_cast<std::size_t>(state));
+}
+
+Monitor::Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uint64_t pipeline_bytes,
+                 std::vector<const net::Receiver*> receivers)
+    : setting_(setting), pool_(pool), pipeline_bytes_(pipeline_bytes), receivers_(std::move(receivers)) {}
+
+void Monitor::measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator) {
+    randoms_.emplace(std::move(estimator));
+}
+
+void Monitor::attach(const Acquisition& acquisition, const RunState& run) {
+    acquisition_ = &acquisition;
+    read(run);
+    daemon_start_ = now_.acquisition;
+    read_slow(run);
+    before_ = latest_observed_ = now_;
+}
+
+void Monitor::observe(const RunState& run) {
+    read(run);
+    read_slow(run);
+    before_ = std::exchange(latest_observed_, now_);
+    assess(run);
+}
+
+void Monitor::read(const RunState& run) {
+    assert(acquisition_ != nullptr);
+    now_.taken = std::chrono::steady_clock::now();
+    now_.acquisition = acquisition_->snapshot();
+    now_.free_batches = pool_.free_count();
+    now_.log = log_statistics();
+    now_.run.reset();
+    if (run.open != nullptr)
+        now_.run = {run.open->id(), run.open->written(), run.open->latency(), run.open->capture_status()};
+}
+
+void Monitor::read_slow(const RunState& run) {
+    progress_.observe(stage_progress(run), std::chrono::steady_clock::now());
+    now_.stages = progress_.states();
+    if (now_.run) {
+        const std::uint64_t raw = now_.run->capture ? now_.run->capture->counts.bytes : 0;
+        write_rate_.observe(now_.run->written.bytes + raw, now_.taken);
+    } else {
+        write_rate_.clear();
+    }
+    now_.disk = {disk_space(setting_.configuration->data_dir), write_rate_.per_second()};
+    if (!randoms_) return;
+    randoms_->observe(*now_.acquisition, run.start ? *run.start : *daemon_start_);
+    now_.expected_randoms = randoms_->recent();
+    now_.average_randoms_per_s = randoms_->average();
+}
+
+std::vector<StageProgress> Monitor::stage_progress(const RunState& run) const {
+    std::vector<StageProgress> stages;
+    for (std::size_t i = 0; i < receivers_.size(); ++i) {
+        const net::ReceiverCounters& c = receivers_[i]->counters();
+        const auto polls = c.polls.value();
+        const auto read_at = std::chrono::nanoseconds(static_cast<std::int64_t>(c.cpu_read_ns.value()));
+        // A receiver or acquisition without a turn has not been started: it has nothing to do.
+        stages.push_back({"receiver " + std::to_string(i), polls, polls != 0,
+                          static_cast<double>(c.cpu_ns.value()) * 1e-9,
+                          std::chrono::steady_clock::time_point(read_at)});
+    }
+    const AcquisitionProgress& p = acquisition_->progress();
+    const AcquisitionSnapshot& snapshot = *now_.acquisition;
+    const auto collected = p.collected.value();
+    stages.push_back({"acquisition", p.turns.value(), p.turns.value() != 0, snapshot.busy_s, snapshot.taken});
+    stages.push_back(
+        {"pipeline", collected, p.submitted.value() > collected, snapshot.pipeline_busy_s, snapshot.taken});
+    if (run.closing != nullptr) {
+        run.closing->add_progress(stages);
+        run.closing->add_end_progress(stages);
+    } else if (run.open != nullptr) {
+        run.open->add_progress(stages);
+    } else {
+        stages.push_back({"writer", 0, false, 0, now_.taken});
+    }
+    return stages;
+}
+
+Observation Monitor::observation(const RunState& run) const {
+    const AcquisitionSnapshot& start = run.start ? *run.start : *daemon_start_;
+    return {&setting_, &run, &now_, &before_, &start, &health_};
+}
+
+void Monitor::assess(const RunState& run) {
+    const Observation seen = observation(run);
+    for (const HealthChange& change : health_.observe(find_problems(seen), now_.taken))
+        log_change(change, seen);
+}
+
+nlohmann::json Monitor::status(const RunState& run) const {
+    Installation installation;
+    const std::chrono::duration<double> uptime = std::chrono::steady_clock::now() - started_;
+    installation.uptime_s = uptime.count();
+    for (const net::Receiver* receiver : receivers_)
+        installation.ports.push_back(receiver->port());
+    installation.batches = pool_.count();
+    installation.pool_bytes = pool_.count() * pool_.batch_bytes();
+    installation.pipeline_bytes = pipeline_bytes_;
+    return make_status(observation(run), installation);
+}
+
+}  // namespace petacq::daemon

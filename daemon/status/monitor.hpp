@@ -1,0 +1,69 @@
+// Reads all counters of the daemon, once for all who show them: the status document, health, metrics and the
+// live page are views of the same reading.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <vector>
+
+#include "daemon/host/progress.hpp"
+#include "daemon/run/disk_space.hpp"
+#include "daemon/status/health.hpp"
+#include "daemon/status/randoms_meter.hpp"
+#include "daemon/status/reading.hpp"
+#include "net/batch.hpp"
+#include "net/receiver.hpp"
+
+namespace petacq::daemon {
+
+/// Belongs to one thread. Everything passed to the constructor and to attach() outlives it.
+class Monitor {
+  public:
+    /// Time between two calls of observe().
+    static constexpr std::chrono::seconds interval{1};
+
+    Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uint64_t pipeline_bytes,
+            std::vector<const net::Receiver*> receivers);
+
+    /// Readings contain expected randoms from then on.
+    void measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator);
+    /// Takes the first reading. Call it before anything below.
+    void attach(const Acquisition& acquisition, const RunState& run);
+
+    /// Once per interval: reads everything and updates health.
+    void observe(const RunState& run);
+    /// After a change of the run: reads the counters, not disk, stages and randoms.
+    void read(const RunState& run);
+    /// Updates health from the latest reading and logs each reason that comes or goes.
+    void assess(const RunState& run);
+
+    [[nodiscard]] const Reading& reading() const { return now_; }
+    /// The status document of the latest reading.
+    [[nodiscard]] nlohmann::json status(const RunState& run) const;
+
+  private:
+    [[nodiscard]] Observation observation(const RunState& run) const;
+    [[nodiscard]] std::vector<StageProgress> stage_progress(const RunState& run) const;
+    void read_slow(const RunState& run);
+
+    const RunSetting& setting_;
+    const net::BatchPool& pool_;
+    const std::uint64_t pipeline_bytes_;
+    const std::vector<const net::Receiver*> receivers_;
+    const Acquisition* acquisition_ = nullptr;
+    const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+
+    Reading now_;
+    Reading latest_observed_;
+    Reading before_;  ///< observed before that: long enough ago for a rate
+    std::shared_ptr<const AcquisitionSnapshot> daemon_start_;
+    ProgressWatch progress_;
+    WriteRate write_rate_;
+    std::optional<RandomsMeter> randoms_;
+    Health health_;
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,299 @@
+#include "daemon/status/status.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "net/endpoint.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// Growth since the previous reading.
+std::uint64_t more(std::uint64_t now, std::uint64_t before) {
+    return now > before ? now - before : 0;
+}
+
+double fraction(std::uint64_t part, std::uint64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+/// "12 datagrams", "1 datagram"
+std::string counted(std::uint64_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+/// "12 datagrams (0.12 %)"
+std::string counted(std::uint64_t n, std::uint64_t of, const char* what) {
+    return fmt::format("{} ({:.3g} %)", counted(n, what), 100 * fraction(n, of));
+}
+
+class Finder {
+  public:
+    explicit Finder(const Observation& seen)
+        : seen_(seen), acquisition_(*seen.now->acquisition), acquisition_before_(*seen.before->acquisition) {}
+
+    std::vector<Problem> find() {
+        failures();
+        datagrams();
+        frames();
+        for (std::uint32_t i = 0; i < acquisition_.sources.sources.size(); ++i)
+            source(i);
+        temperatures();
+        run_files();
+        disk();
+        latency();
+        stages();
+        return std::move(found_);
+    }
+
+  private:
+    Problem& add(const char* code, std::string what, std::string advice, std::uint32_t subject = 0) {
+        found_.push_back({code, subject, std::move(what), std::move(advice)});
+        return found_.back();
+    }
+    [[nodiscard]] bool raised(const char* code, std::uint32_t subject = 0) const {
+        return seen_.health->find(code, subject) != nullptr;
+    }
+
+    void failures() {
+        if (!acquisition_.failure.empty()) {
+            Problem& p =
+                add("pipeline_failed", acquisition_.failure, "restart the daemon; the log has details");
+            p.failed = true;
+            p.lasts = {};
+        }
+        if (!seen_.run->last_failure.empty()) {
+            add("run_failed", "the last run failed", seen_.run->last_failure).lasts = {};
+        }
+        if (acquisition_.run && acquisition_before_.run && acquisition_.total.datagrams.received == 0 &&
+            acquisition_.sources.sources.empty()) {
+            add("no_data", "a run is in progress and no data have arrived",
+                "check that the boards have power, the address and port they send to, and the firewall");
+        }
+    }
+
+    /// Adds a problem if more than max_loss_fraction of the things are affected.
+    void add_share(const char* code, std::uint64_t affected, std::uint64_t all, const char* thing,
+                   const std::string& how, const char* advice) {
+        if (affected > 0 && fraction(affected, all) > seen_.configuration().health.max_loss_fraction)
+            add(code, counted(affected, all, thing) + how, advice);
+    }
+
+    void datagrams() {
+        const DatagramLedger& now = acquisition_.total.datagrams;
+        const DatagramLedger& before = acquisition_before_.total.datagrams;
+        const std::uint64_t received = more(now.received, before.received);
+        const std::uint64_t lost = more(now.lost, before.lost);
+        add_share("datagrams_lost", lost, lost + received, "datagram", " lost" + worst_source(),
+                  "check cables, switch and network card, and whether the kernel drops datagrams");
+        if (const auto n = more(now.dropped_kernel, before.dropped_kernel); n > 0) {
+            add("kernel_drops",
+                "the kernel dropped " + counted(n, "datagram") + ": the socket buffer overflowed",
+                "raise net.core.rmem_max and receive.receive_buffer_bytes, or spread the sources over more "
+                "sockets");
+        }
+        if (const auto n = more(now.dropped_no_buffer, before.dropped_no_buffer); n > 0) {
+            add("no_free_batch", counted(n, "datagram") + " dropped: no free batch",
+                "more data arrive than can be processed or written: see stages and queues; a higher "
+                "receive.batch_count bridges short spells");
+        }
+        add_share("malformed_datagrams", more(now.malformed, before.malformed), received, "datagram",
+                  " malformed", "check receive.framing, and what else sends to this port");
+    }
+
+    [[nodiscard]] std::string worst_source() const {
+        const auto& now = acquisition_.sources.sources;
+        const auto& before = acquisition_before_.sources.sources;
+        std::uint64_t most = 0;
+        std::size_t worst = 0;
+        for (std::size_t i = 0; i < now.size(); ++i) {
+            const std::uint64_t lost_before = i < before.size() ? before[i].lost.value_or(0) : 0;
+            const std::uint64_t lost = more(now[i].lost.value_or(0), lost_before);
+            if (lost > most) {
+                most = lost;
+                worst = i;
+            }
+        }
+        if (most == 0) return "";
+        return fmt::format(", {} of them from {}", most, name_of_source(now[worst]));
+    }
+
+    void frames() {
+        const gpu::FrameCounts& now = acquisition_.total.frames;
+        const gpu::FrameCounts& before = acquisition_before_.total.frames;
+        const std::uint64_t received = more(now.received, before.received);
+        const std::uint64_t invalid = more(now.bad_marker + now.bad_address + now.bad_time,
+                                           before.bad_marker + before.bad_address + before.bad_time);
+        add_share(
+            "invalid_frames", invalid, received, "frame", " invalid",
+            "check frame.head_marker, frame.tail_marker and the scanner description against the boards");
+        add_share("late_frames", more(now.late, before.late), received, "frame", " too late to be paired",
+                  "look at the skew of the sources; raise watermark.max_disorder_us if the network reorders "
+                  "datagrams");
+        add_share("time_jumps", more(now.time_jump, before.time_jump), received, "frame",
+                  " far from the time of their source",
+                  "check the clocks and the common reset of the boards");
+        if (acquisition_.sources.behind_watermark) {
+            add("sources_behind", "the sources agree on a time below the watermark: their frames are late",
+                "the boards have been reset: stop the run and start another");
+        }
+        if (acquisition_.given_up > acquisition_before_.given_up) {
+            add("sources_given_up",
+                "more than pipeline.max_pending_singles singles waited for slow sources: they wait no longer",
+                "find the source that lags; raise pipeline.max_pending_singles to wait longer for it");
+        }
+    }
+
+    void source(std::uint32_t i) {
+        const SourceStatus& s = acquisition_.sources.sources[i];
+        const std::int64_t now_ns = seen_.now->taken.time_since_epoch() / nanoseconds(1);
+        const std::string name = name_of_source(s);
+        const double off_ms =
+            std::abs(static_cast<double>(s.skew.value_or(0))) * seen_.scanner().tick_ps * 1e-9;
+        switch (s.state) {
+            case SourceState::active:
+            case SourceState::ended:
+                break;
+            case SourceState::silent: {
+                // A board without hits that sends heartbeats is healthy.
+                const auto timeout_ns =
+                    std::int64_t{seen_.configuration().watermark.source_timeout_ms} * 1'000'000;
+                if (s.last_seen && now_ns - *s.last_seen < timeout_ns) break;
+                const std::string since =
+                    s.last_seen
+                        ? fmt::format("for {:.1f} s", static_cast<double>(now_ns - *s.last_seen) * 1e-9)
+                        : "since the daemon started";
+                add("source_silent", name + " has been silent " + since, "check its power and cable", i);
+                break;
+            }
+            case SourceState::lagging:
+                add("source_lagging", fmt::format("{} lags {:.0f} ms behind the others", name, off_ms),
+                    "its frames arrive too late to be paired: check its clock and its link", i);
+                break;
+            case SourceState::leading:
+                add("source_leading", fmt::format("{} is {:.0f} ms ahead of the others", name, off_ms),
+                    "its frames are not used: check its clock, or reset all boards together", i);
+                break;
+            case SourceState::jumping:
+                add("source_jumping", name + " jumps in time", "check its clock and its reset", i);
+                break;
+        }
+    }
+
+    void temperatures() {
+        const double limit = seen_.configuration().health.max_temperature_C;
+        constexpr double margin = 2;
+        for (std::uint32_t bdm = 0; bdm < seen_.scanner().geometry.bdm_count; ++bdm) {
+            const auto t = module_temperature(acquisition_, seen_.scanner().geometry, bdm);
+            if (!t || *t <= limit - (raised("temperature_high", bdm) ? margin : 0)) continue;
+            add("temperature_high", fmt::format("module {} is at {:.1f} C, above {:g} C", bdm, *t, limit),
+                "check its cooling", bdm);
+        }
+    }
+
+    void run_files() {
+        if (!seen_.now->run) return;
+        // Counters of another run do not apply to this one.
+        const bool same = seen_.before->run && seen_.before->run->id == seen_.now->run->id;
+        if (seen_.now->run->written.stalls > (same ? seen_.before->run->written.stalls : 0)) {
+            add("disk_slow", "the disk does not keep up: every list-mode block waited for it",
+                "find out what else uses the disk; a higher listmode.queue_blocks bridges short spells");
+        }
+        if (!seen_.now->run->capture) return;
+        const CaptureStatus& capture = *seen_.now->run->capture;
+        const std::uint64_t dropped_before =
+            same && seen_.before->run->capture ? seen_.before->run->capture->counts.dropped : 0;
+        if (!capture.failure.empty()) {
+            add("capture_incomplete", "the raw capture failed", capture.failure);
+        } else if (capture.counts.dropped > dropped_before) {
+            add("capture_incomplete",
+                counted(capture.counts.dropped, "datagram") + " missing from the raw capture",
+                "the disk is too slow for listmode.write_raw; the list-mode is complete");
+        }
+    }
+
+    void disk() {
+        const std::string path = seen_.configuration().data_dir.string();
+        const DiskStatus& disk = seen_.now->disk;
+        if (!disk.space) {
+            add("disk_unknown", "the free space of " + path + " is unknown",
+                "is it mounted, and may the daemon read it?");
+            return;
+        }
+        constexpr double gib = 0x1p30;
+        const auto free = static_cast<double>(disk.space->free_bytes);
+        const auto least = static_cast<double>(seen_.configuration().health.min_disk_free_bytes);
+        if (free < least * (raised("disk_space_low") ? 1.1 : 1)) {
+            add("disk_space_low", fmt::format("{:.2f} GiB are free in {}", free / gib, path),
+                fmt::format("make room: less than {:.2f} GiB (health.min_disk_free_bytes)", least / gib));
+        }
+        const auto left = disk.time_left_s();
+        const double shortest = seen_.configuration().health.min_disk_time_s;
+        if (left && *left < shortest * (raised("disk_time_low") ? 1.25 : 1)) {
+            add("disk_time_low", fmt::format("{} will be full in {:.0f} s at the present rate", path, *left),
+                "make room, or stop the run in time: a full disk stops it");
+        }
+    }
+
+    void latency() {
+        const double limit = seen_.configuration().health.max_latency_ms;
+        if (!seen_.now->run || seen_.now->run->latency.samples == 0) return;
+        const double p99_ms = seen_.now->run->latency.p99_ms;
+        if (p99_ms <= limit * (raised("latency_high") ? 0.8 : 1)) return;
+        add("latency_high", fmt::format("one datagram in 100 takes more than {:.0f} ms to the disk", p99_ms),
+            "stages and queues show what delays it; look for a lagging source, too");
+    }
+
+    void stages() {
+        for (std::uint32_t i = 0; i < seen_.now->stages.size(); ++i) {
+            const StageState& s = seen_.now->stages[i];
+            if (s.activity != Activity::stalled) continue;
+            const bool writes = std::string_view(s.name).starts_with("writer");
+            add("stage_stalled", fmt::format("{} has made no progress for {:.0f} s", s.name, s.stands_s),
+                writes ? "the disk does not respond" : "a later stage may block it; the log has details", i)
+                .failed = true;
+        }
+    }
+
+    [[nodiscard]] bool bare() const { return seen_.configuration().receive.framing == config::Framing::bare; }
+
+    [[nodiscard]] std::string name_of_source(const SourceStatus& source) const {
+        return bare() ? "source " + net::to_text({source.address, source.port})
+                      : fmt::format("source {}", source.id);
+    }
+
+    const Observation& seen_;
+    const AcquisitionSnapshot& acquisition_;
+    const AcquisitionSnapshot& acquisition_before_;
+    std::vector<Problem> found_;
+};
+
+}  // namespace
+
+std::vector<Problem> find_problems(const Observation& seen) {
+    return Finder(seen).find();
+}
+
+std::optional<double> module_temperature(const AcquisitionSnapshot& now, const config::Geometry& g,
+                                         std::uint32_t bdm) {
+    if (!now.histograms) return {};
+    std::int64_t sum = 0;
+    std::uint64_t count = 0;
+    for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
+         ++unit) {
+        sum += now.histograms->temperature_sum_16ths[unit];
+        count += now.histograms->temperature_count[unit];
+        if (!now.histograms_before) continue;
+        sum -= now.histograms_before->temperature_sum_16ths[unit];
+        count -= now.histograms_before->temperature_count[unit];
+    }
+    if (count == 0) return {};
+    return static_cast<double>(sum) / 16 / static_cast<double>(count);
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,83 @@
+// One reading of every counter of the daemon, and the other input of its views (status, health).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/acquisition/acquisition.hpp"
+#include "daemon/host/logging.hpp"
+#include "daemon/host/progress.hpp"
+#include "daemon/listmode/latency.hpp"
+#include "daemon/listmode/writer.hpp"
+#include "daemon/run/disk_space.hpp"
+#include "daemon/run/run.hpp"
+#include "gpu/randoms.hpp"
+
+namespace petacq::daemon {
+
+/// Counters of the run in progress.
+struct RunReading {
+    std::string id;
+    ListModeCounts written;
+    LatencySummary latency;
+    std::optional<CaptureStatus> capture;  ///< if the run keeps a raw capture
+};
+
+struct Reading {
+    std::chrono::steady_clock::time_point taken;
+    std::shared_ptr<const AcquisitionSnapshot> acquisition;
+    std::optional<RunReading> run;  ///< while the files of a run are open
+    std::size_t free_batches = 0;
+    LogStatistics log;
+    // Read once a second, since they cost more than a counter:
+    DiskStatus disk;
+    std::vector<StageState> stages;
+    std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms;  ///< of the last second; nullptr: unknown
+    std::optional<double> average_randoms_per_s;                   ///< expected, since the run started
+};
+
+enum class DaemonState : std::uint8_t { idle, running, stopping, failed };
+/// The word, as above.
+const char* name_of(DaemonState state);
+
+/// The run in progress, as the operator asked for it.
+struct RunDescription {
+    std::string id;
+    std::string note;
+    std::string start_utc;
+    std::optional<double> duration_s;
+};
+
+/// The runs, as the service knows them.
+struct RunState {
+    DaemonState daemon = DaemonState::idle;
+    std::optional<RunDescription> current;  ///< until it is finalised
+    const Run* open = nullptr;              ///< the current run, until the acquisition is done with it
+    const Run* closing = nullptr;           ///< the current run, while another thread finalises it
+    std::shared_ptr<const AcquisitionSnapshot> start;  ///< when the current run started; nullptr before that
+    std::string last_id;                               ///< of the last run that was finalised
+    std::optional<Ledger> last_ledger;
+    std::string last_failure;  ///< empty: it did not fail
+};
+
+class Health;
+
+/// The input of the views: two readings and the state between them. All pointers are valid.
+struct Observation {
+    const RunSetting* setting = nullptr;
+    const RunState* run = nullptr;
+    const Reading* now = nullptr;
+    const Reading* before = nullptr;  ///< one to two seconds earlier: rates are differences
+    const AcquisitionSnapshot* start =
+        nullptr;  ///< when the run started, or the daemon: averages count from it
+    const Health* health = nullptr;
+
+    [[nodiscard]] const config::Configuration& configuration() const { return *setting->configuration; }
+    [[nodiscard]] const config::Scanner& scanner() const { return *setting->scanner; }
+};
+
+}  // namespace petacq::daemon

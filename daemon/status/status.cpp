@@ -1,0 +1,186 @@
+#include "daemon/status/status.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "daemon/host/version.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using nlohmann::json;
+
+template <class T>
+json or_null(const std::optional<T>& value) {
+    return value ? json(*value) : json();
+}
+
+json make_health(const Observation& seen) {
+    json reasons = json::array();
+    for (const HealthReason& reason : seen.health->reasons()) {
+        const double since = std::chrono::duration<double>(seen.now->taken - reason.since).count();
+        reasons.push_back({{"code", reason.problem.code},
+                           {"message", reason.problem.message()},
+                           {"severity", reason.problem.failed ? "failed" : "degraded"},
+                           {"since_s", std::max(0.0, since)}});
+    }
+    return {{"state", seen.health->state()}, {"reasons", std::move(reasons)}};
+}
+
+json make_run(const Observation& seen) {
+    if (!seen.run->current) return {};
+    const RunDescription& run = *seen.run->current;
+    json document = {{"id", run.id},
+                     {"start_utc", run.start_utc},
+                     {"note", run.note},
+                     {"duration_s", or_null(run.duration_s)},
+                     {"capture", nullptr}};
+    if (seen.now->run && seen.now->run->capture) document["capture"] = to_json(*seen.now->run->capture);
+    return document;
+}
+
+json make_sockets(const Observation& seen, const std::vector<std::uint16_t>& ports) {
+    json sockets = json::array();
+    for (const config::Socket& socket : seen.configuration().receive.sockets) {
+        for (std::uint32_t i = 0; i < socket.count && sockets.size() < ports.size(); ++i)
+            sockets.push_back({{"address", socket.address}, {"port", ports[sockets.size()]}});
+    }
+    return sockets;
+}
+
+json make_latency(const Reading& now) {
+    const LatencySummary l = now.run ? now.run->latency : LatencySummary{};
+    return {{"samples", l.samples},
+            {"p50_ms", number_if(l.samples > 0, l.p50_ms)},
+            {"p99_ms", number_if(l.samples > 0, l.p99_ms)},
+            {"max_ms", number_if(l.samples > 0, l.max_ms)}};
+}
+
+json make_disk(const Observation& seen) {
+    const DiskStatus& disk = seen.now->disk;
+    return {{"path", seen.configuration().data_dir.string()},
+            {"free_bytes", disk.space ? json(disk.space->free_bytes) : json()},
+            {"total_bytes", disk.space ? json(disk.space->total_bytes) : json()},
+            {"write_bytes_per_s", disk.write_bytes_per_s},
+            {"time_left_s", or_null(disk.time_left_s())}};
+}
+
+json make_stages(const Reading& now) {
+    json stages = json::array();
+    for (const StageState& stage : now.stages) {
+        stages.push_back(
+            {{"name", stage.name}, {"utilisation", stage.utilisation}, {"state", name_of(stage.activity)}});
+    }
+    return stages;
+}
+
+json make_queues(const Reading& now, std::size_t batches) {
+    const AcquisitionSnapshot& a = *now.acquisition;
+    const ListModeCounts written = now.run ? now.run->written : ListModeCounts{};
+    const CaptureCounts captured = now.run && now.run->capture ? now.run->capture->counts : CaptureCounts{};
+    return {{"free_batches", now.free_batches},
+            {"free_batches_low_water", a.free_batches_low_water},
+            {"batches", batches},
+            {"pending_singles", a.pending},
+            {"pending_singles_high_water", a.pending_high_water},
+            {"given_up_slices", a.given_up},
+            {"writer_blocks", written.queue_blocks},
+            {"writer_high_water", written.queue_high_water},
+            {"writer_stalls", written.stalls},
+            {"capture_batches", captured.queue_batches},
+            {"capture_high_water", captured.queue_high_water},
+            {"log_overrun", now.log.overrun},
+            {"log_unwritten", now.log.unwritten}};
+}
+
+json make_memory(const config::ListMode& listmode, const Installation& installation) {
+    const std::uint64_t files = listmode.write_singles ? 2 : 1;
+    return {{"batch_pool_bytes", installation.pool_bytes},
+            {"pipeline_bytes", installation.pipeline_bytes},
+            {"block_buffer_bytes", std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * files}};
+}
+
+/// Hits inside a crystal, of any energy and time.
+std::uint64_t raw_singles(const gpu::FrameCounts& f) {
+    return f.received - f.bad_marker - f.bad_address - f.outside_crystal;
+}
+
+}  // namespace
+
+json number_if(bool known, double value) {
+    return known ? json(value) : json();
+}
+
+double rate(std::uint64_t now, std::uint64_t before, double seconds) {
+    return seconds > 0 && now >= before ? static_cast<double>(now - before) / seconds : 0;
+}
+
+json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& before, const RateSetting& setting,
+                std::optional<double> expected_randoms) {
+    const double seconds = std::chrono::duration<double>(now.taken - before.taken).count();
+    const Ledger& a = now.total;
+    const Ledger& b = before.total;
+    const double received = rate(a.datagrams.received, b.datagrams.received, seconds);
+    const double lost = rate(a.datagrams.lost, b.datagrams.lost, seconds);
+    const double prompts = rate(a.singles.prompts, b.singles.prompts, seconds);
+    const double delayeds = rate(a.singles.delayeds, b.singles.delayeds, seconds);
+    const double multiples = rate(a.singles.in_dropped_multiples + a.singles.in_oversize_multiples,
+                                  b.singles.in_dropped_multiples + b.singles.in_oversize_multiples, seconds);
+    // Subtracting the delayeds leaves trues and scatters, and adds their noise a second time:
+    // prompts + delayeds = trues + scatters + 2 randoms.
+    const double net = prompts - delayeds;
+    const double trues = std::max(0.0, net) * (1 - setting.scatter_fraction);
+    const double noise = prompts + delayeds;
+    return {
+        {"interval_s", seconds},
+        {"bytes_per_s", rate(now.bytes_received, before.bytes_received, seconds)},
+        {"datagrams_per_s", received},
+        {"lost_fraction", number_if(a.loss_known && received + lost > 0, lost / (received + lost))},
+        {"frames_per_s", rate(a.frames.received, b.frames.received, seconds)},
+        {"singles_raw_per_s", rate(raw_singles(a.frames), raw_singles(b.frames), seconds)},
+        {"singles_per_s", rate(a.frames.accepted, b.frames.accepted, seconds)},
+        {"multiples_per_s", multiples},
+        {"prompts_per_s", prompts},
+        {"delayeds_per_s", delayeds},
+        {"net_trues_per_s", number_if(setting.delayeds, net)},
+        {"randoms_fraction", number_if(setting.delayeds && prompts > 0, delayeds / prompts)},
+        {"expected_randoms_per_s", number_if(expected_randoms.has_value(), expected_randoms.value_or(0))},
+        {"necr_per_s", number_if(setting.delayeds, noise > 0 ? trues * trues / noise : 0)},
+        {"necr_scatter_fraction", setting.scatter_fraction},
+        {"busy_fraction", seconds > 0 ? std::clamp((now.busy_s - before.busy_s) / seconds, 0.0, 1.0) : 0}};
+}
+
+json make_status(const Observation& seen, const Installation& installation) {
+    const config::Configuration& configuration = seen.configuration();
+    const AcquisitionSnapshot& a = *seen.now->acquisition;
+    std::optional<double> expected_randoms;
+    if (seen.now->expected_randoms) expected_randoms = seen.now->expected_randoms->total;
+    const RateSetting setting{configuration.coincidence.delay_ticks.has_value(),
+                              configuration.estimates.scatter_fraction};
+    const Ledger ledger = a.run ? *a.run : seen.run->last_ledger.value_or(a.total);
+    return {{"version", version},
+            {"state", name_of(seen.run->daemon)},
+            {"uptime_s", installation.uptime_s},
+            {"backend", seen.setting->backend},
+            {"backend_choice", seen.setting->backend_choice},
+            {"scanner", seen.scanner().name},
+            {"health", make_health(seen)},
+            {"run", make_run(seen)},
+            {"rates", make_rates(a, *seen.before->acquisition, setting, expected_randoms)},
+            {"average", make_rates(a, *seen.start, setting, seen.now->average_randoms_per_s)},
+            {"latency", make_latency(*seen.now)},
+            {"ledger", to_json(ledger)},
+            {"total", to_json(a.total)},
+            {"sockets", make_sockets(seen, installation.ports)},
+            {"sources", make_sources(seen)},
+            {"modules", make_modules(seen)},
+            {"dead_time", make_dead_time(seen)},
+            {"watermark_s", static_cast<double>(a.watermark) * seen.scanner().tick_ps * 1e-12},
+            {"stages", make_stages(*seen.now)},
+            {"queues", make_queues(*seen.now, installation.batches)},
+            {"disk", make_disk(seen)},
+            {"memory", make_memory(configuration.listmode, installation)}};
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,59 @@
+// Views of a reading: the status document and the problems that health is made of. docs/reference/status.md
+// has the document field by field.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <vector>
+
+#include "daemon/status/health.hpp"
+#include "daemon/status/reading.hpp"
+
+namespace petacq::daemon {
+
+/// The constant facts about the daemon, and the time since its start.
+struct Installation {
+    double uptime_s = 0;
+    std::vector<std::uint16_t> ports;  ///< of every socket, in the order of the configuration
+    std::size_t batches = 0;
+    std::uint64_t pool_bytes = 0;
+    std::uint64_t pipeline_bytes = 0;
+};
+
+nlohmann::json make_status(const Observation& seen, const Installation& installation);
+
+// Parts of the document that take some arithmetic.
+
+/// The number, or null.
+nlohmann::json number_if(bool known, double value);
+/// Growth of a counter per second. 0 if no time passed or the counter decreased.
+double rate(std::uint64_t now, std::uint64_t before, double seconds);
+
+struct RateSetting {
+    bool delayeds = false;  ///< whether the pipeline searches for delayeds
+    double scatter_fraction = 0;
+};
+/// `rates` and `average`.
+nlohmann::json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& before,
+                          const RateSetting& setting, std::optional<double> expected_randoms);
+
+nlohmann::json make_sources(const Observation& seen);
+nlohmann::json make_modules(const Observation& seen);
+nlohmann::json make_dead_time(const Observation& seen);
+/// Share of hits missed by units that count `rates` (1/s) and are blind for `dead_time_s` after each hit:
+/// 1 - measured / true, with true = measured / (1 - measured * dead_time_s) for each unit. 1 if a unit counts
+/// as fast as it can.
+double dead_time_fraction(const std::vector<double>& rates, double dead_time_s);
+
+// Health.
+
+/// A threshold that has been crossed must be crossed back by a margin: `seen.health` says which have been.
+std::vector<Problem> find_problems(const Observation& seen);
+
+/// Mean over a module since the previous histograms, degrees C; absent without frames. `bdm` is below
+/// bdm_count.
+std::optional<double> module_temperature(const AcquisitionSnapshot& now, const config::Geometry& geometry,
+                                         std::uint32_t bdm);
+
+}  // namespace petacq::daemon

@@ -1,0 +1,58 @@
+// The counters of the pipeline. Each is declared here and nowhere else: the structs, the arithmetic of the
+// ledger, ledger.csv, the status document, the metrics and the tables in docs/ derive from these lists.
+// docs/explanation/architecture.md, "How to add a counter", gives the steps.
+//
+// X(section, name, kind, unit, column, metric, help)
+//   section, name   keys in JSON; the name is the member of the struct
+//   kind    growth: counts events. at_start: a level when the run started; the at_end counter that follows it
+//           is the same level when the run stopped
+//   unit    the thing counted, in the plural
+//   column  position in ledger.csv, from 1; 0: not in ledger.csv. Columns keep their position, so an added
+//           counter takes the next free number of all lists
+//   metric  name of the Prometheus metric; by_reason: a sample of the metric that its section shares;
+//           no_metric
+//   help    one sentence for docs/ and for HELP of a metric of its own
+#pragma once
+
+/// The member that a counter is in its struct.
+#define PETACQ_COUNTER_MEMBER(section, name, ...) std::uint64_t name = 0;
+
+// clang-format off
+/// Section "frames". A frame is counted under the first that applies, in this order.
+#define PETACQ_FRAME_COUNTERS(X) \
+    X(frames, received, growth, "frames", 12, "petacqd_frames_received_total", "Frames processed by the pipeline.") \
+    X(frames, bad_marker, growth, "frames", 13, by_reason, "Frames with a wrong head or tail marker.") \
+    X(frames, bad_address, growth, "frames", 14, by_reason, "Frames with a BDM, DU, x or y out of range.") \
+    X(frames, outside_crystal, growth, "frames", 15, by_reason, "Frames whose position lies outside every crystal, according to the position table.") \
+    X(frames, time_jump, growth, "frames", 16, by_reason, "Frames with a time far from the progress of their source.") \
+    X(frames, bad_time, growth, "frames", 17, by_reason, "Frames whose corrected time would lie outside 0..2^64-1.") \
+    X(frames, late, growth, "frames", 18, by_reason, "Frames below the watermark.") \
+    X(frames, below_window, growth, "frames", 19, by_reason, "Frames with an energy below the energy window.") \
+    X(frames, above_window, growth, "frames", 20, by_reason, "Frames with an energy above the energy window.") \
+    X(frames, accepted, growth, "frames", 21, "petacqd_frames_accepted_total", "Frames that became singles inside the energy window.")
+
+/// Section "singles", as the pipeline counts them. A group is the singles of one coincidence window.
+#define PETACQ_SINGLE_COUNTERS(X) \
+    X(singles, decided, growth, "singles", 22, "petacqd_singles_decided_total", "Singles whose coincidences have been decided.") \
+    X(singles, prompts, growth, "pairs", 23, "petacqd_prompts_total", "Prompt coincidences found.") \
+    X(singles, delayeds, growth, "pairs", 24, "petacqd_delayeds_total", "Delayed coincidences found.") \
+    X(singles, unpaired, growth, "singles", 25, by_reason, "Singles alone in their window.") \
+    X(singles, same_crystal, growth, "singles", 26, by_reason, "Singles in groups of two that share one crystal.") \
+    X(singles, geometry, growth, "singles", 27, by_reason, "Singles in groups of two whose modules are too close or whose rings are too far apart.") \
+    X(singles, in_dropped_multiples, growth, "singles", 28, by_reason, "Singles in groups of three or more from which the policy took no pair.") \
+    X(singles, in_oversize_multiples, growth, "singles", 29, by_reason, "Singles in groups of more than `max_multiplicity`.") \
+    X(singles, unused_in_multiples, growth, "singles", 30, by_reason, "Singles in no pair, of groups that gave pairs.") \
+    X(singles, reused, growth, "singles", 31, no_metric, "Uses of a single in pairs beyond its first; in window mode `every`, beyond its use as the opener.")
+// clang-format on
+
+namespace petacq::gpu {
+
+/// Identities: both sides have the same sum.
+inline constexpr const char* frame_identity =
+    "received = bad_marker + bad_address + outside_crystal + below_window + above_window + bad_time + "
+    "time_jump + late + accepted";
+inline constexpr const char* single_identity =
+    "decided + reused = 2 x prompts + unpaired + same_crystal + geometry + in_dropped_multiples + "
+    "in_oversize_multiples + unused_in_multiples";
+
+}  // namespace petacq::gpu

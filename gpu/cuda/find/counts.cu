@@ -1,0 +1,243 @@
+#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/find/tally.cuh"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+constexpr std::uint32_t warps = find_threads / 32;
+constexpr std::uint32_t scan_threads = 1024;
+
+/// Lists the emitters of a tile in order. pairs[i] is the number of records of the tile's i-th single.
+/// Contains barriers.
+template <class Make>
+__device__ void list_emitters(const std::uint32_t* pairs, std::uint32_t size, const EmitterLists& lists,
+                              const Make& make) {
+    __shared__ sort::Compaction<find_threads, per_find_thread, 1> compaction;
+    __shared__ sort::WarpValues<std::uint64_t, find_threads> sums;
+    std::uint32_t own[per_find_thread];
+    std::uint32_t kind[per_find_thread];  // 0 marks an emitter
+    std::uint64_t records = 0;
+#pragma unroll
+    for (std::uint32_t k = 0; k < per_find_thread; ++k) {
+        const std::uint32_t i = k * find_threads + threadIdx.x;
+        own[k] = i < size ? pairs[i] : 0;
+        kind[k] = own[k] > 0 ? 0 : 1;
+        records += own[k];
+    }
+    std::uint32_t place[per_find_thread];
+    std::uint32_t emitters[1];
+    sort::block_compact<find_threads>(kind, compaction, place, emitters);
+    records = sort::block_reduce<find_threads>(records, sums,
+                                               [](std::uint64_t a, std::uint64_t b) { return a + b; });
+    if (threadIdx.x == 0) {
+        lists.records[blockIdx.x] = records;
+        lists.emitter_counts[blockIdx.x] = emitters[0];
+    }
+    Emitter* const out = lists.emitters + std::uint64_t{blockIdx.x} * single_tile;
+#pragma unroll
+    for (std::uint32_t k = 0; k < per_find_thread; ++k) {
+        if (own[k] > 0) out[place[k]] = make(k * find_threads + threadIdx.x, own[k]);
+    }
+}
+
+/// Marks the groups that start in the tile. Threads go from the entry and from gaps to the next gap.
+__device__ void mark_groups(const Tile& tile, const Single* singles, const std::uint64_t* times,
+                            const std::uint32_t* ends, std::uint32_t entry, std::uint32_t width,
+                            std::uint32_t* marks) {
+    const auto opens = [&](std::uint32_t i) {
+        if (i > 0) return times[i] - times[i - 1] > width;
+        return tile.begin > 0 && times[0] - singles[tile.begin - 1].time > width;
+    };
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        if (tile.begin + i < entry || (tile.begin + i > entry && !opens(i))) continue;
+        std::uint32_t at = i;
+        do {
+            atomicOr(&marks[at / 32], 1U << (at % 32));
+            at = ends[at] - tile.begin;
+        } while (at < tile.size() && !opens(at));
+    }
+}
+
+template <bool greedy>
+// Keeps five blocks on a multiprocessor; the registers for large groups would cost one of them.
+__global__ void __launch_bounds__(find_threads, 5)
+    count_prompts_kernel(const __grid_constant__ FindArguments a) {
+    __shared__ std::uint64_t times[single_tile];
+    __shared__ std::uint32_t ends[single_tile];
+    __shared__ std::uint32_t marks[single_tile / 32];
+    __shared__ std::uint32_t counts[count_fields];
+    __shared__ std::uint16_t
+        large[single_tile / thread_group];  // groups handled by warps; they do not overlap
+    __shared__ std::uint32_t large_count;
+    const std::uint32_t decided = a.totals->decided;
+    const std::uint64_t start = a.totals->first_anchor + std::uint64_t{blockIdx.x} * single_tile;
+    if (start >= decided) return;
+    const Tile tile = tile_at(static_cast<std::uint32_t>(start), a.totals->view);
+    load_times(tile, a.singles, times);
+    if (threadIdx.x < single_tile / 32) marks[threadIdx.x] = greedy ? 0 : all_lanes;
+    if (threadIdx.x < count_fields) counts[threadIdx.x] = 0;
+    if (threadIdx.x == 0) large_count = 0;
+    __syncthreads();
+    if (greedy) {
+        window_ends(tile, a.singles, times, a.rules.window, ends);
+        __syncthreads();
+        mark_groups(tile, a.singles, times, ends, a.entries[blockIdx.x], a.rules.window, marks);
+    } else {
+        const TileTimes time{times, a.singles, tile.begin, tile.end};
+        for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+            // The exact size of an oversize window does not matter.
+            const std::uint32_t at = tile.begin + i;
+            const std::uint32_t limit =
+                tile.view - at > a.rules.max_multiplicity ? at + a.rules.max_multiplicity + 1 : tile.view;
+            ends[i] = window_end(time, at, limit, times[i], a.rules.window);
+        }
+    }
+    __syncthreads();
+
+    // The times are no longer needed. Their memory now holds the number of records of each single, and the
+    // pair where there is at most one.
+    auto* const pairs = reinterpret_cast<std::uint32_t*>(times);
+    std::uint32_t* const chosen = pairs + single_tile;
+    const auto note = [&](std::uint32_t i, const Taken& taken) {
+        pairs[i] = taken.pairs;
+        chosen[i] = taken.i << 16 | taken.j;
+    };
+    Tally tally;
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        const std::uint32_t at = tile.begin + i;
+        pairs[i] = 0;
+        if (at >= decided || (marks[i / 32] >> (i % 32) & 1) == 0) continue;
+        if (greedy && ends[i] >= decided) a.totals->next = ends[i];  // only one group extends beyond it
+        if (for_a_warp<greedy>(ends[i] - at, a.rules)) {
+            large[atomicAdd(&large_count, 1U)] = static_cast<std::uint16_t>(i);
+        } else {
+            note(i, tally_window<greedy>(a.singles, at, ends[i] - at, a.rules, tally));
+        }
+    }
+    if (greedy) {
+        __syncthreads();
+        for (std::uint32_t n = threadIdx.x / 32; n < large_count; n += warps) {
+            const std::uint32_t i = large[n];
+            const std::uint32_t at = tile.begin + i;
+            const std::uint32_t size = ends[i] - at;
+            const GroupPairs group{size, false, a.rules.pair, Members{a.singles, at, at + 1}};
+            const Taken taken = warp_take_from(group, a.rules.policy);
+            if (threadIdx.x % 32 != 0) continue;
+            tally_multiple<greedy>(taken, size, tally);
+            note(i, taken);
+        }
+    }
+    add_tally(tally, counts);
+    __syncthreads();
+    if (threadIdx.x < count_fields && counts[threadIdx.x] > 0) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&a.totals->counts[threadIdx.x]),
+                  static_cast<unsigned long long>(counts[threadIdx.x]));
+    }
+    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    list_emitters(pairs, tile.size(), a.prompts, [&](std::uint32_t i, std::uint32_t records) {
+        const std::uint32_t at = tile.begin + i;
+        if (one_pair) return Emitter{at + (chosen[i] >> 16), at + (chosen[i] & 0xFFFF), 2, 1};
+        return Emitter{at, at + 1, ends[i] - at, records};
+    });
+}
+
+/// Every decided single opens the window [time + delay, time + delay + width] for partners.
+__global__ void __launch_bounds__(find_threads)
+    count_delayeds_kernel(const __grid_constant__ FindArguments a) {
+    __shared__ std::uint32_t lows[single_tile];
+    __shared__ std::uint32_t highs[single_tile];
+    __shared__ std::uint32_t pairs[single_tile];
+    __shared__ std::uint32_t bracket[2];
+    const std::uint32_t decided = a.totals->decided;
+    const std::uint64_t start = std::uint64_t{blockIdx.x} * single_tile;
+    if (start >= decided) return;
+    const Tile tile = tile_at(static_cast<std::uint32_t>(start), decided);
+    const std::uint32_t view = a.totals->view;
+    const std::uint64_t delay = a.rules.delay;
+    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    if (threadIdx.x < 64) {
+        const std::uint32_t opener = threadIdx.x < 32 ? tile.begin : tile.end - 1;
+        const std::uint64_t time = a.singles[opener].time;
+        const std::uint32_t low = warp_partition_point(
+            opener + 1, view, [&](std::uint32_t i) { return a.singles[i].time - time < delay; });
+        if (threadIdx.x % 32 == 0) bracket[threadIdx.x / 32] = low;
+    }
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        const std::uint32_t opener = tile.begin + i;
+        const std::uint64_t time = a.singles[opener].time;
+        const std::uint32_t low =
+            partition_point(max(bracket[0], opener + 1), bracket[1],
+                            [&](std::uint32_t k) { return a.singles[k].time - time < delay; });
+        const std::uint32_t limit =
+            view - low > a.rules.max_multiplicity ? low + a.rules.max_multiplicity : view;
+        std::uint32_t high = low;
+        if (low < limit) {
+            high = window_end(GlobalTimes{a.singles}, low - 1, limit, time, delay + a.rules.window);
+        }
+        const std::uint32_t partners = high - low;
+        pairs[i] = 0;
+        lows[i] = low;
+        highs[i] = high;
+        if (partners == 1) {
+            pairs[i] = a.rules.pair.good(a.singles[opener].crystal, a.singles[low].crystal) ? 1 : 0;
+        } else if (partners > 1 && partners < a.rules.max_multiplicity) {
+            const GroupPairs group{partners + 1, true, a.rules.pair, Members{a.singles, opener, low}};
+            const Taken taken = take_from(group, a.rules.policy);
+            pairs[i] = taken.pairs;
+            if (one_pair) {  // only the partner
+                lows[i] = low + taken.j - 1;
+                highs[i] = low + taken.j;
+            }
+        }
+    }
+    __syncthreads();
+    list_emitters(pairs, tile.size(), a.delayeds, [&](std::uint32_t i, std::uint32_t records) {
+        return Emitter{tile.begin + i, lows[i], highs[i] - lows[i] + 1, records};
+    });
+}
+
+/// Block 0 handles prompts, block 1 delayeds. Replaces each tile's number of records by the sum before it.
+__global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constant__ FindArguments a) {
+    __shared__ sort::WarpValues<std::uint64_t, scan_threads> storage;
+    FindTotals& t = *a.totals;
+    const bool of_prompts = blockIdx.x == 0;
+    const std::uint32_t first = of_prompts ? t.first_anchor : 0;
+    const std::uint32_t singles = t.decided > first ? t.decided - first : 0;
+    const std::uint32_t tiles = (singles + single_tile - 1) / single_tile;
+    std::uint64_t* const records = of_prompts ? a.prompts.records : a.delayeds.records;
+    std::uint64_t before = 0;
+    for (std::uint32_t base = 0; base < tiles; base += scan_threads) {
+        const std::uint32_t tile = base + threadIdx.x;
+        const std::uint64_t own = tile < tiles ? records[tile] : 0;
+        std::uint64_t sum = 0;
+        const std::uint64_t in_front = sort::block_exclusive_sum<scan_threads>(own, storage, sum);
+        if (tile < tiles) records[tile] = before + in_front;
+        before += sum;
+    }
+    if (threadIdx.x == 0) (of_prompts ? t.prompts : t.delayeds) = before;
+}
+
+}  // namespace
+
+void launch_counts(const FindArguments& a, cudaStream_t stream) {
+    const std::uint32_t tiles = tiles_for(a.count - a.taken);
+    if (tiles > 0 && a.rules.greedy) count_prompts_kernel<true><<<tiles, find_threads, 0, stream>>>(a);
+    if (tiles > 0 && !a.rules.greedy) count_prompts_kernel<false><<<tiles, find_threads, 0, stream>>>(a);
+    check(cudaGetLastError(), "kernel launch", "counting prompts");
+    if (a.rules.delayeds && a.count > 0) {
+        count_delayeds_kernel<<<tiles_for(a.count), find_threads, 0, stream>>>(a);
+        check(cudaGetLastError(), "kernel launch", "counting delayeds");
+    }
+    scan_kernel<<<a.rules.delayeds ? 2 : 1, scan_threads, 0, stream>>>(a);
+    check(cudaGetLastError(), "kernel launch", "adding up records");
+}
+
+void launch_find(const FindArguments& a, cudaStream_t stream) {
+    launch_bounds(a, stream);
+    launch_groups(a, stream);
+    launch_counts(a, stream);
+}
+
+}  // namespace petacq::gpu::cuda

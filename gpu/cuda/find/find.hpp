@@ -1,0 +1,83 @@
+// Finds the coincidences among ordered singles on the device, with the same records as
+// gpu/host/coincidence.cpp.
+//
+// The greedy scan of window mode "single" is exact and parallel. The singles are cut into tiles. The place
+// where the scan leaves a tile rarely depends on where it enters, because a gap wider than the window starts
+// a new group regardless of what precedes it. tile_exits finds the exit of each tile or, where there are
+// several, one for each possible entry. compose and expand follow the exits from tile to tile. count_prompts
+// then knows the entry of each tile and marks the groups of all tiles in parallel.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "gpu/cuda/layout.hpp"
+
+namespace petacq::gpu::cuda {
+
+/// A window that yields records.
+struct Emitter {
+    std::uint32_t first;   ///< single that opens the window
+    std::uint32_t second;  ///< the next single of the group; for a delayed window, the first partner
+    std::uint32_t size;    ///< singles in the group, the opener included
+    std::uint32_t pairs;
+};
+
+struct EmitterLists {
+    Emitter* emitters = nullptr;              ///< [tile][single_tile]
+    std::uint32_t* emitter_counts = nullptr;  ///< [tile]
+    std::uint64_t* records =
+        nullptr;  ///< [tile] number of records; after the scan, the number before the tile
+};
+
+struct FindRules {
+    PairRule pair;
+    MultiplesPolicy policy;
+    bool greedy;  ///< window mode "single"
+    bool delayeds;
+    std::uint32_t window;
+    std::uint32_t max_multiplicity;
+    std::uint64_t delay;
+};
+
+struct FindArguments {
+    const Single* singles = nullptr;  ///< ordered
+    std::uint32_t count = 0;
+    std::uint32_t taken = 0;    ///< the first of them already belong to a group
+    std::uint64_t horizon = 0;  ///< singles below it may open windows
+    bool everything = false;    ///< all singles may
+    bool closing = false;       ///< singles at or above the horizon are ignored
+    FindRules rules{};
+    FindTotals* totals = nullptr;
+    std::uint32_t* exits = nullptr;        ///< [single]
+    std::uint32_t* super_exits = nullptr;  ///< [single]
+    std::uint32_t* tile_exit = nullptr;    ///< [tile] the exit that all entries share, or none
+    std::uint32_t* tile_reach = nullptr;   ///< [tile] the last place at which the scan may enter
+    std::uint32_t* super_exit = nullptr;   ///< [super tile]
+    std::uint32_t* entries = nullptr;      ///< [tile]
+    EmitterLists prompts;
+    EmitterLists delayeds;
+};
+
+/// The number of tiles that `singles` singles may need.
+std::uint32_t tiles_for(std::uint32_t singles);
+
+/// Fills in the totals and the lists. Finds nothing when totals->long_run is set.
+void launch_find(const FindArguments& arguments, cudaStream_t stream);
+void launch_bounds(const FindArguments& arguments, cudaStream_t stream);
+void launch_groups(const FindArguments& arguments, cudaStream_t stream);
+void launch_counts(const FindArguments& arguments, cudaStream_t stream);
+
+/// Writes records [low, low + room) of the list to out[0..room).
+void launch_emit(const FindArguments& arguments, Kind kind, std::uint64_t low, std::uint32_t room,
+                 Coincidence* out, cudaStream_t stream);
+/// Merges prompts and delayeds, both ordered by time, into one list, prompts first at equal times. Does
+/// nothing when there are more than `room` records.
+void launch_merge(const FindTotals* totals, const Coincidence* prompts, const Coincidence* delayeds,
+                  std::uint32_t room, Coincidence* out, cudaStream_t stream);
+/// Lists the records that precede their predecessor in record order.
+void launch_disorders(FindTotals* totals, const Coincidence* records, std::uint32_t room,
+                      cudaStream_t stream);
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,58 @@
+#include "gpu/cuda/requirements.hpp"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "gpu/cuda/cuda_pipeline.hpp"
+#include "gpu/cuda/stages.hpp"
+
+namespace petacq::gpu {
+
+namespace {
+
+constexpr std::uint32_t most_slice_frames = 1U << 27;
+constexpr std::uint64_t most_singles = std::uint64_t{1} << 31;
+constexpr std::uint32_t most_multiplicity = 4096;
+
+}  // namespace
+
+namespace cuda {
+
+void check_options(const PipelineOptions& o) {
+    check_rules(o.rules);
+    if (o.rules.max_multiplicity > most_multiplicity) {
+        throw std::invalid_argument(fmt::format("max_multiplicity of {}: expected at most {} on CUDA",
+                                                o.rules.max_multiplicity, most_multiplicity));
+    }
+    if (o.max_slice_frames > most_slice_frames) {
+        throw std::invalid_argument(fmt::format("max_slice_frames of {}: expected at most {} on CUDA",
+                                                o.max_slice_frames, most_slice_frames));
+    }
+    if (o.max_pending_singles > most_singles - most_slice_frames) {
+        throw std::invalid_argument(fmt::format("max_pending_singles of {}: expected at most {} on CUDA",
+                                                o.max_pending_singles, most_singles - most_slice_frames));
+    }
+}
+
+}  // namespace cuda
+
+std::optional<std::string> cuda_unusable_reason() {
+    // Load kernels now. Loading them with the first slice that needs them would allocate device memory and
+    // stall the device in the middle of a run. CUDA reads this variable when it starts; a value set by the
+    // user stands.
+    ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // NOLINT(concurrency-mt-unsafe): set-up
+    int devices = 0;
+    cudaError_t status = cudaGetDeviceCount(&devices);
+    if (status == cudaSuccess && devices == 0) status = cudaErrorNoDevice;
+    if (status == cudaSuccess) status = cuda::probe_kernels();
+    if (status == cudaSuccess) return std::nullopt;
+    cudaGetLastError();  // clears the error, so that no later call reports it
+    return fmt::format("CUDA: {} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
+}
+
+}  // namespace petacq::gpu

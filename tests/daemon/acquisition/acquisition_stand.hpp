@@ -1,0 +1,140 @@
+// An Acquisition that is driven turn by turn in the test's thread, with runs in a temporary directory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/configuration.hpp"
+#include "config/scanner.hpp"
+#include "daemon/acquisition/acquisition.hpp"
+#include "daemon/run/run.hpp"
+#include "net/receiver.hpp"
+#include "tests/daemon/acquisition/scripted_pipeline.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/eventually.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace petacq::test {
+
+// A tick is a nanosecond. Host time is that of a replay: the test sets it.
+inline constexpr std::uint64_t ms = 1'000'000;
+
+class AcquisitionStand {
+  public:
+    explicit AcquisitionStand(PipelineScript pipeline = {}) : script(std::move(pipeline)) {
+        options.slice_frames = 250;
+        options.slice_interval = std::chrono::milliseconds(0);  // a slice in every turn
+        options.stop_timeout = std::chrono::hours(1);
+        options.max_disorder = tracker.max_disorder = 10 * ms;
+        options.max_offset = tracker.max_offset = 100;
+        options.max_lag = tracker.max_lag = 1000 * ms;
+        options.second = 1000 * ms;
+        options.replay_clock = &host_clock;
+        tracker.max_jump = 2000 * ms;
+        tracker.source_timeout_ns = 500'000'000;
+        const nlohmann::json document = {{"scanner", "small.scanner.json"},
+                                         {"calibration", "small.h5"},
+                                         {"data_dir", "data"},
+                                         {"receive", {{"sockets", {{{"port", 9601}}}}}},
+                                         {"coincidence", {{"window_ticks", 100}, {"delay_ticks", 1000}}}};
+        configuration = std::make_shared<const config::Configuration>(
+            config::configuration_from_json(document, directory.path()));
+        std::filesystem::create_directory(directory / "data");
+        const config::Geometry& g = scanner.geometry;
+        script.histograms.per_crystal.resize(g.crystal_count());
+        script.histograms.energy.resize(std::size_t{g.bdm_count} * gpu::SinglesHistograms::energy_bins);
+        script.histograms.temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);
+        script.histograms.temperature_count.resize(std::size_t{g.bdm_count} * g.du_count);
+    }
+
+    daemon::Acquisition& make() {
+        acquisition = std::make_unique<daemon::Acquisition>(
+            options, tracker, std::make_unique<ScriptedPipeline>(script), pool, filled,
+            std::vector<const net::ReceiverCounters*>{&counters},
+            [this](daemon::FinishedRun run) { finished.push_back(std::move(run)); });
+        return *acquisition;
+    }
+
+    /// A batch with a datagram of 100 frames over 1 ms, which arrives at the time of its last frame.
+    void send(std::uint64_t time, std::uint16_t source = 1) {
+        net::Batch* const batch = pool.take();
+        net::Datagram d;
+        d.sequence = sequence[source]++;
+        d.source = source;
+        d.first_time = time;
+        d.last_time = time + ms;
+        d.frames = 100;
+        batch->datagrams.push_back(d);
+        batch->arrival_ns = batch->first_arrival_ns = ++arrivals * static_cast<std::int64_t>(ms);
+        counters.datagrams_delivered.add();
+        counters.datagrams_received.add();
+        filled.enqueue(batch);
+        acquisition->turn();
+    }
+    /// Datagrams back to back over [from, to).
+    void stream(std::uint64_t from, std::uint64_t to) {
+        for (std::uint64_t time = from; time < to; time += ms)
+            send(time);
+    }
+    void turns(int count) {
+        for (int i = 0; i < count; ++i)
+            acquisition->turn();
+    }
+    /// All sources have been silent for longer than the source timeout.
+    void silence() {
+        arrivals += 1000;
+        host_clock = arrivals * static_cast<std::int64_t>(ms);
+        turns(2);
+    }
+    void begin(const daemon::RequestedInterval& interval = {}) {
+        daemon::RunSetting setting;
+        setting.configuration = configuration;
+        setting.scanner = &scanner;
+        daemon::RunRequest request;
+        request.id = "run" + std::to_string(++runs);
+        acquisition->begin_run(std::make_unique<daemon::Run>(setting, request), interval,
+                               [this] { ++started; });
+        acquisition->turn();
+    }
+    void end() {
+        acquisition->end_run("stopped by operator");
+        acquisition->turn();
+    }
+    /// Closes the files of the runs that have ended since the last call, and checks that their ledgers close.
+    void check_closed() {
+        for (; closed < finished.size(); ++closed) {
+            std::string failure;
+            const daemon::Ledger ledger = finished[closed].run->finish(finished[closed].end, failure);
+            CHECK(ledger.open_identities().empty());
+        }
+    }
+
+    TemporaryDirectory directory;
+    std::shared_ptr<const config::Configuration> configuration;
+    config::Scanner scanner = config::load_scanner(std::filesystem::path(PETACQ_SOURCE_DIR) / "config" /
+                                                   "examples" / "small.scanner.json");
+    daemon::AcquisitionOptions options;
+    daemon::TrackerOptions tracker;
+    PipelineScript script;
+    std::atomic<std::int64_t> host_clock{0};
+    net::BatchPool pool{32, 4096, net::make_host_memory({false, false})};
+    net::BatchQueue filled{32, 1, 0};
+    net::ReceiverCounters counters;
+    std::vector<daemon::FinishedRun> finished;
+    std::size_t closed = 0;
+    int started = 0;
+    int runs = 0;
+    std::int64_t arrivals = 0;  ///< ms of host time
+    std::map<std::uint16_t, std::uint64_t> sequence;
+    std::unique_ptr<daemon::Acquisition> acquisition;
+};
+
+}  // namespace petacq::test

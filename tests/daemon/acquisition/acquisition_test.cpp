@@ -1,0 +1,267 @@
+// Runs from start to end, turn by turn: in every order of start, stop, watermark and first frame.
+#include "tests/daemon/acquisition/acquisition_stand.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using namespace petacq::daemon;
+using namespace petacq::test;
+
+namespace {
+
+constexpr std::uint64_t offset = 100;
+constexpr std::uint64_t disorder = 10 * ms;
+constexpr std::uint64_t far_ahead = 1'000'000 * ms;
+
+/// Waits for work that is not done in every turn: the check for a common reset runs ten times per second.
+template <class Condition>
+bool turns_until(AcquisitionStand& stand, Condition condition) {
+    return eventually([&] {
+        stand.turns(1);
+        return condition();
+    });
+}
+
+}  // namespace
+
+TEST_CASE("a run without a requested start starts at once and ends past everything received") {
+    AcquisitionStand stand;
+    const Acquisition& acquisition = stand.make();
+    CHECK_FALSE(acquisition.snapshot()->run);
+    stand.begin();
+    CHECK(stand.started == 1);
+    CHECK(acquisition.snapshot()->run);
+    stand.stream(1000 * ms, 1020 * ms);
+    stand.end();
+    CHECK(stand.finished.empty());  // the source might send more of that time
+    stand.silence();
+    REQUIRE(stand.finished.size() == 1);
+    const RunEnd& end = stand.finished[0].end;
+    CHECK(end.reason == "stopped by operator");
+    CHECK_FALSE(end.failed);
+    CHECK(end.start_ticks == 0);
+    CHECK(end.stop_ticks == 1020 * ms + offset + 1);
+    CHECK(end.data_ticks == 20 * ms + offset + 1);
+    CHECK(end.ledger.frames.received == 2000);
+    CHECK(stand.pool.free_count() == 32);
+    CHECK_FALSE(acquisition.snapshot()->run);
+    stand.check_closed();
+}
+
+TEST_CASE("a run that is stopped before the first frame is empty") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.begin();
+    stand.end();
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.stop_ticks == stand.finished[0].end.start_ticks);
+    CHECK(stand.finished[0].end.data_ticks == 0);
+    stand.check_closed();
+}
+
+TEST_CASE("a run waits for the watermark to reach its start") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.begin({1010 * ms, {}, {}});
+    stand.stream(1000 * ms, 1019 * ms);
+    CHECK(stand.started == 0);
+    stand.stream(1019 * ms, 1025 * ms);
+    CHECK(stand.started == 1);
+    // A source has progressed to the first frame of its latest datagram.
+    CHECK(stand.script.slices.back().watermark == 1024 * ms - disorder - offset);
+    stand.end();
+    stand.silence();
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.start_ticks == 1010 * ms);
+    stand.check_closed();
+}
+
+TEST_CASE("a waiting run that is asked to stop ends as soon as it has started") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.begin({1010 * ms, {}, {}});
+    stand.end();
+    CHECK(stand.started == 0);
+    stand.stream(1000 * ms, 1015 * ms);
+    CHECK(stand.finished.empty());
+    stand.silence();
+    CHECK(stand.started == 1);
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.start_ticks == 1010 * ms);
+    CHECK(stand.finished[0].end.stop_ticks >= 1010 * ms);
+    stand.check_closed();
+}
+
+TEST_CASE("a stop while no data arrive ends the run after its timeout") {
+    AcquisitionStand stand;
+    SECTION("of a waiting run") {
+        stand.options.stop_timeout = std::chrono::milliseconds(0);
+        stand.make();
+        stand.begin({far_ahead, {}, {}});
+        CHECK(stand.started == 0);
+        stand.end();
+        CHECK(stand.started == 1);
+        REQUIRE(stand.finished.size() == 1);
+        CHECK(stand.finished[0].end.start_ticks == far_ahead);
+        CHECK(stand.finished[0].end.stop_ticks == far_ahead);
+    }
+    SECTION("of a run whose source holds the watermark back") {
+        stand.options.stop_timeout = std::chrono::milliseconds(0);
+        stand.make();
+        stand.begin();
+        stand.stream(1000 * ms, 1020 * ms);
+        stand.end();
+        REQUIRE(stand.finished.size() == 1);
+        CHECK(stand.finished[0].end.stop_ticks == 1020 * ms + offset + 1);
+    }
+    SECTION("not before") {
+        stand.make();
+        stand.begin({far_ahead, {}, {}});
+        stand.end();
+        stand.turns(5);
+        CHECK(stand.finished.empty());
+        return;
+    }
+    CHECK(stand.finished[0].end.reason == "stopped by operator");
+    CHECK_FALSE(stand.finished[0].end.failed);
+    stand.check_closed();
+}
+
+TEST_CASE("a duration counts from the first frame of the run") {
+    AcquisitionStand stand;
+    stand.make();
+    SECTION("that comes after the start") {
+        stand.begin({{}, {}, 5 * ms});
+        stand.turns(3);
+        stand.stream(1000 * ms, 1015 * ms);
+        CHECK(stand.finished.empty());
+        stand.stream(1015 * ms, 1017 * ms);
+        REQUIRE(stand.finished.size() == 1);
+        CHECK(stand.finished[0].end.start_ticks == 0);
+        CHECK(stand.finished[0].end.stop_ticks == 1005 * ms);
+    }
+    SECTION("or from the start") {
+        stand.stream(1000 * ms, 1020 * ms);
+        stand.begin({{}, {}, 5 * ms});
+        CHECK(stand.started == 1);
+        stand.stream(1020 * ms, 1026 * ms);
+        REQUIRE(stand.finished.size() == 1);
+        CHECK(stand.finished[0].end.start_ticks == 1019 * ms - disorder - offset);
+        CHECK(stand.finished[0].end.stop_ticks == 1024 * ms - disorder - offset);
+    }
+    CHECK(stand.finished[0].end.data_ticks == 5 * ms);
+    CHECK(stand.finished[0].end.reason == "duration reached");
+    stand.check_closed();
+}
+
+TEST_CASE("runs follow one another, the next one from where the last one ended") {
+    AcquisitionStand stand;
+    stand.make();
+    std::uint64_t time = 1000 * ms;
+    for (std::size_t run = 1; run <= 3; ++run) {
+        stand.begin({{}, {}, 5 * ms});
+        while (stand.finished.size() < run)
+            stand.send(time += ms);
+        CHECK(stand.started == static_cast<int>(run));
+        if (run > 1) CHECK(stand.finished[run - 1].end.start_ticks >= stand.finished[run - 2].end.stop_ticks);
+        stand.check_closed();
+    }
+    CHECK(stand.script.resets == 1);  // before the first one, while nobody sent
+}
+
+TEST_CASE("boards that are reset end a run in progress") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.begin();
+    stand.stream(50'000 * ms, 50'050 * ms);
+    const std::uint64_t watermark = stand.script.slices.back().watermark;
+    stand.stream(10 * ms, 20 * ms);
+    REQUIRE(turns_until(stand, [&] { return !stand.finished.empty(); }));
+    CHECK(stand.finished[0].end.reason == "the boards were reset: detector time went back");
+    CHECK_FALSE(stand.finished[0].end.failed);
+    CHECK(stand.finished[0].end.stop_ticks == watermark);
+    CHECK(stand.script.resets == 2);
+    stand.check_closed();
+    stand.begin();
+    CHECK(stand.started == 2);
+    stand.stream(20 * ms, 60 * ms);
+    stand.end();
+    stand.silence();
+    REQUIRE(stand.finished.size() == 2);
+    CHECK(stand.finished[1].end.stop_ticks == 60 * ms + offset + 1);
+    stand.check_closed();
+}
+
+TEST_CASE("boards that are reset let a waiting run take all there is") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.begin({far_ahead, {}, {}});
+    stand.stream(50'000 * ms, 50'050 * ms);
+    stand.stream(10 * ms, 20 * ms);
+    REQUIRE(turns_until(stand, [&] { return stand.script.resets == 2; }));
+    stand.turns(1);
+    CHECK(stand.started == 1);
+    stand.end();
+    stand.silence();
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.start_ticks == 0);
+    stand.check_closed();
+}
+
+TEST_CASE("boards that are reset between runs do not disturb the next one") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.stream(50'000 * ms, 50'050 * ms);
+    stand.stream(10 * ms, 20 * ms);
+    SECTION("noticed before it") {
+        REQUIRE(turns_until(stand, [&] { return stand.script.resets == 1; }));
+    }
+    SECTION("noticed by its start") {}
+    stand.begin();
+    CHECK(stand.started == 1);
+    CHECK(stand.script.resets == 1);
+    stand.stream(20 * ms, 50 * ms);
+    stand.end();
+    stand.silence();
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.start_ticks < 20 * ms);
+    CHECK(stand.finished[0].end.stop_ticks == 50 * ms + offset + 1);
+    CHECK(stand.finished[0].end.ledger.frames.received == 3000);
+    stand.check_closed();
+}
+
+TEST_CASE("rows of the ledger over time do not depend on the slices") {
+    std::string expected;
+    for (const int interval_ms : {0, 5}) {
+        AcquisitionStand stand;
+        stand.options.slice_interval = std::chrono::milliseconds(interval_ms);
+        stand.options.slice_frames = interval_ms == 0 ? 250 : 900;
+        stand.make();
+        stand.begin();
+        stand.stream(1000 * ms, 3600 * ms);
+        stand.end();
+        stand.silence();
+        REQUIRE(turns_until(stand, [&] { return !stand.finished.empty(); }));
+        stand.check_closed();
+        const std::string rows = read_file(stand.finished[0].run->path() / "ledger.csv");
+        CHECK(std::count(rows.begin(), rows.end(), '\n') == 4);
+        if (expected.empty()) expected = rows;
+        CHECK(rows == expected);
+    }
+}
+
+TEST_CASE("the end of the daemon ends a run, one that waits as well") {
+    AcquisitionStand stand;
+    Acquisition& acquisition = stand.make();
+    const std::uint64_t start = GENERATE(std::uint64_t{0}, far_ahead);
+    stand.begin({start, {}, {}});
+    stand.stream(1000 * ms, 1003 * ms);
+    acquisition.start();
+    acquisition.stop();
+    acquisition.stop();
+    CHECK(stand.started == 1);
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.reason == "daemon stopped");
+    CHECK_FALSE(stand.finished[0].end.failed);
+    CHECK(stand.pool.free_count() == 32);
+    stand.check_closed();
+}

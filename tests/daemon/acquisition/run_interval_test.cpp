@@ -1,0 +1,182 @@
+// When runs start and stop: every order of start, stop, watermark and first frame.
+#include "daemon/acquisition/run_interval.hpp"
+
+#include "tests/support/catch.hpp"
+
+using namespace petacq::daemon;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = RunInterval::Clock;
+constexpr std::uint64_t no_frame = UINT64_MAX;
+const Clock::time_point t0 = Clock::time_point() + 1h;
+
+RunInterval waiting(std::uint64_t start, const RequestedInterval& requested = {}) {
+    RunInterval interval;
+    interval.wait(start, requested);
+    return interval;
+}
+
+RunInterval running(std::uint64_t start, const RequestedInterval& requested = {}) {
+    RunInterval interval = waiting(start, requested);
+    interval.start();
+    return interval;
+}
+
+}  // namespace
+
+TEST_CASE("a run waits for its start, runs, and is gone") {
+    RunInterval interval;
+    CHECK(interval.none());
+    CHECK_FALSE(interval.close_at(UINT64_MAX));
+    interval.wait(100, {});
+    CHECK(interval.waiting());
+    CHECK_FALSE(interval.close_at(99));
+    CHECK(interval.close_at(100) == 100);
+    CHECK(interval.close_at(5000) == 100);
+    interval.start();
+    CHECK(interval.running());
+    CHECK_FALSE(interval.close_at(UINT64_MAX));  // until it is asked to stop
+    interval.finish();
+    CHECK(interval.none());
+    CHECK_FALSE(interval.close_at(UINT64_MAX));
+}
+
+TEST_CASE("nothing of a run is left for the next one") {
+    RunInterval interval = running(100, {{}, 200, {}});
+    interval.ask_to_stop("operator", 0, t0);
+    interval.fix_stop(150);
+    interval.fail("disk");
+    interval.finish();
+    interval.wait(300, {});
+    interval.start();
+    CHECK(interval.reason() == "duration reached");
+    CHECK_FALSE(interval.failed());
+    CHECK_FALSE(interval.overdue(t0 + 1h));
+    CHECK_FALSE(interval.wants_stop(INT64_MAX, t0 + 1h));
+    CHECK_FALSE(interval.close_at(UINT64_MAX));
+}
+
+TEST_CASE("a requested interval ends where it says") {
+    const RunInterval interval = running(100, {100, 400, {}});
+    CHECK(interval.reason() == "end of the interval");
+    CHECK_FALSE(interval.close_at(399));
+    CHECK(interval.close_at(400) == 400);
+    CHECK(interval.close_at(1000) == 400);
+    CHECK(interval.stop_ticks(1000) == 400);
+}
+
+TEST_CASE("a duration counts from the start, or from the first frame when that comes later") {
+    const RequestedInterval for_50{{}, {}, 50};
+    SECTION("no frame yet") {
+        RunInterval interval = running(100, for_50);
+        interval.settle_duration(no_frame, 1'000'000, 10);
+        CHECK_FALSE(interval.close_at(UINT64_MAX));
+    }
+    SECTION("a frame before the start: nothing earlier matters") {
+        RunInterval interval = running(100, for_50);
+        interval.settle_duration(100, 100, 10);
+        CHECK(interval.close_at(150) == 150);
+        interval.settle_duration(90, 2000, 10);  // settled for good
+        CHECK(interval.close_at(150) == 150);
+    }
+    SECTION("a frame after the start: settled when no earlier one can come") {
+        RunInterval interval = running(100, for_50);
+        interval.settle_duration(300, 310, 10);
+        CHECK_FALSE(interval.close_at(UINT64_MAX));
+        interval.settle_duration(290, 310, 10);
+        CHECK_FALSE(interval.close_at(339));
+        CHECK(interval.close_at(340) == 340);
+        CHECK(interval.data_ticks(340, 290) == 50);
+    }
+    SECTION("not while the run waits") {
+        RunInterval interval = waiting(100, for_50);
+        interval.settle_duration(50, 60, 0);
+        interval.start();
+        CHECK_FALSE(interval.close_at(UINT64_MAX));
+    }
+    SECTION("a requested stop comes first") {
+        RunInterval interval = running(100, {{}, 120, 50});
+        interval.settle_duration(100, 110, 0);
+        CHECK(interval.close_at(200) == 120);
+    }
+    SECTION("the end of the range") {
+        RunInterval interval = running(100, {{}, {}, UINT64_MAX});
+        interval.settle_duration(100, 100, 0);
+        CHECK(interval.close_at(UINT64_MAX) == UINT64_MAX);
+    }
+}
+
+TEST_CASE("a stop waits for what has been received, or for its deadline") {
+    RunInterval interval = running(100);
+    CHECK_FALSE(interval.wants_stop(INT64_MAX, t0));
+    interval.ask_to_stop("operator", 5000, t0);
+    CHECK(interval.reason() == "operator");
+    CHECK_FALSE(interval.wants_stop(4999, t0 - 1s));
+    CHECK(interval.wants_stop(5000, t0 - 1s));
+    CHECK_FALSE(interval.overdue(t0 - 1ns));
+    CHECK(interval.overdue(t0));
+    CHECK(interval.wants_stop(4999, t0));
+    interval.fix_stop(777);
+    CHECK_FALSE(interval.wants_stop(INT64_MAX, t0));
+    CHECK(interval.overdue(t0));
+    CHECK_FALSE(interval.close_at(776));
+    CHECK(interval.close_at(777) == 777);
+}
+
+TEST_CASE("a stop that was asked for comes neither after a requested one nor before the start") {
+    RunInterval early = running(100, {{}, 400, {}});
+    early.ask_to_stop("operator", 0, t0);
+    early.fix_stop(300);
+    CHECK(early.close_at(1000) == 300);
+    RunInterval late = running(100, {{}, 400, {}});
+    late.ask_to_stop("operator", 0, t0);
+    late.fix_stop(500);
+    CHECK(late.close_at(1000) == 400);
+    RunInterval empty = running(100);
+    empty.ask_to_stop("operator", 0, t0);
+    empty.fix_stop(40);
+    CHECK(empty.close_at(100) == 100);
+    CHECK(empty.data_ticks(100, 50) == 0);
+}
+
+TEST_CASE("the first request to stop counts, and without a run there is nothing to stop") {
+    RunInterval interval;
+    interval.ask_to_stop("nobody", 0, t0);
+    CHECK_FALSE(interval.overdue(t0 + 1h));
+    interval.wait(100, {});
+    CHECK_FALSE(interval.overdue(t0 + 1h));
+    interval.ask_to_stop("first", 10, t0);
+    interval.ask_to_stop("second", 20, t0 + 1h);
+    CHECK(interval.reason() == "first");
+    CHECK(interval.overdue(t0));
+    CHECK_FALSE(interval.wants_stop(INT64_MAX, t0));  // not before it runs
+    interval.start();
+    CHECK(interval.wants_stop(10, t0 - 1s));
+}
+
+TEST_CASE("a run that ends early stops at the watermark, but not before its start") {
+    RunInterval interval = running(100);
+    CHECK(interval.stop_ticks(50) == 100);
+    CHECK(interval.stop_ticks(170) == 170);
+    CHECK(interval.data_ticks(170, no_frame) == 0);
+    CHECK(interval.data_ticks(170, 120) == 50);
+    CHECK(interval.data_ticks(170, 20) == 70);
+    interval.stop_now("reset", 160);
+    CHECK(interval.stop_ticks(170) == 160);
+    CHECK(interval.reason() == "reset");
+    CHECK_FALSE(interval.failed());
+    interval.fail("disk full");
+    CHECK(interval.failed());
+    CHECK(interval.reason() == "disk full");
+}
+
+TEST_CASE("when detector time starts again, a waiting run takes all there is") {
+    RunInterval interval = waiting(1000);
+    interval.time_restarted();
+    CHECK(interval.close_at(0) == 0);
+    RunInterval in_progress = running(1000);
+    in_progress.time_restarted();
+    CHECK(in_progress.start_ticks() == 1000);
+}

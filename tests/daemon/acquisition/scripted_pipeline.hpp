@@ -1,0 +1,103 @@
+// A pipeline for tests: records its input, decides all singles at once or none, and fails on request.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/pipeline.hpp"
+
+namespace petacq::test {
+
+/// The script of a ScriptedPipeline, and its record. Outlives it.
+struct PipelineScript {
+    std::size_t depth = 3;
+    std::string failing_call;  ///< "submit", "collect", "histograms" or "reset"; empty: none
+    int fail_at = 1;           ///< the call fails from this time on
+    bool ready = true;         ///< false: results are there only for a caller that waits
+    bool decides = true;       ///< false: singles stay pending until their segment is closed
+
+    gpu::SinglesHistograms histograms;
+
+    struct Slice {
+        std::uint64_t frames = 0;
+        std::uint64_t watermark = 0;
+        std::optional<std::uint64_t> close_at;
+    };
+    std::vector<Slice> slices;
+    int resets = 0;
+    bool failed = false;
+    bool used_after_failure = false;
+};
+
+/// Fails at the n-th call of `call`; gives results only to a caller that waits unless `ready`.
+inline PipelineScript failing_at(const std::string& call, int n, bool ready = true) {
+    PipelineScript script;
+    script.failing_call = call;
+    script.fail_at = n;
+    script.ready = ready;
+    return script;
+}
+
+class ScriptedPipeline final : public gpu::Pipeline {
+  public:
+    explicit ScriptedPipeline(PipelineScript& script) : script_(script) {}
+
+    [[nodiscard]] std::size_t depth() const override { return script_.depth; }
+    void submit(const gpu::Slice& slice) override {
+        may_fail("submit");
+        PipelineScript::Slice seen{0, slice.watermark, slice.close_at};
+        for (const gpu::FrameSpan& span : slice.spans)
+            seen.frames += span.count;
+        script_.slices.push_back(seen);
+        gpu::SliceResult result;
+        result.id = slice.id;
+        result.frames.received = result.frames.accepted = seen.frames;
+        const std::uint64_t pending = pending_ + seen.frames;
+        pending_ = script_.decides || slice.close_at ? 0 : pending;
+        result.counts.decided = result.counts.unpaired = pending - pending_;
+        result.pending = pending_;
+        result.latest_pending_time = pending_ == 0 ? 0 : slice.watermark;
+        results_.push_back(std::move(result));
+    }
+    bool collect(gpu::SliceResult& result, bool wait) override {
+        if (!script_.ready && !wait) return false;
+        if (results_.empty()) return false;
+        result = std::move(results_.front());  // a back-end may fail with half a result
+        results_.pop_front();
+        may_fail("collect");
+        return true;
+    }
+    void histograms(gpu::SinglesHistograms& out) override {
+        may_fail("histograms");
+        out = script_.histograms;
+    }
+    void reset() override {
+        may_fail("reset");
+        if (!results_.empty()) throw std::logic_error("reset with slices in flight");
+        ++script_.resets;
+        pending_ = 0;
+    }
+    [[nodiscard]] std::uint64_t memory_bytes() const override { return 0; }
+    [[nodiscard]] std::string description() const override { return "scripted"; }
+
+  private:
+    void may_fail(const std::string& call) {
+        if (script_.failed) script_.used_after_failure = true;
+        if (call != script_.failing_call || ++calls_ < script_.fail_at) return;
+        script_.failed = true;
+        throw std::runtime_error("lost the device");
+    }
+
+    PipelineScript& script_;
+    std::deque<gpu::SliceResult> results_;
+    std::uint64_t pending_ = 0;
+    int calls_ = 0;
+};
+
+}  // namespace petacq::test

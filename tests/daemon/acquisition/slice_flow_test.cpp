@@ -1,0 +1,202 @@
+// From datagrams to results: watermark, memory bound, ledger, and where the received data end.
+#include "daemon/acquisition/slice_flow.hpp"
+
+#include <vector>
+
+#include "net/receiver.hpp"
+#include "tests/daemon/acquisition/scripted_pipeline.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using namespace petacq::daemon;
+using namespace petacq::test;
+
+namespace {
+
+// A tick is a nanosecond.
+constexpr std::uint64_t ms = 1'000'000;
+constexpr std::uint64_t disorder = 10 * ms;
+constexpr std::uint64_t offset = 100;
+constexpr std::int64_t timeout_ns = 500'000'000;
+
+struct Stand {
+    Stand() {
+        options.slice_frames = 1000;
+        options.max_pending_singles = 500;
+        options.max_disorder = tracker.max_disorder = disorder;
+        options.max_offset = tracker.max_offset = offset;
+        options.max_lag = tracker.max_lag = 1000 * ms;
+        tracker.max_jump = 2000 * ms;
+        tracker.source_timeout_ns = timeout_ns;
+    }
+
+    SliceFlow flow() {
+        return {options,
+                tracker,
+                std::make_unique<ScriptedPipeline>(script),
+                batches,
+                {&counters},
+                progress,
+                [this](const CollectedSlice& slice) { collected.push_back(slice.end.watermark); }};
+    }
+    /// A batch with one datagram of 100 frames over 1 ms, which arrives at the time of its last frame.
+    std::optional<std::uint64_t> send(SliceFlow& flow, std::uint16_t source, std::uint64_t time) {
+        net::Batch* const batch = pool.take();
+        net::Datagram d;
+        d.sequence = sequence[source]++;
+        d.source = source;
+        d.first_time = time;
+        d.last_time = time + ms;
+        d.frames = 100;
+        batch->datagrams.push_back(d);
+        counters.datagrams_delivered.add();
+        counters.datagrams_received.add();
+        const auto last = flow.add(*batch, d, static_cast<std::int64_t>(d.last_time));
+        flow.keep(batch);
+        return last;
+    }
+
+    AcquisitionOptions options;
+    TrackerOptions tracker;
+    PipelineScript script;
+    net::BatchPool pool{16, 4096, net::make_host_memory({false, false})};
+    net::BatchQueue filled{16, 1, 0};
+    BatchExchange batches{pool, filled};
+    net::ReceiverCounters counters;
+    AcquisitionProgress progress;
+    std::vector<std::uint64_t> collected;
+    std::map<std::uint16_t, std::uint64_t> sequence;
+};
+
+std::int64_t host(std::uint64_t time) {
+    return static_cast<std::int64_t>(time);
+}
+
+}  // namespace
+
+TEST_CASE("the watermark follows the slowest source and never goes back") {
+    Stand stand;
+    SliceFlow flow = stand.flow();
+    CHECK_FALSE(flow.has_news(flow.next_watermark(0).ticks));
+    CHECK(stand.send(flow, 1, 100 * ms) == 101 * ms);
+    stand.send(flow, 2, 105 * ms);
+    const auto next = flow.next_watermark(host(106 * ms));
+    CHECK(next.ticks == 100 * ms - disorder - offset);  // the first frame of the latest datagram
+    CHECK_FALSE(next.gives_up);
+    CHECK(flow.has_news(next.ticks));
+    CHECK(flow.submit({next.ticks, {}, {}}));
+    flow.collect_all();
+    CHECK(stand.collected == std::vector<std::uint64_t>{next.ticks});
+    CHECK(stand.pool.free_count() == 16);
+    CHECK(flow.watermark() == next.ticks);
+    CHECK_FALSE(flow.has_news(flow.next_watermark(host(106 * ms)).ticks));
+    // A slice that was closed later holds the watermark there.
+    flow.close_segment(200 * ms);
+    CHECK(flow.next_watermark(host(106 * ms)).ticks == 200 * ms);
+}
+
+TEST_CASE("batches without frames go back at once, unless a slice in flight may need them") {
+    Stand stand;
+    stand.script.ready = false;
+    SliceFlow flow = stand.flow();
+    net::Datagram rejected;
+    rejected.rejected = true;
+    net::Batch* batch = stand.pool.take();
+    CHECK_FALSE(flow.add(*batch, rejected, 0));
+    flow.keep(batch);
+    CHECK(stand.pool.free_count() == 16);
+    stand.send(flow, 1, 100 * ms);
+    flow.submit({1, {}, {}});
+    batch = stand.pool.take();
+    flow.keep(batch);
+    CHECK(stand.pool.free_count() == 14);
+    flow.submit({2, {}, {}});
+    flow.collect_all();
+    CHECK(stand.pool.free_count() == 16);
+}
+
+TEST_CASE("slow sources are given up when too many singles wait, never past the reference") {
+    Stand stand;
+    stand.script.decides = false;
+    SliceFlow flow = stand.flow();
+    stand.send(flow, 1, 100 * ms);
+    for (std::uint64_t i = 0; i < 6; ++i)
+        stand.send(flow, 2, (200 + i) * ms);
+    const auto before = flow.next_watermark(host(206 * ms));
+    CHECK_FALSE(before.gives_up);
+    flow.submit({before.ticks, {}, {}});
+    // 700 singles wait, 200 too many: the next watermark must take them into account.
+    const auto after = flow.next_watermark(host(206 * ms));
+    CHECK(after.gives_up);
+    CHECK(after.ticks == flow.sources(host(206 * ms)).reference);
+    CHECK(after.ticks > before.ticks);
+}
+
+TEST_CASE("a full pipeline is waited for") {
+    Stand stand;
+    stand.script.ready = false;
+    stand.script.depth = 2;
+    SliceFlow flow = stand.flow();
+    for (std::uint64_t i = 1; i <= 5; ++i)
+        CHECK(flow.submit({i, {}, {}}));
+    CHECK(stand.collected == std::vector<std::uint64_t>{1, 2, 3});
+    CHECK_FALSE(flow.collect());
+    flow.collect_all();
+    CHECK(stand.collected.size() == 5);
+}
+
+TEST_CASE("the received data end past the newest believed frame") {
+    Stand stand;
+    SliceFlow flow = stand.flow();
+    CHECK(flow.end_of_received(flow.sources(0)) == 0);
+    stand.send(flow, 1, 100 * ms);
+    const TrackerStatus sources = flow.sources(host(101 * ms));
+    CHECK(flow.end_of_received(sources) == 101 * ms + offset + 1);
+    flow.close_segment(300 * ms);
+    CHECK(flow.end_of_received(sources) == 300 * ms);
+}
+
+TEST_CASE("detector time starts again after everything has been decided") {
+    Stand stand;
+    stand.script.decides = false;
+    SliceFlow flow = stand.flow();
+    stand.send(flow, 1, 100 * ms);
+    flow.submit({flow.next_watermark(host(101 * ms)).ticks, {}, {}});
+    stand.send(flow, 1, 101 * ms);
+    CHECK(flow.restart_time());
+    CHECK(stand.script.resets == 1);
+    CHECK(stand.script.slices.back().close_at == UINT64_MAX);
+    CHECK(stand.script.slices.back().frames == 100);
+    CHECK(flow.watermark() == 0);
+    CHECK(flow.received().newest() == 0);
+    CHECK(flow.total(Account::Reading::one_moment).open_identities().empty());
+    CHECK(flow.total(Account::Reading::quick).singles.decided == 200);
+}
+
+TEST_CASE("the ledger closes at any moment, and when the pipeline fails") {
+    const std::string call = GENERATE("submit", "collect", "reset");
+    const int at = GENERATE(1, 2, 3);
+    CAPTURE(call, at);
+    Stand stand;
+    stand.script.decides = false;
+    stand.script.failing_call = call;
+    stand.script.fail_at = at;
+    SliceFlow flow = stand.flow();
+    const auto closes = [&] { return flow.total(Account::Reading::one_moment).open_identities().empty(); };
+    for (std::uint64_t i = 0; i < 5; ++i) {
+        stand.send(flow, 1, (100 + i) * ms);
+        CHECK(closes());
+        const std::uint64_t watermark = flow.next_watermark(host((101 + i) * ms)).ticks;
+        flow.submit({std::max(watermark, flow.watermark()), {}, {}});
+        CHECK(closes());
+        if (i % 2 == 1 || call == "reset") {
+            const bool restarted = flow.restart_time();
+            CHECK(restarted != flow.pipeline().failed());
+            CHECK(closes());
+        }
+    }
+    CHECK(flow.pipeline().failed() == (call != "reset" || at <= 5));
+    flow.give_back_batches();
+    CHECK(stand.pool.free_count() == 16);
+    CHECK_FALSE(stand.script.used_after_failure);
+}

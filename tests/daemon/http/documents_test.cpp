@@ -1,0 +1,151 @@
+// The documents: health, history, singles.
+#include <thread>
+
+#include "daemon/http/rate_history.hpp"
+#include "tests/daemon/control/fixture.hpp"
+#include "tests/daemon/http/fixture.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq::test;
+using namespace petacq::daemon;
+using nlohmann::json;
+
+namespace {
+
+json document(const HttpServer& server, const std::string& path) {
+    return json::parse(http_get(server.port(), path).body);
+}
+
+}  // namespace
+
+TEST_CASE("without a status all documents are empty and health is failed", "[http]") {
+    const HttpServer server({}, small_ring());
+    const HttpAnswer health = http_get(server.port(), "/healthz");
+    CHECK(health.status == 503);
+    CHECK(json::parse(health.body) == json{{"health", "failed"}, {"reasons", {"no status yet"}}});
+    CHECK(http_get(server.port(), "/status").body == "null");
+    CHECK(document(server, "/history")["time"].empty());
+    CHECK(document(server, "/singles")["since_start"].is_null());
+    CHECK(http_get(server.port(), "/metrics").status == 200);
+}
+
+TEST_CASE("health is 200 unless it has failed", "[http]") {
+    HttpServer server({}, small_ring());
+    const std::vector<std::pair<std::string, int>> states{{"ok", 200}, {"degraded", 200}, {"failed", 503}};
+    double uptime = 1;
+    for (const auto& [state, code] : states) {
+        json status = full_status();
+        status["health"]["state"] = state;
+        status["uptime_s"] = ++uptime;
+        server.publish({status, nullptr, {}});
+        REQUIRE(shows_uptime(server.port(), uptime));
+        const HttpAnswer answer = http_get(server.port(), "/healthz");
+        CHECK(answer.status == code);
+        CHECK(json::parse(answer.body) == json{{"health", state}, {"reasons", status["health"]["reasons"]}});
+        CHECK(answer.body.back() == '\n');
+    }
+}
+
+TEST_CASE("documents stay valid if the status contains text that is not UTF-8", "[http]") {
+    HttpServer server({}, small_ring());
+    json status = full_status();
+    status["run"]["note"] = "caf\xe9";
+    server.publish({status, nullptr, {}});
+    CHECK(shows_uptime(server.port(), 101));
+    CHECK(http_get(server.port(), "/metrics").status == 200);
+}
+
+TEST_CASE("singles since the start", "[http]") {
+    HttpServer server({}, small_ring());
+    const auto began = std::chrono::steady_clock::now();
+    server.publish({full_status(1), ring_histograms(1), began});
+    REQUIRE(shows_uptime(server.port(), 101));
+    json singles = document(server, "/singles");
+    CHECK(singles["rings"] == 2);
+    CHECK(singles["crystals_in_ring"] == 6);
+    CHECK(singles["crystals_per_module"] == json{{"around", 3}, {"along", 2}});
+    CHECK(singles["energy_bin_keV"] == 4);
+    CHECK(singles["energy_bins"] == 256);
+    CHECK(singles["interval"].is_null());
+    CHECK(singles["interval_s"].is_null());
+    CHECK(singles["since_start"]["per_crystal"] == json::array({1, 2, 3, 4, 5, 0, 7, 8, 9, 10, 11, 12}));
+}
+
+TEST_CASE("a status without new histograms keeps the interval of the singles", "[http]") {
+    HttpServer server({}, small_ring());
+    const auto began = std::chrono::steady_clock::now();
+    const auto later = ring_histograms(3);
+    server.publish({full_status(1), ring_histograms(1), began});
+    server.publish({full_status(2), later, began + std::chrono::milliseconds(1500)});
+    server.publish({full_status(3), later, began + std::chrono::milliseconds(1500)});
+    REQUIRE(shows_uptime(server.port(), 103));
+    const json singles = document(server, "/singles");
+    CHECK(singles["interval_s"] == 1.5);
+    CHECK(singles["interval"]["per_crystal"] == json::array({2, 4, 6, 8, 10, 0, 14, 16, 18, 20, 22, 24}));
+    CHECK(singles["since_start"]["per_crystal"][11] == 36);
+    REQUIRE(singles["interval"]["energy"].size() == 256);
+    CHECK(singles["interval"]["energy"][127] == 20);
+    CHECK(singles["interval"]["energy"][128] == 40);
+    REQUIRE(singles["interval"]["energy_per_module"].size() == 2);
+    CHECK(singles["interval"]["energy_per_module"][0][127] == 20);
+    CHECK(singles["interval"]["energy_per_module"][0][128] == 0);
+    CHECK(singles["since_start"]["energy_per_module"][1][128] == 60);
+}
+
+TEST_CASE("expected randoms by crystal and by pair of modules", "[http]") {
+    HttpServer server({}, small_ring());
+    CHECK(document(server, "/randoms").is_null());
+    auto randoms = std::make_shared<petacq::gpu::ExpectedRandoms>();
+    randoms->per_crystal.assign(12, 0.5);
+    randoms->per_crystal[7] = 0.125;
+    randoms->modules = 2;
+    randoms->module_pairs = {0, 2.8125, 2.8125, 0};
+    randoms->total = 2.8125;
+    server.publish({full_status(), nullptr, {}, randoms});
+    REQUIRE(shows_uptime(server.port(), 101));
+    const json shown = document(server, "/randoms");
+    CHECK(shown["total_per_s"] == 2.8125);
+    CHECK(shown["modules"] == 2);
+    REQUIRE(shown["per_crystal_per_s"].size() == 12);
+    CHECK(shown["per_crystal_per_s"][6] == 0.5);
+    CHECK(shown["per_crystal_per_s"][7] == 0.125);
+    CHECK(shown["per_module_pair_per_s"] == json::array({0.0, 2.8125, 2.8125, 0.0}));
+    // In the next second it is unknown.
+    server.publish({full_status(2), nullptr, {}});
+    REQUIRE(shows_uptime(server.port(), 102));
+    CHECK(document(server, "/randoms").is_null());
+}
+
+TEST_CASE("the history contains the rates of earlier statuses", "[http]") {
+    HttpServer server({}, small_ring());
+    for (std::uint64_t n = 1; n <= 3; ++n)
+        server.publish({full_status(n), nullptr, {}});
+    json quiet = full_status(4);
+    quiet["rates"]["net_trues_per_s"] = nullptr;
+    quiet["rates"].erase("lost_fraction");
+    server.publish({quiet, nullptr, {}});
+    REQUIRE(shows_uptime(server.port(), 104));
+    const json history = document(server, "/history");
+    CHECK(history["uptime_s"] == json::array({101.0, 102.0, 103.0, 104.0}));
+    CHECK(history["prompts_per_s"] == json::array({1234.5, 2469.0, 3703.5, 4938.0}));
+    CHECK(history["net_trues_per_s"] == json::array({1000.25, 2000.5, 3000.75, nullptr}));
+    CHECK(history["lost_fraction"] == json::array({0.00125, 0.00125, 0.00125, nullptr}));
+    const double now =
+        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    CHECK(history["time"][3].get<double>() == Approx(now).margin(120));
+}
+
+TEST_CASE("a full history drops its oldest row", "[http]") {
+    RateHistory history(3);
+    const std::chrono::system_clock::time_point start{std::chrono::milliseconds(1'700'000'000'125)};
+    for (int i = 0; i < 8; ++i) {
+        json status = {{"uptime_s", i}, {"rates", {{"singles_per_s", i * 10}}}};
+        history.add(status, start + std::chrono::seconds(i));
+    }
+    history.add({{"uptime_s", 8}}, start + std::chrono::seconds(8));
+    const json text = json::parse(history.text());
+    CHECK(text["uptime_s"] == json::array({6.0, 7.0, 8.0}));
+    CHECK(text["singles_per_s"] == json::array({60.0, 70.0, nullptr}));
+    CHECK(text["time"][0] == 1'700'000'006.125);
+    CHECK(text.size() == 2 + RateHistory::columns.size());
+}

@@ -1,0 +1,240 @@
+"""The live page in a headless Chromium: it shows what the status document says, on any screen, in both colour schemes
+and for the keyboard. Exit status 77: Chromium is not installed."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+STAND, SOURCE, LIBRARY = sys.argv[1:4]
+sys.path.insert(0, os.path.join(SOURCE, "tools"))
+import browser  # noqa: E402  (found by the line above)
+from page_fields import FIELDS, compare  # noqa: E402
+
+CHROMIUM = browser.find()
+
+
+class Stand:
+    """A server that shows the status documents of the test."""
+
+    def __init__(self, library=LIBRARY):
+        self.process = subprocess.Popen([STAND] + ([library] if library else []), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = f"http://127.0.0.1:{self.process.stdout.readline().strip()}/"
+
+    def show(self, document=None):
+        self.process.stdin.write((json.dumps(document) if document else "") + "\n")
+        self.process.stdin.flush()
+        self.process.stdout.readline()
+
+    def close(self):
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # killed by a test
+        self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser(CHROMIUM)
+        cls.addClassCleanup(cls.browser.close)
+
+    def open(self, stand, **screen):
+        page = self.browser.page(**screen)
+        self.addCleanup(page.close)
+        page.open(stand.url)
+        page.wait("document.documentElement.dataset.connection === 'live'")
+        return page
+
+    def test_numbers_are_those_of_the_status(self):
+        with Stand() as stand:
+            stand.show()
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            fields = page.evaluate(FIELDS)
+            compared = compare(self, fields, status)
+            self.assertGreater(compared, 120)
+            for name in ("rates.prompts_per_s", "rates.singles_per_s", "average.prompts_per_s", "sources.3.lost",
+                         "modules.0.mean_keV", "disk.free_bytes", "latency.p99_ms", "run.note", "stages.1.utilisation",
+                         "run.capture.datagrams_dropped", "queues.capture_high_water", "sources.0.lost_fraction"):
+                self.assertIn(name, fields)
+            self.assertEqual(fields["sources.3.frames_per_s"]["text"], "22,500")
+            self.assertEqual(fields["disk.free_bytes"]["text"], "512 GB")
+            self.assertEqual(fields["rates.lost_fraction"]["text"], "0.125%")
+            self.assertEqual(fields["page.silent_crystals"]["text"], "1")
+            self.assertEqual(fields["page.crystals"]["text"], "12")
+            self.assertEqual(page.evaluate("document.getElementById('reasons').textContent"),
+                             status["health"]["reasons"][0]["message"])
+            self.assertTrue(page.evaluate("document.title.startsWith('DEGRADED')"))
+            self.assertEqual(page.complaints, [])
+
+    def test_charts_show_the_history_and_the_singles(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        with Stand() as stand:
+            for _ in range(5):
+                stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate("charts.coincidences.data.datasets.map(d => d.label)"), ["Prompts", "Net trues", "Delayeds"])
+            self.assertEqual(page.evaluate("charts.coincidences.legend.legendItems.map(i => i.text)"), ["Prompts", "Net trues", "Delayeds"])
+            self.assertEqual(page.evaluate("charts.coincidences.data.datasets[0].data.map(p => [p.x, p.y])"),
+                             [[i - 5, 1234.5 * i] for i in range(1, 6)])
+            self.assertEqual(page.evaluate("charts.spectrum.scales.x.ticks.map(t => t.label)"), ["0", "200", "400", "600", "800", "1,000"])
+            self.assertEqual(page.evaluate("charts.singles.scales.y.ticks.map(t => t.label).includes('200 k')"), True)
+            self.assertEqual(page.evaluate("charts.loss.data.datasets[0].data[0].y"), 0.125)
+            self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[127]"), {"x": 510, "y": 10000})
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('.plot canvas')].every(c => c.offsetHeight > 100)"), True)
+            stand.show()
+            page.wait("charts.coincidences.data.datasets[0].data.length === 6")
+            # One pixel per crystal, the last ring on top.
+            self.assertEqual(page.evaluate("[document.getElementById('map').width, document.getElementById('map').height]"), [6, 2])
+            pixels = page.evaluate("[...document.getElementById('map').getContext('2d').getImageData(0, 0, 6, 2).data]")
+            at = lambda crystal, ring: pixels[4 * (crystal + 6 * (1 - ring)):][:3]
+            self.assertEqual(at(5, 0), page.evaluate("rgb(colour('ramp-0'))"))
+            self.assertEqual(at(5, 1), page.evaluate("rgb(colour('ramp-2'))"))
+            self.assertNotIn(at(0, 0), (at(5, 0), at(5, 1)))
+            page.evaluate("document.getElementById('spectrum-of').value = '1'; document.getElementById('spectrum-of').dispatchEvent(new Event('change'))")
+            self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[127].y"), 0)
+            self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[128].y"), 20000)
+            self.assertEqual(page.complaints, [])
+
+    def test_all_figures_are_shown_without_the_chart_library(self):
+        with Stand(library=None) as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertIn("libjs-chart.js", page.evaluate("document.getElementById('no-charts').innerText"))
+            self.assertEqual(page.evaluate(FIELDS)["rates.prompts_per_s"]["value"], "1234.5")
+            self.assertEqual(page.evaluate("document.querySelector('.plot').offsetHeight"), 0)
+            page.complaints = [c for c in page.complaints if "/chart.js" not in c]
+            self.assertEqual(page.complaints, [])
+
+    def test_the_page_reports_a_lost_daemon(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            stand.process.kill()
+            stand.process.wait()
+            page.wait("document.documentElement.dataset.connection === 'lost'")
+            self.assertRegex(page.evaluate("document.getElementById('connection').innerText"), r"^No data since \d\d:\d\d:\d\d")
+            self.assertTrue(page.evaluate("document.title.startsWith('NO DATA')"))
+            self.assertTrue(page.evaluate("document.body.classList.contains('stale')"))
+
+    def test_the_page_reports_figures_that_stand_still(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            # The daemon answers, but its status stays the same.
+            page.evaluate("(() => { const now = performance.now.bind(performance); performance.now = () => now() + 11000; })(), 0")
+            page.wait("document.documentElement.dataset.connection === 'lost'")
+            self.assertRegex(page.evaluate("document.getElementById('connection').innerText"),
+                             r"^No data since \d\d:\d\d:\d\d: the daemon answers, but its figures stand still\.$")
+            self.assertTrue(page.evaluate("document.getElementById('announcement').textContent").startswith("No data"))
+            stand.show()
+            page.wait("document.documentElement.dataset.connection === 'live'")
+            self.assertTrue(page.evaluate("document.getElementById('connection').hidden"))
+            self.assertEqual(page.evaluate("document.getElementById('health').dataset.state"), "degraded")
+            stand.show()
+
+    def test_a_screen_reader_announces_only_changes(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            page.evaluate("""window.said = []; new MutationObserver(() => said.push(document.getElementById('announcement').textContent))
+                .observe(document.getElementById('announcement'), {childList: true, characterData: true, subtree: true}), 0""")
+            for seconds in (3.1, 4.1):
+                status["uptime_s"] += 1
+                status["health"]["reasons"][0]["message"] = f"source 3 is silent for {seconds} s"
+                stand.show(status)
+                page.wait(f"document.getElementById('reasons').textContent === 'source 3 is silent for {seconds} s'")
+            self.assertEqual(page.evaluate("said"), [])
+            status["uptime_s"] += 1
+            status["health"] = {"state": "ok", "reasons": []}
+            stand.show(status)
+            page.wait("said.length > 0")
+            self.assertEqual(page.evaluate("said"), ["Health: ok"])
+
+    def test_text_from_outside_stays_text(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate("document.querySelector('[data-field=\"run.note\"]').textContent"), "<b>a & b</b>")
+            self.assertEqual(page.evaluate("document.querySelectorAll('main b').length"), 0)
+
+    def test_fits_a_phone_and_a_wall(self):
+        with Stand() as stand:
+            stand.show()
+            for width, height, mobile in ((320, 568, True), (390, 844, True), (1400, 900, False), (3840, 2160, False)):
+                with self.subTest(width=width):
+                    page = self.open(stand, width=width, height=height, mobile=mobile)
+                    self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                    self.assertEqual(page.complaints, [])
+
+    def test_contrast_is_enough_in_both_colours(self):
+        luminance = """(hex => rgb(hex).map(c => c / 255).map(c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+            .reduce((s, c, i) => s + c * [.2126, .7152, .0722][i], 0))(colour('%s'))"""
+        with Stand() as stand:
+            stand.show()
+            grounds = []
+            for dark in (False, True):
+                page = self.open(stand, dark=dark)
+                ground = page.evaluate(luminance % "card")
+                grounds.append(ground)
+                for name, least in (("ink", 7), ("ink-soft", 4.5), ("good", 4.5), ("warn", 4.5), ("bad", 4.5), ("focus", 4.5),
+                                    ("prompts", 3), ("trues", 3), ("delayeds", 3), ("singles", 3), ("lost", 3)):
+                    with self.subTest(dark=dark, colour=name):
+                        other = page.evaluate(luminance % name)
+                        ratio = (max(ground, other) + .05) / (min(ground, other) + .05)
+                        self.assertGreaterEqual(ratio, least)
+            self.assertGreater(grounds[0], 0.8)
+            self.assertLess(grounds[1], 0.1)
+
+    def test_keyboard_and_screen_reader(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            page.press("Tab", 9)
+            self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
+            seen = set()
+            for _ in range(30):
+                page.press("Tab", 9)
+                seen.add(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
+            self.assertLessEqual({"spectrum-of", "map", "map-time"}, seen)
+            page.evaluate("document.getElementById('map').focus()")
+            page.press("ArrowRight", 39)
+            page.press("ArrowUp", 38)
+            self.assertRegex(page.evaluate("document.getElementById('map-reading').innerText"), r"^Ring 1, crystal 1, module 0: [\d,]+ singles$")
+            page.press("ArrowRight", 39, shift=True)
+            self.assertRegex(page.evaluate("document.getElementById('map-reading').innerText"), r"^Ring 1, crystal 4, module 1: [\d,]+ singles$")
+            nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+            roles = {}
+            for node in nodes:
+                if not node.get("ignored"):
+                    roles.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
+            self.assertEqual(len(roles["main"]), 1)
+            for image in roles.get("image", []) + roles.get("img", []):
+                self.assertNotEqual(image, "")
+            headings = roles["heading"]
+            for title in ("Rates", "Sources", "Modules", "Run"):
+                self.assertIn(title, headings)
+            self.assertEqual(page.evaluate("document.querySelectorAll('[aria-live]').length"), 1)
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('table')].every(t => t.tHead && t.closest('[aria-label],[aria-labelledby]'))"), True)
+            self.assertEqual(page.evaluate("document.documentElement.lang"), "en")
+
+
+if __name__ == "__main__":
+    if CHROMIUM is None:
+        print("SKIPPED: no Chromium here (apt install chromium)")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

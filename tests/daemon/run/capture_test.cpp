@@ -1,0 +1,108 @@
+// The raw capture on a disk that fills up or fails.
+#include "daemon/run/capture.hpp"
+
+#include <cstring>
+#include <thread>
+
+#include "daemon/run/disk_space.hpp"
+#include "net/pcap_reader.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/faulty_disk.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace petacq;
+
+namespace {
+
+constexpr std::size_t payload_bytes = 8192;
+constexpr std::size_t datagrams_of_a_batch = 64;
+
+/// False when the capture refuses it.
+bool offer_one(daemon::Capture& capture, net::BatchPool& pool) {
+    net::Batch* batch = nullptr;
+    while ((batch = pool.take()) == nullptr)
+        std::this_thread::yield();
+    batch->used = payload_bytes;
+    std::memset(batch->data, 0x5A, payload_bytes);
+    batch->to = {0x7F000001, 9601};
+    for (std::size_t i = 0; i < datagrams_of_a_batch; ++i) {
+        net::Datagram d;
+        d.bytes = payload_bytes;
+        d.address = 0x0A000005;
+        d.port = 40001;
+        batch->datagrams.push_back(d);
+    }
+    if (capture.offer(batch)) return true;
+    pool.put(batch);
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("a capture stops while there is room for the list-mode, and is whole up to there", "[capture]") {
+    // In memory, where no other program writes or frees much.
+    const std::filesystem::path memory = "/dev/shm";
+    const auto space = daemon::disk_space(memory);
+    constexpr std::uint64_t mib = 1U << 20;
+    if (!space || space->free_bytes < 256 * mib) {
+        WARN("skipped: /dev/shm has no room");
+        return;
+    }
+    const test::TemporaryDirectory directory(memory);
+    net::BatchPool pool(8, 65536, net::make_host_memory({false, false}));
+    const auto file = directory.path() / "raw.pcap";
+    daemon::CaptureCounts counts;
+    {
+        daemon::Capture capture(file, net::Framing::bare, pool, 4, space->free_bytes - 32 * mib);
+        // 128 MiB, or until it has ended.
+        for (std::size_t bytes = 0; bytes < 128 * mib && capture.failure().empty();) {
+            if (offer_one(capture, pool)) bytes += datagrams_of_a_batch * payload_bytes;
+        }
+        // Later datagrams are only counted.
+        offer_one(capture, pool);
+        capture.finish();
+        counts = capture.counts();
+        CHECK(capture.failure().find("health.min_disk_free_bytes") != std::string::npos);
+        CHECK(capture.failure().find(file.string()) == 0);
+    }
+    CHECK(counts.offered == counts.written + counts.dropped);
+    CHECK(counts.written > 0);
+    CHECK(counts.dropped > 0);
+    CHECK(counts.bytes == std::filesystem::file_size(file));
+    CHECK(counts.bytes < 80 * mib);
+    CHECK(pool.free_count() == pool.count());
+
+    net::PcapReader reader(file.string(), {});
+    net::CapturedDatagram d;
+    while (reader.next(d))
+        REQUIRE(d.payload.size() == payload_bytes);
+    CHECK(reader.counts().datagrams == counts.written);
+}
+
+TEST_CASE("a capture whose disk fails is whole up to there", "[capture]") {
+    const test::TemporaryDirectory directory;
+    const auto file = directory / "raw.pcap";
+    net::BatchPool pool(8, 65536, net::make_host_memory({false, false}));
+    test::FaultyDisk disk;
+    disk.take(2'000'000);  // three batches and a part of the fourth
+    daemon::CaptureCounts counts;
+    {
+        daemon::Capture capture(file, net::Framing::bare, pool, 4, 0);
+        while (capture.failure().empty())
+            offer_one(capture, pool);
+        offer_one(capture, pool);
+        capture.finish();
+        counts = capture.counts();
+        CHECK(capture.failure() == file.string() + ": write failed: No space left on device");
+    }
+    CHECK(counts.offered == counts.written + counts.dropped);
+    CHECK(counts.written == 3 * datagrams_of_a_batch);
+    CHECK(counts.bytes == std::filesystem::file_size(file));
+    CHECK(pool.free_count() == pool.count());
+
+    net::PcapReader reader(file.string(), {});
+    net::CapturedDatagram d;
+    while (reader.next(d))
+        REQUIRE(d.payload.size() == payload_bytes);
+    CHECK(reader.counts().datagrams == counts.written);
+}

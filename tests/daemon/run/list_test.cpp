@@ -1,0 +1,182 @@
+// The list of runs on disk.
+#include "daemon/run/list.hpp"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "daemon/run/directory.hpp"
+#include "tests/daemon/listmode/support.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq::daemon;
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+json content_of(const std::string& run, const std::string& start, const std::string& state) {
+    json content = {{"run_id", run}, {"start_utc", start}, {"state", state}};
+    if (state == "running") return content;
+    content["stop_utc"] = "2026-03-01T00:00:12.500Z";
+    content["stop_reason"] = "stopped by operator";
+    content["ledger"] = {{"closed", state == "complete"},
+                         {"pairs", {{"prompts_found", 12}, {"delayeds_found", 3}}}};
+    return content;
+}
+
+/// Creates a run with `bytes` bytes next to run.json. Returns the size of run.json.
+std::uint64_t make_run(const std::filesystem::path& data, const json& content, std::size_t bytes = 0) {
+    const RunDirectory directory = RunDirectory::create(data, content.at("run_id").get<std::string>());
+    write_json_atomically(directory.file(run_file), content);
+    if (bytes > 0) std::ofstream(directory.file(coincidences_file)) << std::string(bytes, 'x');
+    return std::filesystem::file_size(directory.file(run_file));
+}
+
+std::string ids(const json& page) {
+    std::string text;
+    for (const json& run : page.at("runs"))
+        text += run.at("run").get<std::string>() + " ";
+    return text;
+}
+
+std::string refusal(const auto& what) {
+    try {
+        what();
+    } catch (const RunDirectoryError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]") {
+    const TemporaryDirectory data;
+    const auto z = make_run(data.path(), content_of("z", "2026-03-01T00:00:00.000Z", "complete"), 1000);
+    make_run(data.path(), content_of("b", "2026-03-01T00:00:01.000Z", "bad-ledger"));
+    make_run(data.path(), content_of("a", "2026-03-01T00:00:01.000Z", "failed"));
+    const auto c = make_run(data.path(), content_of("c", "2026-03-02T00:00:00.000Z", "running"), 10);
+    std::filesystem::create_directory(data.path() / "no-run");
+    std::ofstream(data.path() / "file") << "x";
+    RunList list(data.path());
+
+    const json page = list.page(100, std::nullopt, "");
+    CHECK(page["data_dir"] == data.path().string());
+    CHECK(page["earlier"] == 0);
+    CHECK(ids(page) == "z a b c ");
+    CHECK(page["runs"][0] == json{{"run", "z"},
+                                  {"state", "complete"},
+                                  {"start_utc", "2026-03-01T00:00:00.000Z"},
+                                  {"stop_utc", "2026-03-01T00:00:12.500Z"},
+                                  {"seconds", 12.5},
+                                  {"prompts", 12},
+                                  {"delayeds", 3},
+                                  {"reason", "stopped by operator"},
+                                  {"ledger_closed", true},
+                                  {"bytes", 1000 + z}});
+    CHECK(page["runs"][1]["state"] == "failed");
+    CHECK(page["runs"][2]["ledger_closed"] == false);
+    json unfinished = page["runs"][3];
+    CHECK(unfinished == json{{"run", "c"},
+                             {"state", "interrupted"},
+                             {"start_utc", "2026-03-02T00:00:00.000Z"},
+                             {"stop_utc", nullptr},
+                             {"seconds", nullptr},
+                             {"prompts", nullptr},
+                             {"delayeds", nullptr},
+                             {"reason", nullptr},
+                             {"ledger_closed", nullptr},
+                             {"bytes", 10 + c}});
+    unfinished["state"] = "running";
+    CHECK(list.page(1, std::nullopt, "c")["runs"][0] == unfinished);
+}
+
+TEST_CASE("runs are listed page by page", "[runs]") {
+    const TemporaryDirectory data;
+    RunList list(data.path());
+    CHECK(list.page(10, std::nullopt, "") ==
+          json{{"data_dir", data.path().string()}, {"earlier", 0}, {"runs", json::array()}});
+    for (int i = 0; i < 7; ++i) {
+        make_run(data.path(), content_of("r" + std::to_string(i),
+                                         "2026-03-01T00:00:0" + std::to_string(i) + ".000Z", "complete"));
+    }
+    json page = list.page(3, std::nullopt, "");
+    CHECK(ids(page) == "r4 r5 r6 ");
+    CHECK(page["earlier"] == 4);
+    // A run that has started meanwhile shifts no page.
+    make_run(data.path(), content_of("r7", "2026-03-01T00:00:07.000Z", "running"));
+    page = list.page(3, "r4", "r7");
+    CHECK(ids(page) == "r1 r2 r3 ");
+    page = list.page(3, "r1", "r7");
+    CHECK(ids(page) == "r0 ");
+    CHECK(page["earlier"] == 0);
+    CHECK(ids(list.page(3, "r0", "r7")).empty());
+    CHECK(refusal([&] { list.page(3, "r9", ""); }) == "there is no run 'r9'");
+}
+
+TEST_CASE("changes on disk show in the list", "[runs]") {
+    const TemporaryDirectory data;
+    RunList list(data.path());
+    make_run(data.path(), content_of("r", "2026-03-01T00:00:00.000Z", "running"), 5);
+    CHECK(list.page(9, std::nullopt, "r")["runs"][0]["state"] == "running");
+    const std::uint64_t before = list.page(9, std::nullopt, "r")["runs"][0]["bytes"];
+    std::ofstream(data.path() / "r" / coincidences_file, std::ios::app) << "12345";
+    CHECK(list.page(9, std::nullopt, "r")["runs"][0]["bytes"] == before + 5);
+    write_json_atomically(data.path() / "r" / run_file,
+                          content_of("r", "2026-03-01T00:00:00.000Z", "complete"));
+    const json done = list.page(9, std::nullopt, "")["runs"][0];
+    CHECK(done["state"] == "complete");
+    CHECK(done["prompts"] == 12);
+    std::filesystem::remove_all(data.path() / "r");
+    CHECK(list.page(9, std::nullopt, "")["runs"].empty());
+    std::filesystem::remove_all(data.path());
+    CHECK(refusal([&] { list.page(9, std::nullopt, ""); }).starts_with("cannot read the data directory "));
+    std::filesystem::create_directory(data.path());
+}
+
+TEST_CASE("a run whose description is damaged is listed as such", "[runs]") {
+    const TemporaryDirectory data;
+    for (const auto& [run, text] :
+         {std::pair{"broken", "{"}, std::pair{"list", "[]"}, std::pair{"empty", ""}}) {
+        make_run(data.path(), {{"run_id", run}});
+        std::ofstream(data.path() / run / run_file) << text;
+    }
+    make_run(data.path(),
+             {{"run_id", "odd"}, {"start_utc", 5}, {"stop_utc", "yesterday"}, {"ledger", {1, 2}}});
+    RunList list(data.path());
+    const json runs = list.page(9, std::nullopt, "")["runs"];
+    REQUIRE(runs.size() == 4);
+    for (const json& run : runs) {
+        CAPTURE(run.dump());
+        CHECK(run["prompts"].is_null());
+        CHECK(run["seconds"].is_null());
+        if (run["run"] == "odd") continue;
+        CHECK(run["state"] == "unreadable");
+        CHECK(run["reason"].get<std::string>().ends_with("run.json: not a JSON object"));
+    }
+}
+
+TEST_CASE("the ledger of a run is read, or there is a reason why not", "[runs]") {
+    const TemporaryDirectory data;
+    make_run(data.path(), content_of("good", "2026-03-01T00:00:00.000Z", "complete"));
+    make_run(data.path(), content_of("unfinished", "2026-03-01T00:00:00.000Z", "running"));
+    const RunList list(data.path());
+    CHECK(list.ledger("good", "") ==
+          json{{"run", "good"},
+               {"state", "complete"},
+               {"ledger", content_of("good", "2026-03-01T00:00:00.000Z", "complete")["ledger"]}});
+    CHECK(refusal([&] { static_cast<void>(list.ledger("unfinished", "")); }) ==
+          "run 'unfinished' has no ledger: it was interrupted");
+    CHECK(refusal([&] { static_cast<void>(list.ledger("unfinished", "unfinished")); }) ==
+          "run 'unfinished' has no ledger: it is not finished");
+    CHECK(refusal([&] {
+              static_cast<void>(list.ledger("none", ""));
+          }).starts_with("there is no run 'none' in "));
+    for (const std::string run : {"../good", "", "/etc", ".."}) {
+        CAPTURE(run);
+        CHECK(refusal([&] { static_cast<void>(list.ledger(run, "")); }).starts_with("run id "));
+    }
+}

@@ -1,0 +1,94 @@
+// The monitor: one reading, and views that agree with it.
+#include "daemon/status/monitor.hpp"
+
+#include <memory>
+
+#include "tests/daemon/acquisition/scripted_pipeline.hpp"
+#include "tests/daemon/status/helpers.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using namespace petacq::daemon;
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+/// A pipeline without data, with histograms of the right shape.
+PipelineScript no_data(const config::Geometry& geometry) {
+    PipelineScript script;
+    script.histograms = *histograms(geometry, 0, 0, 0);
+    return script;
+}
+
+/// An acquisition that is not started, and a monitor that reads it.
+struct Stand {
+    explicit Stand(const json& patch = json::object()) {
+        setting.configuration = std::make_shared<const config::Configuration>(configuration_with(patch));
+        setting.scanner = &scanner;
+        setting.backend = "scripted";
+        monitor.attach(acquisition, run);
+    }
+
+    const config::Scanner scanner = small_scanner();
+    RunSetting setting;
+    RunState run;
+    PipelineScript script = no_data(scanner.geometry);
+    net::BatchPool pool{4, 65536, net::make_host_memory({})};
+    net::BatchQueue filled{4, 1, 0};
+    Acquisition acquisition{{}, {}, std::make_unique<ScriptedPipeline>(script), pool, filled, {}, nullptr};
+    Monitor monitor{setting, pool, 1000, {}};
+};
+
+}  // namespace
+
+TEST_CASE("views are made of the latest reading, not of the counters") {
+    Stand stand;
+    CHECK(stand.monitor.reading().free_batches == 4);
+    net::Batch* const batch = stand.pool.take();
+    CHECK(stand.monitor.reading().free_batches == 4);
+    CHECK(stand.monitor.status(stand.run)["queues"]["free_batches"] == 4);
+    stand.monitor.read(stand.run);
+    CHECK(stand.monitor.reading().free_batches == 3);
+    CHECK(stand.monitor.status(stand.run)["queues"]["free_batches"] == 3);
+    CHECK(stand.monitor.status(stand.run)["queues"]["batches"] == 4);
+    stand.pool.put(batch);
+}
+
+TEST_CASE("the status document shows the state of the runs") {
+    Stand stand;
+    json status = stand.monitor.status(stand.run);
+    CHECK(status["state"] == "idle");
+    CHECK(status["run"].is_null());
+    CHECK(status["backend"] == "scripted");
+    stand.run.daemon = DaemonState::stopping;
+    stand.run.current = {"mouse-7", "a note", "2026-01-31T12:00:00.000Z", 600};
+    status = stand.monitor.status(stand.run);
+    CHECK(status["state"] == "stopping");
+    CHECK(status["run"] == json{{"id", "mouse-7"},
+                                {"note", "a note"},
+                                {"start_utc", "2026-01-31T12:00:00.000Z"},
+                                {"duration_s", 600},
+                                {"capture", nullptr}});
+    stand.run.current.reset();
+    stand.run.last_ledger = Ledger{};
+    stand.run.last_ledger->datagrams.received = 5;
+    status = stand.monitor.status(stand.run);
+    CHECK(status["ledger"]["datagrams"]["received"] == 5);
+    CHECK(status["total"]["datagrams"]["received"] == 0);
+}
+
+TEST_CASE("health and stages follow from what the monitor observes") {
+    Stand stand(json{{"data_dir", "/nowhere/at/all"}});
+    CHECK(stand.monitor.reading().stages.size() == 3);
+    CHECK(stand.monitor.reading().stages.back().name == "writer");
+    CHECK(stand.monitor.status(stand.run)["health"]["state"] == "ok");  // not assessed yet
+    stand.run.last_failure = "No space left on device";
+    stand.monitor.observe(stand.run);
+    const json health = stand.monitor.status(stand.run)["health"];
+    CHECK(health["state"] == "degraded");
+    REQUIRE(health["reasons"].size() == 2);
+    CHECK(health["reasons"][0]["code"] == "run_failed");
+    CHECK(health["reasons"][1]["code"] == "disk_unknown");
+    CHECK(stand.monitor.status(stand.run)["disk"]["free_bytes"].is_null());
+}

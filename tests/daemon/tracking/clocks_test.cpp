@@ -1,0 +1,249 @@
+// Which detector times are accepted: wild times, clocks that jump or are reset, boards that disagree.
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "tests/daemon/tracking/helpers.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq::daemon;
+using namespace petacq::test;
+
+TEST_CASE("one wild frame time never moves the watermark and costs no other frame", "[tracking]") {
+    const std::uint64_t wild =
+        GENERATE(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), start + 1500 * ms,
+                 start - 1500 * ms, start ^ (std::uint64_t{1} << 43));
+    const bool at_end = GENERATE(true, false);
+    const std::uint32_t frames = GENERATE(1U, 2U, 90U);
+    CAPTURE(wild, at_end, frames);
+    const auto o = usual_options();
+    Detector d(o);
+    run(d, {1}, start, start + 20 * ms);
+    const std::uint64_t t = start + 20 * ms;
+    // The other end of the datagram has a true time.
+    const std::uint64_t most = t + ms - o.max_disorder - o.max_offset;
+    d.tracker.watermark(host(t), 0);
+    const std::uint64_t first = frames == 1 || !at_end ? wild : t;
+    const std::uint64_t last = frames == 1 || at_end ? wild : t + ms;
+    const Verdict v = d.send(1, first, last, frames, host(t));
+    CHECK(d.tracker.watermark(host(t), 0) <= most);
+    if (frames > 1) {
+        CHECK(takes(v, t));
+        CHECK(takes(v, t + ms));
+        CHECK(takes(v, t - 9 * ms));  // a reordered datagram
+    } else if (o.max_jump < time_between(wild, t)) {
+        CHECK(rejected(v));
+    }
+    CHECK(run(d, {1}, start + 21 * ms, start + 40 * ms));
+    CHECK(d.tracker.watermark(host(start + 40 * ms), 0) == start + 39 * ms - o.max_disorder - o.max_offset);
+    CHECK(d.tracker.totals().clock_jumps == 0);
+}
+
+TEST_CASE("a wild time in the very first datagram does not move the watermark", "[tracking]") {
+    const std::uint32_t frames = GENERATE(1U, 90U);
+    const bool at_end = GENERATE(true, false);
+    const auto o = usual_options();
+    Detector d(o);
+    const std::uint64_t wild = start + 1'000'000 * ms;
+    const Verdict v = d.send(1, frames == 1 || !at_end ? wild : start,
+                             frames == 1 || at_end ? wild : start + ms, frames, 0);
+    if (frames > 1) {
+        CHECK(takes(v, start));
+        CHECK(takes(v, start + ms));
+        CHECK_FALSE(takes(v, wild));
+    }
+    CHECK(d.tracker.watermark(0, 0) < start);
+    // Some datagrams later it is clear which was wrong.
+    run(d, {1}, start + ms, start + 5 * ms);
+    CHECK(run(d, {1}, start + 5 * ms, start + 50 * ms));
+    CHECK(d.tracker.watermark(host(start + 50 * ms), 0) == start + 49 * ms - o.max_disorder - o.max_offset);
+    CHECK(d.tracker.totals().clock_jumps == 0);
+}
+
+TEST_CASE("datagrams of one frame each lose none", "[tracking]") {
+    const auto o = usual_options();
+    Detector d(o);
+    for (std::uint64_t t = start; t < start + 100 * ms; t += ms) {
+        CHECK(takes(d.send(1, t, t, 1, host(t)), t));
+        CHECK(takes(d.send(2, t + 7, t + 7, 1, host(t)), t + 7));
+        CHECK(d.tracker.watermark(host(t), 0) <= t);
+    }
+    CHECK(d.tracker.totals().jumped_datagrams == 0);
+    CHECK(d.tracker.watermark(host(start + 99 * ms), 0) == start + 98 * ms - o.max_disorder - o.max_offset);
+}
+
+TEST_CASE("a clock jump is believed after a few datagrams that agree, not before", "[tracking]") {
+    const std::int64_t by = GENERATE(-4'000'000 * host_ms, 3'000'000 * host_ms);
+    Detector d(usual_options());
+    run(d, {1}, start, start + 50 * ms);
+    const std::uint64_t before = d.tracker.watermark(host(start + 50 * ms), 0);
+    const std::uint64_t there = start + 50 * ms + static_cast<std::uint64_t>(by);
+    const std::int64_t now = host(start + 51 * ms);
+    CHECK(rejected(d.send(1, there, there + ms, 90, now)));
+    CHECK(d.status(1, now).state == SourceState::jumping);
+    CHECK(rejected(d.send(1, there + ms, there + 2 * ms, 90, now)));
+    CHECK(d.tracker.watermark(now, 0) == before);
+    SECTION("confirmed") {
+        CHECK(takes(d.send(1, there + 2 * ms, there + 3 * ms, 90, now), there + 2 * ms));
+        CHECK(d.status(1, now).clock_jumps == 1);
+        CHECK(d.status(1, now).state == SourceState::active);
+        CHECK(takes(d.send(1, there + 3 * ms, there + 4 * ms, 90, now), there + 3 * ms));
+        d.tracker.watermark(now, 0);
+        CHECK(d.tracker.status(now).behind_watermark == (by < 0));
+        d.tracker.restart_watermark();
+        CHECK(d.tracker.watermark(now, 0) == there + 3 * ms - usual_options().max_disorder - 100);
+        CHECK_FALSE(d.tracker.status(now).behind_watermark);
+    }
+    SECTION("not confirmed: back to where it was") {
+        CHECK(run(d, {1}, start + 52 * ms, start + 60 * ms));
+        CHECK(rejected(d.send(1, there, there + ms, 90, now)));
+        CHECK(rejected(d.send(1, there + ms, there + 2 * ms, 90, now)));
+        CHECK(d.status(1, now).clock_jumps == 0);
+        CHECK(d.tracker.totals().jumped_datagrams == 4);
+    }
+    SECTION("datagrams that do not agree confirm nothing") {
+        for (std::uint64_t i = 1; i < 20; ++i) {
+            CHECK(rejected(d.send(1, there + i * 5'000 * ms, there + i * 5'000 * ms, 90, now)));
+        }
+        CHECK(d.tracker.watermark(now, 0) == before);
+    }
+}
+
+TEST_CASE("a board that is reset does not hold the others, and is late until it is back", "[tracking]") {
+    const auto o = usual_options();
+    Detector d(o);
+    run(d, {1, 2}, start, start + 50 * ms);
+    for (std::uint64_t t = 0; t < 50 * ms; t += ms) {
+        d.send(1, t, t + ms, 90, host(start + 50 * ms + t));
+        d.tick(2, start + 50 * ms + t);
+    }
+    const std::int64_t now = host(start + 100 * ms);
+    CHECK(d.tracker.watermark(now, 0) == start + 99 * ms - o.max_disorder - o.max_offset);
+    CHECK(d.status(1, now).state == SourceState::lagging);
+    CHECK(d.status(1, now).clock_jumps == 1);
+    CHECK(d.status(2, now).state == SourceState::active);
+    // Its clock is corrected: within max_jump of the others no confirmation is needed.
+    CHECK(run(d, {1, 2}, start + 100 * ms, start + 120 * ms));
+    CHECK(d.status(1, now).state == SourceState::active);
+    CHECK(d.tracker.watermark(host(start + 120 * ms), 0) == start + 119 * ms - o.max_disorder - o.max_offset);
+}
+
+TEST_CASE("a common reset of all boards is followed once the watermark is restarted", "[tracking]") {
+    const std::size_t count = GENERATE(std::size_t{2}, std::size_t{3}, std::size_t{8});
+    const auto o = usual_options();
+    Detector d(o);
+    std::vector<std::uint16_t> ids;
+    for (std::size_t i = 0; i < count; ++i)
+        ids.push_back(static_cast<std::uint16_t>(i));
+    run(d, ids, start, start + 50 * ms);
+    const std::uint64_t before = d.tracker.watermark(host(start + 50 * ms), 0);
+    for (std::uint64_t t = 0; t < 50 * ms; t += ms) {
+        for (const auto id : ids)
+            d.send(id, t, t + ms, 90, host(start + 50 * ms + t));
+    }
+    const std::int64_t now = host(start + 100 * ms);
+    CHECK(d.tracker.watermark(now, 0) == before);
+    CHECK(d.tracker.status(now).behind_watermark);
+    CHECK(d.tracker.totals().clock_jumps == count);
+    for (const auto id : ids)
+        CHECK(d.status(id, now).state == SourceState::active);
+    d.tracker.restart_watermark();
+    CHECK(d.tracker.watermark(now, 0) == 49 * ms - o.max_disorder - o.max_offset);
+    CHECK_FALSE(d.tracker.status(now).behind_watermark);
+}
+
+TEST_CASE("a source that jumps ahead is kept out until the others get there", "[tracking]") {
+    const auto o = usual_options();
+    const std::size_t others = GENERATE(std::size_t{1}, std::size_t{4});
+    const std::uint64_t ahead = GENERATE(std::uint64_t{1500 * ms}, std::uint64_t{60'000 * ms});
+    CAPTURE(others, ahead);
+    Detector d(o);
+    std::vector<std::uint16_t> ids;
+    for (std::size_t i = 0; i < others; ++i)
+        ids.push_back(static_cast<std::uint16_t>(10 + i));
+    run(d, ids, start, start + 10 * ms);
+    run(d, {1}, start, start + 10 * ms);
+    for (std::uint64_t t = start + 10 * ms; t < start + 100 * ms; t += ms) {
+        CHECK(rejected(d.send(1, t + ahead, t + ahead + ms, 90, host(t))));
+        CHECK(run(d, ids, t, t + ms));
+        CHECK(d.tracker.watermark(host(t), 0) <= t);
+    }
+    std::int64_t now = host(start + 100 * ms);
+    CHECK(d.tracker.watermark(now, 0) == start + 99 * ms - o.max_disorder - o.max_offset);
+    CHECK(d.status(1, now).state == SourceState::leading);
+    CHECK(d.status(ids[0], now).state == SourceState::active);
+    // The others (whose clocks were wrong) follow, step by step.
+    for (std::uint64_t t = start + 100 * ms; t < start + 100 * ms + ahead; t += 400 * ms) {
+        for (const auto id : ids)
+            d.send(id, t, t + ms, 90, now);
+        d.tracker.watermark(now, 0);
+    }
+    const std::uint64_t there = start + 100 * ms + ahead;
+    CHECK(takes(d.send(1, there, there + ms, 90, now), there));
+    CHECK(d.status(1, now).state == SourceState::active);
+}
+
+TEST_CASE("of three sources one cannot run away by creeping", "[tracking]") {
+    const auto o = usual_options();
+    Detector d(o);
+    run(d, {1, 2, 3}, start, start + 10 * ms);
+    std::uint64_t crept = start + 10 * ms;
+    for (std::uint64_t t = start + 10 * ms; t < start + 100 * ms; t += ms, crept += 100 * ms) {
+        d.send(1, crept, crept + ms, 90, host(t));
+        CHECK(run(d, {2, 3}, t, t + ms));
+        CHECK(d.tracker.watermark(host(t), 0) <= t);
+    }
+    CHECK(d.status(1, host(start + 100 * ms)).state == SourceState::leading);
+}
+
+TEST_CASE("a first datagram far from what the others agree on needs confirmation", "[tracking]") {
+    const auto o = usual_options();
+    const std::uint64_t elsewhere = GENERATE(std::uint64_t{5 * ms}, start + 50'000 * ms);
+    Detector d(o);
+    run(d, {1, 2}, start, start + 20 * ms);
+    const std::int64_t now = host(start + 20 * ms);
+    CHECK(rejected(d.send(3, elsewhere, elsewhere + ms, 90, now)));
+    CHECK(rejected(d.send(3, elsewhere + ms, elsewhere + 2 * ms, 90, now)));
+    const Verdict third = d.send(3, elsewhere + 2 * ms, elsewhere + 3 * ms, 90, now);
+    CHECK(rejected(third) == (elsewhere > start));  // rejected while it is ahead of the others
+    CHECK(d.status(3, now).clock_jumps == 0);
+    CHECK(d.tracker.watermark(now, 0) == start + 19 * ms - o.max_disorder - o.max_offset);
+}
+
+TEST_CASE("a board with a wrong clock that comes first is outvoted by two others", "[tracking]") {
+    const auto o = usual_options();
+    Detector d(o);
+    for (std::uint64_t t = 0; t < 50 * ms; t += ms) {
+        const std::uint64_t wrong = start + 90'000 * ms + t;
+        d.send(1, wrong, wrong + ms, 90, host(start + t));
+        d.tick(2, start + t);
+        d.tick(3, start + t);
+    }
+    const std::int64_t now = host(start + 50 * ms);
+    CHECK(d.tracker.watermark(now, 0) == start + 49 * ms - o.max_disorder - o.max_offset);
+    CHECK(d.status(1, now).state == SourceState::leading);
+}
+
+TEST_CASE("after a pause of all, a jumped source that is back first does not take the others along",
+          "[tracking]") {
+    const auto o = usual_options();
+    Detector d(o);
+    run(d, {1, 2, 3, 4}, start, start + 10 * ms);
+    for (std::uint64_t t = start + 10 * ms; t < start + 50 * ms; t += ms) {
+        d.send(1, t + 60'000 * ms, t + 60'001 * ms, 90, host(t));
+        run(d, {2, 3, 4}, t, t + ms);
+    }
+    const std::uint64_t back = start + 700 * ms;
+    for (std::uint64_t t = back; t < back + 5 * ms; t += ms) {
+        CHECK(rejected(d.send(1, t + 60'000 * ms, t + 60'001 * ms, 90, host(t))));
+        CHECK(d.tracker.watermark(host(t), 0) < start + 51 * ms);
+    }
+    CHECK(run(d, {2, 3, 4}, back + 5 * ms, back + 50 * ms));
+    CHECK(d.tracker.watermark(host(back + 50 * ms), 0) == back + 49 * ms - o.max_disorder - o.max_offset);
+    // If the others never return, it is accepted in the end.
+    for (std::uint64_t t = back + 50 * ms; t < back + 6'000 * ms; t += 10 * ms) {
+        d.send(1, t + 60'000 * ms, t + 60'010 * ms, 90, host(t));
+        d.tracker.watermark(host(t), 0);
+    }
+    CHECK(d.status(1, host(back + 6'000 * ms)).state == SourceState::active);
+}

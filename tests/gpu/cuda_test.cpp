@@ -1,0 +1,222 @@
+// Cases that only the CUDA back-end can get wrong: many tiles without a gap, gaps between spans, bounds.
+// The CPU back-end gives the expected output; the property suite compares it with the reference.
+#ifdef PETACQ_CUDA
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include "gpu/cuda/cuda_pipeline.hpp"
+#include "gpu/cuda/pinned_memory.hpp"
+#include "tests/gpu/cuda_cases.hpp"
+#include "tests/gpu/harness.hpp"
+#include "tests/support/catch.hpp"
+
+namespace {
+
+using namespace petacq::test;
+using petacq::gpu::make_cuda_pipeline;
+using petacq::gpu::MultiplesPolicy;
+using petacq::gpu::PipelineOptions;
+using petacq::gpu::SliceResult;
+using petacq::gpu::WindowMode;
+
+// The default makes several super tiles. PETACQ_CUDA_SINGLES sets a smaller number for slow tools.
+std::size_t singles_wanted() {
+    const char* text = std::getenv("PETACQ_CUDA_SINGLES");
+    return text == nullptr ? 500'000 : std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+TEST_CASE("cuda: long stretches without a gap") {
+    if (!cuda_usable()) return;
+    const std::size_t count = singles_wanted();
+    Rng rng(11);
+    std::uint64_t walk = 0;
+    struct Family {
+        const char* name;
+        std::function<std::uint64_t(std::size_t)> time_of;
+    };
+    const std::vector<Family> families{
+        {"gap tau/2 + 1", [](std::size_t i) { return i * (tau / 2 + 1); }},
+        {"gap tau/2", [](std::size_t i) { return i * (tau / 2); }},
+        {"gap tau", [](std::size_t i) { return i * tau; }},
+        {"gap tau + 1", [](std::size_t i) { return i * (tau + 1); }},
+        {"gap 1: windows of 401", [](std::size_t i) { return i; }},
+        {"20 of each time: windows longer than a tile", [](std::size_t i) { return i / 20; }},
+        {"all equal", [](std::size_t) { return 0; }},
+        {"half equal, then sparse", [=](std::size_t i) { return i < count / 2 ? 0 : (i - count / 2) * 100; }},
+        {"gaps up to tau at random",
+         [&](std::size_t i) { return i == 0 ? walk = 0 : walk += rng.between<std::uint64_t>(0, tau); }},
+        {"gaps about tau/2 with a rare break", [&](std::size_t i) {
+             const bool breaks = rng.chance(0.00002);
+             return i == 0 ? walk = 0
+                           : walk += breaks ? 2 * tau : rng.between<std::uint64_t>(tau / 2, tau / 2 + 2);
+         }}};
+    for (const Family& family : families) {
+        Case c = open_case(rng);
+        const Frames frames = frames_at(c, count, family.time_of, rng);
+        for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
+            for (const bool delayed : {false, true}) {
+                c.options.rules.mode = mode;
+                c.options.rules.delay.reset();
+                if (delayed) c.options.rules.delay = 3 * tau + 1;
+                const std::size_t slice_frames = delayed ? count / 3 + 1 : count;
+                c.options.max_slice_frames = static_cast<std::uint32_t>(slice_frames);
+                c.options.max_pending_singles = count;
+                INFO(family.name << ", mode " << name_of(mode) << (delayed ? ", delayeds" : ""));
+                CHECK(check_against_cpu(c, frames, slice_frames).counts.decided == count);
+            }
+        }
+    }
+}
+
+namespace {
+
+// Each position of each detector unit is a crystal.
+Setup plain_setup(std::uint32_t channels, std::uint32_t modules_z) {
+    Setup setup;
+    petacq::config::Geometry& g = setup.geometry;
+    g.channels = channels;
+    g.modules = {1, 1, modules_z};
+    g.blocks = {1, 4, 4};
+    g.crystals = {1, 16, 16};
+    g.bdm_count = channels * modules_z;
+    g.du_count = 16;
+    g.position_size = 16;
+    setup.calibration.bins = 1;
+    setup.calibration.energy_factor.assign(g.crystal_count(), 0.5F);
+    setup.places.resize(g.crystal_count());
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        for (std::uint32_t du = 0; du < g.du_count; ++du) {
+            for (std::uint32_t p = 0; p < 256; ++p) {
+                setup.calibration.position_table.push_back(static_cast<std::uint8_t>(p));
+                setup.places[reference_crystal(g, bdm, du, p).crystal].push_back(
+                    {static_cast<std::uint8_t>(bdm), static_cast<std::uint8_t>(du),
+                     static_cast<std::uint8_t>(p % 16), static_cast<std::uint8_t>(p / 16)});
+            }
+        }
+    }
+    return setup;
+}
+
+}  // namespace
+
+// The number of the time fits into a sort key beside crystal and energy only if the energies differ little.
+TEST_CASE("cuda: many singles of one time among very many times") {
+    if (!cuda_usable()) return;
+    Rng rng(23);
+    Case c;
+    c.setup = plain_setup(16, 1);  // 65,536 crystals
+    c.options.geometry = c.setup.geometry;
+    c.options.rules.window = tau;
+    c.options.rules.policy = MultiplesPolicy::take_winner_of_goods;
+    c.options.rules.max_multiplicity = 100;
+    c.options.emit_singles = true;
+    const std::size_t count = singles_wanted();
+    for (const std::size_t run : {40, 3000}) {
+        for (const bool alike : {true, false}) {
+            const Frames frames = frames_at(
+                c, count, [=](std::size_t i) { return i < run ? 50 : i * (tau / 2); }, rng, alike ? 900 : 0,
+                alike ? 1100 : 65535);
+            c.options.energy = {alike, 470, 530};
+            c.options.max_slice_frames = static_cast<std::uint32_t>(count);
+            c.options.max_pending_singles = count;
+            INFO("run of " << run << (alike ? ", energies alike" : ", energies of all sizes"));
+            CHECK(check_against_cpu(c, frames, count).counts.decided > count / 2);
+        }
+    }
+}
+
+TEST_CASE("cuda: more records than there is room for") {
+    if (!cuda_usable()) return;
+    Rng rng(5);
+    Case c = open_case(rng);
+    const Frames frames = frames_at(
+        c, 40'000, [](std::size_t i) { return i * 10; }, rng);
+    c.options.rules.policy = MultiplesPolicy::take_all_goods;
+    c.options.max_slice_frames = 20'000;
+    c.options.max_pending_singles = 40'000;
+    for (const bool delayed : {false, true}) {
+        if (delayed) c.options.rules.delay = 5000;
+        CHECK(check_against_cpu(c, frames, 20'000).coincidences.size() > 100'000);
+    }
+}
+
+TEST_CASE("cuda: spans as they lie in batches, in pinned memory") {
+    if (!cuda_usable()) return;
+    Rng rng(6);
+    Case c = open_case(rng);
+    const std::size_t count = 30'000;
+    const Frames frames = frames_at(
+        c, count, [](std::size_t i) { return i * 150; }, rng);
+    c.options.max_slice_frames = count;
+    c.options.max_pending_singles = count;
+    const auto memory = petacq::gpu::make_pinned_memory();
+    std::byte* const data = memory->allocate(count * 160);
+    CHECK(std::string(memory->description()).find("pinned") != std::string::npos);
+    std::memset(data, 0xA5, count * 160);
+    std::vector<petacq::gpu::FrameSpan> spans;
+    std::byte* to = data;
+    for (std::size_t i = 0; i < count;) {
+        // Between spans: mostly a header, sometimes nothing, or far more than is copied along with the
+        // frames.
+        const std::vector<std::size_t> gaps{16, 16, 16, 0, 64, 80, 4096};
+        to += rng.pick(gaps);
+        const std::size_t n = std::min(count - i, rng.between<std::size_t>(1, rng.chance(0.2) ? 3000 : 90));
+        std::memcpy(to, frames.raw.data() + i, n * 16);
+        spans.push_back({to, static_cast<std::uint32_t>(n), 0, UINT64_MAX});
+        to += n * 16;
+        i += n;
+    }
+    for (const bool shuffled : {false, true}) {
+        for (std::size_t i = spans.size(); shuffled && i > 1; --i)
+            std::swap(spans[i - 1], spans[rng.index(i)]);
+        CHECK(check_against_cpu(c, {last_slice_of(spans)}).counts.decided == count);
+    }
+}
+
+TEST_CASE("cuda: the bounds of the options are enforced with a message") {
+    if (!cuda_usable()) return;
+    Rng rng(7);
+    Case c = open_case(rng);
+    const Frames frames = frames_at(
+        c, 1000, [](std::size_t i) { return i * 150; }, rng);
+    c.options.max_slice_frames = 500;
+    c.options.max_pending_singles = 700;
+    const petacq::gpu::FrameSpan all{reinterpret_cast<const std::byte*>(frames.raw.data()), 1000, 0,
+                                     UINT64_MAX};
+    const petacq::gpu::FrameSpan half{all.frames, 500, 0, UINT64_MAX};
+    SliceResult result;
+    {
+        const auto pipeline = make_cuda_pipeline(c.options, c.setup.calibration);
+        CHECK_THROWS_AS(pipeline->submit({1, {&all, 1}, 0, {}}), std::invalid_argument);
+        // The slice was refused as a whole: the pipeline continues.
+        pipeline->submit({2, {&half, 1}, 0, {}});
+        REQUIRE(pipeline->collect(result, true));
+        CHECK(result.pending == 500);
+        pipeline->submit({3, {&half, 1}, 0, {}});
+        try {
+            pipeline->collect(result, true);
+            FAIL("1000 pending singles were accepted");
+        } catch (const std::runtime_error& e) {
+            CHECK(std::string(e.what()).find("max_pending_singles") != std::string::npos);
+        }
+        CHECK_THROWS_AS(pipeline->submit({4, {}, 0, {}}), std::runtime_error);
+    }
+    {
+        PipelineOptions huge = c.options;
+        huge.max_pending_singles = (std::uint64_t{1} << 31) - (1U << 27);
+        try {
+            make_cuda_pipeline(huge, c.setup.calibration);
+            WARN("a GPU with more than 200 GiB: the refusal was not tested");
+        } catch (const std::runtime_error& e) {
+            CHECK(std::string(e.what()).find("MiB are free") != std::string::npos);
+        }
+        huge.max_pending_singles *= 4;
+        CHECK_THROWS_AS(make_cuda_pipeline(huge, c.setup.calibration), std::invalid_argument);
+    }
+}
+
+#endif

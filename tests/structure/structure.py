@@ -1,0 +1,277 @@
+"""The structure of the tree: which folder may use which, and how large folders and files may become.
+
+    structure.py ROOT            prints what is wrong; exit status 1 if anything is
+    structure.py ROOT --write    also brings the table of folders in docs/ up to date
+"""
+
+import collections
+import os
+import re
+import sys
+
+# The order of the folders, lowest first. A folder may use only those in earlier lines. A subfolder that is not listed
+# belongs to the folder that contains it.
+ORDER = [
+    ["config"],
+    ["net"],
+    ["gpu", "daemon/host"],
+    ["daemon/tracking"],
+    ["daemon/listmode"],
+    ["daemon/run"],
+    ["daemon/acquisition"],
+    ["daemon/status"],
+    ["daemon/control"],
+    ["daemon/http"],
+    ["daemon"],
+    ["tools/geometry"],
+    ["tools/petcal", "tools/petctl", "tools/petsim/simulation"],
+    ["tools/petsim"],
+    ["tools/petlm/records"],
+    ["tools/petlm/export"],
+    ["tools/petlm/plot", "tools/petlm/projector"],
+    ["tools/petlm/image"],
+    ["tools/petlm"],
+    ["tools/petbench"],
+]
+MOST_FILES = 30
+MOST_LINES = 400
+# Headers that include <nlohmann/json.hpp> rather than json_fwd.hpp, and why.
+COMPLETE_JSON = {}
+
+TOP = ("config", "daemon", "gpu", "net", "systemd", "tests", "tools")
+CPP = (".cpp", ".hpp", ".cu", ".cuh")
+SOURCES = CPP + (".py", ".js", ".css", ".html", ".sh")
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
+TABLE = re.compile(r"(<!-- generated: folders -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Tree:
+    """The sources of a tree with their includes, and the libraries with their sources and links."""
+
+    def __init__(self, root, order=None):
+        self.root = root
+        self.rank = {folder: i for i, line in enumerate(order or ORDER) for folder in line}
+        self.text = {}
+        self.targets = {}
+        self.cmake = ""
+        for top in TOP:
+            for folder, _, files in os.walk(os.path.join(root, top)):
+                here = os.path.relpath(folder, root)
+                for name in files:
+                    if name.endswith(SOURCES):
+                        self.text[f"{here}/{name}"] = read(os.path.join(folder, name))
+                    elif name == "CMakeLists.txt":
+                        self._read_cmake(here, read(os.path.join(folder, name)))
+        self.includes = {path: INCLUDE.findall(text) for path, text in self.text.items() if path.endswith(CPP)}
+
+    def _read_cmake(self, folder, text):
+        """Fills `targets`: name -> {"program": bool, "sources": [...], "links": [...]}."""
+        text = re.sub(r"#.*", "", text)
+        self.cmake += text
+        for command, arguments in re.findall(r"(\w+)\s*\(([^)]*)\)", text):
+            words = arguments.split()
+            if command in ("add_library", "add_executable", "target_sources", "target_link_libraries") and words:
+                target = self.targets.setdefault(words[0], {"program": False, "sources": [], "links": []})
+                target["program"] |= command == "add_executable"
+                if command == "target_link_libraries":
+                    target["links"] += [w for w in words[1:] if w not in ("PUBLIC", "PRIVATE", "INTERFACE")]
+                else:
+                    target["sources"] += [os.path.normpath(os.path.join(folder, w)) for w in words[1:]
+                                          if w.endswith(CPP) and "$" not in w]
+
+    def unit(self, path):
+        """The folder of the order to which a file or folder belongs; its own folder if the order names none."""
+        folder = path if path in self.rank else os.path.dirname(path)
+        while folder and folder not in self.rank:
+            folder = os.path.dirname(folder)
+        return folder or os.path.dirname(path)
+
+    def is_test(self, path):
+        return path.startswith("tests/")
+
+    def included_files(self, path):
+        return [name for name in self.includes.get(path, []) if name in self.includes]
+
+    def units_of(self, target):
+        return sorted({self.unit(s) for s in target["sources"] if not self.is_test(s) and s in self.text})
+
+    def links_between_units(self):
+        """unit -> units of the libraries that its targets link."""
+        unit_of = {name: units[0] for name, t in self.targets.items() if (units := self.units_of(t))}
+        links = collections.defaultdict(set)
+        for name, unit in unit_of.items():
+            links[unit] |= {unit_of[link] for link in self.targets[name]["links"] if link in unit_of} - {unit}
+        return links
+
+
+def upward(tree, user, used):
+    """Why the folder `user` may not use the folder `used`; None if it may."""
+    if user == used or user.startswith("tests"):
+        return None
+    if used.startswith("tests"):
+        return f"{user} uses {used}, a folder of tests"
+    for folder in (user, used):
+        if folder not in tree.rank:
+            return f"{folder} is not in the order of the folders (ORDER in tests/structure/structure.py)"
+    if tree.rank[used] < tree.rank[user]:
+        return None
+    return f"{user} uses {used}, which is not below it in the order of the folders"
+
+
+def check_includes(tree):
+    for path in tree.includes:
+        for name in tree.included_files(path):
+            why = upward(tree, tree.unit(path), tree.unit(name))
+            if why:
+                yield f"{path} includes {name}: {why}"
+
+
+def check_links(tree):
+    links = tree.links_between_units()
+    for user in links:
+        for used in sorted(links[user]):
+            why = upward(tree, user, used)
+            if why:
+                yield f"link graph: {why}"
+    for name, target in tree.targets.items():
+        units = tree.units_of(target)
+        if len(units) > 1 and not target["program"]:
+            yield f"library {name} has sources of several folders: {', '.join(units)}"
+
+
+def check_includes_are_linked(tree):
+    """A folder links, directly or not, the library of every folder whose headers it includes."""
+    links = tree.links_between_units()
+    with_library = set(links)
+    reported = set()
+    for path in tree.includes:
+        user = tree.unit(path)
+        for name in tree.included_files(path):
+            used = tree.unit(name)
+            if tree.is_test(path) or user not in with_library or used not in with_library or (user, used) in reported:
+                continue
+            if used != user and used not in reachable(links, user):
+                reported.add((user, used))
+                yield f"{path} includes {name}, but no library of {user} links one of {used}"
+
+
+def reachable(graph, start):
+    found, open_nodes = set(), [start]
+    while open_nodes:
+        for node in graph.get(open_nodes.pop(), ()):
+            if node not in found:
+                found.add(node)
+                open_nodes.append(node)
+    return found
+
+
+def check_cycles(tree):
+    """Cycles of includes between folders, those of tests too, and cycles between targets."""
+    folders = collections.defaultdict(set)
+    for path in tree.includes:
+        folders[tree.unit(path)] |= {tree.unit(name) for name in tree.included_files(path)} - {tree.unit(path)}
+    targets = {name: set(target["links"]) & set(tree.targets) for name, target in tree.targets.items()}
+    for what, graph in (("folders", folders), ("targets", targets)):
+        for members in {tuple(sorted({n} | {m for m in reachable(graph, n) if n in reachable(graph, m)}))
+                        for n in list(graph) if n in reachable(graph, n)}:
+            yield f"cycle between {what}: {', '.join(members)}"
+
+
+def check_sizes(tree):
+    count = collections.Counter(os.path.dirname(path) for path in tree.text)
+    for folder, files in count.items():
+        if files > MOST_FILES:
+            yield f"{folder} has {files} source files, more than {MOST_FILES}"
+    for path, text in tree.text.items():
+        lines = text.count("\n")
+        if lines > MOST_LINES:
+            yield f"{path} has {lines} lines, more than {MOST_LINES}"
+
+
+def check_heavy_headers(tree, complete_json=None):
+    complete_json = COMPLETE_JSON if complete_json is None else complete_json
+    uses = {path for path, names in tree.includes.items()
+            if "nlohmann/json.hpp" in names and path.endswith((".hpp", ".cuh")) and not tree.is_test(path)}
+    for path in sorted(uses - set(complete_json)):
+        yield f"{path} includes <nlohmann/json.hpp>: <nlohmann/json_fwd.hpp> is enough for most headers"
+    for path in sorted(set(complete_json) - uses):
+        yield f"{path} need not be in COMPLETE_JSON (tests/structure/structure.py)"
+    programs = collections.defaultdict(list)
+    for path in tree.includes:
+        if path.endswith(".cpp") and not tree.is_test(path) and includes_cli11(tree, path):
+            program = "/".join(path.split("/")[:2]) if path.startswith("tools/") else path.split("/")[0]
+            programs[program].append(path)
+    for program, paths in programs.items():
+        if len(paths) > 1:
+            yield f"{program} includes CLI11 in more than one translation unit: {', '.join(sorted(paths))}"
+
+
+def includes_cli11(tree, path):
+    graph = {p: tree.included_files(p) for p in tree.includes}
+    return any(name.startswith("CLI/") for p in {path} | reachable(graph, path) for name in tree.includes[p])
+
+
+def table(tree):
+    """The order of the folders as docs/ shows it, with the links of their libraries."""
+    links = tree.links_between_units()
+    lines = ["| folder | links directly |", "|---|---|"]
+    for folder in tree.rank:
+        used = sorted(links.get(folder, ()), key=lambda f: (tree.rank.get(f, -1), f))
+        lines.append(f"| `{folder}/` | {', '.join(f'`{f}/`' for f in used) or '–'} |")
+    return "\n".join(lines) + "\n"
+
+
+def architecture_page(root):
+    for folder, _, files in os.walk(os.path.join(root, "docs")):
+        if "architecture.md" in files:
+            return os.path.join(folder, "architecture.md")
+    return None
+
+
+def check_docs(tree, write=False):
+    page = architecture_page(tree.root)
+    text = read(page) if page else ""
+    expected = TABLE.sub(lambda m: m[1] + table(tree) + m[2], text)
+    if not TABLE.search(text):
+        yield "docs: architecture.md has no table of the folders (<!-- generated: folders --> ... <!-- end -->)"
+    elif text != expected and write:
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(expected)
+    elif text != expected:
+        yield f"{os.path.relpath(page, tree.root)}: the table of the folders differs; tests/structure/structure.py . --write"
+
+
+def check_sources_are_built(tree):
+    for path in tree.includes:
+        if path.endswith((".cpp", ".cu")) and os.path.basename(path) not in tree.cmake:
+            yield f"{path} is in no CMakeLists.txt"
+
+
+def check_test_names(tree):
+    for path in tree.includes:
+        for name in re.findall(r'TEST_CASE\(\s*((?:"[^"]*"\s*)+)', tree.text[path]):
+            if ";" in name:
+                yield f"{path}: CTest splits the name of a test at its semicolon: {name.strip()}"
+
+
+CHECKS = (check_includes, check_links, check_includes_are_linked, check_cycles, check_sizes, check_heavy_headers,
+          check_docs, check_sources_are_built, check_test_names)
+
+
+def main():
+    tree = Tree(sys.argv[1])
+    if "--write" in sys.argv:
+        list(check_docs(tree, write=True))
+    problems = [problem for check in CHECKS for problem in check(tree)]
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""The tree passes structure.py, and structure.py finds the faults of made-up trees.
+
+    structure_test.py ROOT
+"""
+
+import os
+import sys
+import tempfile
+import unittest
+
+import structure
+
+ROOT = sys.argv[1]
+ORDER = [["net"], ["gpu", "daemon/host"], ["daemon/run"], ["daemon"], ["tools/petcal"]]
+LIBRARIES = {
+    "net/CMakeLists.txt": "add_library(petacq_net STATIC wire.cpp)",
+    "gpu/CMakeLists.txt": "add_library(petacq_gpu STATIC pipeline.cpp)\ntarget_link_libraries(petacq_gpu PUBLIC petacq_net)",
+    "daemon/run/CMakeLists.txt": "add_library(petacq_run run.cpp)\ntarget_link_libraries(petacq_run PUBLIC petacq_gpu)",
+}
+
+
+class TheTree(unittest.TestCase):
+    """Each check of structure.py, applied to this tree."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tree = structure.Tree(ROOT)
+
+    def test_every_folder_of_the_order_exists(self):
+        for folder in self.tree.rank:
+            self.assertTrue(os.path.isdir(os.path.join(ROOT, folder)), folder)
+        self.assertGreater(len(self.tree.includes), 300)
+        self.assertGreater(len(self.tree.links_between_units()), 10)
+
+
+def add_check(check):
+    def test(self):
+        problems = list(check(self.tree))
+        self.assertEqual(problems, [], "\n" + "\n".join(problems))
+    setattr(TheTree, "test_" + check.__name__.removeprefix("check_"), test)
+
+
+for one in structure.CHECKS:
+    add_check(one)
+
+
+class MadeUpTrees(unittest.TestCase):
+    def problems(self, check, files, **options):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            return list(check(structure.Tree(root, ORDER), **options))
+
+    def assert_found(self, check, files, *parts, **options):
+        problems = self.problems(check, files, **options)
+        self.assertEqual(len(problems), 1, problems)
+        for part in parts:
+            self.assertIn(part, problems[0])
+
+    def test_includes(self):
+        good = {"net/wire.hpp": "", "gpu/pipeline.hpp": '#include "net/wire.hpp"\n', "gpu/cuda/slot.hpp": "",
+                "gpu/pipeline.cpp": '#include "gpu/cuda/slot.hpp"\n', "daemon/host/log.hpp": "#include <string>\n",
+                "tests/gpu/a_test.cpp": '#include "gpu/pipeline.hpp"\n'}
+        self.assertEqual(self.problems(structure.check_includes, good), [])
+        check = structure.check_includes
+        self.assert_found(check, good | {"net/wire.cpp": '#include "gpu/pipeline.hpp"\n'},
+                          "net/wire.cpp includes gpu/pipeline.hpp", "not below")
+        self.assert_found(check, good | {"daemon/host/log.cpp": ' # include "gpu/cuda/slot.hpp"\n'}, "daemon/host uses gpu")
+        self.assert_found(check, good | {"gpu/pipeline.cpp": '#include "tests/gpu/help.hpp"\n', "tests/gpu/help.hpp": ""},
+                          "a folder of tests")
+        self.assert_found(check, good | {"daemon/new/a.cpp": "", "tools/other/a.hpp": "",
+                                         "tools/petcal/a.cpp": '#include "tools/other/a.hpp"\n'}, "not in the order")
+
+    def test_link_graph(self):
+        sources = {"net/wire.cpp": "", "gpu/pipeline.cpp": "", "daemon/run/run.cpp": ""}
+        good = LIBRARIES | sources
+        check = structure.check_links
+        self.assertEqual(self.problems(check, good), [])
+        links = self.problems(lambda tree: [dict(tree.links_between_units())], good)[0]
+        self.assertEqual(links, {"net": set(), "gpu": {"net"}, "daemon/run": {"gpu"}})
+        upward = "add_library(petacq_net wire.cpp)\ntarget_link_libraries(petacq_net\n  PRIVATE petacq_run) # why"
+        self.assert_found(check, good | {"net/CMakeLists.txt": upward}, "net uses daemon/run")
+        both = "add_library(petacq_run run.cpp ../../net/wire.cpp)"
+        self.assert_found(check, good | {"daemon/run/CMakeLists.txt": both}, "petacq_run has sources of several folders")
+
+    def test_includes_without_a_link(self):
+        files = LIBRARIES | {"net/wire.cpp": "", "net/wire.hpp": "", "gpu/pipeline.cpp": "",
+                             "daemon/run/run.cpp": '#include "net/wire.hpp"\n'}
+        self.assertEqual(self.problems(structure.check_includes_are_linked, files), [])
+        files["gpu/CMakeLists.txt"] = "add_library(petacq_gpu pipeline.cpp)"
+        self.assert_found(structure.check_includes_are_linked, files, "no library of daemon/run links one of net")
+
+    def test_cycles(self):
+        check = structure.check_cycles
+        chain = {"tests/a/a.hpp": '#include "tests/b/b.hpp"\n', "tests/b/b.hpp": '#include "tests/c/c.hpp"\n',
+                 "tests/c/c.hpp": ""}
+        self.assertEqual(self.problems(check, chain), [])
+        self.assert_found(check, chain | {"tests/c/c.hpp": '#include "tests/a/a.hpp"\n'}, "tests/a, tests/b, tests/c")
+        targets = {"net/CMakeLists.txt": "add_library(a a.cpp)\nadd_library(b b.cpp)\n"
+                                         "target_link_libraries(a PUBLIC b)\ntarget_link_libraries(b PRIVATE a)\n"}
+        self.assert_found(check, targets, "cycle between targets: a, b")
+
+    def test_sizes(self):
+        check = structure.check_sizes
+        self.assertEqual(self.problems(check, {f"net/{i}.cpp": "x\n" * 400 for i in range(30)}), [])
+        self.assert_found(check, {f"net/{i}.cpp": "" for i in range(31)}, "net has 31 source files")
+        self.assert_found(check, {"tests/net/long_test.cpp": "x\n" * 401}, "tests/net/long_test.cpp has 401 lines")
+
+    def test_heavy_headers(self):
+        check = structure.check_heavy_headers
+        header = {"net/a.hpp": "#include <nlohmann/json.hpp>\n", "net/a.cpp": "#include <nlohmann/json.hpp>\n"}
+        self.assert_found(check, header, "net/a.hpp", "json_fwd", complete_json={})
+        self.assertEqual(self.problems(check, header, complete_json={"net/a.hpp": "a member"}), [])
+        self.assert_found(check, {"net/a.hpp": ""}, "need not be", complete_json={"net/a.hpp": "a member"})
+        units = {"tools/petcal/options.hpp": "#include <CLI/CLI.hpp>\n",
+                 "tools/petcal/main.cpp": '#include "tools/petcal/options.hpp"\n', "daemon/main.cpp": "#include <CLI/App.hpp>\n"}
+        self.assertEqual(self.problems(check, units, complete_json={}), [])
+        units["tools/petcal/more.cpp"] = '#include "tools/petcal/options.hpp"\n'
+        self.assert_found(check, units, "tools/petcal includes CLI11 in more than one", complete_json={})
+
+    def test_sources_are_built(self):
+        check = structure.check_sources_are_built
+        files = LIBRARIES | {"net/wire.cpp": "", "net/forgotten.cpp": ""}
+        self.assert_found(check, files, "net/forgotten.cpp is in no CMakeLists.txt")
+
+    def test_test_names(self):
+        check = structure.check_test_names
+        self.assert_found(check, {"tests/net/a_test.cpp": 'TEST_CASE("one; two") {}\nTEST_CASE("three") {}\n'}, "one; two")
+
+    def test_docs(self):
+        check = structure.check_docs
+        files = LIBRARIES | {"net/wire.cpp": "", "gpu/pipeline.cpp": "", "daemon/run/run.cpp": ""}
+        table = self.problems(lambda tree: [structure.table(tree)], files)[0]
+        self.assertIn("| `daemon/run/` | `gpu/` |", table)
+        page = "# A\n<!-- generated: folders -->\n%s<!-- end -->\n"
+        self.assertEqual(self.problems(check, files | {"docs/deep/architecture.md": page % table}), [])
+        self.assert_found(check, files | {"docs/architecture.md": page % "old\n"}, "differs")
+        self.assert_found(check, files | {"docs/architecture.md": "# A\n"}, "no table")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

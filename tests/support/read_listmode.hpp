@@ -1,0 +1,34 @@
+// All records of a list-mode file.
+#pragma once
+
+#include <filesystem>
+#include <stdexcept>
+#include <vector>
+
+#include "daemon/listmode/reader.hpp"
+
+namespace petacq::test {
+
+template <class Record, class Get>
+std::vector<Record> read_all(const std::filesystem::path& path, Get get) {
+    daemon::ListModeReader reader(path);
+    std::vector<Record> all;
+    while (reader.next()) {
+        const auto records = get(reader);
+        all.insert(all.end(), records.begin(), records.end());
+    }
+    if (reader.condition().state != daemon::FileState::complete)
+        throw std::runtime_error(path.string() + ": " + reader.condition().summary());
+    return all;
+}
+
+/// These throw std::runtime_error when the file is not complete, std::logic_error when it holds the other
+/// kind.
+inline std::vector<gpu::Coincidence> read_coincidences(const std::filesystem::path& path) {
+    return read_all<gpu::Coincidence>(path, [](const auto& reader) { return reader.coincidences(); });
+}
+inline std::vector<gpu::Single> read_singles(const std::filesystem::path& path) {
+    return read_all<gpu::Single>(path, [](const auto& reader) { return reader.singles(); });
+}
+
+}  // namespace petacq::test

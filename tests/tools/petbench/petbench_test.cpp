@@ -1,0 +1,159 @@
+// petbench as its users see it: each suite runs, in the smallest sizes, and prints its figures.
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace petacq::test;
+
+namespace {
+
+Outcome petbench(const std::string& arguments) {
+    return shell(quoted(PETBENCH_PROGRAM) + arguments);
+}
+
+const std::string small_scanner = " --scanner '" PETACQ_SOURCE_DIR "/config/examples/small.scanner.json' ";
+const std::string few_frames = " --frames 2000 --slice-frames 500 --threads 1 2 --repeat 1 ";
+
+}  // namespace
+
+TEST_CASE("petbench receive measures both and gives their ratio", "[petbench]") {
+    const Outcome outcome = petbench("receive --payload 1472 --seconds 0.05 --repetitions 1");
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.out, "payload 1472 bytes\n"));
+    CHECK(contains(outcome.out, "  bare "));
+    CHECK(contains(outcome.out, "  ours "));
+    CHECK(contains(outcome.out, "  ours/bare: rate "));
+}
+
+TEST_CASE("petbench pipeline measures the stages and the whole", "[petbench]") {
+    const Outcome outcome = petbench("pipeline" + small_scanner + few_frames + "--delay-ns 200");
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    for (const char* row :
+         {"\nconvert ", "\norder ", "\ncoincidence ", "\nwhole,  1 thread ", "\nwhole,  2 threads "})
+        CHECK(contains(outcome.out, row));
+    CHECK(contains(outcome.out, "\naccepted "));
+}
+
+TEST_CASE("petbench pipeline measures by any rules", "[petbench]") {
+    for (const char* rules : {"--policy TakeAllGoods", "--policy TakeWinnerOfGoods --mode every"}) {
+        const Outcome outcome =
+            petbench("pipeline" + small_scanner + few_frames + "--rate 1e9 --window-ns 10 " + rules);
+        INFO(outcome.out);
+        CHECK(outcome.status == 0);
+        CHECK(contains(outcome.out, "\naccepted "));
+    }
+    CHECK(petbench("pipeline" + small_scanner + few_frames + "--policy takeAll").status == 64);
+    CHECK(petbench("pipeline" + small_scanner + few_frames + "--mode both").status == 64);
+}
+
+TEST_CASE("petbench refuses what needs a GPU where there is none", "[petbench]") {
+    const std::string on_gpu = "pipeline --backend cuda --repeat 1 --frames 1000" + small_scanner;
+    const Outcome sort = petbench("sort --from 1024 --to 1024 --repeat 1");
+    INFO(sort.out);
+    if (sort.status != 0) {
+        CHECK(sort.status == 70);
+        CHECK(sort.out.rfind("petbench: sort: needs a GPU", 0) == 0);
+        CHECK(contains(sort.out, "CUDA"));
+        const Outcome pipeline = petbench(on_gpu);
+        INFO(pipeline.out);
+        CHECK(pipeline.status == 70);
+        CHECK(pipeline.out.rfind("petbench: ", 0) == 0);
+        CHECK(contains(pipeline.out, "CUDA"));
+    }
+    CHECK(petbench(on_gpu + "--threads 1 2").status == 64);
+    CHECK(petbench(on_gpu + "--slice-frames 10").status == 64);
+    CHECK(petbench("pipeline --backend gpu" + small_scanner).status == 64);
+}
+
+TEST_CASE("petbench measures on the GPU", "[petbench]") {
+    const Outcome sort = petbench("sort --from 1024 --to 4096 --repeat 1");
+    if (sort.status == 70) {
+        std::printf("skipped: CUDA: %s", sort.out.c_str());
+        return;
+    }
+    INFO(sort.out);
+    CHECK(sort.status == 0);
+    for (const char* part : {"\nrandom;", "\nnearly sorted;", "\nall equal;", "\n1 Ki ", "\n4 Ki "})
+        CHECK(contains(sort.out, part));
+
+    const Outcome pipeline = petbench(
+        "pipeline --backend cuda --repeat 1 --frames 1000 --slice-frames 100000 --threads 1 --delay-ns 200" +
+        small_scanner + "--policy TakeWinnerOfGoods");
+    INFO(pipeline.out);
+    CHECK(pipeline.status == 0);
+    for (const char* part : {"\nwhole pipeline, ", "\ndevice only, ", "\nPoisson ", "\nall times equal ",
+                             "  60 per window, TakeAllGoods ", "\nexpected randoms "})
+        CHECK(contains(pipeline.out, part));
+}
+
+TEST_CASE("petbench image measures the parts of an image, and compares the images of its back-ends",
+          "[petbench]") {
+    const Outcome outcome =
+        petbench("image" + small_scanner + "--millions 0.01 --rounds 1 --iterations 1 --backend cpu cpu");
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    for (const char* row : {"\n  pairs counted ", "\n  sensitivity ", "\n  matrix made ",
+                            "\n  EM without that ", "\n  whole ", "\ncpu and cpu: largest difference 0 "})
+        CHECK(contains(outcome.out, row));
+}
+
+TEST_CASE("petbench writer measures writer and dd, and leaves nothing behind", "[petbench]") {
+    const TemporaryDirectory directory;
+    const Outcome outcome = petbench("writer --gigabytes 0.01 --block-bytes 4096 --rounds 1 --dir '" +
+                                     directory.path().string() + "'");
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.out, "CRC-32C "));
+    CHECK(contains(outcome.out, "\nround 1 "));
+    CHECK(contains(outcome.out, "\ndd "));
+    CHECK(contains(outcome.out, "\nwriter "));
+    CHECK(contains(outcome.out, " of dd "));
+    CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("petbench replay measures the pipeline and a replay, and leaves nothing behind", "[petbench]") {
+    const TemporaryDirectory directory;
+    const std::string in = "cd '" + directory.path().string() + "' && ";
+    const std::string tables = " --scanner small.scanner.json --calibration small.h5 ";
+    const Outcome made =
+        shell(in +
+              "cp '" PETACQ_SOURCE_DIR "'/config/examples/small.* . && mkdir runs && '" PETCAL_PROGRAM
+              "' make --scanner small.scanner.json --output small.h5 && '" PETSIM_PROGRAM "'" +
+              tables + "--point 1,2,3,1 --duration-s 0.05 --quiet --write a.pcap");
+    INFO(made.out);
+    REQUIRE(made.status == 0);
+    const Outcome outcome = shell(in + quoted(PETBENCH_PROGRAM) +
+                                  "replay --config small.json --capture a.pcap --rounds 1 --dir runs");
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.out, "\npipeline, frames in memory "));
+    CHECK(contains(outcome.out, "\npetacqd --replay, run on disk "));
+    CHECK(std::filesystem::is_empty(directory.path() / "runs"));
+}
+
+TEST_CASE("petbench reports errors by its exit status", "[petbench]") {
+    CHECK(petbench("--help").status == 0);
+    CHECK(petbench("").status == 64);
+    CHECK(petbench("everything").status == 64);
+    CHECK(petbench("pipeline --scanner /nowhere.json").status == 64);
+    CHECK(petbench("writer --block-bytes 4097").status == 64);
+    CHECK(petbench("writer --queue-blocks 1").status == 64);
+
+    const TemporaryDirectory directory;
+    const std::string file = (directory / "s.json").string();
+    write_file(file, "{}");
+    const Outcome wrong = petbench("pipeline --scanner '" + file + "'");
+    CHECK(wrong.status == 78);
+    CHECK(contains(wrong.out, "petbench: " + file + ": "));
+
+    const Outcome unwritable = petbench("writer --gigabytes 0.01 --block-bytes 4096 --rounds 1 --dir /proc");
+    CHECK(unwritable.status == 74);
+    CHECK(contains(unwritable.out, "petbench: /proc/"));
+    CHECK(petbench("pipeline" + small_scanner + few_frames + ">/dev/full").status == 74);
+}

@@ -1,0 +1,222 @@
+// petctl as a real process, against a server with a fake handler: commands, exit statuses, status.
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/tools/petctl/petctl_process.hpp"
+
+using namespace petacq::daemon;
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+/// The answer to `stop` for a run without problems.
+json stop_result() {
+    return {{"run", "r1"},        {"reason", "stopped by operator"},
+            {"seconds", 12.5},    {"prompts", 1234567},
+            {"delayeds", 12},     {"ledger_closed", true},
+            {"failure", nullptr}, {"ledger", {{"closed", true}, {"open", json::array()}}}};
+}
+
+}  // namespace
+
+TEST_CASE("petctl: start and stop", "[control]") {
+    TestServer server;
+    const std::string socket = server.socket().string();
+    {
+        Petctl petctl({"--socket", socket, "start", "--run", "r1", "--duration", "2.5", "--note", "a note"});
+        CHECK(petctl.wait() == 0);
+        CHECK(petctl.output() == "run r1 started\n");
+        CHECK(server.handler.last_start().run == "r1");
+        CHECK(server.handler.last_start().duration_s == 2.5);
+        CHECK(server.handler.last_start().note == "a note");
+    }
+    {
+        Petctl petctl({"start", "--socket", socket, "--run", "used"});
+        CHECK(petctl.wait() == 1);
+        CHECK(petctl.output().empty());
+        CHECK(petctl.errors() == "petctl: run id 'used' is used already\n");
+    }
+    {
+        Petctl petctl({"stop"}, {"PETACQ_SOCKET=" + socket});
+        const Reply reply = server.handler.take_stop();
+        CHECK(petctl.output().empty());  // it waits
+        reply.result(stop_result());
+        CHECK(petctl.wait() == 0);
+        CHECK(petctl.output() == "run r1 stopped: 1,234,567 prompts, 12 delayeds, ledger closed\n");
+        CHECK(petctl.errors().empty());
+    }
+}
+
+TEST_CASE("petctl: stop reports an incomplete run", "[control]") {
+    TestServer server;
+    json result = stop_result();
+    std::string line = "run r1 stopped: 1,234,567 prompts, 12 delayeds, ledger closed\n";
+    std::string errors;
+    SECTION("it failed") {
+        result["failure"] = "coincidences.plm: No space left on device\x1b[31m";
+        errors = "petctl: the run failed: coincidences.plm: No space left on device?[31m\n";
+    }
+    SECTION("its ledger does not close") {
+        result["ledger_closed"] = false;
+        result["ledger"] = {{"closed", false}, {"open", {"frames: received 9 is not accepted 8"}}};
+        line = "run r1 stopped: 1,234,567 prompts, 12 delayeds, ledger NOT CLOSED\n";
+        errors = "petctl: the ledger does not close; frames: received 9 is not accepted 8\n";
+    }
+    SECTION("both, with little detail") {
+        result = {{"run", "r1"}, {"failure", ""}, {"ledger_closed", false}};
+        line = "run r1 stopped: - prompts, - delayeds, ledger NOT CLOSED\n";
+        errors = "petctl: the run failed: -\npetctl: the ledger does not close\n";
+    }
+    SECTION("it failed, and so did its capture") {
+        result["failure"] = "disk";
+        result["capture"] = {{"datagrams_offered", 12'345}, {"datagrams_dropped", 2'345}};
+        line.insert(line.size() - 1, ", raw capture lacks 2,345 of 12,345 datagrams");
+        errors = "petctl: the run failed: disk\n";
+    }
+    Petctl petctl({"--socket", server.socket().string(), "stop"});
+    server.handler.take_stop().result(result);
+    CHECK(petctl.wait() == 1);
+    CHECK(petctl.output() == line);
+    CHECK(petctl.errors() == errors);
+}
+
+TEST_CASE("petctl: a daemon that is absent or goes away", "[control]") {
+    const TemporaryDirectory directory;
+    const std::string socket = (directory.path() / "c.sock").string();
+    Petctl petctl({"--socket", socket, "status"});
+    CHECK(petctl.wait() == 69);
+    CHECK(petctl.errors() == "cannot reach petacqd at " + socket + ": No such file or directory\n");
+
+    TestServer server;
+    Petctl stop({"--socket", server.socket().string(), "stop"});
+    const Reply never = server.handler.take_stop();
+    server.close();
+    CHECK(stop.wait() == 69);
+    CHECK(contains(stop.errors(), "it closed the connection"));
+}
+
+TEST_CASE("petctl: usage errors", "[control]") {
+    const std::vector<std::vector<std::string>> wrong{{},
+                                                      {"launch"},
+                                                      {"start", "--duration", "0"},
+                                                      {"start", "--duration", "nan"},
+                                                      {"start", "--duration", "1h"},
+                                                      {"status", "--xml"},
+                                                      {"watch", "--json"},
+                                                      {"ledger", "--run", "r", "--file", "f"},
+                                                      {"runs", "--last", "0"},
+                                                      {"runs", "--last", "-5"},
+                                                      {"log-level", "loud"},
+                                                      {"stop", "now"}};
+    for (const auto& arguments : wrong) {
+        Petctl petctl(arguments);
+        CHECK(petctl.wait() == 64);
+        CHECK_FALSE(petctl.errors().empty());
+    }
+    Petctl help({"--help"});
+    CHECK(help.wait() == 0);
+    CHECK(contains(help.output(), "status"));
+}
+
+TEST_CASE("petctl: status for people", "[control]") {
+    TestServer server;
+    server.handler.set_status(full_status());
+    Petctl petctl({"--socket", server.socket().string(), "status"});
+    CHECK(petctl.wait() == 0);
+    const std::string text = petctl.output();
+    INFO(text);
+    const std::vector<std::string> lines{
+        "petacqd 0.1.0",
+        "  state             running",
+        "  health            degraded",
+        "    source_silent: source 3 is silent for 4.2 s: check its power and cable (for 2.5 s)",
+        "    disk_slow: the disk does not keep up",
+        "  uptime            1 h 02 min",
+        "  back-end          cpu (asked for)",
+        "  run               mouse-7",
+        "    note            evil ?[31m",
+        "  latency           p50 12.3 ms, p99 40 ms, max 1.5 s",
+        "  disk              1.235 TB of 4 TB free in /data, 10 MB/s written, 1 d 10 h left",
+        "  dead time         3.4 % at 120 ns (non-paralysable)",
+        "  stages            receiver 0 25 %, writer 0 % STALLED",
+        "  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 blocks "
+        "for the disk (high 2)",
+        "  raw capture       1,234,567 datagrams, 1.84 GB, 33 dropped, 3 batches for the disk (high 9)",
+        "                    last second  average",
+        "  bytes              83.75 MB/s        -",
+        "  lost                0.00021 %        -",
+        "  frames              5.235 M/s    5 M/s",
+        "  prompts               312 k/s        -",
+        "  randoms               0.288 %        -",
+        "  NECR, estimate        250 k/s        -",
+        "ledger: closed",
+        "  datagrams   accepted 1,234,567  lost 12  received 1,234,567",
+        "  frames      accepted 97  late 3  received 100",
+        "  singles     decided 97  delayeds 4  prompts 80  unpaired 13",
+        "  pairs       delayeds_found 0  prompts_found 40  written 40",
+        "  source         address   state  frames  datagrams    lost  loss  lost in all  skew us  seen s "
+        "ago  reason",
+        "  3       127.0.0.1:4000  silent   1 M/s      10 /s  1.5 /s  13 %        1,234     -1.2         "
+        "4.2  silent for 4.2 s",
+        "  11                   -  active       -          -       -     -            -        -           "
+        "-  -",
+        "  bdm  singles  mean keV  peak keV  temp C  dead time  randoms  health",
+        "  0    1.5 k/s     498.2     511.0    23.5        1 %    12 /s      ok"};
+    for (const std::string& line : lines) {
+        INFO(line);
+        CHECK(contains("\n" + text, "\n" + line + "\n"));
+    }
+    CHECK_FALSE(contains(text, "saved_singles"));
+    CHECK_FALSE(contains(text, "unheard_of"));
+    CHECK_FALSE(contains(text, "\x1b"));
+
+    json with_singles = full_status();
+    with_singles["ledger"]["saved_singles"] = {{"found", 97}, {"written", 90}, {"in_queue", 7}};
+    server.handler.set_status(with_singles);
+    Petctl saving({"--socket", server.socket().string(), "status"});
+    CHECK(saving.wait() == 0);
+    CHECK(contains(saving.output(), "  saved_singles  found 97  in_queue 7  written 90\n"));
+
+    json failed = full_status();
+    failed["run"]["capture"]["failure"] = "raw.pcap: No space left on device";
+    server.handler.set_status(failed);
+    Petctl failing({"--socket", server.socket().string(), "status"});
+    CHECK(failing.wait() == 0);
+    CHECK(contains(failing.output(), "(high 9), FAILED: raw.pcap: No space left on device\n"));
+    failed["run"]["capture"] = nullptr;
+    server.handler.set_status(failed);
+    Petctl without({"--socket", server.socket().string(), "status"});
+    CHECK(without.wait() == 0);
+    CHECK_FALSE(contains(without.output(), "raw capture"));
+
+    for (const json& odd :
+         {json(), json::array(), json{{"run", "r"}, {"sources", 5}, {"rates", nullptr}},
+          json{{"state", 5}, {"ledger", {{"frames", {1, 2}}}}, {"modules", {1, nullptr}}}}) {
+        server.handler.set_status(odd);
+        Petctl tolerant({"--socket", server.socket().string(), "status"});
+        CHECK(tolerant.wait() == 0);
+        CHECK(contains(tolerant.output(), "  frames                      -        -\n"));
+    }
+}
+
+TEST_CASE("petctl: an output that cannot be written is exit status 74", "[control]") {
+    TestServer server;
+    for (const char* command : {"status", "runs", "ledger", "log-level", "start"}) {
+        CAPTURE(command);
+        Petctl petctl({"--socket", server.socket().string(), command}, {}, "/dev/full");
+        CHECK(petctl.wait() == 74);
+        CHECK(petctl.errors() == "petctl: cannot write to standard output\n");
+    }
+}
+
+TEST_CASE("petctl: status as JSON", "[control]") {
+    TestServer server;
+    server.handler.set_status(full_status());
+    Petctl petctl({"--socket", server.socket().string(), "status", "--json"});
+    CHECK(petctl.wait() == 0);
+    CHECK(json::parse(petctl.output()) == full_status());
+}

@@ -1,0 +1,89 @@
+// petlm plot: the pictures and the report of runs of all kinds.
+#include "tests/tools/petlm/plot/support.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+
+TEST_CASE("pictures have the requested size", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", wild_records(300));
+    REQUIRE(plotted(directory / "run", " --png-width 700 -o" + quoted(directory / "pictures")).status == 0);
+    CHECK(!std::filesystem::exists(directory / "run" / "plot"));
+    for (const auto& name : pictures_without_ledger()) {
+        CAPTURE(name);
+        const Png png = png_of(directory / "pictures" / (name + ".png"));
+        CHECK(png.width == 700);
+        CHECK(png.height > 200);
+        CHECK(png.height < 1000);
+    }
+    const Outcome again = plotted(directory / "run", " -o" + quoted(directory / "pictures"));
+    CHECK(again.status == 64);
+    CHECK_THAT(again.out, contains("--force"));
+    CHECK(png_of(directory / "pictures" / "rates.png").width == 700);
+    CHECK(petlm("plot --force" + quoted(directory / "run") + "-o" + quoted(directory / "pictures")).status ==
+          0);
+    CHECK(png_of(directory / "pictures" / "rates.png").width == 1120);
+    CHECK(plotted(directory / "run", " --png-width 20").status == 64);
+    CHECK(plotted(directory / "run", " --depth-mm 99").status == 64);
+}
+
+TEST_CASE("runs without coincidences, without delayeds, of one pair, and of all of time are plotted",
+          "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "empty", {});
+    write_run(directory / "one", wild_records(1));
+    auto eternal = wild_records(3);
+    eternal.back().time = UINT64_MAX - 2000;
+    write_run(directory / "eternal", eternal);
+    for (const char* run : {"empty", "one", "eternal"}) {
+        const Outcome outcome = plotted(directory / run);
+        CAPTURE(run, outcome.out);
+        CHECK(outcome.status == 0);
+        check_html(read_file(directory / run / "plot" / "report.html"));
+        const Table rates = table_of(directory / run / "plot" / "rates.csv");
+        const double expected = run == std::string("empty") ? 0 : run == std::string("one") ? 1 : 3;
+        CHECK(sum(rates.at("prompts")) + sum(rates.at("delayeds")) == expected);
+        CHECK(rates.at("prompts").size() <= 201);
+    }
+    // A run that did not search for delayeds has no number of delayeds.
+    const auto none = directory / "none";
+    std::filesystem::create_directories(none);
+    auto description = file_description(export_scanner());
+    description["delay_ticks"] = nullptr;
+    std::filesystem::copy(directory / "one" / "run.json", none / "run.json");
+    write_plm(none / "coincidences.plm", of_kind(wild_records(50), gpu::Kind::prompt), description);
+    REQUIRE(plotted(none).status == 0);
+    const std::string html = read_file(none / "plot" / "report.html");
+    CHECK(html.find("delayeds (randoms") == std::string::npos);
+    CHECK(read_file(directory / "one" / "plot" / "report.html").find("delayeds (randoms") !=
+          std::string::npos);
+}
+
+TEST_CASE("the contents of run.json are shown as text", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", wild_records(20));
+    auto run = nlohmann::json::parse(read_file(directory / "run" / "run.json"));
+    run["note"] = "<script>alert(\"1\")</script> & <img src=x onerror='1'> \u0001\n";
+    run["state"] = "failed";
+    run["stop_reason"] = "</td></table><b>";
+    run["ledger"] = {{"closed", false},
+                     {"frames",
+                      {{"<i>", 3},
+                       {"late", nullptr},
+                       {"x", {1, 2}},
+                       {"a~b", "tilde"},
+                       {"a/b", "slash"},
+                       {"~", nullptr},
+                       {"", true},
+                       {"taken_back", -44}}},
+                     {"pairs", 7}};
+    write_file(directory / "run" / "run.json", run.dump());
+    REQUIRE(plotted(directory / "run").status == 0);
+    const std::string html = read_file(directory / "run" / "plot" / "report.html");
+    check_html(html);
+    CHECK(html.find("&lt;script&gt;alert(&quot;1&quot;)") != std::string::npos);
+    CHECK(html.find("The state of this run is failed") != std::string::npos);
+    CHECK(html.find("The ledger is not closed") != std::string::npos);
+    for (const char* text : {"a~b", ">tilde<", "a/b", ">slash<", ">true<", ">-44<"})
+        CHECK_THAT(html, contains(text));
+}

@@ -1,0 +1,73 @@
+// petlm plot: the files beside the list-mode of a run.
+#include <algorithm>
+
+#include "tests/tools/petlm/plot/support.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+
+TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    const config::Scanner scanner = export_scanner();
+    write_run(run, wild_records(500));
+    // The run was cut off: the last line is incomplete.
+    write_file(
+        run / "ledger.csv",
+        "from_ticks,to_ticks,datagrams.accepted,datagrams.lost,frames.received,frames.accepted,frames.late\n"
+        "5000000000,69000000000,90,10,5000,4000,0\n69000000000,133000000000,100,,5000,4000,50\n133000000000,"
+        "1330");
+    std::vector<gpu::Single> singles;
+    for (std::uint32_t i = 0; i < 3000; ++i)
+        singles.push_back({run_start + 1000 * i, i % 700, static_cast<float>(i % 1200)});
+    daemon::ListModeOptions options;
+    options.kind = daemon::RecordKind::singles;
+    options.block_bytes = 4096;
+    options.sync_interval_ms = 3'600'000;
+    {
+        daemon::ListModeWriter writer(run / "singles.plm", options, file_description(scanner));
+        writer.append(singles);
+        writer.finish();
+    }
+    REQUIRE(plotted(run).status == 0);
+    auto expected = files_of(pictures_without_ledger());
+    expected.insert({"energy-singles.png", "energy-singles.csv", "loss.png"});
+    CHECK(names_in(run / "plot") == expected);
+    std::vector<double> hits(scanner.geometry.crystal_count());
+    std::vector<double> energy(256);
+    for (const auto& s : singles) {
+        ++hits[s.crystal];
+        ++energy[std::min<std::size_t>(255, static_cast<std::size_t>(s.energy / 4))];
+    }
+    CHECK(table_of(run / "plot" / "singles-map.csv").at("counts") == hits);
+    CHECK(table_of(run / "plot" / "energy-singles.csv").at("singles") == energy);
+    const std::string html = read_file(run / "plot" / "report.html");
+    CHECK(html.find("(from singles.plm)") != std::string::npos);
+    CHECK(html.find("cannot be known") != std::string::npos);  // one row has no number
+    CHECK(html.find("50 of 10,000") != std::string::npos);
+
+    // Rows of a run of hours are added together.
+    std::string text =
+        "from_ticks,to_ticks,datagrams.accepted,datagrams.lost,frames.received,frames.accepted\n";
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+        text += std::to_string(run_start + i * 1000) + ',' + std::to_string(run_start + (i + 1) * 1000) +
+                (i % 2 == 0 ? ",100,2,7,7\n" : ",100,-1,7,7\n");
+    }
+    write_file(run / "ledger.csv", text);
+    REQUIRE(plotted(run, " --force").status == 0);
+    CHECK(read_file(run / "plot" / "report.html").find("10,000 of 2,010,000") != std::string::npos);
+    CHECK(read_file(run / "plot" / "report.html").find("It ends ") == std::string::npos);
+    std::filesystem::remove(run / "ledger.csv");
+
+    // Histograms of the run also hold the energies outside the window.
+    nlohmann::json histograms = {{"crystals", std::vector<int>(hits.size(), 2)},
+                                 {"energy_bin_keV", 4},
+                                 {"energy", nlohmann::json::array()}};
+    for (std::uint32_t bdm = 0; bdm < scanner.geometry.bdm_count; ++bdm)
+        histograms["energy"].push_back(std::vector<std::uint32_t>(256, bdm));
+    write_file(run / "histograms.json", histograms.dump());
+    REQUIRE(plotted(run, " --force").status == 0);
+    const double all = scanner.geometry.bdm_count * (scanner.geometry.bdm_count - 1) / 2.0;
+    CHECK(table_of(run / "plot" / "energy-singles.csv").at("singles") == std::vector<double>(256, all));
+    CHECK(table_of(run / "plot" / "singles-map.csv").at("counts") == std::vector<double>(hits.size(), 2));
+}

@@ -1,0 +1,163 @@
+// The comparison of list-mode and truth, on hand-made cases and against the scan of the specification.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.hpp"
+#include "tests/tools/petsim/common.hpp"
+#include "tools/petsim/compare.hpp"
+
+using namespace petacq;
+
+namespace {
+
+// Crystals of modules 0 and 6 of the ring, opposite each other.
+constexpr std::uint32_t here = 0;
+constexpr std::uint32_t there = 60;
+
+sim::TruthRecord single(std::uint64_t annihilation, std::uint64_t time, std::uint32_t crystal,
+                        std::uint16_t flags = sim::truth_photon) {
+    sim::TruthRecord t;
+    t.annihilation = annihilation;
+    t.time = time;
+    t.crystal = crystal;
+    t.energy = 511;
+    t.flags = annihilation == 0 ? static_cast<std::uint16_t>(sim::truth_intrinsic) : flags;
+    return t;
+}
+
+gpu::Coincidence prompt(const sim::TruthRecord& a, const sim::TruthRecord& b) {
+    return {a.time,           static_cast<std::uint32_t>(b.time - a.time),
+            a.crystal,        b.crystal,
+            a.energy,         b.energy,
+            gpu::Kind::prompt};
+}
+
+sim::PairingRules rules() {
+    sim::PairingRules r;
+    r.window_ticks = 100;
+    r.lower = 350;
+    r.upper = 650;
+    r.min_module_difference = 2;
+    return r;
+}
+
+sim::Comparison compare(std::vector<sim::TruthRecord> truth, std::vector<gpu::Coincidence> list) {
+    return sim::compare(test::small_scanner().geometry, rules(), std::move(truth), std::move(list));
+}
+
+}  // namespace
+
+TEST_CASE("pairs that are found, and why others are not", "[petsim][compare]") {
+    std::vector<sim::TruthRecord> truth{
+        single(1, 1000, here),  single(1, 1100, there),  // found
+        single(2, 2000, here),  single(2, 2010, there),
+        single(0, 2090, 7),  // a group of three
+        single(0, 2950, here),  single(3, 3000, here + 1),
+        single(3, 3051, there),                             // split by the window
+        single(4, 4000, here),  single(4, 4101, there),     // too far apart
+        single(5, 5000, here),  single(5, 5001, here + 3),  // one module
+        single(6, 6000, here),  single(7, 6050, there),     // random
+        single(8, 7000, here),  single(8, 7050, there, sim::truth_photon | sim::truth_scattered),
+    };
+    std::vector<gpu::Coincidence> list{prompt(truth[0], truth[1]), prompt(truth[12], truth[13]),
+                                       prompt(truth[14], truth[15])};
+    gpu::Coincidence delayed = list[0];
+    delayed.kind = gpu::Kind::delayed;
+    list.push_back(delayed);
+    const auto c = compare(truth, list);
+    CHECK(c.singles == 16);
+    CHECK(c.pairs_sent == 6);
+    CHECK(c.detectable == 4);
+    CHECK(c.found == 2);
+    CHECK(c.in_multiples == 1);
+    CHECK(c.consumed == 1);
+    CHECK(c.unexplained == 0);
+    CHECK(c.prompts == 3);
+    CHECK(c.trues == 1);
+    CHECK(c.scattered == 1);
+    CHECK(c.randoms == 1);
+    CHECK(c.delayeds == 1);
+    CHECK(c.prompts_expected == 3);
+    CHECK(c.agrees());
+
+    SECTION("a missing pair is unexplained") {
+        list.erase(list.begin());
+        const auto d = compare(truth, list);
+        CHECK(d.unexplained == 1);
+        CHECK(d.prompts_missing == 1);
+        CHECK_FALSE(d.agrees());
+    }
+    SECTION("a wrong energy is foreign, surplus and missing") {
+        list[1].energy_a = 510;
+        const auto d = compare(truth, list);
+        CHECK(d.foreign == 1);
+        CHECK(d.prompts_surplus == 1);
+        CHECK(d.prompts_missing == 1);
+        CHECK_FALSE(d.agrees());
+    }
+    SECTION("lost, unreadable and wild frames are not expected") {
+        const auto flag = GENERATE(0, 1, 2);
+        const auto corrupted = [](sim::Field field) {
+            return static_cast<std::uint16_t>(sim::truth_corrupted | (static_cast<unsigned>(field) + 1)
+                                                                         << sim::truth_field_shift);
+        };
+        truth[0].flags |= flag == 0   ? static_cast<std::uint16_t>(sim::truth_lost)
+                          : flag == 1 ? corrupted(sim::Field::version)
+                                      : corrupted(sim::Field::time);
+        list.erase(list.begin());
+        const auto d = compare(truth, list);
+        CHECK(d.detectable == 3);
+        CHECK(d.agrees());
+    }
+    SECTION("energy limits are inclusive") {
+        truth[0].energy = 350;
+        truth[1].energy = 650;
+        list[0].energy_a = 350;
+        list[0].energy_b = 650;
+        CHECK(compare(truth, list).agrees());
+        truth[1].energy = std::nextafter(650.0F, 1000.0F);
+        list.erase(list.begin());
+        CHECK(compare(truth, list).agrees());
+    }
+}
+
+TEST_CASE("the comparison agrees with the scan of the contract over a simulated stream",
+          "[petsim][compare]") {
+    auto options = test::point_options(20, 0.02);
+    options.physics.dark_hz = 1000;
+    options.faults.loss = 0.02;
+    options.faults.corrupt.fill(0.02);
+    const auto run = test::record(options);
+    const auto scanner = test::small_scanner();
+    // The scan of the specification, written out: frames as they arrive, in order, in windows.
+    std::vector<sim::TruthRecord> s;
+    for (const auto& t : run.truth) {
+        const int field = (t.flags & sim::truth_field_mask) >> sim::truth_field_shift;
+        if ((t.flags & sim::truth_lost) != 0 || t.crystal == sim::no_crystal || field == 5 || field > 6)
+            continue;
+        if (t.energy < 350 || t.energy > 650) continue;
+        s.push_back(t);
+    }
+    std::sort(s.begin(), s.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.time, a.crystal, a.energy) < std::tuple(b.time, b.crystal, b.energy);
+    });
+    std::vector<gpu::Coincidence> list;
+    for (std::size_t i = 0; i < s.size();) {
+        std::size_t j = i + 1;
+        while (j < s.size() && s[j].time - s[i].time <= 100)
+            ++j;
+        const int m =
+            static_cast<int>(s[i].crystal % 120 / 10) - static_cast<int>(s[j - 1].crystal % 120 / 10);
+        const int apart = std::min(std::abs(m), 12 - std::abs(m));
+        if (j - i == 2 && s[i].crystal != s[i + 1].crystal && apart >= 2)
+            list.push_back(prompt(s[i], s[i + 1]));
+        i = j;
+    }
+    const auto c = compare(run.truth, list);
+    CHECK(c.found > 1000);
+    CHECK(c.in_multiples > 10);
+    CHECK(c.consumed > 0);
+    CHECK(c.randoms > 10);
+    CHECK(c.prompts_expected == list.size());
+    CHECK(c.agrees());
+}

@@ -1,0 +1,155 @@
+"""Shared by the tests: the real programs, a run that they made, and an independent writer of list-mode."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(SOURCE / "tools" / "python" / "src"))
+
+PATIENCE_S = 120
+
+
+# The programs
+
+
+def program(name: str) -> str:
+    """Its path. Skips the test if it has not been built."""
+    folders = [os.environ["PETACQ_BIN"]] if "PETACQ_BIN" in os.environ else sorted(SOURCE.glob("build/*/bin"))
+    for folder in folders:
+        if (Path(folder) / name).is_file():
+            return str(Path(folder) / name)
+    raise unittest.SkipTest(f"{name} is not built (PETACQ_BIN)")
+
+
+def call(name: str, *arguments: object, status: int = 0, env: dict[str, str] | None = None) -> str:
+    """Standard output of one of the programs."""
+    done = subprocess.run(
+        [program(name), *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S, env=env
+    )
+    if done.returncode != status:
+        raise AssertionError(f"{name} gave {done.returncode}, expected {status}: {done.stderr}{done.stdout}")
+    return done.stdout
+
+
+@functools.cache
+def scratch() -> Path:
+    """A directory that is removed when this process exits."""
+    folder = tempfile.mkdtemp(prefix="petacq-python-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+SOURCE_POINT_MM = (14.0, 7.0, 6.0)
+
+
+@functools.cache
+def small_run() -> Path:
+    """The directory of a run of petacqd with petsim: a point source at SOURCE_POINT_MM."""
+    site = scratch() / "site"
+    (site / "data").mkdir(parents=True, exist_ok=True)
+    shutil.copy(SOURCE / "config" / "examples" / "small.scanner.json", site)
+    scanner, calibration = site / "small.scanner.json", site / "small.h5"
+    call("petcal", "make", "--scanner", scanner, "--output", calibration, "--time-offset-ticks", 200, "--bins", 16)
+    configuration = {
+        "scanner": "small.scanner.json",
+        "calibration": "small.h5",
+        "data_dir": "data",
+        "receive": {
+            "sockets": [{"address": "127.0.0.1", "port": 0}],
+            "batch_count": 32,
+            "batch_bytes": 262144,
+            "lock_memory": False,
+        },
+        "watermark": {"max_disorder_us": 100000, "source_timeout_ms": 3000},
+        "coincidence": {"window_ticks": 320, "delay_ticks": 6400, "min_module_difference": 2},
+        "pipeline": {"backend": "cpu", "threads": 1, "slice_frames": 20000},
+        "listmode": {"block_bytes": 65536, "queue_blocks": 16, "sync_interval_ms": 200, "write_singles": True},
+        "control": {"socket": "control.sock"},
+        "http": {"listen": ""},
+    }
+    (site / "petacqd.json").write_text(json.dumps(configuration), encoding="utf-8")
+    env = {**os.environ, "PETACQ_SOCKET": str(site / "control.sock")}
+    with open(site / "log", "wb") as log:
+        daemon = subprocess.Popen([program("petacqd"), "--config", str(site / "petacqd.json")], stderr=log)
+    try:
+        port = _port(daemon, site / "log", env)
+        call("petctl", "start", "--run", "small", "--note", "a <point> & more", env=env)
+        call(
+            *("petsim", "--scanner", scanner, "--calibration", calibration, "--to", f"127.0.0.1:{port}", "--quiet"),
+            *("--duration-s", 0.5, "--point", ",".join(map(str, (*SOURCE_POINT_MM, 0.6))), "--sources", 4),
+            *("--flush-us", 4000, "--threads", 1, "--time-resolution-ps", 20, "--scatter", 0, "--intrinsic-hz", 1),
+        )
+        call("petctl", "stop", env=env)
+    finally:
+        daemon.terminate()
+        daemon.wait(PATIENCE_S)
+    return site / "data" / "small"
+
+
+def _port(daemon: subprocess.Popen[bytes], log: Path, env: dict[str, str]) -> int:
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and daemon.poll() is None:
+        if b" ready: " in log.read_bytes():
+            return int(json.loads(call("petctl", "status", "--json", env=env))["sockets"][0]["port"])
+        time.sleep(0.02)
+    raise AssertionError(f"petacqd does not come up: {log.read_text(errors='replace')}")
+
+
+# List-mode, written only from its documentation
+
+
+def crc32c(data: bytes, register: int = 0xFFFFFFFF) -> int:
+    for byte in data:
+        register = (register >> 8) ^ _TABLE[(register ^ byte) & 0xFF]
+    return register ^ 0xFFFFFFFF
+
+
+_TABLE = []
+for _n in range(256):
+    for _ in range(8):
+        _n = (_n >> 1) ^ (0x82F63B78 if _n & 1 else 0)
+    _TABLE.append(_n)
+
+RECORD_BYTES = {1: 32, 2: 16}
+
+
+def listmode(payload: bytes, records_in_block: list[int], kind: int = 1, **description: object) -> bytes:
+    """A list-mode file with these records in blocks of these sizes."""
+    size = RECORD_BYTES[kind]
+    text = json.dumps({"tick_ps": 15.625, "crystals": 2880, "run_id": "small", **description}).encode()
+    rest = text + bytes(4096 - 40 - len(text))
+    block_bytes = -(-(64 + size * max(records_in_block, default=1)) // 64) * 64
+    head = struct.pack("<8s7I", b"PETACQLM", 1, 4096, kind, size, max(block_bytes, 128), len(text), crc32c(rest))
+    out = head + struct.pack("<I", crc32c(head)) + rest
+    index = b""
+    first = 0
+    for number, count in enumerate(records_in_block):
+        records = payload[first * size : (first + count) * size]
+        times = records[:8] + records[-size : len(records) - size + 8]
+        crc = crc32c(records)
+        index += struct.pack("<QII", len(out), count, crc) + times
+        block = struct.pack("<8sQII", b"PLMBLOCK", number, count, size) + times + struct.pack("<QI8x", first, crc)
+        out += block + struct.pack("<I", crc32c(block)) + records
+        first += count
+    trailer = struct.pack(
+        "<8sQQQII20x",
+        b"PLMTRAIL",
+        len(out),
+        len(records_in_block),
+        first,
+        crc32c(index),
+        crc32c(payload[: first * size]),
+    )
+    return out + index + trailer + struct.pack("<I", crc32c(trailer))

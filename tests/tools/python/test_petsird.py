@@ -1,0 +1,252 @@
+"""The official package must read the run back unchanged."""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import support
+
+import petacq
+from petacq import petsird as tool
+
+try:
+    petsird = tool.package()
+except petacq.PetacqError as error:
+    raise unittest.SkipTest(str(error)) from error
+from petsird.helpers import expand_detection_bin, get_detection_efficiency  # noqa: E402
+from petsird.helpers.geometry import get_detecting_box  # noqa: E402
+
+
+def read(path):
+    """Header; prompts and delayeds as rows (start ms, stop ms, bin a, bin b, TOF index)."""
+    events = {"prompt_events": [], "delayed_events": []}
+    intervals = []
+    with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
+        header = reader.read_header()
+        for block in reader.read_time_blocks():
+            interval = block.value.time_interval
+            intervals.append((interval.start, interval.stop))
+            for name, rows in events.items():
+                for event in getattr(block.value, name)[0][0] if getattr(block.value, name) else []:
+                    rows.append((interval.start, interval.stop, *event.detection_bins, event.tof_idx))
+    return header, intervals, *(np.array(rows, np.int64).reshape(-1, 5) for rows in events.values())
+
+
+def main(*arguments):
+    """Exit status, standard output, standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = tool.main([str(a) for a in arguments])
+        except SystemExit as leave:
+            status = leave.code
+    return status, out.getvalue(), err.getvalue()
+
+
+class Petsird(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.run_ = petacq.open_run(support.small_run())
+        cls.records = cls.run_.coincidences.records()
+        cls.path = support.scratch() / "run.petsird"
+        cls.status, cls.out, cls.err = main(cls.run_.path, cls.path, "--check", "--tof-resolution-ps", 28)
+        cls.header, cls.intervals, cls.prompts, cls.delayeds = read(cls.path)
+        cls.information = cls.header.scanner
+
+    def expanded(self, bins):
+        return [expand_detection_bin(self.information, 0, int(b)) for b in bins]
+
+    def test_it_is_written_and_says_what_it_does_not_hold(self):
+        self.assertEqual(self.status, 0, self.err)
+        prompts = int((self.records["kind"] == petacq.PROMPT).sum())
+        self.assertIn(f"{prompts:,} prompts, {len(self.records) - prompts:,} delayeds, checked", self.out)
+        for word in ("times", "energies", "energy resolution", "delay", "singles"):
+            self.assertIn(word, self.err)
+        self.assertNotIn("TOF resolution", self.err)
+
+    def test_every_event_is_that_of_the_run(self):
+        s = self.run_.scanner
+        boxes = {}  # by detection bin: the middle of the front face
+        for kind, found in ((petacq.PROMPT, self.prompts), (petacq.DELAYED, self.delayeds)):
+            records = self.records[self.records["kind"] == kind]
+            self.assertEqual(len(found), len(records))
+            self.assertGreater(len(found), 50)
+            since = (records["time"] - np.uint64(self.run_.start_ticks)) * s.tick_ps * 1e-9
+            np.testing.assert_array_equal(found[:, 0], np.floor(since))
+            np.testing.assert_array_equal(found[:, 1], found[:, 0] + 1)
+            # One TOF bin for each tick, centred on it, and the first of a pair the earlier: t_a - t_b.
+            edges = self.information.tof_bin_edges[0][0].edges.astype(float)
+            middle = (edges[:-1] + edges[1:]) / 2
+            expected = -records["dt"].astype(float) * s.tick_ps * 0.299792458 / 2
+            np.testing.assert_allclose(middle[found[:, 4]], expected, atol=1e-3)
+            front = s.positions_mm()
+            for column, name in ((2, "crystal_a"), (3, "crystal_b")):
+                for detection_bin, crystal in zip(found[:, column].tolist(), records[name].tolist()):
+                    if detection_bin not in boxes:
+                        (place,) = self.expanded([detection_bin])
+                        corners = np.array([c.c for c in get_detecting_box(self.information, 0, place).corners])
+                        boxes[detection_bin] = corners.mean(0) - s.outward()[crystal] * s.crystal_length_mm / 2
+                    np.testing.assert_allclose(boxes[detection_bin], front[crystal], atol=1e-4)
+        self.assertGreater(len(boxes), 2000)
+
+    def test_boxes_have_the_size_of_crystals(self):
+        (place,) = self.expanded([0])
+        corners = np.array([c.c for c in get_detecting_box(self.information, 0, place).corners])
+        np.testing.assert_allclose(np.ptp(corners, axis=0), (12, 1.6, 1.7), atol=1e-5)
+
+    def test_modules_along_the_axis_first_as_stir_expects(self):
+        module = self.information.scanner_geometry.replicated_modules[0]
+        self.assertEqual(len(module.transforms), 24)
+        angles = [np.arctan2(t.matrix[1, 0], t.matrix[0, 0]) for t in module.transforms]
+        np.testing.assert_allclose(np.unwrap(angles), np.repeat(np.arange(12), 2) * np.pi / 6, atol=1e-5)
+        z = [e.matrix[2, 3] for e in module.object.detecting_elements.transforms]
+        np.testing.assert_allclose(np.diff(z)[:11], [1.7, 1.7, 1.7, 2.2] * 2 + [1.7] * 3, atol=1e-5)
+
+    def test_efficiency_is_nothing_where_the_modules_are_too_near(self):
+        count = 2880
+        a = int(self.prompts[0, 2])
+        apart = [(m // 2 - a // 120 // 2) % 12 for m in range(24)]
+        for module, steps in enumerate(apart):
+            near = min(steps, 12 - steps) < 2
+            found = get_detection_efficiency(self.information, [0, 0], a, module * 120 + 5)
+            self.assertEqual(found, 0 if near else 1)
+        self.assertEqual(count, 24 * 120)
+
+    def test_header(self):
+        information, exam = self.information, self.header.exam
+        self.assertEqual(information.model_name, "small")
+        self.assertTrue(information.prompt_events_are_stored and information.delayed_events_are_stored)
+        self.assertEqual(information.prompt_event_policy, petsird.CoincidencePolicy.REJECT_HIGHER_MULTIPLES)
+        np.testing.assert_array_equal(information.event_energy_bin_edges[0].edges, [350, 650])
+        self.assertAlmostEqual(information.tof_resolution[0][0], 28 * 0.299792458 / 2, places=4)
+        self.assertEqual(information.tof_bin_edges[0][0].number_of_bins(), 641)
+        self.assertEqual(exam.protocol, "a <point> & more")
+        started = exam.start_of_acquisition.to_datetime()
+        self.assertAlmostEqual(started.timestamp(), self.run_.start.timestamp(), places=3)
+
+    def test_time_blocks_follow_each_other_and_end_with_an_empty_one(self):
+        whole = self.intervals[:-1]
+        self.assertEqual(whole, [(ms, ms + 1) for ms in range(len(whole))])
+        self.assertGreaterEqual(len(whole), self.run_.duration_s * 1e3)
+        self.assertEqual(self.intervals[-1], (len(whole), len(whole)))
+        self.assertLess(self.prompts[:, 0].max(), len(whole))
+
+    def test_energies_in_bins_wide_tof_bins_and_blocks(self):
+        path = support.scratch() / "binned.petsird"
+        options = ("--energy-bins", 3, "--tof-bin-ticks", 5, "--block-ms", 70, "--no-delayeds", "--check")
+        status, _, said = main(self.run_.path, path, *options)
+        self.assertEqual(status, 0, said)
+        header, intervals, prompts, delayeds = read(path)
+        self.assertFalse(header.scanner.delayed_events_are_stored)
+        self.assertEqual(len(delayeds), 0)
+        self.assertIn("delayed coincidences: left out", said)
+        self.assertEqual(set(np.diff(intervals[:-1], axis=1).ravel()), {70})
+        records = self.records[self.records["kind"] == petacq.PROMPT]
+        for column, name in ((2, "energy_a"), (3, "energy_b")):
+            lower = np.array([350, 450, 550])[prompts[:, column] % 3]
+            self.assertTrue(((records[name] >= lower) & (records[name] <= lower + 100)).all())
+            self.assertGreater(len(set(prompts[:, column] % 3)), 1)
+        edges = header.scanner.tof_bin_edges[0][0].edges
+        value = -records["dt"].astype(float) * self.run_.scanner.tick_ps * 0.299792458 / 2
+        self.assertTrue(
+            (edges[prompts[:, 4]] <= value + 1e-3).all() and (value - 1e-3 <= edges[prompts[:, 4] + 1]).all()
+        )
+        np.testing.assert_allclose(edges, -edges[::-1])
+
+    def test_without_tof_there_is_one_bin_the_window(self):
+        path = support.scratch() / "no-tof.petsird"
+        self.assertEqual(main(self.run_.path, path, "--tof-bin-ticks", 0, "--check")[0], 0)
+        header, _, prompts, _ = read(path)
+        self.assertEqual(header.scanner.tof_bin_edges[0][0].number_of_bins(), 1)
+        self.assertEqual(set(prompts[:, 4]), {0})
+
+    def test_a_file_that_is_there_is_left_alone(self):
+        before = self.path.read_bytes()
+        status, _, said = main(self.run_.path, self.path)
+        self.assertEqual(status, 74)
+        self.assertIn("exists", said)
+        self.assertEqual(self.path.read_bytes(), before)
+        self.assertEqual(list(self.path.parent.glob("*.partial*")), [])
+
+    def test_what_cannot_be_converted(self):
+        out = support.scratch() / "none.petsird"
+        self.assertEqual(main(support.scratch() / "none", out)[0], 65)
+        self.assertEqual(main(self.run_.path)[0], 64)
+        self.assertEqual(main(self.run_.path, out, "--block-ms", 0)[0], 64)
+        self.assertEqual(main(self.run_.path, support.scratch() / "no" / "where")[0], 74)
+        damaged = support.scratch() / "damaged-run"
+        shutil.copytree(self.run_.path, damaged)
+        with open(damaged / "coincidences.plm", "r+b") as file:
+            file.seek(100_000)
+            byte = file.read(1)[0]
+            file.seek(100_000)
+            file.write(bytes([byte ^ 4]))
+        status, _, said = main(damaged, out)
+        self.assertEqual(status, 65)
+        self.assertIn("wrong CRC", said)
+        document = json.loads((damaged / "run.json").read_text())
+        shutil.copy(self.run_.path / "coincidences.plm", damaged)
+        document["scanner"]["geometry"] |= {"modules": {"x": 1, "y": 2, "z": 1}, "bdm_count": 12}
+        (damaged / "run.json").write_text(json.dumps(document))
+        status, _, said = main(damaged, out)
+        self.assertEqual(status, 65)
+        self.assertIn("of a scanner with 1440", said)
+        self.assertFalse(out.exists())
+
+    def test_a_run_that_was_cut_is_converted_as_far_as_it_goes(self):
+        cut = support.scratch() / "cut-run"
+        shutil.copytree(self.run_.path, cut)
+        (cut / "coincidences.plm").write_bytes((self.run_.path / "coincidences.plm").read_bytes()[:200_000])
+        path = support.scratch() / "cut.petsird"
+        status, _, said = main(cut, path, "--check")
+        self.assertEqual(status, 1)
+        self.assertIn("what is missing", said)
+        with self.assertWarns(petacq.IncompleteWarning):
+            there = len(petacq.open_run(cut).coincidences)
+        _, _, prompts, delayeds = read(path)
+        self.assertEqual(len(prompts) + len(delayeds), there)
+
+    def test_compare_finds_a_difference(self):
+        other = support.scratch() / "other-run"
+        shutil.copytree(self.run_.path, other)
+        records = self.records.copy()
+        records["dt"][500] += 1
+        (other / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [len(records)], window_ticks=320))
+        options = tool.Options(tof_resolution_ps=28)
+        self.assertEqual(tool.compare(self.run_, self.path, options).prompts, len(self.prompts))
+        with self.assertRaisesRegex(petacq.PetacqError, "events of"):
+            tool.compare(petacq.open_run(other), self.path, options)
+        with self.assertRaisesRegex(petacq.PetacqError, "header"):
+            tool.compare(self.run_, self.path)
+
+    def test_the_worked_example_finds_the_source(self):
+        page = (support.SOURCE / "docs" / "reference" / "formats" / "petsird.md").read_text(encoding="utf-8")
+        (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(self.path)], capture_output=True, text=True, cwd=support.scratch()
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"{len(self.prompts)} prompts", done.stdout)
+        image = np.load(support.scratch() / "image.npy")
+        hottest = np.array(np.unravel_index(image.argmax(), image.shape)) - 19.5
+        np.testing.assert_allclose(hottest, support.SOURCE_POINT_MM, atol=1.5)
+
+    def test_as_a_program(self):
+        done = subprocess.run(
+            [sys.executable, "-m", "petacq.petsird", "--help"],
+            capture_output=True,
+            text=True,
+            env={"PYTHONPATH": str(support.SOURCE / "tools" / "python" / "src")},
+        )
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("--tof-bin-ticks", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

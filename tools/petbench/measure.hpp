@@ -1,0 +1,78 @@
+// Times, medians, and the table that compares candidates.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace petacq::bench {
+
+/// Seconds that `work` takes.
+template <class Work>
+double seconds_of(Work&& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Seconds of processor time used so far by this program and the children it waited for: all threads, and the
+/// kernel's work for them. Other programs on the machine hardly change it.
+inline double cpu_seconds() {
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
+    double sum = 0;
+    for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+        rusage used{};
+        getrusage(who, &used);
+        sum += seconds(used.ru_utime) + seconds(used.ru_stime);
+    }
+    return sum;
+}
+
+/// Middle value; of an even number, the lower of the two.
+inline double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values.at((values.size() - 1) / 2);
+}
+
+/// The median of a[i] / b[i], for figures that were measured in pairs.
+inline double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        ratios.push_back(a[i] / b[i]);
+    return median(ratios);
+}
+
+/// One of several ways to do the same work, with the time that it took in each round.
+struct Candidate {
+    std::string name;
+    std::vector<double> seconds = {};
+    std::vector<double> cpu = {};
+
+    template <class Work>
+    void measure(Work&& work) {
+        const double cpu_before = cpu_seconds();
+        seconds.push_back(seconds_of(work));
+        cpu.push_back(cpu_seconds() - cpu_before);
+    }
+};
+
+/// Prints a line for each candidate: the median rate at which it did `amount` units of work in a round, its
+/// ratio to the rate of the first candidate, and the units per CPU second.
+inline void print_comparison(const std::vector<Candidate>& candidates, double amount, const char* unit) {
+    const double baseline = median(candidates.front().seconds);
+    for (const Candidate& c : candidates) {
+        const double seconds = median(c.seconds);
+        std::printf("%-30s %8.2f s %10.2f %s/s   %.2f of %s   %8.2f %s per CPU second\n", c.name.c_str(),
+                    seconds, amount / seconds, unit, baseline / seconds, candidates.front().name.c_str(),
+                    amount / median(c.cpu), unit);
+    }
+}
+
+}  // namespace petacq::bench

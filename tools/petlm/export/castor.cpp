@@ -1,0 +1,221 @@
+// CASToR: list-mode (.cdh, .cdf) and scanner (.hscan, .lut). docs/reference/formats/castor.md has the layout.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/petlm/export/export.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+enum EventKind : std::uint8_t { unknown_event = 0, random_event = 4 };
+
+/// A data file with its header, for prompts or delayeds.
+class Events {
+  public:
+    Events(std::filesystem::path stem, EventKind kind)
+        : stem_(std::move(stem)), kind_(kind), data_(stem_.string() + ".cdf") {}
+
+    struct Layout {
+        std::uint64_t origin;
+        double tick_ps;
+        bool tof;
+        bool kind;
+    };
+
+    void write(const gpu::Coincidence& c, const Layout& layout) {
+        const auto time = static_cast<std::uint32_t>(milliseconds(c.time - layout.origin, layout.tick_ps));
+        data_.put(time);
+        if (layout.kind) data_.put(kind_);
+        if (layout.tof) data_.put(tof_of(c, layout));
+        data_.put(c.crystal_a, c.crystal_b);
+        ++events_;
+        largest_dt_ = std::max(largest_dt_, c.dt);
+    }
+
+    /// Closes the data file and writes the header. `common`: the lines of both headers.
+    void finish(const std::string& common, const Layout& layout, std::uint64_t window, double resolution_ps) {
+        data_.close();
+        std::string text = fmt::format("Data filename: {}\nNumber of events: {}\n{}",
+                                       stem_.filename().string() + ".cdf", events_, common);
+        if (layout.tof) {
+            // For CASToR the range spans the lowest to the highest possible value.
+            const std::uint64_t largest = std::max({window, std::uint64_t{largest_dt_}, std::uint64_t{1}});
+            text += fmt::format(
+                "TOF information flag: 1\nTOF resolution (ps): {}\nList TOF measurement range (ps): {}\n",
+                resolution_ps, 2 * static_cast<double>(largest) * layout.tick_ps);
+        }
+        if (layout.kind) text += "Coincidence kind flag: 1\n";
+        write_text(stem_.string() + ".cdh", text);
+    }
+    [[nodiscard]] std::uint64_t events() const { return events_; }
+
+  private:
+    // Arrival at ID1 minus arrival at ID2: positive when the annihilation was closer to ID2. ID1 is the
+    // earlier photon.
+    static float tof_of(const gpu::Coincidence& c, const Layout& layout) {
+        return static_cast<float>(-static_cast<double>(c.dt) * layout.tick_ps);
+    }
+
+    std::filesystem::path stem_;
+    EventKind kind_;
+    OutputFile data_;
+    std::uint64_t events_ = 0;
+    std::uint32_t largest_dt_ = 0;
+};
+
+void write_lut(const std::filesystem::path& file, const config::Scanner& scanner) {
+    OutputFile out(file);
+    for (std::uint32_t crystal = 0; crystal < scanner.geometry.crystal_count(); ++crystal) {
+        const auto place = config::crystal_place(scanner, crystal);
+        const auto centre = config::point_at_depth(place, scanner.dimensions.crystal_length_mm / 2);
+        for (const double value : centre)
+            out.put(static_cast<float>(value));
+        for (const double value : place.outward)
+            out.put(static_cast<float>(value));
+    }
+    out.close();
+}
+
+void write_scanner_header(const std::filesystem::path& file, const config::Scanner& scanner,
+                          const ExportSource& source, const ExportOptions& options) {
+    const auto& g = scanner.geometry;
+    const auto& d = scanner.dimensions;
+    const double first = config::crystal_place(scanner, 0).front_centre_mm[2];
+    const double axial = 2 * std::abs(first) + d.crystal_pitch_z_mm;
+    // Most scanners see half a ring's radius to either side well; voxels are half a crystal wide.
+    const double transaxial = d.ring_radius_mm;
+    const auto modules = source.configured("/coincidence/min_module_difference");
+    // CASToR compares the angle between the orientations of the crystals, which are those of their modules.
+    // The value lies between the largest excluded angle and the smallest accepted one.
+    const double angle = modules.is_number_unsigned() && modules != 0
+                             ? (modules.get<double>() - 0.5) * 360 / g.modules_in_ring()
+                             : 0;
+    std::string text;
+    const auto line = [&](const char* key, const auto& value) {
+        text += fmt::format("{}: {}\n", key, value);
+    };
+    line("scanner name", file_name_of(scanner));
+    line("modality", "PET");
+    line("description", "made by petlm export from the scanner description " + file_name_of(scanner));
+    line("scanner radius", d.ring_radius_mm);
+    line("number of rings in scanner", g.rings());
+    line("number of elements", g.crystal_count());
+    line("number of layers", 1);
+    line("number of crystals in layer", g.crystal_count());
+    line("crystals size depth", d.crystal_length_mm);
+    line("crystals size trans", d.crystal_pitch_y_mm);
+    line("crystals size axial", d.crystal_pitch_z_mm);
+    line("mean depth of interaction",
+         options.depth_mm ? fmt::format("{}", depth_of_interaction(options.depth_mm, scanner)) : "-1");
+    line("min angle difference", angle);
+    line("voxels number transaxial", std::lround(2 * transaxial / d.crystal_pitch_y_mm));
+    line("voxels number axial", std::lround(2 * axial / d.crystal_pitch_z_mm));
+    line("field of view transaxial", transaxial);
+    line("field of view axial", axial);
+    write_text(file, text);
+}
+
+/// Largest axial distance (mm) between rings whose pairs the run accepted; none without a limit.
+std::optional<double> largest_axial_difference(const config::Scanner& scanner, const ExportSource& source) {
+    const auto limit = source.configured("/coincidence/max_ring_difference");
+    const auto rings = scanner.geometry.rings();
+    if (!limit.is_number_unsigned() || limit.get<std::uint64_t>() + 1 >= rings) return std::nullopt;
+    const auto z_of = [&](std::uint32_t ring) {
+        return config::crystal_place(scanner, ring * scanner.geometry.crystals_in_ring()).front_centre_mm[2];
+    };
+    double largest = 0;
+    const auto apart = limit.get<std::uint32_t>();
+    for (std::uint32_t ring = 0; ring + apart < rings; ++ring)
+        largest = std::max(largest, z_of(ring + apart) - z_of(ring));
+    return largest;
+}
+
+void describe(Exported& exported, const ExportSource& source, const ExportOptions& options,
+              const config::Scanner& scanner) {
+    const std::string name = file_name_of(scanner);
+    exported.files = {"prompts.cdh, prompts.cdf: header and events of the prompts",
+                      name + ".hscan, " + name + ".lut: the scanner; copy both to config/scanner of CASToR"};
+    if (exported.delayeds != 0) {
+        exported.files.insert(exported.files.begin() + 1, "delayeds.cdh, delayeds.cdf: the delayeds");
+    }
+    exported.notes.push_back("Times are milliseconds from the start of the run.");
+    exported.notes.push_back(depth_sentence(options, scanner));
+    // Gaps between rings differ, so the largest axial distance also admits a few larger ring differences.
+    for (auto& sentence :
+         limit_sentences(source, "; the files for castor state it as an angle or a distance."))
+        exported.notes.push_back(std::move(sentence));
+    if (options.tof_resolution_ps) {
+        exported.notes.push_back(
+            "TOF is the arrival time at ID1 less that at ID2 in ps: positive when the annihilation was "
+            "closer to ID2. ID1 is the earlier photon, so it is never positive.");
+    } else {
+        exported.lost.push_back(
+            "castor: no TOF was written; it requires --tof-resolution-ps, the FWHM of the time difference.");
+    }
+    exported.lost.push_back("castor: the format does not hold energies.");
+    exported.lost.push_back("castor: times are whole milliseconds.");
+}
+
+}  // namespace
+
+Exported export_castor(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
+    const config::Scanner scanner = source.scanner(options.scanner);
+    depth_of_interaction(options.depth_mm, scanner);
+    const std::string name = file_name_of(scanner);
+    for (const char* file : {"prompts.cdh", "prompts.cdf", "delayeds.cdh", "delayeds.cdf"})
+        outputs.claim(options.output / file);
+    outputs.claim(options.output / (name + ".lut"));
+    outputs.claim(options.output / (name + ".hscan"));
+
+    const Events::Layout layout{source.time_origin(), scanner.tick_ps, options.tof_resolution_ps.has_value(),
+                                options.event_kind};
+    const std::uint64_t length_ms = milliseconds(source.time_end() - layout.origin, layout.tick_ps);
+    if (length_ms >= UINT32_MAX) {
+        throw BadInput(source.target().string() + ": " + std::to_string(length_ms / 1000) +
+                       " s long; castor counts 32-bit milliseconds, up to 4294967 s");
+    }
+    Events prompts(options.output / "prompts", unknown_event);
+    std::unique_ptr<Events> delayeds;
+    const auto open_delayeds = [&] {
+        if (!delayeds) delayeds = std::make_unique<Events>(options.output / "delayeds", random_event);
+    };
+    if (source.description().contains("delay_ticks") && source.may_hold_delayeds()) open_delayeds();
+    source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
+        for (const auto& c : reader.coincidences()) {
+            if (c.kind == gpu::Kind::prompt) {
+                prompts.write(c, layout);
+            } else {
+                open_delayeds();
+                delayeds->write(c, layout);
+            }
+        }
+    });
+
+    // One millisecond longer: CASToR leaves out events that are not before the end.
+    std::string common = fmt::format(
+        "Data mode: list-mode\nData type: PET\nStart time (s): 0\nDuration (s): {}\nScanner name: {}\n",
+        static_cast<double>(length_ms + 1) / 1000, name);
+    if (const auto axial = largest_axial_difference(scanner, source)) {
+        // Slightly larger, so that rounding excludes no pair.
+        common += fmt::format("Maximum axial difference mm: {:.4f}\n", *axial + 1e-3);
+    }
+    const std::uint64_t window = source.window_ticks().value_or(0);
+    const double resolution = options.tof_resolution_ps.value_or(0);
+    prompts.finish(common, layout, window, resolution);
+    if (delayeds) delayeds->finish(common, layout, window, resolution);
+    write_lut(options.output / (name + ".lut"), scanner);
+    write_scanner_header(options.output / (name + ".hscan"), scanner, source, options);
+
+    Exported exported;
+    exported.prompts = prompts.events();
+    exported.delayeds = delayeds ? delayeds->events() : 0;
+    describe(exported, source, options, scanner);
+    return exported;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,53 @@
+// CSV: the lines of petlm dump. docs/reference/formats/csv.md.
+#include <array>
+
+#include "tools/petlm/export/csv_lines.hpp"
+#include "tools/petlm/export/export.hpp"
+#include "tools/petlm/records/in_order.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+template <class Record>
+std::string lines_of(const std::vector<Record>& records) {
+    constexpr std::size_t typical_line = 56;
+    std::string text;
+    text.reserve(records.size() * typical_line);
+    std::array<char, longest_csv_line> line{};
+    for (const auto& record : records)
+        text.append(line.data(), csv_line(line.data(), record));
+    return text;
+}
+
+}  // namespace
+
+Exported export_csv(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
+    outputs.claim(options.output);
+    OutputFile out(options.output);
+    out.text(csv_header(source.kind()));
+    // Formatting takes longer than writing: all cores share it.
+    InOrder<std::string> texts([&](const std::string& text) { out.text(text); });
+    Exported exported;
+    source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
+        const auto format = [&](auto records) {
+            texts.add([copy = std::vector(records.begin(), records.end())] { return lines_of(copy); });
+        };
+        if (reader.kind() == daemon::RecordKind::singles) {
+            format(reader.singles());
+        } else {
+            format(reader.coincidences());
+        }
+        exported.count(reader);
+    });
+    texts.finish();
+    out.close();
+    exported.files = {options.output.filename().string() + ": one line of names, then one per record"};
+    exported.notes = {"Times are ticks of detector time, energies keV."};
+    if (source.kind() == daemon::RecordKind::coincidences) {
+        exported.notes.push_back(
+            "dt is the time from crystal_a to crystal_b; for a delayed, minus the delay.");
+    }
+    return exported;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,164 @@
+#include "tools/petlm/export/export.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+struct Format {
+    const char* name;
+    Exporter exporter;
+    bool singles;    ///< can hold singles
+    bool directory;  ///< writes several files
+};
+
+constexpr std::array<Format, 5> formats = {{{"castor", export_castor, false, true},
+                                            {"stir", export_stir, false, true},
+                                            {"coinstruct", export_coinstruct, false, false},
+                                            {"csv", export_csv, true, false},
+                                            {"hdf5", export_hdf5, true, false}}};
+
+const Format& format_named(const std::string& name) {
+    for (const auto& format : formats) {
+        if (name == format.name) return format;
+    }
+    throw UsageError("format '" + name + "': expected castor, stir, coinstruct, csv or hdf5");
+}
+
+void check_options(const ExportOptions& o) {
+    const bool castor = o.format == "castor";
+    const bool reconstruction = castor || o.format == "stir";
+    const auto only = [&](bool given, const char* option, const char* who) {
+        if (given) throw UsageError(std::string(option) + " is for " + who + ", not for " + o.format);
+    };
+    only(o.tof_resolution_ps.has_value() && !castor, "--tof-resolution-ps", "castor");
+    only(o.event_kind && !castor, "--kind", "castor");
+    only(o.depth_mm.has_value() && !reconstruction, "--depth-mm", "castor and stir");
+    only(o.time_from_start && o.format != "coinstruct", "--time-from-start", "coinstruct");
+    if (o.tof_resolution_ps && !(*o.tof_resolution_ps > 0 && *o.tof_resolution_ps < 1e9)) {
+        throw UsageError(
+            fmt::format("--tof-resolution-ps: expected a time above 0, found {}", *o.tof_resolution_ps));
+    }
+}
+
+std::string counts_text(const Exported& exported) {
+    if (exported.singles != 0) return fmt::format("{} singles", exported.singles);
+    return fmt::format("{} prompts, {} delayeds", exported.prompts, exported.delayeds);
+}
+
+std::string description_text(const ExportSource& source, const ExportOptions& options,
+                             const Exported& exported) {
+    std::string text =
+        fmt::format("Made by petlm export --format {} from {}.\n", options.format, source.target().string());
+    const auto& description = source.description();
+    for (const char* key : {"run_id", "start_utc", "scanner", "tick_ps"}) {
+        if (!description.contains(key)) continue;
+        text += fmt::format("{}: {}\n", key, json_line(description[key]));
+    }
+    text += counts_text(exported) + ".\n";
+    const auto list = [&](const char* title, const std::vector<std::string>& lines) {
+        if (lines.empty()) return;
+        text += fmt::format("\n{}\n", title);
+        for (const auto& line : lines)
+            text += "- " + line + '\n';
+    };
+    list("Files", exported.files);
+    list("How to read them", exported.notes);
+    list("What was recorded and is not in these files", exported.lost);
+    text += fmt::format("\nThe page docs/reference/formats/{}.md has a worked example.\n", options.format);
+    return text;
+}
+
+Exported export_to(const ExportSource& source, const ExportOptions& options, const Format& format) {
+    Outputs outputs(options.force);
+    if (format.directory) outputs.make_directory(options.output);
+    const auto text_file = format.directory ? options.output / "README.txt"
+                                            : std::filesystem::path(options.output.string() + ".README.txt");
+    outputs.claim(text_file);
+    Exported exported = format.exporter(source, options, outputs);
+    const auto state = source.run().find("state");
+    if (!source.run().is_null() && state != source.run().end() && *state != "complete") {
+        exported.lost.push_back("The run's state is " + state->dump() + ", not complete: run.json says why.");
+    }
+    exported.text = text_file;
+    write_text(text_file, description_text(source, options, exported));
+    outputs.commit();
+    return exported;
+}
+
+}  // namespace
+
+void Exported::count(const daemon::ListModeReader& reader) {
+    if (reader.kind() == daemon::RecordKind::singles) {
+        singles += reader.singles().size();
+        return;
+    }
+    for (const auto& c : reader.coincidences())
+        ++(c.kind == gpu::Kind::prompt ? prompts : delayeds);
+}
+
+double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner) {
+    const double length = scanner.dimensions.crystal_length_mm;
+    const double depth = depth_mm.value_or(length / 2);
+    if (!(depth >= 0 && depth <= length)) {
+        throw UsageError(
+            fmt::format("--depth-mm: expected 0 to {} (the length of a crystal), found {}", length, depth));
+    }
+    return depth;
+}
+
+std::string depth_sentence(const ExportOptions& options, const config::Scanner& scanner) {
+    return fmt::format("Photons are taken to interact {} mm behind the front face of a crystal{}",
+                       depth_of_interaction(options.depth_mm, scanner),
+                       options.depth_mm ? "." : ", half its length (--depth-mm; data of petsim: 0).");
+}
+
+std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how) {
+    std::vector<std::string> sentences;
+    for (const char* limit : {"min_module_difference", "max_ring_difference"}) {
+        const auto value = source.configured(std::string("/coincidence/") + limit);
+        if (!value.is_number_unsigned()) continue;
+        sentences.push_back("The run accepted only pairs with " + std::string(limit) + " " + value.dump() +
+                            how);
+    }
+    return sentences;
+}
+
+std::string file_name_of(const config::Scanner& scanner) {
+    std::string name = scanner.name;
+    for (char& c : name) {
+        const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                          c == '_' || c == '-';
+        if (!good) c = '_';
+    }
+    return name;
+}
+
+Exported export_quietly(const ExportOptions& options) {
+    const Format& format = format_named(options.format);
+    check_options(options);
+    const ExportSource source(options.target);
+    if (source.kind() == daemon::RecordKind::singles && !format.singles) {
+        throw UsageError(options.target.string() + " holds singles; " + options.format +
+                         " takes coincidences");
+    }
+    return export_to(source, options, format);
+}
+
+int export_records(const ExportOptions& options) {
+    const Exported exported = export_quietly(options);
+    for (const auto& sentence : exported.lost)
+        std::cerr << "petlm: " << sentence << '\n';
+    std::cout << fmt::format("{}: {}\nSee {}\n", options.output.string(), counts_text(exported),
+                             exported.text.string());
+    return ok;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,73 @@
+// petlm export: records in the formats of other software. Each format is implemented in a file of its own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "tools/petlm/export/source.hpp"
+#include "tools/petlm/records/output.hpp"
+
+namespace petacq::petlm {
+
+struct ExportOptions {
+    std::string format;                            ///< castor, stir, coinstruct, csv or hdf5
+    std::filesystem::path target;                  ///< file or run directory
+    std::filesystem::path output;                  ///< directory for castor and stir, otherwise file
+    bool force = false;                            ///< replace an earlier export
+    std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
+    std::optional<double> tof_resolution_ps;       ///< castor: write TOF; FWHM
+    bool event_kind = false;                       ///< castor: write the kind of each event
+    std::optional<double> depth_mm;                ///< castor, stir: mean depth of interaction in a crystal
+    bool time_from_start = false;                  ///< coinstruct: ticks from the start of the run
+};
+
+/// The contents of an export and what its users must know.
+struct Exported {
+    std::uint64_t prompts = 0;
+    std::uint64_t delayeds = 0;
+    std::uint64_t singles = 0;
+    std::vector<std::string> files;  ///< name and content, one line each
+    std::vector<std::string> lost;   ///< what the format cannot hold, a sentence each
+    std::vector<std::string> notes;  ///< how to read the numbers, a sentence each
+    std::filesystem::path text;      ///< the file with all this
+
+    /// Adds the records of the block that the reader is at.
+    void count(const daemon::ListModeReader& reader);
+};
+
+/// Writes the coincidences (csv, hdf5: or singles) of the target, and a text that describes the export. A
+/// failed export leaves nothing behind. Throws UsageError, BadInput, daemon::NotListMode, config::Error,
+/// std::system_error.
+Exported export_quietly(const ExportOptions& options);
+/// The same, with a summary on standard output and losses on standard error. Returns an exit status.
+int export_records(const ExportOptions& options);
+
+using Exporter = Exported (*)(const ExportSource&, const ExportOptions&, Outputs&);
+
+Exported export_castor(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
+Exported export_stir(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
+Exported export_coinstruct(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
+Exported export_csv(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
+Exported export_hdf5(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
+
+/// Whole milliseconds in `ticks`.
+inline std::uint64_t milliseconds(std::uint64_t ticks, double tick_ps) {
+    // Multiplied first: the product is exact as long as it fits, so whole milliseconds come out right.
+    return static_cast<std::uint64_t>(std::min(static_cast<double>(ticks) * tick_ps / 1e9, 0x1p63));
+}
+
+/// The depth asked for, or half a crystal. Throws UsageError when it lies outside the crystal.
+double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner);
+/// A sentence about that depth.
+std::string depth_sentence(const ExportOptions& options, const config::Scanner& scanner);
+/// A sentence for each limit (module difference, ring difference) of the run, followed by `how`.
+std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how);
+/// The name of the scanner, with '_' for everything but letters, digits, '_' and '-'.
+std::string file_name_of(const config::Scanner& scanner);
+
+}  // namespace petacq::petlm

@@ -1,0 +1,262 @@
+// HDF5: a column per field. docs/reference/formats/hdf5.md.
+#include <algorithm>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+#include "config/hdf5_handle.hpp"
+#include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/hdf5_chunk.hpp"
+#include "tools/petlm/records/in_order.hpp"
+#include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/run.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using config::Hdf5DataSet;
+using config::Hdf5File;
+using config::Hdf5List;
+using config::Hdf5Space;
+using config::Hdf5Type;
+using Hdf5Group = config::Hdf5Handle<H5Gclose>;
+using config::Hdf5Attribute;
+
+constexpr std::size_t largest_attribute = 32768;  // the oldest file layout allows less than 64 KiB
+
+void require(bool good) {
+    if (!good) throw std::runtime_error("HDF5: " + config::hdf5_error());
+}
+
+/// Text of variable length, which Python and others read as text.
+Hdf5Type text_type() {
+    Hdf5Type type(H5Tcopy(H5T_C_S1));
+    require(type && H5Tset_size(type.id(), H5T_VARIABLE) >= 0 && H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0);
+    return type;
+}
+
+void attribute(hid_t object, const char* name, const std::string& text) {
+    const Hdf5Type type = text_type();
+    const Hdf5Space space(H5Screate(H5S_SCALAR));
+    const Hdf5Attribute a(H5Acreate2(object, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT));
+    const char* words = text.c_str();
+    require(a && H5Awrite(a.id(), type.id(), &words) >= 0);
+}
+
+template <class Value>
+void attribute(hid_t object, const char* name, hid_t file_type, hid_t memory_type, Value value) {
+    const Hdf5Space space(H5Screate(H5S_SCALAR));
+    const Hdf5Attribute a(H5Acreate2(object, name, file_type, space.id(), H5P_DEFAULT, H5P_DEFAULT));
+    require(a && H5Awrite(a.id(), memory_type, &value) >= 0);
+}
+
+/// For text that is too long for an attribute.
+void text_data_set(hid_t file, const char* name, const std::string& text) {
+    const Hdf5Type type = text_type();
+    const Hdf5Space space(H5Screate(H5S_SCALAR));
+    const Hdf5DataSet set(
+        H5Dcreate2(file, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    const char* words = text.c_str();
+    require(set && H5Dwrite(set.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &words) >= 0);
+}
+
+/// A data set that grows by chunks.
+class Column {
+  public:
+    Column(hid_t group, const char* name, hid_t file_type, const char* units) {
+        const hsize_t none = 0;
+        const hsize_t any = H5S_UNLIMITED;
+        const hsize_t size = Hdf5Chunk::records;
+        const Hdf5Space space(H5Screate_simple(1, &none, &any));
+        const Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
+        require(space && creation && H5Pset_chunk(creation.id(), 1, &size) >= 0 &&
+                H5Pset_shuffle(creation.id()) >= 0 &&
+                H5Pset_deflate(creation.id(), Hdf5Chunk::gzip_level) >= 0 &&
+                H5Pset_fletcher32(creation.id()) >= 0);
+        set_ = Hdf5DataSet(
+            H5Dcreate2(group, name, file_type, space.id(), H5P_DEFAULT, creation.id(), H5P_DEFAULT));
+        require(static_cast<bool>(set_));
+        attribute(set_.id(), "units", units);
+    }
+    /// Appends a packed chunk with `count` records; only the last one may be partly filled.
+    void write(const std::vector<std::byte>& packed, hsize_t count) {
+        const hsize_t size = written_ + count;
+        require(H5Dset_extent(set_.id(), &size) >= 0 &&
+                H5Dwrite_chunk(set_.id(), H5P_DEFAULT, 0, &written_, packed.size(), packed.data()) >= 0);
+        written_ = size;
+    }
+    void close() { require(set_.close()); }
+
+  private:
+    Hdf5DataSet set_;
+    hsize_t written_ = 0;
+};
+
+/// One chunk of every column, as it is in the file.
+struct PackedRecords {
+    std::vector<std::vector<std::byte>> columns;
+    hsize_t count = 0;
+};
+
+/// Writes records to columns in chunks. All cores share the packing, which takes the time.
+template <class Record>
+class Table {
+  public:
+    using Pack = PackedRecords (*)(const std::vector<Record>&);
+    Table(std::vector<Column> columns, Pack pack)
+        : columns_(std::move(columns)), pack_(pack), packed_([this](const PackedRecords& p) {
+              for (std::size_t i = 0; i < columns_.size(); ++i)
+                  columns_[i].write(p.columns[i], p.count);
+          }) {}
+    void add(std::span<const Record> records) {
+        while (!records.empty()) {
+            const auto taken = records.first(std::min(records.size(), Hdf5Chunk::records - chunk_.size()));
+            chunk_.insert(chunk_.end(), taken.begin(), taken.end());
+            records = records.subspan(taken.size());
+            if (chunk_.size() == Hdf5Chunk::records) pack_chunk();
+        }
+    }
+    void close() {
+        if (!chunk_.empty()) pack_chunk();
+        packed_.finish();
+        for (Column& column : columns_)
+            column.close();
+    }
+
+  private:
+    void pack_chunk() {
+        packed_.add([records = std::exchange(chunk_, {}), pack = pack_] { return pack(records); });
+    }
+
+    std::vector<Column> columns_;
+    Pack pack_;
+    std::vector<Record> chunk_;
+    InOrder<PackedRecords> packed_;
+};
+
+/// An enumeration that names 0 prompt and 1 delayed.
+Hdf5Type kind_type(hid_t base) {
+    Hdf5Type type(H5Tenum_create(base));
+    const std::uint8_t prompt = 0;
+    const std::uint8_t delayed = 1;
+    require(type && H5Tenum_insert(type.id(), "prompt", &prompt) >= 0 &&
+            H5Tenum_insert(type.id(), "delayed", &delayed) >= 0);
+    return type;
+}
+
+PackedRecords pack_coincidences(const std::vector<gpu::Coincidence>& records) {
+    const auto column = [&](auto field) { return packed_hdf5_column(records, field); };
+    return {
+        {column([](const auto& c) { return static_cast<std::uint8_t>(c.kind); }),
+         column([](const auto& c) { return c.time; }), column([](const auto& c) { return c.dt; }),
+         column([](const auto& c) { return c.crystal_a; }), column([](const auto& c) { return c.crystal_b; }),
+         column([](const auto& c) { return c.energy_a; }), column([](const auto& c) { return c.energy_b; })},
+        records.size()};
+}
+
+PackedRecords pack_singles(const std::vector<gpu::Single>& records) {
+    const auto column = [&](auto field) { return packed_hdf5_column(records, field); };
+    return {{column([](const auto& s) { return s.time; }), column([](const auto& s) { return s.crystal; }),
+             column([](const auto& s) { return s.energy; })},
+            records.size()};
+}
+
+struct Field {
+    const char* name;
+    hid_t type;
+    const char* units;
+};
+
+/// Writes all records to a group with a column for each field.
+template <class Record>
+Exported write_group(hid_t file, const char* name, std::initializer_list<Field> fields,
+                     typename Table<Record>::Pack pack, const ExportSource& source) {
+    const Hdf5Group group(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(group));
+    std::vector<Column> columns;
+    for (const Field& field : fields)
+        columns.emplace_back(group.id(), field.name, field.type, field.units);
+    Table<Record> table(std::move(columns), pack);
+    Exported exported;
+    source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
+        table.add(records_of<Record>(reader));
+        exported.count(reader);
+    });
+    table.close();
+    return exported;
+}
+
+Exported write_records(hid_t file, const ExportSource& source) {
+    if (source.kind() == daemon::RecordKind::singles) {
+        return write_group<gpu::Single>(file, "singles",
+                                        {{"time", H5T_STD_U64LE, "ticks"},
+                                         {"crystal", H5T_STD_U32LE, "1"},
+                                         {"energy", H5T_IEEE_F32LE, "keV"}},
+                                        pack_singles, source);
+    }
+    const Hdf5Type kinds = kind_type(H5T_STD_U8LE);
+    return write_group<gpu::Coincidence>(file, "coincidences",
+                                         {{"kind", kinds.id(), "1"},
+                                          {"time", H5T_STD_U64LE, "ticks"},
+                                          {"dt", H5T_STD_U32LE, "ticks"},
+                                          {"crystal_a", H5T_STD_U32LE, "1"},
+                                          {"crystal_b", H5T_STD_U32LE, "1"},
+                                          {"energy_a", H5T_IEEE_F32LE, "keV"},
+                                          {"energy_b", H5T_IEEE_F32LE, "keV"}},
+                                         pack_coincidences, source);
+}
+
+/// Writes numbers as numbers, strings as text, everything else as JSON.
+void describe(hid_t file, const ExportSource& source) {
+    const auto text_of = [](const nlohmann::json& value) {
+        return value.is_string() ? value.get<std::string>() : json_line(value);
+    };
+    for (const auto& [key, value] : source.description().items()) {
+        if (value.is_null() || key.empty() || key == "made_by") continue;
+        if (value.is_number_unsigned()) {
+            attribute(file, key.c_str(), H5T_STD_U64LE, H5T_NATIVE_UINT64, value.get<std::uint64_t>());
+        } else if (value.is_number()) {
+            attribute(file, key.c_str(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, value.get<double>());
+        } else if (const auto text = text_of(value); text.size() < largest_attribute) {
+            attribute(file, key.c_str(), text);
+        } else {
+            text_data_set(file, key.c_str(), text);
+        }
+    }
+    if (source.run().is_null()) return;
+    for (const char* key : {"state", "stop_utc", "stop_reason", "note", "calibration_sha256"}) {
+        const auto value = source.run().value(key, nlohmann::json());
+        if (value.is_string() && !source.description().contains(key)) attribute(file, key, text_of(value));
+    }
+    text_data_set(file, "run_json", text_of(source.run()));
+}
+
+Exported write_file(const std::filesystem::path& path, const ExportSource& source) {
+    Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(file));
+    attribute(file.id(), "made_by", "petlm export --format hdf5");
+    describe(file.id(), source);
+    Exported exported = write_records(file.id(), source);
+    require(H5Fflush(file.id(), H5F_SCOPE_LOCAL) >= 0 && file.close());
+    return exported;
+}
+
+}  // namespace
+
+Exported export_hdf5(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
+    outputs.claim(options.output);
+    // Creates the file first: if that fails, its error message says more than HDF5's.
+    OutputFile(options.output).close();
+    const config::Hdf5Silence silence;
+    Exported exported = write_file(Outputs::partial(options.output), source);
+    const bool singles = source.kind() == daemon::RecordKind::singles;
+    exported.files = {options.output.filename().string() + ": group /" +
+                      (singles ? "singles" : "coincidences") +
+                      ", one data set per field, with its units as an attribute"};
+    exported.notes = {"Attributes of the file are the description in the list-mode file."};
+    if (!source.run().is_null()) exported.notes.push_back("The data set /run_json is the run's run.json.");
+    return exported;
+}
+
+}  // namespace petacq::petlm

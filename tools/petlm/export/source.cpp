@@ -1,0 +1,183 @@
+#include "tools/petlm/export/source.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "config/error.hpp"
+#include "daemon/host/progress_line.hpp"
+#include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr std::uint64_t any_crystal = std::uint64_t{1} << 32U;
+
+nlohmann::json value_of(const nlohmann::json& object, const char* key) {
+    const auto found = object.find(key);
+    return found == object.end() ? nlohmann::json() : *found;
+}
+
+/// Finds records that a sound writer does not write, which CRCs do not reveal.
+struct RecordCheck {
+    std::uint64_t crystals;
+    std::uint64_t end;       ///< latest time in the index
+    std::uint64_t last = 0;  ///< time of the previous record
+
+    bool good(const gpu::Coincidence& c) {
+        const bool in_order = c.time >= std::exchange(last, c.time) && c.time <= end;
+        return in_order && c.crystal_a < crystals && c.crystal_b < crystals && c.kind <= gpu::Kind::delayed;
+    }
+    bool good(const gpu::Single& s) {
+        return s.time >= std::exchange(last, s.time) && s.time <= end && s.crystal < crystals;
+    }
+    template <class Record>
+    void all(std::span<const Record> records, const daemon::ListModeReader& reader) {
+        for (std::size_t i = 0; i < records.size(); ++i) {
+            if (good(records[i])) continue;
+            throw BadInput(reader.path().string() + ": record " +
+                           std::to_string(reader.block().first_record + i) +
+                           " is out of time order, or has a crystal of " + std::to_string(crystals) +
+                           " or above, or is neither prompt nor delayed; petlm verify names the problem");
+        }
+    }
+};
+
+}  // namespace
+
+ExportSource::ExportSource(const std::filesystem::path& target)
+    : target_(target), description_(std::make_unique<nlohmann::json>()) {
+    for (const auto& file : record_files(target, daemon::RecordKind::coincidences))
+        look_at(file);
+    find_run();
+}
+
+ExportSource::~ExportSource() = default;
+
+void ExportSource::look_at(const std::filesystem::path& file) {
+    const daemon::ListModeReader reader(file);
+    const std::string name = file.string();
+    if (!reader.trailer()) {
+        throw BadInput(
+            name +
+            ": no index: the file is truncated or damaged; nothing was written. petlm recover makes a "
+            "sound file of its whole blocks");
+    }
+    if (description_->is_null()) {
+        kind_ = reader.kind();
+        *description_ = reader.description();
+    } else if (reader.kind() != kind_) {
+        throw BadInput(name + ": holds " + daemon::name_of(reader.kind()) + ", the previous files hold " +
+                       daemon::name_of(kind_));
+    }
+    for (const char* key : {"run_id", "tick_ps", "crystals"}) {
+        const auto expected = value_of(*description_, key);
+        const auto found = value_of(reader.description(), key);
+        if (expected != found) {
+            throw BadInput(name + ": its " + key + " is " + json_line(found) +
+                           ", that of the first file is " + json_line(expected));
+        }
+    }
+    if (!reader.index().empty()) {
+        const std::uint64_t from = reader.index().front().first_time;
+        if (records_ == 0) first_time_ = from;
+        if (from < last_time_) {
+            throw BadInput(name + ": begins at tick " + std::to_string(from) +
+                           ", before the end of the previous file at " + std::to_string(last_time_));
+        }
+        last_time_ = reader.index().back().last_time;
+    }
+    records_ += reader.trailer()->records;
+}
+
+void ExportSource::find_run() {
+    const bool is_run = std::filesystem::is_directory(target_);
+    std::string ignored;
+    const auto directory = is_run ? target_ : std::filesystem::absolute(target_).parent_path();
+    run_ = std::make_unique<nlohmann::json>(run_json(directory, ignored));
+    const auto run_id = value_of(*description_, "run_id");
+    if (!run_->is_null() && (run_id.is_null() || value_of(*run_, "run_id") != run_id)) *run_ = nullptr;
+}
+
+std::uint64_t ExportSource::time_origin() const {
+    const auto start = value_of(*run_, "start_ticks");
+    if (!start.is_number_unsigned()) return first_time_;
+    return records_ == 0 ? start.get<std::uint64_t>() : std::min(first_time_, start.get<std::uint64_t>());
+}
+
+std::uint64_t ExportSource::time_end() const {
+    const auto stop = value_of(*run_, "stop_ticks");
+    if (!stop.is_number_unsigned()) return last_time_;
+    return std::max(last_time_, stop.get<std::uint64_t>());
+}
+
+std::optional<std::uint64_t> ExportSource::window_ticks() const {
+    const auto value = value_of(*description_, "window_ticks");
+    if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+    return std::nullopt;
+}
+
+bool ExportSource::may_hold_delayeds() const {
+    const auto found = description_->find("delay_ticks");
+    return found == description_->end() || !found->is_null();
+}
+
+nlohmann::json ExportSource::configured(const std::string& pointer) const {
+    const nlohmann::json::json_pointer at("/configuration" + pointer);
+    return run_->contains(at) ? (*run_)[at] : nlohmann::json();
+}
+
+std::uint64_t ExportSource::crystals() const {
+    const auto value = value_of(*description_, "crystals");
+    return value.is_number_unsigned() ? value.get<std::uint64_t>() : any_crystal;
+}
+
+config::Scanner ExportSource::scanner(const std::optional<std::filesystem::path>& file) const {
+    const auto recorded = value_of(*run_, "scanner");
+    if (!file && !recorded.is_object()) {
+        throw UsageError(target_.string() +
+                         ": no scanner description in a run.json beside it; name one with --scanner");
+    }
+    const auto from_run = [&] {
+        try {
+            return config::scanner_from_json(recorded);
+        } catch (const config::Error& error) {
+            throw BadInput(target_.string() + ": the scanner in run.json: " + error.what());
+        }
+    };
+    config::Scanner scanner = file ? config::load_scanner(*file) : from_run();
+    const std::uint32_t count = scanner.geometry.crystal_count();
+    if (crystals() != any_crystal && crystals() != count) {
+        throw BadInput(target_.string() + ": recorded with " + std::to_string(crystals()) +
+                       " crystals, the scanner " + scanner.name + " has " + std::to_string(count));
+    }
+    const auto tick_ps = value_of(*description_, "tick_ps");
+    if (tick_ps.is_number() && tick_ps > 0 && tick_ps != scanner.tick_ps) {
+        throw BadInput(target_.string() + ": recorded with ticks of " + json_line(tick_ps) +
+                       " ps, the scanner " + scanner.name + " has " + json_line(scanner.tick_ps) + " ps");
+    }
+    return scanner;
+}
+
+void ExportSource::for_each_block(std::uint64_t crystals,
+                                  const std::function<void(const daemon::ListModeReader&)>& use,
+                                  const char* activity) const {
+    RecordSource source(target_, kind_);
+    daemon::ProgressLine progress(std::string(activity) + " " + target_.filename().string(),
+                                  source.total_bytes());
+    RecordCheck check{crystals, last_time_};
+    while (source.next()) {
+        const daemon::ListModeReader& reader = source.reader();
+        if (kind_ == daemon::RecordKind::coincidences) {
+            check.all(reader.coincidences(), reader);
+        } else {
+            check.all(reader.singles(), reader);
+        }
+        use(reader);
+        progress.show(source.bytes_done());
+    }
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,265 @@
+#include "tools/petlm/image/image.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "daemon/host/progress_line.hpp"
+#include "tools/petlm/export/export.hpp"
+#include "tools/petlm/image/nifti.hpp"
+#include "tools/petlm/image/pictures.hpp"
+#include "tools/petlm/image/quick_look.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr const char* warning =
+    "For looking, not for quantification: no attenuation, scatter or normalisation.";
+constexpr const char* nifti_description =
+    "petlm image: for looking, not quantification (no AC, SC, normalisation)";
+static_assert(std::char_traits<char>::length(nifti_description) < 80);
+
+constexpr double default_smoothing = 2;  // voxels, FWHM
+
+using Clock = std::chrono::steady_clock;
+
+void check_options(const ImageOptions& o) {
+    const auto expect = [](bool good, const char* option, const char* what, double found) {
+        if (!good) throw UsageError(fmt::format("{}: expected {}, found {}", option, what, found));
+    };
+    expect(!(o.voxel_mm && o.size), "--size", "it or --voxel-mm, not both", o.size.value_or(0));
+    if (o.size) expect(*o.size >= 1 && *o.size <= 1024, "--size", "1 to 1024 voxels", *o.size);
+    expect(o.iterations >= 1 && o.iterations <= 1000, "--iterations", "1 to 1000", o.iterations);
+    expect(o.subsets >= 1 && o.subsets <= 1000, "--subsets", "1 to 1000", o.subsets);
+    expect(o.threads <= 1024, "--threads", "up to 1024; 0: one per core", o.threads);
+    if (o.smooth_mm) {
+        expect(*o.smooth_mm >= 0 && *o.smooth_mm <= 100, "--smooth-mm", "0 to 100", *o.smooth_mm);
+    }
+    if (o.max_memory_gb) {
+        expect(*o.max_memory_gb > 0 && *o.max_memory_gb <= 1e6, "--max-memory-gb", "more than 0",
+               *o.max_memory_gb);
+    }
+    if (o.backend != "auto" && o.backend != "cpu" && o.backend != "cuda") {
+        throw UsageError("--backend: expected auto, cuda or cpu, found '" + o.backend + "'");
+    }
+}
+
+/// Half of the available memory, but at most 4 GB: the daemon may be running on the same host, and building
+/// the matrix again for every use costs little more than touching so much memory for the first time.
+std::uint64_t memory_by_default() {
+    constexpr std::uint64_t most = 4'000'000'000;
+    std::ifstream in("/proc/meminfo");
+    for (std::string line; std::getline(in, line);) {
+        if (!line.starts_with("MemAvailable:")) continue;
+        std::uint64_t kib = 0;
+        std::istringstream(line.substr(13)) >> kib;
+        if (kib > 0) return std::min(most, kib * 1024 / 2);
+    }
+    return most;
+}
+
+gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry) {
+    gpu::CoincidenceRules rules;
+    const auto set = [&](std::uint32_t& to, const char* key) {
+        const auto value = source.configured(std::string("/coincidence/") + key);
+        if (value.is_number_unsigned())
+            to = static_cast<std::uint32_t>(std::min<std::uint64_t>(value.get<std::uint64_t>(), UINT32_MAX));
+    };
+    set(rules.min_module_difference, "min_module_difference");
+    set(rules.max_ring_difference, "max_ring_difference");
+    return gpu::PairRule::of(geometry, rules);
+}
+
+/// Sentences about problems of the run, and about settings of the run that are not known.
+std::vector<std::string> doubts_about(const ExportSource& source) {
+    const auto& run = source.run();
+    std::vector<std::string> doubts;
+    if (run.is_object()) {
+        // Printed as JSON, so that no control character of the file reaches a terminal.
+        const auto text = [](const nlohmann::json& value) {
+            return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+        };
+        const auto state = run.value("state", nlohmann::json());
+        if (!state.is_null() && state != "complete") {
+            doubts.push_back(fmt::format("The state of this run is {}, not complete: {}.", text(state),
+                                         text(run.value("stop_reason", nlohmann::json()))));
+        }
+        const auto ledger = run.value("ledger", nlohmann::json());
+        if (ledger.is_object() && ledger.value("closed", nlohmann::json()) != true)
+            doubts.emplace_back("The ledger of this run is not closed.");
+    }
+    for (const char* limit : {"min_module_difference", "max_ring_difference"}) {
+        if (source.configured(std::string("/coincidence/") + limit).is_number_unsigned()) continue;
+        doubts.push_back(
+            fmt::format("The run's {} is not known: no such limit was assumed. If it had one, "
+                        "sensitivity and randoms are wrong.",
+                        limit));
+    }
+    return doubts;
+}
+
+/// Counts of the records, which are read once.
+struct Counts {
+    image::PairCounts pairs;
+    image::RandomsByModules randoms;
+    std::uint64_t prompts = 0;  ///< all, whether or not they are used
+    double seconds = 0;
+
+    Counts(const config::Geometry& geometry, const gpu::PairRule& rule, std::size_t capacity,
+           gpu::WorkerPool& pool)
+        : pairs(geometry.crystal_count(), capacity, pool), randoms(geometry, rule) {}
+
+    void read(const ExportSource& source, const config::Scanner& scanner) {
+        const auto start = Clock::now();
+        source.for_each_block(
+            scanner.geometry.crystal_count(),
+            [&](const daemon::ListModeReader& reader) {
+                pairs.add(reader.coincidences());
+                for (const gpu::Coincidence& c : reader.coincidences()) {
+                    if (c.kind == gpu::Kind::delayed) {
+                        randoms.add(c.crystal_a, c.crystal_b);
+                    } else {
+                        ++prompts;
+                    }
+                }
+            },
+            "reading");
+        pairs.finish();
+        seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+};
+
+std::vector<std::string> summary(const ImageOptions& options, const ExportSource& source,
+                                 const Counts& counts, const image::QuickLookOptions& how,
+                                 const image::QuickLook& look) {
+    const image::Grid& grid = how.grid;
+    std::vector<std::string> lines = doubts_about(source);
+    lines.push_back(fmt::format("{} prompts on {} pairs of crystals, {} delayeds.", counts.prompts,
+                                counts.pairs.pairs().size(), counts.randoms.total()));
+    if (counts.pairs.share() < 1) {
+        lines.push_back(fmt::format(
+            "Only 1 of {} pairs of crystals was used, with {} prompts: more did not fit into half "
+            "of the allowed memory (--max-memory-gb).",
+            std::llround(1 / counts.pairs.share()), counts.pairs.prompts()));
+    }
+    lines.push_back(
+        counts.randoms.total() != 0
+            ? "Randoms: expected from the delayeds of each pair of modules, added to what the image predicts."
+            : std::string("Randoms: none subtracted, as there are no delayeds") +
+                  (source.may_hold_delayeds() ? "." : "; the run did not search for them."));
+    lines.push_back(fmt::format(
+        "{} x {} x {} voxels of {:.4g} mm; {} of {} subsets; smoothed by {:.3g} mm FWHM; photons interact "
+        "{:.3g} mm behind the front face{}.",
+        grid.n[0], grid.n[1], grid.n[2], grid.voxel_mm,
+        options.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", options.iterations),
+        options.subsets, how.smooth_mm, how.depth_mm,
+        options.depth_mm ? "" : ", half a crystal (--depth-mm; data of petsim: 0)"));
+    if (look.em.outside != 0) {
+        lines.push_back(fmt::format("{} prompts lie on lines that miss the image.", look.em.outside));
+    }
+    lines.push_back(fmt::format("Computed by {}; system matrix of {:.2f} GB, {}.", look.backend,
+                                static_cast<double>(look.em.matrix_bytes) / 1e9,
+                                look.em.matrix_kept
+                                    ? "built once"
+                                    : "rebuilt in pieces for every use because it did not fit into memory"));
+    lines.push_back(fmt::format("Memory allowed: {:.3g} GB (--max-memory-gb), room for {} pairs of crystals.",
+                                static_cast<double>(how.max_memory) / 1e9,
+                                image::pair_capacity(how.max_memory)));
+    lines.push_back(fmt::format(
+        "Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image ({:.1f} of it to build the matrix).",
+        counts.seconds, look.sensitivity_s, look.em_s, look.em.build_s));
+    return lines;
+}
+
+std::string description_text(const ExportSource& source, const std::vector<std::string>& lines,
+                             bool pictures) {
+    std::string text = fmt::format("Made by petlm image from {}.\n{}\n\n", source.target().string(), warning);
+    for (const auto& line : lines)
+        text += line + '\n';
+    text +=
+        "\nimage.nii: NIfTI-1, 32-bit floats. A value is the number of decays in the voxel if every photon "
+        "that meets a crystal is detected.\nThe axes are those of the scanner, in mm, with the origin in its "
+        "middle (docs/reference/geometry.md): +x to module 0, z along the axis. They do not define a "
+        "patient's left and right.\n";
+    if (pictures) {
+        text +=
+            "projections.png: the largest value along z, y and x.\nslices.png: transaxial slabs, the mean "
+            "of their planes.\n";
+    }
+    return text + "\nThe page docs/how-to/image.md has a worked example.\n";
+}
+
+}  // namespace
+
+int image(const ImageOptions& options) {
+    check_options(options);
+    const ExportSource source(options.target);
+    if (source.kind() == daemon::RecordKind::singles) {
+        throw UsageError(options.target.string() + " holds singles; an image takes coincidences");
+    }
+    const config::Scanner scanner = source.scanner(options.scanner);
+    image::QuickLookOptions how;
+    how.depth_mm = depth_of_interaction(options.depth_mm, scanner);
+    how.grid = image::choose_grid(scanner, options);
+    how.iterations = options.iterations;
+    how.subsets = options.subsets;
+    how.smooth_mm = options.smooth_mm.value_or(default_smoothing * how.grid.voxel_mm);
+    how.backend = options.backend;
+    how.max_memory = options.max_memory_gb ? static_cast<std::uint64_t>(*options.max_memory_gb * 1e9)
+                                           : memory_by_default();
+
+    const auto within_memory = [](const auto& make) {
+        try {
+            return make();
+        } catch (const std::invalid_argument& error) {
+            throw UsageError(std::string("--max-memory-gb: ") + error.what());
+        }
+    };
+    within_memory([&] { image::check_before_reading(how); });
+    const auto no_pictures = image::no_pictures_reason();
+    Outputs outputs(options.force);
+    outputs.make_directory(options.output);
+    for (const char* file : {"image.nii", "projections.png", "slices.png", "README.txt"})
+        outputs.claim(options.output / file);
+
+    gpu::WorkerPool pool(options.threads != 0 ? options.threads
+                                              : std::max(1U, std::thread::hardware_concurrency()));
+    const gpu::PairRule rule = pair_rule(source, scanner.geometry);
+    Counts counts(scanner.geometry, rule, image::pair_capacity(how.max_memory), pool);
+    counts.read(source, scanner);
+    if (counts.prompts == 0) {
+        throw BadInput(options.target.string() + ": no prompts, so there is nothing to make an image of");
+    }
+    const image::QuickLook look = within_memory([&] {
+        daemon::ProgressLine progress("image of " + source.target().filename().string(),
+                                      std::uint64_t{how.iterations} * how.subsets,
+                                      daemon::ProgressUnit::steps);
+        how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
+        return image::make_quick_look(scanner, rule, counts.pairs, counts.randoms, pool, how);
+    });
+
+    const auto lines = summary(options, source, counts, how, look);
+    image::write_nifti(options.output / "image.nii", how.grid, look.em.image, nifti_description);
+    if (!no_pictures) {
+        image::write_projections(options.output / "projections.png", how.grid, look.em.image, warning);
+        image::write_slices(options.output / "slices.png", how.grid, look.em.image, warning);
+    }
+    write_text(options.output / "README.txt", description_text(source, lines, !no_pictures));
+    outputs.commit();
+
+    if (no_pictures) std::cerr << "petlm: no PNG pictures: " << *no_pictures << '\n';
+    for (const auto& line : lines)
+        std::cout << line << '\n';
+    std::cout << warning << "\nSee " << (options.output / "README.txt").string() << '\n';
+    return ok;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,38 @@
+// The voxels of an image.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "net/wire.hpp"
+
+namespace petacq::image {
+
+/// A box of cubic voxels whose middle is the origin, in the axes of docs/reference/geometry.md. Voxel (x, y,
+/// z) has the index (z * n[1] + y) * n[0] + x: x runs fastest, as in NIfTI.
+struct Grid {
+    std::array<std::uint32_t, 3> n{};  ///< along x, y, z
+    double voxel_mm = 0;
+
+    [[nodiscard]] std::size_t voxels() const { return std::size_t{n[0]} * n[1] * n[2]; }
+    /// Lower face of the box, mm.
+    [[nodiscard]] double low(std::size_t axis) const { return -0.5 * n[axis] * voxel_mm; }
+    /// Middle of voxel i, mm.
+    [[nodiscard]] double centre(std::size_t axis, std::size_t i) const {
+        return low(axis) + (static_cast<double>(i) + 0.5) * voxel_mm;
+    }
+};
+
+/// The point in a crystal at which its lines end, mm.
+struct Point {
+    float x[3];  // NOLINT(modernize-avoid-c-arrays): device code reads it
+};
+
+/// Two crystals, a below b.
+struct Pair {
+    std::uint32_t a;
+    std::uint32_t b;
+};
+
+}  // namespace petacq::image

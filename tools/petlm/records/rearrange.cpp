@@ -1,0 +1,178 @@
+#include "tools/petlm/records/rearrange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <queue>
+
+#include "daemon/host/progress_line.hpp"
+#include "tools/petlm/records/output.hpp"
+#include "tools/petlm/records/record_file.hpp"
+#include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using daemon::RecordKind;
+
+/// A file has a kind. Of a run, coincidences are taken unless singles are asked for.
+RecordKind kind_of(const std::filesystem::path& target, bool singles) {
+    if (!std::filesystem::is_directory(target)) return daemon::ListModeReader(target).kind();
+    return singles ? RecordKind::singles : RecordKind::coincidences;
+}
+
+template <class Record>
+void cut_records(RecordSource& source, const CutOptions& options, RecordFile& out) {
+    daemon::ProgressLine progress("cutting", source.total_bytes());
+    source.select(options.from, options.to);
+    while (source.next()) {
+        progress.show(source.bytes_done());
+        const auto all = records_of<Record>(source.reader());
+        const auto begin = std::partition_point(all.begin(), all.end(),
+                                                [&](const Record& r) { return r.time < options.from; });
+        const auto end =
+            std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < options.to; });
+        out.append(std::span<const Record>(begin, end));
+    }
+}
+
+/// Strictly before.
+template <class Record>
+bool before(const Record& a, const Record& b) {
+    return !daemon::in_order(b, a);
+}
+
+/// One of the inputs of a merge, at its current record.
+template <class Record>
+struct Head {
+    RecordSource* source;
+    std::span<const Record> left;
+    std::size_t number;
+
+    bool advance(std::size_t records) {
+        left = left.subspan(records);
+        while (left.empty()) {
+            if (!source->next()) return false;
+            left = records_of<Record>(source->reader());
+        }
+        return true;
+    }
+    /// For a queue that yields the earliest record; among equal ones, that of the input named first.
+    bool operator<(const Head& o) const {
+        if (before(left.front(), o.left.front())) return false;
+        return before(o.left.front(), left.front()) || number > o.number;
+    }
+};
+
+template <class Record>
+void merge_records(std::vector<std::unique_ptr<RecordSource>>& sources, RecordFile& out) {
+    std::uint64_t total = 0;
+    for (const auto& source : sources)
+        total += source->total_bytes();
+    daemon::ProgressLine progress("merging", total);
+    std::priority_queue<Head<Record>> heads;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        while (sources[i]->next()) {
+            const auto records = records_of<Record>(sources[i]->reader());
+            if (records.empty()) continue;
+            heads.push({sources[i].get(), records, i});
+            break;
+        }
+    }
+    std::uint64_t since_shown = 0;
+    while (!heads.empty()) {
+        Head<Record> head = heads.top();
+        heads.pop();
+        // Take all records that come before the earliest of the others: often the whole block.
+        std::size_t records = head.left.size();
+        if (!heads.empty()) {
+            const Head<Record>& other = heads.top();
+            const auto end =
+                std::partition_point(head.left.begin() + 1, head.left.end(), [&](const Record& r) {
+                    return head.number < other.number ? !before(other.left.front(), r)
+                                                      : before(r, other.left.front());
+                });
+            records = static_cast<std::size_t>(end - head.left.begin());
+        }
+        out.append(head.left.first(records));
+        since_shown += records;
+        if (head.advance(records)) heads.push(head);
+        if (since_shown < 65'536) continue;
+        since_shown = 0;
+        std::uint64_t done = 0;
+        for (const auto& source : sources)
+            done += source->bytes_done();
+        progress.show(done);
+    }
+}
+
+/// Files can be merged only if these keys, which give the records their meaning, agree.
+void check_alike(const RecordSource& a, const RecordSource& b) {
+    for (const char* key : {"tick_ps", "crystals", "crystals_in_ring"}) {
+        const auto value = [&](const RecordSource& s) {
+            return s.description().value(key, nlohmann::json());
+        };
+        if (value(a) != value(b)) {
+            throw UsageError(fmt::format("{} and {} do not belong together: their {} are {} and {}",
+                                         a.reader().path().string(), b.reader().path().string(), key,
+                                         value(a).dump(), value(b).dump()));
+        }
+    }
+}
+
+}  // namespace
+
+int cut(const CutOptions& options) {
+    if (options.from >= options.to) {
+        throw UsageError(
+            fmt::format("--from-ticks {}: expected less than --to-ticks {}", options.from, options.to));
+    }
+    const RecordKind kind = kind_of(options.target, options.singles);
+    RecordSource source(options.target, kind);
+    Outputs outputs(options.force);
+    outputs.claim(options.output);
+    nlohmann::json description = source.description();
+    description["cut"] = {{"from_ticks", options.from}, {"to_ticks", options.to}};
+    RecordFile out(Outputs::partial(options.output), kind, source.block_bytes(), description);
+    if (kind == RecordKind::coincidences) {
+        cut_records<gpu::Coincidence>(source, options, out);
+    } else {
+        cut_records<gpu::Single>(source, options, out);
+    }
+    out.close();
+    outputs.commit();
+    std::cout << fmt::format("{}: {} of {} {}\n", options.output.string(), out.records(),
+                             source.records_in_files(), daemon::name_of(kind));
+    return ok;
+}
+
+int merge(const MergeOptions& options) {
+    const RecordKind kind = kind_of(options.targets.front(), options.singles);
+    std::vector<std::unique_ptr<RecordSource>> sources;
+    nlohmann::json from = nlohmann::json::array();
+    for (const auto& target : options.targets) {
+        sources.push_back(std::make_unique<RecordSource>(target, kind));
+        check_alike(*sources.front(), *sources.back());
+        from.push_back(target.string());
+    }
+    Outputs outputs(options.force);
+    outputs.claim(options.output);
+    nlohmann::json description = sources.front()->description();
+    if (sources.size() > 1) description["merged"] = from;
+    RecordFile out(Outputs::partial(options.output), kind, sources.front()->block_bytes(), description);
+    if (kind == RecordKind::coincidences) {
+        merge_records<gpu::Coincidence>(sources, out);
+    } else {
+        merge_records<gpu::Single>(sources, out);
+    }
+    out.close();
+    outputs.commit();
+    std::cout << fmt::format("{}: {} {}\n", options.output.string(), out.records(), daemon::name_of(kind));
+    return ok;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,32 @@
+// cut and merge: list-mode files made of the records of others.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace petacq::petlm {
+
+struct CutOptions {
+    std::filesystem::path target;   ///< file or run directory
+    std::filesystem::path output;   ///< list-mode file
+    bool singles = false;           ///< of a run directory, take the singles instead of the coincidences
+    std::uint64_t from = 0;         ///< ticks, inclusive
+    std::uint64_t to = UINT64_MAX;  ///< ticks, exclusive
+    bool force = false;             ///< replace the output
+};
+/// Writes the records of an interval to a file. Returns an exit status. Throws UsageError, BadInput,
+/// daemon::NotListMode, std::system_error.
+int cut(const CutOptions& options);
+
+struct MergeOptions {
+    std::vector<std::filesystem::path> targets;  ///< files or run directories, at least one
+    std::filesystem::path output;                ///< list-mode file
+    bool singles = false;                        ///< of run directories, take the singles
+    bool force = false;                          ///< replace the output
+};
+/// Writes the records of several files, or of the parts of a split run, to one file, in order. Returns and
+/// throws as cut() does.
+int merge(const MergeOptions& options);
+
+}  // namespace petacq::petlm

@@ -1,0 +1,55 @@
+#include "tools/petlm/records/record_source.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+
+RecordSource::RecordSource(const std::filesystem::path& target, daemon::RecordKind kind)
+    : kind_(kind), files_(record_files(target, kind)) {
+    for (const auto& file : files_)
+        total_bytes_ += std::filesystem::file_size(file);
+    open();
+    description_ = std::make_unique<nlohmann::json>(reader_->description());
+    description_->erase("part");
+    block_bytes_ = reader_->header().block_bytes;
+}
+
+RecordSource::~RecordSource() = default;
+
+void RecordSource::open() {
+    reader_ = std::make_unique<daemon::ListModeReader>(files_[current_]);
+    if (reader_->kind() != kind_) {
+        throw daemon::NotListMode(files_[current_].string() + ": holds " + daemon::name_of(reader_->kind()) +
+                                  ", expected " + daemon::name_of(kind_));
+    }
+    if (reader_->trailer()) records_in_files_ += reader_->trailer()->records;
+    if (from_ != 0 || to_ != UINT64_MAX) reader_->select(from_, to_);
+}
+
+void RecordSource::select(std::uint64_t from, std::uint64_t to) {
+    from_ = from;
+    to_ = to;
+    reader_->select(from, to);
+}
+
+bool RecordSource::next() {
+    for (;;) {
+        const bool found = reader_->next();
+        const daemon::Condition& condition = reader_->condition();
+        if (condition.damage_count != 0 || (!found && condition.state != daemon::FileState::complete)) {
+            throw BadInput(files_[current_].string() + ": " +
+                           (found ? std::string("damaged") : condition.summary()) +
+                           "; 'petlm recover' copies its whole blocks");
+        }
+        if (found) return true;
+        if (current_ + 1 == files_.size()) return false;
+        bytes_done_ += reader_->file_bytes();
+        ++current_;
+        open();
+    }
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,66 @@
+// The records of one kind, of a file or of all files of a run, block after block.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "daemon/listmode/reader.hpp"
+
+namespace petacq::petlm {
+
+/// Not thread-safe.
+class RecordSource {
+  public:
+    /// `target`: a file or a run directory. Throws as record_files() and ListModeReader do, and
+    /// daemon::NotListMode when a file holds the other kind.
+    RecordSource(const std::filesystem::path& target, daemon::RecordKind kind);
+    ~RecordSource();
+
+    /// Before the first next(): restricts it to blocks with times in [from, to). The index tells which blocks
+    /// those are; the others are neither read nor checked.
+    void select(std::uint64_t from, std::uint64_t to);
+
+    /// Reads the next block. False at the end. Throws BadInput when a file turns out to be damaged or
+    /// incomplete: the output would then lack records.
+    bool next();
+    [[nodiscard]] const daemon::ListModeReader& reader() const { return *reader_; }
+    /// The description in the first file.
+    [[nodiscard]] const nlohmann::json& description() const { return *description_; }
+    [[nodiscard]] std::uint32_t block_bytes() const { return block_bytes_; }
+    /// All records of the files opened so far, selected or not. Complete once next() has returned false.
+    [[nodiscard]] std::uint64_t records_in_files() const { return records_in_files_; }
+    [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; }
+    [[nodiscard]] std::uint64_t bytes_done() const { return bytes_done_ + reader_->block_offset(); }
+
+  private:
+    void open();
+
+    daemon::RecordKind kind_;
+    std::vector<std::filesystem::path> files_;
+    std::size_t current_ = 0;
+    std::unique_ptr<daemon::ListModeReader> reader_;
+    std::unique_ptr<nlohmann::json> description_;
+    std::uint32_t block_bytes_ = 0;
+    std::uint64_t total_bytes_ = 0;
+    std::uint64_t bytes_done_ = 0;
+    std::uint64_t records_in_files_ = 0;
+    std::uint64_t from_ = 0;  // selected ticks
+    std::uint64_t to_ = UINT64_MAX;
+};
+
+/// The records of the block that the reader is at.
+template <class Record>
+std::span<const Record> records_of(const daemon::ListModeReader& reader) {
+    if constexpr (std::is_same_v<Record, gpu::Coincidence>) {
+        return reader.coincidences();
+    } else {
+        return reader.singles();
+    }
+}
+
+}  // namespace petacq::petlm

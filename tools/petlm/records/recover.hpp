@@ -1,0 +1,18 @@
+// recover: a sound file of every whole block of a damaged one.
+#pragma once
+
+#include <filesystem>
+
+namespace petacq::petlm {
+
+struct RecoverOptions {
+    std::filesystem::path target;  ///< file or run directory
+    std::filesystem::path output;  ///< file, or directory for a run
+};
+/// Copies every whole block of a file to `output`; empty: <file without .plm>.recovered.plm. For a run
+/// directory, `output` is a directory (empty: <run>.recovered) that receives its list-mode files under their
+/// names, complete ones unchanged, and its run.json. Never replaces existing files. Returns an exit status.
+/// Throws UsageError when the output exists, daemon::NotListMode, std::system_error.
+int recover(const RecoverOptions& options);
+
+}  // namespace petacq::petlm

@@ -1,0 +1,93 @@
+#include "tools/petlm/records/run.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "daemon/listmode/reader.hpp"
+#include "daemon/run/directory.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+/// Returns 3 for "coincidences-0003".
+std::optional<std::uint64_t> part_number(const std::string& stem, const std::string& name) {
+    constexpr std::size_t fewest_digits = 4;
+    if (stem.size() < name.size() + 1 + fewest_digits || !stem.starts_with(name + "-")) return std::nullopt;
+    std::uint64_t number = 0;
+    const char* end = stem.data() + stem.size();
+    const auto parsed = std::from_chars(stem.data() + name.size() + 1, end, number);
+    if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+    return number;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& target) {
+    if (!std::filesystem::is_directory(target)) return {target};
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(target)) {
+        // A recovered copy beside a file of the run would count its records twice.
+        const bool recovered = entry.path().stem().extension() == ".recovered";
+        if (entry.path().extension() == ".plm" && !recovered) files.push_back(entry.path());
+    }
+    if (files.empty()) throw daemon::NotListMode(target.string() + ": a directory without list-mode files");
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::vector<std::filesystem::path> record_files(const std::filesystem::path& target,
+                                                daemon::RecordKind kind) {
+    if (!std::filesystem::is_directory(target)) return {target};
+    const std::string name = daemon::name_of(kind);
+    const auto refuse = [&](const std::string& why) {
+        throw daemon::NotListMode(target.string() + ": " + why);
+    };
+    std::map<std::uint64_t, std::filesystem::path> parts;
+    for (const auto& entry : std::filesystem::directory_iterator(target)) {
+        if (entry.path().extension() != ".plm") continue;
+        const auto number = part_number(entry.path().stem().string(), name);
+        if (number && !parts.emplace(*number, entry.path()).second)
+            refuse("part " + std::to_string(*number) + " of its " + name + " exists twice");
+    }
+    const auto whole = target / (name + ".plm");
+    const bool has_whole = std::filesystem::exists(whole);
+    if (has_whole && !parts.empty())
+        refuse("holds both " + name + ".plm and parts of it; expected one or the other");
+    if (has_whole) return {whole};
+    if (parts.empty()) refuse("a directory without " + name);
+    std::vector<std::filesystem::path> files;
+    for (const auto& [number, path] : parts) {
+        if (number != files.size() + 1)
+            refuse("part " + std::to_string(files.size() + 1) + " of its " + name +
+                   " is missing; the next one is " + path.filename().string());
+        files.push_back(path);
+    }
+    return files;
+}
+
+nlohmann::json run_json(const std::filesystem::path& directory, std::string& why) {
+    const auto path = directory / daemon::run_file;
+    std::ifstream in(path);
+    if (!in) {
+        why = path.string() + ": cannot be read";
+        return nullptr;
+    }
+    try {
+        auto json = nlohmann::json::parse(in);
+        if (json.is_object()) return json;
+        why = path.string() + ": not a JSON object";
+    } catch (const nlohmann::json::exception& error) {
+        why = path.string() + ": " + error.what();
+    }
+    return nullptr;
+}
+
+std::string json_line(const nlohmann::json& value) {
+    return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,391 @@
+#include "tools/petsim/simulation/events.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace petacq::sim {
+
+namespace {
+
+constexpr double fwhm_per_sigma = 2.3548200450309493;
+constexpr double mm_per_s = 299792458e3;
+constexpr double far_out = 6;  // sigmas within which Gaussians are kept where a bound is needed
+constexpr double hits_per_chunk = 16000;
+constexpr double shortest_chunk_s = 20e-6;
+constexpr double longest_chunk_s = 20e-3;
+constexpr int id_bits = 24;  // for the number of an annihilation within its chunk
+
+struct Azimuth {
+    double c;
+    double s;
+};
+
+// A point on the unit circle, without trigonometric functions.
+Azimuth azimuth(Random& random) {
+    for (;;) {
+        const double x = random.symmetric();
+        const double y = random.symmetric();
+        const double square = x * x + y * y;
+        if (square > 1 || square < 1e-12) continue;
+        const double scale = 1 / std::sqrt(square);
+        return {x * scale, y * scale};
+    }
+}
+
+double bounded_normal(Random& random) {
+    return std::clamp(random.normal(), -far_out, far_out);
+}
+
+// An exponential up to twelve times its mean.
+constexpr double dark_step = 12.0 / 1024;
+std::vector<double> dark_density() {
+    std::vector<double> density;
+    for (int i = 0; i <= 1024; ++i)
+        density.push_back(std::exp(-i * dark_step));
+    return density;
+}
+
+}  // namespace
+
+EventCounts& EventCounts::operator+=(const EventCounts& o) {
+    annihilations += o.annihilations;
+    scattered += o.scattered;
+    photons_detected += o.photons_detected;
+    pairs_detected += o.pairs_detected;
+    intrinsic += o.intrinsic;
+    darks += o.darks;
+    unreadable += o.unreadable;
+    return *this;
+}
+
+struct EventGenerator::Work {
+    Random random;
+    Chunk& chunk;
+    std::uint64_t start;  // of the chunk, ticks
+};
+
+EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCalibration& calibration,
+                               const Options& options)
+    : calibration_(calibration),
+      finder_(scanner),
+      options_(options),
+      tick_s_(scanner.tick_ps * 1e-12),
+      ticks_per_mm_(1 / (mm_per_s * tick_s_)),
+      time_sigma_(options.physics.time_resolution_ps / scanner.tick_ps / fwhm_per_sigma),
+      guard_ticks_(std::ceil(far_out * time_sigma_) + 2),
+      range_sigma_(options.physics.positron_range_mm / fwhm_per_sigma),
+      angle_sigma_(options.physics.noncollinearity_deg * std::numbers::pi / 180 / fwhm_per_sigma),
+      energy_width_(options.physics.energy_resolution / fwhm_per_sigma * std::sqrt(annihilation_keV)),
+      compton_(compton_cosines()),
+      lutetium_(lutetium_energies()),
+      dark_(dark_density(), 0, options.physics.dark_mean_keV * dark_step),
+      sources_(wire_sources(options, scanner)) {
+    const double e = options.physics.efficiency;
+    either_ = 1 - (1 - e) * (1 - e);
+    both_given_either_ = either_ > 0 ? e * e / either_ : 0;
+    const config::Geometry& g = scanner.geometry;
+    for (std::uint32_t unit = 0; unit < g.bdm_count * g.du_count; ++unit) {
+        source_of_unit_.push_back(static_cast<std::uint16_t>(unit / g.du_count * sources_ / g.bdm_count));
+    }
+    for (const auto& source : options.activity)
+        add_emitter(source);
+
+    const auto earliest = static_cast<std::int64_t>(guard_ticks_) + 1;
+    begin_ = ticks_of(options.start_s, scanner) +
+             static_cast<std::uint64_t>(std::max<std::int64_t>(calibration.highest_offset(), 0) + earliest);
+    length_ = ticks_of(options.duration_s, scanner);
+    double rate = options.physics.intrinsic_hz * g.crystal_count() +
+                  options.physics.dark_hz * static_cast<double>(source_of_unit_.size());
+    const double s = options.physics.scatter;
+    for (const Emitter& emitter : emitters_) {
+        rate += emitter.source.activity_mbq * 1e6 * options.activity_scale * either_ *
+                ((1 - s) * emitter.cosine_limit + s);
+    }
+    const double chunk_s =
+        std::clamp(hits_per_chunk / std::max(rate, 1.0), shortest_chunk_s, longest_chunk_s);
+    chunk_ticks_ = std::max<std::uint64_t>(static_cast<std::uint64_t>(chunk_s / tick_s_), 1);
+    chunk_count_ = (length_ + chunk_ticks_ - 1) / chunk_ticks_;
+}
+
+// The steepest path from any point of the source to the end of the scanner limits the directions to follow.
+void EventGenerator::add_emitter(const ActivitySource& source) {
+    double reach = std::hypot(source.at[0], source.at[1]) + source.radius_mm;
+    double low = source.at[2] - source.length_mm / 2;
+    double high = source.at[2] + source.length_mm / 2;
+    if (source.shape == Shape::line) {
+        reach = std::max(reach, std::hypot(source.to[0], source.to[1]));
+        low = std::min(source.at[2], source.to[2]);
+        high = std::max(source.at[2], source.to[2]);
+    }
+    // Along each of two axes by up to far_out sigmas, so across by up to sqrt(2) times as much.
+    const double strayed = far_out * range_sigma_;
+    reach += strayed * std::numbers::sqrt2;
+    const double axial =
+        std::max({finder_.axial_high_mm() - (low - strayed), (high + strayed) - finder_.axial_low_mm(), 0.0});
+    const double room = finder_.radius_mm() - reach;
+    double cosine = 1;
+    if (room > 0) {
+        const double angle = std::atan2(room, axial) - far_out * angle_sigma_ * std::numbers::sqrt2;
+        cosine = angle > 0 ? std::min(1.0, std::cos(angle) * (1 + 1e-9)) : 1.0;
+    }
+    emitters_.push_back({source, cosine});
+}
+
+double EventGenerator::mean_activity(const ActivitySource& source, double from_s, double to_s) const {
+    const double full = source.activity_mbq * 1e6 * options_.activity_scale;
+    if (source.half_life_s <= 0 || to_s <= from_s) return full;
+    const double lambda = std::numbers::ln2 / source.half_life_s;
+    return full * std::exp(-lambda * from_s) * -std::expm1(-lambda * (to_s - from_s)) /
+           (lambda * (to_s - from_s));
+}
+
+double EventGenerator::seconds(std::uint64_t chunks) const {
+    return static_cast<double>(std::min(chunks * chunk_ticks_, length_)) * tick_s_;
+}
+
+double EventGenerator::decays(std::uint64_t chunks) const {
+    const double time = seconds(chunks);
+    double sum = 0;
+    for (const Emitter& e : emitters_)
+        sum += mean_activity(e.source, 0, time) * time;
+    return sum;
+}
+
+double EventGenerator::followed(std::uint64_t chunks) const {
+    const double time = seconds(chunks);
+    const double s = options_.physics.scatter;
+    double sum = 0;
+    for (const Emitter& e : emitters_) {
+        sum += mean_activity(e.source, 0, time) * time * either_ * ((1 - s) * e.cosine_limit + s);
+    }
+    return sum;
+}
+
+std::uint64_t EventGenerator::raw_time_floor(std::uint64_t index) const {
+    const std::uint64_t start = begin_ + std::min(index * chunk_ticks_, length_);
+    const auto earlier = static_cast<std::int64_t>(guard_ticks_) + calibration_.highest_offset();
+    return earlier >= 0 ? start - static_cast<std::uint64_t>(earlier)
+                        : start + static_cast<std::uint64_t>(-earlier);
+}
+
+void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
+    chunk.index = index;
+    chunk.counts = {};
+    chunk.detections_.clear();
+    const std::uint64_t offset = index * chunk_ticks_;
+    Work work{Random(options_.seed, Purpose::events, index), chunk, begin_ + offset};
+    const auto length = static_cast<double>(std::min(chunk_ticks_, length_ - offset));
+    const double from_s = static_cast<double>(offset) * tick_s_;
+    const double to_s = from_s + length * tick_s_;
+
+    // All processes are drawn as one with the sum of their rates, so that events come in order of time. Which
+    // process an event belongs to is drawn next: two per emitter (straight, scattered), then the backgrounds.
+    const config::Geometry& g = calibration_.geometry();
+    const auto units = static_cast<std::uint32_t>(source_of_unit_.size());
+    const double s = options_.physics.scatter;
+    std::vector<double> upto;
+    double rate = 0;
+    const auto add = [&](double r) { upto.push_back(rate += r); };
+    for (const Emitter& emitter : emitters_) {
+        const double followed_rate = mean_activity(emitter.source, from_s, to_s) * either_;
+        add(followed_rate * (1 - s) * emitter.cosine_limit);
+        add(followed_rate * s);
+    }
+    add(options_.physics.intrinsic_hz * g.crystal_count());
+    add(options_.physics.dark_hz * units);
+    const double gap = rate > 0 ? 1 / (rate * tick_s_) : 0;
+    for (double t = rate > 0 ? work.random.exponential() * gap : length; t < length;
+         t += work.random.exponential() * gap) {
+        const double which = work.random.uniform() * rate;
+        std::size_t process = 0;
+        while (process + 1 < upto.size() && which >= upto[process])
+            ++process;
+        if (process < 2 * emitters_.size()) {
+            annihilate(work, emitters_[process / 2], t, process % 2 != 0);
+        } else if (process == 2 * emitters_.size()) {
+            ++chunk.counts.intrinsic;
+            const std::uint32_t crystal = work.random.below(g.crystal_count());
+            const double energy = lutetium_.draw(work.random);
+            detect(work, {crystal, 0}, t, energy, 0, hit_intrinsic);
+        } else {
+            ++chunk.counts.darks;
+            const std::uint32_t unit = work.random.below(units);
+            const std::uint32_t crystal =
+                calibration_.crystal_of(unit, work.random.below(g.crystals_per_du()));
+            record(work, crystal, t, dark_.draw(work.random), 0, hit_dark);
+        }
+    }
+    read_out(work);
+    sort_by_source(chunk);
+}
+
+Vector3 EventGenerator::start_point(const ActivitySource& source, Random& random) const {
+    Vector3 p = source.at;
+    if (source.shape == Shape::line) {
+        const double along = random.uniform();
+        for (std::size_t i = 0; i < 3; ++i)
+            p[i] += along * (source.to[i] - source.at[i]);
+    } else if (source.shape == Shape::cylinder) {
+        double x = 0;
+        double y = 0;
+        do {
+            x = random.symmetric();
+            y = random.symmetric();
+        } while (x * x + y * y > 1);
+        p[0] += source.radius_mm * x;
+        p[1] += source.radius_mm * y;
+        p[2] += source.length_mm * 0.5 * random.symmetric();
+    }
+    if (range_sigma_ > 0) {
+        for (double& v : p)
+            v += range_sigma_ * bounded_normal(random);
+    }
+    return p;
+}
+
+// The efficiency is drawn before the tracking instead of after it: only annihilations of which at least one
+// photon would be detected if it entered a crystal are followed.
+void EventGenerator::annihilate(Work& work, const Emitter& emitter, double ticks, bool scattered) const {
+    Random& random = work.random;
+    EventCounts& counts = work.chunk.counts;
+    const std::uint64_t id = (work.chunk.index << id_bits | counts.annihilations) + 1;
+    ++counts.annihilations;
+    if (scattered) ++counts.scattered;
+    const double chance = random.uniform();
+    const bool both = chance < both_given_either_;
+    const bool second_only = !both && chance >= (1 + both_given_either_) / 2;
+
+    const Vector3 p = start_point(emitter.source, random);
+    const double cosine = random.symmetric() * (scattered ? 1.0 : emitter.cosine_limit);
+    const double sine = std::sqrt(1 - cosine * cosine);
+    const Azimuth a = azimuth(random);
+    const Vector3 d{sine * a.c, sine * a.s, cosine};
+    // Two directions across the flight line.
+    const Vector3 e1{-a.s, a.c, 0};
+    const Vector3 e2{-cosine * a.c, -cosine * a.s, sine};
+    std::uint32_t detected = 0;
+    if (!second_only) {
+        if (const auto entry = finder_.find(p, d)) {
+            detect(work, *entry, ticks, annihilation_keV, id, hit_photon);
+            ++detected;
+        }
+    }
+    if (both || second_only) {
+        double along = -1;
+        double across1 = 0;
+        double across2 = 0;
+        double energy = annihilation_keV;
+        std::uint8_t kind = hit_photon;
+        if (angle_sigma_ > 0) {
+            across1 = angle_sigma_ * bounded_normal(random);
+            across2 = angle_sigma_ * bounded_normal(random);
+        }
+        if (scattered) {
+            const double c = compton_.draw(random);
+            const double s = std::sqrt(std::max(0.0, 1 - c * c));
+            const Azimuth b = azimuth(random);
+            along = -c;
+            across1 = across1 * c + s * b.c;
+            across2 = across2 * c + s * b.s;
+            energy *= compton_share(c);
+            kind |= hit_scattered;
+        }
+        const double scale = 1 / std::sqrt(along * along + across1 * across1 + across2 * across2);
+        Vector3 w{};
+        for (std::size_t i = 0; i < 3; ++i)
+            w[i] = (along * d[i] + across1 * e1[i] + across2 * e2[i]) * scale;
+        if (const auto entry = finder_.find(p, w)) {
+            detect(work, *entry, ticks, energy, id, kind);
+            ++detected;
+        }
+    }
+    counts.photons_detected += detected;
+    if (detected == 2) ++counts.pairs_detected;
+}
+
+void EventGenerator::detect(Work& work, const geometry::Entry& entry, double ticks, double energy,
+                            std::uint64_t id, std::uint8_t kind) const {
+    const double arrival =
+        ticks + entry.distance_mm * ticks_per_mm_ + time_sigma_ * bounded_normal(work.random);
+    const double measured = energy + energy_width_ * std::sqrt(energy) * work.random.normal();
+    record(work, entry.crystal, arrival, measured, id, kind);
+}
+
+void EventGenerator::record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
+                            std::uint8_t kind) const {
+    const auto choice = static_cast<std::uint32_t>(work.random.bits() >> 32);
+    work.chunk.detections_.push_back(
+        {id, ticks, static_cast<float>(std::max(energy, 0.0)), crystal, choice, kind});
+}
+
+// Separate from the tracking, so that entries of the large calibration tables can be prefetched.
+void EventGenerator::read_out(Work& work) const {
+    constexpr std::size_t ahead = 16;
+    const auto& detections = work.chunk.detections_;
+    const auto fetch = [&](std::size_t i) {
+        if (i + ahead < detections.size()) calibration_.prefetch(detections[i + ahead].crystal);
+        const Chunk::Detection& d = detections[i];
+        calibration_.prefetch(calibration_.channel(d.crystal), d.choice, d.energy);
+    };
+    auto& hits = work.chunk.unsorted_;
+    hits.clear();
+    for (std::size_t i = 0; i < std::min(ahead, detections.size()); ++i)
+        fetch(i);
+    for (std::size_t i = 0; i < detections.size(); ++i) {
+        if (i + ahead < detections.size()) fetch(i + ahead);
+        const Chunk::Detection& d = detections[i];
+        const InverseCalibration::Channel& channel = calibration_.channel(d.crystal);
+        if (channel.position_count == 0) {
+            ++work.chunk.counts.unreadable;
+            continue;
+        }
+        const Position position = calibration_.position(channel, d.choice);
+        const Reading reading = calibration_.reading(channel, d.energy);
+        const std::int64_t raw = static_cast<std::int64_t>(std::floor(d.ticks)) - channel.time_offset;
+        hits.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation, d.crystal,
+                        reading.energy, reading.adc, channel.unit, position.x, position.y, d.kind, 0});
+    }
+}
+
+// Hits are almost in order, so insertion sort is fast unless time offsets exceed the gaps.
+void Chunk::sort_keys(std::span<Key> keys) {
+    const auto before = [](const Key& a, const Key& b) {
+        return a.time != b.time ? a.time < b.time : a.hit < b.hit;
+    };
+    std::size_t moves = 4 * keys.size();
+    for (std::size_t i = 1; i < keys.size(); ++i) {
+        const Key key = keys[i];
+        std::size_t j = i;
+        for (; j > 0 && before(key, keys[j - 1]); --j)
+            keys[j] = keys[j - 1];
+        keys[j] = key;
+        if (i - j > moves) {
+            std::sort(keys.begin(), keys.end(), before);
+            return;
+        }
+        moves -= i - j;
+    }
+}
+
+void EventGenerator::sort_by_source(Chunk& chunk) const {
+    const auto& hits = chunk.unsorted_;
+    chunk.first.assign(sources_ + 1, 0);
+    for (const Hit& hit : hits)
+        ++chunk.first[source_of_unit_[hit.unit] + 1U];
+    for (std::uint32_t s = 0; s < sources_; ++s)
+        chunk.first[s + 1] += chunk.first[s];
+    chunk.fill_.assign(chunk.first.begin(), chunk.first.end());
+    chunk.keys_.resize(hits.size());
+    for (std::uint32_t i = 0; i < hits.size(); ++i) {
+        chunk.keys_[chunk.fill_[source_of_unit_[hits[i].unit]]++] = {hits[i].raw_time, i};
+    }
+    for (std::uint32_t s = 0; s < sources_; ++s) {
+        Chunk::sort_keys(std::span(chunk.keys_).subspan(chunk.first[s], chunk.first[s + 1] - chunk.first[s]));
+    }
+    chunk.hits.resize(hits.size());
+    for (std::size_t i = 0; i < hits.size(); ++i)
+        chunk.hits[i] = hits[chunk.keys_[i].hit];
+}
+
+}  // namespace petacq::sim

@@ -1,0 +1,142 @@
+// The physics: from decays to hits, in independent chunks of detector time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "config/calibration.hpp"
+#include "config/scanner.hpp"
+#include "tools/geometry/hit_finder.hpp"
+#include "tools/petsim/simulation/inverse_calibration.hpp"
+#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/spectra.hpp"
+
+namespace petacq::sim {
+
+/// The origin of a hit; also the low bits of the flags of a truth record.
+enum HitKind : std::uint8_t { hit_photon = 0x1, hit_scattered = 0x2, hit_intrinsic = 0x4, hit_dark = 0x8 };
+
+/// A detected hit, as the board reads it out.
+struct Hit {
+    std::uint64_t raw_time;      ///< ticks, before the time offset
+    std::uint64_t annihilation;  ///< 0: none
+    std::uint32_t crystal;
+    float energy;  ///< keV, as the calibration gives it for `adc`
+    std::uint16_t adc;
+    std::uint16_t unit;  ///< bdm * du_count + du
+    std::uint8_t x;
+    std::uint8_t y;
+    std::uint8_t kind;
+    std::uint8_t padding;
+};
+static_assert(sizeof(Hit) == 32);
+
+struct EventCounts {
+    std::uint64_t annihilations = 0;  ///< followed one by one, see EventGenerator::decays
+    std::uint64_t scattered = 0;      ///< of these, with a scattered photon
+    std::uint64_t photons_detected = 0;
+    std::uint64_t pairs_detected = 0;  ///< annihilations of which both photons were detected
+    std::uint64_t intrinsic = 0;
+    std::uint64_t darks = 0;
+    std::uint64_t unreadable = 0;  ///< hits in crystals to which no position maps
+    EventCounts& operator+=(const EventCounts& o);
+    bool operator==(const EventCounts&) const = default;
+};
+
+/// The hits of a piece of detector time, ordered by source and then by raw time.
+struct Chunk {
+    std::uint64_t index = 0;
+    std::vector<Hit> hits;
+    std::vector<std::uint32_t> first;  ///< [source + 1]: where its hits begin
+    EventCounts counts;
+
+  private:
+    friend class EventGenerator;
+    /// A hit before it is read out.
+    struct Detection {
+        std::uint64_t annihilation;
+        double ticks;  ///< since the start of the chunk
+        float energy;  ///< keV
+        std::uint32_t crystal;
+        std::uint32_t choice;  ///< of the position
+        std::uint8_t kind;
+    };
+    struct Key {
+        std::uint64_t time;
+        std::uint32_t hit;
+    };
+    static void sort_keys(std::span<Key> keys);
+    std::vector<Detection> detections_;
+    std::vector<Hit> unsorted_;
+    std::vector<Key> keys_;
+    std::vector<std::uint32_t> fill_;
+};
+
+/// Generates chunks. Any thread may generate any chunk, and chunk i is always the same.
+class EventGenerator {
+  public:
+    /// The options must have passed check().
+    EventGenerator(const config::Scanner& scanner, const InverseCalibration& calibration,
+                   const Options& options);
+
+    [[nodiscard]] std::uint64_t chunk_count() const { return chunk_count_; }
+    void generate(std::uint64_t index, Chunk& chunk) const;
+    /// No hit of chunk `index` or a later one has a raw time below this.
+    [[nodiscard]] std::uint64_t raw_time_floor(std::uint64_t index) const;
+    [[nodiscard]] std::uint64_t end_ticks() const { return begin_ + length_; }
+    /// Ticks at which decays begin: the start time, and late enough for every raw time to be positive.
+    [[nodiscard]] std::uint64_t begin_ticks() const { return begin_; }
+    /// Detector time of the first `chunks` chunks.
+    [[nodiscard]] double seconds(std::uint64_t chunks) const;
+    /// Mean number of positrons emitted in the first `chunks` chunks. Only those that could be detected are
+    /// followed; the Poisson process leaves out the others.
+    [[nodiscard]] double decays(std::uint64_t chunks) const;
+    /// Mean number of those that are followed.
+    [[nodiscard]] double followed(std::uint64_t chunks) const;
+
+  private:
+    /// A source with its geometric limit: photons with |cos| to the axis above cosine_limit miss the scanner
+    /// from any point of the source.
+    struct Emitter {
+        ActivitySource source;
+        double cosine_limit = 1;
+    };
+    struct Work;  // state of one call of generate()
+
+    void add_emitter(const ActivitySource& source);
+    [[nodiscard]] double mean_activity(const ActivitySource& source, double from_s, double to_s) const;
+    [[nodiscard]] Vector3 start_point(const ActivitySource& source, Random& random) const;
+    void annihilate(Work& work, const Emitter& emitter, double ticks, bool scattered) const;
+    void detect(Work& work, const geometry::Entry& entry, double ticks, double energy, std::uint64_t id,
+                std::uint8_t kind) const;
+    void record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
+                std::uint8_t kind) const;
+    void read_out(Work& work) const;
+    void sort_by_source(Chunk& chunk) const;
+
+    const InverseCalibration& calibration_;
+    geometry::HitFinder finder_;
+    Options options_;
+    double tick_s_;
+    double ticks_per_mm_;
+    double time_sigma_;  ///< ticks
+    double guard_ticks_;
+    double range_sigma_;
+    double angle_sigma_;
+    double energy_width_;  ///< sigma at energy E is this times sqrt(E)
+    double either_;        ///< chance that at least one of two photons that enter crystals is detected
+    double both_given_either_;
+    std::vector<Emitter> emitters_;
+    Quantiles compton_;
+    Quantiles lutetium_;
+    Quantiles dark_;
+    std::vector<std::uint16_t> source_of_unit_;
+    std::uint32_t sources_;
+    std::uint64_t begin_ = 0;
+    std::uint64_t length_ = 0;
+    std::uint64_t chunk_ticks_ = 0;
+    std::uint64_t chunk_count_ = 0;
+};
+
+}  // namespace petacq::sim

@@ -1,0 +1,273 @@
+#include "tools/petsim/simulation/options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace petacq::sim {
+
+// The keys are the names of the members.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Physics, efficiency, scatter, positron_range_mm, noncollinearity_deg,
+                                   energy_resolution, time_resolution_ps, dead_time_ticks, intrinsic_hz,
+                                   dark_hz, dark_mean_keV, temperature_c)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BoardReset, source, at_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Silence, source, from_s, to_s)
+
+namespace {
+
+constexpr std::array<const char*, field_count> field_names{"marker", "bdm",   "du",      "x",     "time",
+                                                           "energy", "magic", "version", "length"};
+constexpr std::array<const char*, 3> shape_names{"point", "line", "cylinder"};
+
+[[noreturn]] void refuse(const std::string& what, const std::string& found, const std::string& expected) {
+    throw std::invalid_argument(what + " is " + found + "; expected " + expected);
+}
+
+std::string text(double v) {
+    return nlohmann::json(v).dump();
+}
+
+void within(const char* what, double v, double low, double high) {
+    if (!(v >= low && v <= high)) refuse(what, text(v), text(low) + " to " + text(high));
+}
+
+void check_activity(const ActivitySource& a, const config::Scanner& scanner) {
+    within("activity (MBq)", a.activity_mbq, 0, 1e6);
+    within("half-life (s)", a.half_life_s, 0, 1e15);
+    within("radius of a cylinder (mm)", a.radius_mm, 0, 1e5);
+    within("length of a cylinder (mm)", a.length_mm, 0, 1e5);
+    double reach = std::hypot(a.at[0], a.at[1]) + a.radius_mm;
+    if (a.shape == Shape::line) reach = std::max(reach, std::hypot(a.to[0], a.to[1]));
+    const double room = scanner.dimensions.ring_radius_mm;
+    if (!(reach < room)) {
+        refuse("the distance of a source from the axis", text(reach) + " mm",
+               "less than the ring radius, " + text(room) + " mm");
+    }
+    for (const double z : {a.at[2], a.to[2]})
+        within("z of a source (mm)", z, -1e5, 1e5);
+}
+
+void check_faults(const Options& options, const config::Scanner& scanner) {
+    const Faults& f = options.faults;
+    within("--loss", f.loss, 0, 1);
+    within("--duplicate", f.duplicate, 0, 1);
+    within("--reorder", f.reorder, 0, 1);
+    within("--reorder-span", f.reorder_span, 1, 10000);
+    double sum = 0;
+    for (std::size_t i = 0; i < field_count; ++i) {
+        within("--corrupt", f.corrupt[i], 0, 1);
+        sum += f.corrupt[i];
+        if (f.corrupt[i] > 0 && options.wire.framing == net::Framing::bare &&
+            (static_cast<Field>(i) == Field::magic || static_cast<Field>(i) == Field::version)) {
+            refuse("--corrupt", field_names[i], "a field that bare framing has");
+        }
+    }
+    if (sum > 1) refuse("the sum of all --corrupt", text(sum), "at most 1");
+    const std::uint32_t sources = wire_sources(options, scanner);
+    const auto source = [&](const char* what, std::uint16_t id) {
+        if (id >= sources) {
+            refuse(std::string("the source of ") + what, std::to_string(id),
+                   "less than " + std::to_string(sources));
+        }
+    };
+    for (const auto& j : f.jumps) {
+        source("--clock-jump", j.source);
+        within("the time of --clock-jump", j.at_s, 0, 1e9);
+    }
+    for (const auto& r : f.resets) {
+        source("--reset", r.source);
+        within("the time of --reset", r.at_s, 0, 1e9);
+    }
+    for (const auto& s : f.silences) {
+        source("--silent", s.source);
+        within("the start of --silent", s.from_s, 0, 1e9);
+        if (!(s.to_s > s.from_s)) refuse("the end of --silent", text(s.to_s), "later than its start");
+    }
+}
+
+Vector3 vector3(const nlohmann::json& j, const std::string& path, const char* key) {
+    const auto found = j.find(key);
+    if (found == j.end() || !found->is_array() || found->size() != 3 ||
+        !std::all_of(found->begin(), found->end(), [](const auto& v) { return v.is_number(); })) {
+        throw std::invalid_argument(path + "/" + key + ": expected three numbers");
+    }
+    return {(*found)[0].get<double>(), (*found)[1].get<double>(), (*found)[2].get<double>()};
+}
+
+double number(const nlohmann::json& j, const std::string& path, const char* key) {
+    const auto found = j.find(key);
+    if (found == j.end() || !found->is_number())
+        throw std::invalid_argument(path + "/" + key + ": expected a number");
+    return found->get<double>();
+}
+
+void only_keys(const nlohmann::json& j, const std::string& path, std::initializer_list<const char*> keys) {
+    for (const auto& [key, value] : j.items()) {
+        if (std::none_of(keys.begin(), keys.end(), [&](const char* k) { return key == k; })) {
+            throw std::invalid_argument(path + "/" + key + ": unknown key");
+        }
+    }
+}
+
+ActivitySource source_from_json(const nlohmann::json& j, const std::string& path) {
+    if (!j.is_object()) throw std::invalid_argument(path + ": expected an object");
+    const std::string type =
+        j.value("type", nlohmann::json()).is_string() ? j["type"].get<std::string>() : "";
+    ActivitySource a;
+    if (type == "point") {
+        only_keys(j, path, {"type", "position_mm", "activity_MBq", "half_life_s"});
+        a.at = vector3(j, path, "position_mm");
+    } else if (type == "line") {
+        only_keys(j, path, {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s"});
+        a.shape = Shape::line;
+        a.at = vector3(j, path, "from_mm");
+        a.to = vector3(j, path, "to_mm");
+    } else if (type == "cylinder") {
+        only_keys(j, path, {"type", "centre_mm", "radius_mm", "length_mm", "activity_MBq", "half_life_s"});
+        a.shape = Shape::cylinder;
+        a.at = vector3(j, path, "centre_mm");
+        a.radius_mm = number(j, path, "radius_mm");
+        a.length_mm = number(j, path, "length_mm");
+    } else {
+        throw std::invalid_argument(path + "/type: expected \"point\", \"line\" or \"cylinder\"");
+    }
+    a.activity_mbq = number(j, path, "activity_MBq");
+    if (j.contains("half_life_s")) a.half_life_s = number(j, path, "half_life_s");
+    return a;
+}
+
+nlohmann::json to_json(const ActivitySource& a) {
+    nlohmann::json j{{"type", shape_names.at(static_cast<std::size_t>(a.shape))},
+                     {"activity_MBq", a.activity_mbq}};
+    if (a.half_life_s > 0) j["half_life_s"] = a.half_life_s;
+    switch (a.shape) {
+        case Shape::point:
+            j["position_mm"] = a.at;
+            break;
+        case Shape::line:
+            j["from_mm"] = a.at;
+            j["to_mm"] = a.to;
+            break;
+        case Shape::cylinder:
+            j["centre_mm"] = a.at;
+            j["radius_mm"] = a.radius_mm;
+            j["length_mm"] = a.length_mm;
+            break;
+    }
+    return j;
+}
+
+nlohmann::json to_json(const Faults& f) {
+    nlohmann::json j{{"loss", f.loss},
+                     {"duplicate", f.duplicate},
+                     {"reorder", f.reorder},
+                     {"reorder_span", f.reorder_span},
+                     {"corrupt", nlohmann::json::object()},
+                     {"clock_jumps", nlohmann::json::array()},
+                     {"resets", f.resets},
+                     {"silent", f.silences}};
+    for (std::size_t i = 0; i < field_count; ++i) {
+        if (f.corrupt[i] > 0) j["corrupt"][field_names[i]] = f.corrupt[i];
+    }
+    for (const auto& e : f.jumps) {
+        j["clock_jumps"].push_back({{"source", e.source}, {"at_s", e.at_s}, {"ticks", e.ticks}});
+        if (e.datagrams) j["clock_jumps"].back()["datagrams"] = *e.datagrams;
+    }
+    return j;
+}
+
+}  // namespace
+
+const char* name_of(Field field) {
+    return field_names.at(static_cast<std::size_t>(field));
+}
+
+Field field_from_name(const std::string& name) {
+    const auto* const found = std::find(field_names.begin(), field_names.end(), name);
+    if (found == field_names.end()) {
+        throw std::invalid_argument(
+            "field \"" + name +
+            "\" cannot be corrupted; expected marker, bdm, du, x, time, energy, magic, "
+            "version or length");
+    }
+    return static_cast<Field>(found - field_names.begin());
+}
+
+std::uint32_t wire_sources(const Options& options, const config::Scanner& scanner) {
+    return options.wire.sources > 0 ? options.wire.sources : scanner.geometry.bdm_count;
+}
+
+void check(const Options& options, const config::Scanner& scanner) {
+    within("--start-time-s", options.start_s, 0, 1e9);
+    within("--duration-s", options.duration_s, 0, 1e9);
+    const double most_ticks = 0x1p62;
+    if ((options.start_s + options.duration_s) * 1e12 / scanner.tick_ps > most_ticks) {
+        refuse("the end of the simulation", text(options.start_s + options.duration_s) + " s",
+               "at most 2^62 ticks of " + text(scanner.tick_ps) + " ps");
+    }
+    for (const auto& a : options.activity)
+        check_activity(a, scanner);
+    const Physics& p = options.physics;
+    within("--efficiency", p.efficiency, 0, 1);
+    within("--scatter", p.scatter, 0, 1);
+    within("--positron-range-mm", p.positron_range_mm, 0, 100);
+    within("--noncollinearity-deg", p.noncollinearity_deg, 0, 10);
+    within("--energy-resolution", p.energy_resolution, 0, 2);
+    within("--time-resolution-ps", p.time_resolution_ps, 0, 1e6);
+    within("--dead-time-ticks", static_cast<double>(p.dead_time_ticks), 0, 1e15);
+    within("--intrinsic-hz", p.intrinsic_hz, 0, 1e6);
+    within("--dark-hz", p.dark_hz, 0, 1e8);
+    within("--dark-mean-kev", p.dark_mean_keV, 0.1, 1000);
+    within("--temperature-c", p.temperature_c, -100, 100);
+    const Wire& w = options.wire;
+    if (w.sources > scanner.geometry.bdm_count) {
+        refuse("--sources", std::to_string(w.sources),
+               "at most one per module, " + std::to_string(scanner.geometry.bdm_count));
+    }
+    within("--payload", w.payload, w.framing == net::Framing::bare ? 16 : 32, net::max_datagram_bytes);
+    within("--flush-us", w.flush_us, 0.001, 1e9);
+    within("--heartbeat-ms", w.heartbeat_ms, 0, 1e9);
+    within("--skew-us", w.skew_us, 0, 1e9);
+    within("the head marker", w.head_marker, 0, 15);
+    within("the tail marker", w.tail_marker, 0, 15);
+    within("--threads", options.threads, 1, 1024);
+    check_faults(options, scanner);
+}
+
+nlohmann::json to_json(const Options& o) {
+    nlohmann::json j{{"seed", o.seed},
+                     {"start_time_s", o.start_s},
+                     {"duration_s", o.duration_s},
+                     {"activity_scale", o.activity_scale},
+                     {"sources", nlohmann::json::array()},
+                     {"physics", o.physics},
+                     {"faults", to_json(o.faults)}};
+    for (const auto& a : o.activity)
+        j["sources"].push_back(to_json(a));
+    const Wire& w = o.wire;
+    j["wire"] = {{"framing", w.framing == net::Framing::bare ? "bare" : "sequenced"},
+                 {"sources", w.sources},
+                 {"payload", w.payload},
+                 {"flush_us", w.flush_us},
+                 {"heartbeat_ms", w.heartbeat_ms},
+                 {"skew_us", w.skew_us},
+                 {"end_of_stream", w.end_of_stream},
+                 {"head_marker", w.head_marker},
+                 {"tail_marker", w.tail_marker}};
+    return j;
+}
+
+std::vector<ActivitySource> activity_from_json(const nlohmann::json& document) {
+    if (!document.is_object()) throw std::invalid_argument("expected an object with the key \"sources\"");
+    only_keys(document, "", {"sources"});
+    const auto list = document.find("sources");
+    if (list == document.end() || !list->is_array()) throw std::invalid_argument("/sources: expected a list");
+    std::vector<ActivitySource> out;
+    for (std::size_t i = 0; i < list->size(); ++i) {
+        out.push_back(source_from_json((*list)[i], "/sources/" + std::to_string(i)));
+    }
+    return out;
+}
+
+}  // namespace petacq::sim

@@ -1,0 +1,118 @@
+// The options of a simulation: activity, detector, wire, faults. Names and units are those of the
+// command line (docs/reference/petsim.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "net/wire.hpp"
+
+namespace petacq::sim {
+
+using config::Vector3;
+
+enum class Shape : std::uint8_t { point, line, cylinder };
+
+/// A positron emitter, distributed evenly over its shape.
+struct ActivitySource {
+    Shape shape = Shape::point;
+    Vector3 at{};             ///< mm: the point, one end of the line, the centre of the cylinder
+    Vector3 to{};             ///< mm: the other end of the line
+    double radius_mm = 0;     ///< cylinder, its axis along z
+    double length_mm = 0;     ///< cylinder
+    double activity_mbq = 0;  ///< positrons emitted, 10^6 per second, at the start
+    double half_life_s = 0;   ///< 0: constant activity
+};
+
+struct Physics {
+    double efficiency = 0.5;         ///< probability that a photon entering a crystal is detected
+    double scatter = 0.1;            ///< fraction of annihilations of which one photon scatters in the object
+    double positron_range_mm = 0;    ///< FWHM of the Gaussian distance along each axis
+    double noncollinearity_deg = 0;  ///< FWHM of the Gaussian angle along each of two directions
+    double energy_resolution = 0.12;    ///< FWHM / energy at 511 keV; grows as 1 / sqrt(energy)
+    double time_resolution_ps = 400;    ///< FWHM of a single photon
+    std::uint64_t dead_time_ticks = 0;  ///< of a detector unit after each hit, not paralysable
+    double intrinsic_hz = 0;            ///< Lu-176 decays per crystal
+    double dark_hz = 0;                 ///< per detector unit
+    double dark_mean_keV = 25;          ///< NOLINT(readability-identifier-naming): of an exponential spectrum
+    double temperature_c = 25;          ///< mean of all detector units
+};
+
+/// The fields that --corrupt can change.
+enum class Field : std::uint8_t { marker, bdm, du, x, time, energy, magic, version, length };
+inline constexpr std::size_t field_count = 9;
+const char* name_of(Field field);
+/// Throws std::invalid_argument naming the accepted words.
+Field field_from_name(const std::string& name);
+/// Whether corrupting the field makes the whole datagram unreadable.
+constexpr bool breaks_datagram(Field field) {
+    return field >= Field::magic;
+}
+
+struct ClockJump {
+    std::uint16_t source = 0;
+    double at_s = 0;
+    std::int64_t ticks = 0;
+    std::optional<std::uint64_t> datagrams;  ///< how many; absent: from then on
+};
+struct BoardReset {
+    std::uint16_t source = 0;
+    double at_s = 0;
+};
+struct Silence {
+    std::uint16_t source = 0;
+    double from_s = 0;
+    double to_s = 0;
+};
+
+/// Probabilities are per datagram.
+struct Faults {
+    double loss = 0;
+    double duplicate = 0;
+    double reorder = 0;
+    std::uint32_t reorder_span = 4;  ///< a datagram held back is sent after 1 to this many later ones
+    std::array<double, field_count> corrupt{};
+    std::vector<ClockJump> jumps;
+    std::vector<BoardReset> resets;
+    std::vector<Silence> silences;
+};
+
+struct Wire {
+    net::Framing framing = net::Framing::sequenced;
+    std::uint32_t sources = 0;  ///< modules are distributed over them in blocks; 0: one per module
+    std::uint32_t payload = 1472;
+    double flush_us = 1000;     ///< detector time after which a partly filled datagram is sent
+    double heartbeat_ms = 100;  ///< detector time without a datagram before a heartbeat; 0: none
+    double skew_us = 100;       ///< sources are late by up to this much, evenly, and by jitter of a quarter
+    bool end_of_stream = true;
+    std::uint8_t head_marker = net::default_head_marker;
+    std::uint8_t tail_marker = net::default_tail_marker;
+};
+
+struct Options {
+    std::uint64_t seed = 1;
+    double start_s = 0;  ///< detector time at which the simulation begins
+    double duration_s = 10;
+    std::vector<ActivitySource> activity;
+    double activity_scale = 1;  ///< multiplies every activity
+    Physics physics;
+    Wire wire;
+    Faults faults;
+    std::uint32_t threads = 1;  ///< that generate events; the result does not depend on it
+};
+
+/// Throws std::invalid_argument with the name of the option, what was found and what was expected.
+void check(const Options& options, const config::Scanner& scanner);
+/// Number of sources on the wire.
+std::uint32_t wire_sources(const Options& options, const config::Scanner& scanner);
+/// Every option that affects the result, for the truth file and the summary.
+nlohmann::json to_json(const Options& options);
+/// The list under "sources" of a source description (docs/reference/petsim.md). Throws std::invalid_argument.
+std::vector<ActivitySource> activity_from_json(const nlohmann::json& document);
+
+}  // namespace petacq::sim

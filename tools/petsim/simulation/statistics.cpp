@@ -1,0 +1,139 @@
+#include "tools/petsim/simulation/statistics.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace petacq::sim {
+
+namespace {
+
+/// A counter with its key in the summary.
+template <class Counts>
+struct Key {
+    const char* name;
+    std::uint64_t Counts::*member;
+};
+
+constexpr std::array expected_keys{Key<Expected>{"datagrams_received", &Expected::received},
+                                   Key<Expected>{"datagrams_malformed", &Expected::malformed},
+                                   Key<Expected>{"frames_received", &Expected::frames},
+                                   Key<Expected>{"frames_bad_marker", &Expected::bad_marker},
+                                   Key<Expected>{"frames_bad_address", &Expected::bad_address},
+                                   Key<Expected>{"frames_outside_crystal", &Expected::outside_crystal},
+                                   Key<Expected>{"frames_bad_time", &Expected::bad_time}};
+/// Known with sequenced framing only.
+constexpr std::array sequence_keys{Key<Expected>{"datagrams_duplicate", &Expected::duplicate},
+                                   Key<Expected>{"datagrams_reordered", &Expected::reordered},
+                                   Key<Expected>{"datagrams_lost", &Expected::lost}};
+
+using Sums = SourceStatistics;
+constexpr std::array source_keys{Key<Sums>{"hits", &Sums::hits},
+                                 Key<Sums>{"hits_in_dead_time", &Sums::dead_time},
+                                 Key<Sums>{"hits_silenced", &Sums::silenced},
+                                 Key<Sums>{"frames", &Sums::frames},
+                                 Key<Sums>{"frames_sent", &Sums::frames_sent},
+                                 Key<Sums>{"frames_lost", &Sums::frames_lost},
+                                 Key<Sums>{"datagrams", &Sums::datagrams},
+                                 Key<Sums>{"datagrams_sent", &Sums::datagrams_sent},
+                                 Key<Sums>{"datagrams_lost", &Sums::datagrams_lost},
+                                 Key<Sums>{"heartbeats", &Sums::heartbeats},
+                                 Key<Sums>{"duplicated", &Sums::duplicated},
+                                 Key<Sums>{"held_back", &Sums::held_back},
+                                 Key<Sums>{"clock_jumped", &Sums::clock_jumped},
+                                 Key<Sums>{"resets", &Sums::resets},
+                                 Key<Sums>{"bytes_sent", &Sums::bytes_sent}};
+
+void add(auto& to, const auto& from, const auto& keys) {
+    for (const auto& key : keys)
+        to.*key.member += from.*key.member;
+}
+
+void write(nlohmann::json& to, const auto& from, const auto& keys) {
+    for (const auto& key : keys)
+        to[key.name] = from.*key.member;
+}
+
+nlohmann::json to_json(const SourceStatistics& s, bool sequenced) {
+    nlohmann::json j;
+    write(j, s, source_keys);
+    for (std::size_t i = 0; i < field_count; ++i)
+        j["corrupted"][name_of(static_cast<Field>(i))] = s.corrupted[i];
+    write(j["expected"], s.expected, expected_keys);
+    if (sequenced) write(j["expected"], s.expected, sequence_keys);
+    return j;
+}
+
+void line(std::string& out, const char* format, auto... values) {
+    char buffer[256];
+    const int n = std::snprintf(buffer, sizeof buffer, format, values...);
+    out.append(buffer, static_cast<std::size_t>(n > 0 ? n : 0));
+}
+
+}  // namespace
+
+SourceStatistics Statistics::total() const {
+    SourceStatistics sum;
+    for (const SourceStatistics& s : sources) {
+        add(sum, s, source_keys);
+        for (std::size_t i = 0; i < field_count; ++i)
+            sum.corrupted[i] += s.corrupted[i];
+        add(sum.expected, s.expected, expected_keys);
+        add(sum.expected, s.expected, sequence_keys);
+    }
+    return sum;
+}
+
+nlohmann::json to_json(const Statistics& s, bool sequenced) {
+    nlohmann::json sources = nlohmann::json::array();
+    for (std::size_t i = 0; i < s.sources.size(); ++i) {
+        sources.push_back(to_json(s.sources[i], sequenced));
+        sources.back()["source"] = i;
+    }
+    return {{"seconds", s.seconds},
+            {"decays", s.decays},
+            {"thinning", s.decays > 0 ? s.followed / s.decays : 0.0},
+            {"annihilations_followed", s.events.annihilations},
+            {"annihilations_scattered", s.events.scattered},
+            {"photons_detected", s.events.photons_detected},
+            {"pairs_detected", s.events.pairs_detected},
+            {"intrinsic", s.events.intrinsic},
+            {"darks", s.events.darks},
+            {"hits_unreadable", s.events.unreadable},
+            {"total", to_json(s.total(), sequenced)},
+            {"sources", sources}};
+}
+
+std::string to_text(const Statistics& s, bool sequenced) {
+    const SourceStatistics t = s.total();
+    const auto n = [](std::uint64_t v) { return static_cast<unsigned long long>(v); };
+    std::string out;
+    line(out, "detector time      %.6g s, %.6g positrons emitted\n", s.seconds, s.decays);
+    line(out, "photons detected   %llu (%llu pairs)\n", n(s.events.photons_detected),
+         n(s.events.pairs_detected));
+    line(out, "background         %llu intrinsic, %llu dark\n", n(s.events.intrinsic), n(s.events.darks));
+    line(out, "hits               %llu, %llu in dead time, %llu silenced, %llu unreadable\n", n(t.hits),
+         n(t.dead_time), n(t.silenced), n(s.events.unreadable));
+    line(out, "frames             %llu = %llu sent + %llu lost (%.4g per second)\n", n(t.frames),
+         n(t.frames_sent), n(t.frames_lost), s.seconds > 0 ? static_cast<double>(t.frames) / s.seconds : 0.0);
+    line(out, "datagrams          %llu = %llu sent + %llu lost (%llu heartbeats)\n", n(t.datagrams),
+         n(t.datagrams_sent), n(t.datagrams_lost), n(t.heartbeats));
+    line(out, "faults             %llu duplicated, %llu held back, %llu with a clock jump, %llu resets\n",
+         n(t.duplicated), n(t.held_back), n(t.clock_jumped), n(t.resets));
+    for (std::size_t i = 0; i < field_count; ++i) {
+        if (t.corrupted[i] > 0) {
+            line(out, "corrupted          %llu datagrams in %s\n", n(t.corrupted[i]),
+                 name_of(static_cast<Field>(i)));
+        }
+    }
+    const Expected& e = t.expected;
+    line(out, "a receiver counts  %llu datagrams, %llu malformed", n(e.received), n(e.malformed));
+    if (sequenced) {
+        line(out, ", %llu lost, %llu duplicate, %llu reordered", n(e.lost), n(e.duplicate), n(e.reordered));
+    }
+    line(out,
+         "\n                   %llu frames, %llu bad marker, %llu bad address, %llu outside any crystal\n",
+         n(e.frames), n(e.bad_marker), n(e.bad_address), n(e.outside_crystal));
+    return out;
+}
+
+}  // namespace petacq::sim

@@ -1,0 +1,256 @@
+#include "tools/petsim/simulation/stream.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "net/wire.hpp"
+
+namespace petacq::sim {
+
+namespace {
+
+constexpr double temperature_period_s = 600;
+constexpr double temperature_swing = 1.5;
+constexpr double temperature_spread = 2;
+
+}  // namespace
+
+std::vector<std::byte> StreamOutput::take_buffer() {
+    if (spare.empty()) return {};
+    std::vector<std::byte> buffer = std::move(spare.back());
+    spare.pop_back();
+    return buffer;
+}
+
+SourceStream::SourceStream(std::uint16_t id, const config::Scanner& scanner,
+                           const InverseCalibration& calibration, const Options& options,
+                           std::uint64_t begin_ticks, StreamOutput& output)
+    : calibration_(calibration),
+      options_(options),
+      output_(output),
+      id_(id),
+      random_(options.seed, Purpose::stream, id),
+      tick_ps_(scanner.tick_ps),
+      flush_(std::max<std::uint64_t>(ticks_of(options.wire.flush_us * 1e-6, scanner), 1)),
+      heartbeat_(ticks_of(options.wire.heartbeat_ms * 1e-3, scanner)),
+      jitter_(options.wire.skew_us * 0.25 * 1e6 / tick_ps_),
+      temperature_step_(ticks_of(1, scanner)),
+      header_(options.wire.framing == net::Framing::sequenced ? net::header_bytes : 0),
+      capacity_(static_cast<std::uint32_t>((options.wire.payload - header_) / net::frame_bytes)) {
+    skew_ = ticks_of(options.wire.skew_us * 1e-6 * random_.uniform(), scanner);
+    if (header_ == 0) heartbeat_ = 0;  // bare framing has none
+    if (heartbeat_ > 0) heartbeat_at_ = begin_ticks + heartbeat_;
+    const auto at = [&](double seconds) { return begin_ticks + ticks_of(seconds, scanner); };
+    for (const auto& j : options.faults.jumps) {
+        if (j.source == id) {
+            jumps_.push_back({at(j.at_s), static_cast<std::uint64_t>(j.ticks), j.datagrams.value_or(never)});
+        }
+    }
+    for (const auto& r : options.faults.resets) {
+        if (r.source == id) resets_.push_back(at(r.at_s));
+    }
+    for (const auto& s : options.faults.silences) {
+        if (s.source == id) silences_.push_back({at(s.from_s), at(s.to_s)});
+    }
+    std::sort(resets_.rbegin(), resets_.rend());
+    std::sort(silences_.begin(), silences_.end(),
+              [](const Interval& a, const Interval& b) { return a.from > b.from; });
+    const std::size_t units =
+        static_cast<std::size_t>(scanner.geometry.bdm_count) * scanner.geometry.du_count;
+    ready_.assign(units, 0);
+    temperature_.assign(units, 0);
+    update_temperatures(begin_ticks);
+    schedule();
+}
+
+void SourceStream::take(std::span<const Hit> hits, std::uint64_t limit) {
+    const auto earlier = [](const Hit& a, const Hit& b) { return a.raw_time < b.raw_time; };
+    std::span<const Hit> rest = hits;
+    if (!carry_.empty()) {  // a few, unless the time offsets are longer than a chunk
+        merged_.resize(carry_.size() + hits.size());
+        std::merge(carry_.begin(), carry_.end(), hits.begin(), hits.end(), merged_.begin(), earlier);
+        rest = merged_;
+    }
+    std::size_t i = 0;
+    for (; i < rest.size() && rest[i].raw_time < limit; ++i)
+        process(rest[i]);
+    carry_.assign(rest.begin() + static_cast<std::ptrdiff_t>(i), rest.end());
+    advance(limit);
+}
+
+void SourceStream::finish(std::uint64_t end) {
+    take({}, end);
+    // Hits that were detected in time but have a later raw time.
+    for (const Hit& hit : carry_)
+        process(hit);
+    if (!carry_.empty()) end = carry_.back().raw_time;
+    carry_.clear();
+    if (count_ > 0) complete(end, false);
+    release_held();
+    if (options_.wire.end_of_stream && header_ > 0) complete(end, true);
+}
+
+void SourceStream::process(const Hit& hit) {
+    if (hit.raw_time >= next_event_) advance(hit.raw_time);
+    ++statistics_.hits;
+    if (hit.raw_time < ready_[hit.unit]) {
+        ++statistics_.dead_time;
+        return;
+    }
+    ready_[hit.unit] = hit.raw_time + options_.physics.dead_time_ticks;
+    if (hit.raw_time < silent_until_) {
+        ++statistics_.silenced;
+        return;
+    }
+    append(hit);
+}
+
+void SourceStream::begin_datagram(std::uint64_t time) {
+    buffer_ = output_.take_buffer();
+    buffer_.resize(header_ + static_cast<std::size_t>(capacity_) * net::frame_bytes);
+    shift_ = std::uint64_t{0} - base_;
+    shift_flags_ = epoch_ > 0 ? truth_reset : 0;
+    for (Jump& j : jumps_) {
+        if (time < j.at || j.datagrams == 0) continue;
+        if (j.datagrams != never) --j.datagrams;
+        shift_ += j.ticks;
+        shift_flags_ |= truth_clock_jump;
+    }
+    flush_at_ = time + flush_;
+    schedule();
+}
+
+void SourceStream::append(const Hit& hit) {
+    if (count_ == 0) begin_datagram(hit.raw_time);
+    const std::uint32_t du_count = calibration_.geometry().du_count;
+    net::Frame frame{};
+    frame.head_marker = options_.wire.head_marker;
+    frame.tail_marker = options_.wire.tail_marker;
+    frame.du = static_cast<std::uint8_t>(hit.unit % du_count);
+    frame.bdm = static_cast<std::uint8_t>(hit.unit / du_count);
+    frame.time = hit.raw_time + shift_;
+    frame.x = hit.x;
+    frame.y = hit.y;
+    frame.energy = hit.adc;
+    frame.temperature_16ths = temperature_[hit.unit];
+    net::encode_frame(frame, buffer_.data() + header_ + static_cast<std::size_t>(count_) * net::frame_bytes);
+    bool convertible = true;
+    if (shift_flags_ != 0) {  // may leave the range of times
+        const Conversion c = calibration_.convert(frame, frame.head_marker, frame.tail_marker);
+        ++by_status_[static_cast<std::size_t>(c.status)];
+        convertible = c.status == Conversion::Status::good;
+    }
+    if (output_.want_truth) {
+        TruthRecord record;
+        record.annihilation = hit.annihilation;
+        record.time = frame.time + static_cast<std::uint64_t>(static_cast<std::int64_t>(
+                                       calibration_.channel(hit.crystal).time_offset));
+        record.sequence = sequence_;
+        record.crystal = convertible ? hit.crystal : no_crystal;
+        record.energy = hit.energy;
+        record.source = id_;
+        record.index = static_cast<std::uint16_t>(count_);
+        record.flags = hit.kind;
+        record.epoch = epoch_;
+        records_.push_back(record);
+    }
+    ++statistics_.frames;
+    if (++count_ == capacity_) complete(hit.raw_time, false);
+}
+
+void SourceStream::schedule() {
+    next_event_ = std::min({flush_at_, heartbeat_at_, temperature_at_});
+    if (!resets_.empty()) next_event_ = std::min(next_event_, resets_.back());
+    if (!silences_.empty()) next_event_ = std::min(next_event_, silences_.back().from);
+}
+
+void SourceStream::advance(std::uint64_t time) {
+    while (next_event_ <= time) {
+        handle_event();
+        schedule();
+    }
+}
+
+void SourceStream::handle_event() {
+    const std::uint64_t now = next_event_;
+    if (now == temperature_at_) {
+        update_temperatures(now);
+    } else if (now == flush_at_) {
+        complete(now, false);
+    } else if (!silences_.empty() && now == silences_.back().from) {
+        if (count_ > 0) complete(now, false);
+        silent_until_ = std::max(silent_until_, silences_.back().to);
+        silences_.pop_back();
+        if (heartbeat_ > 0) heartbeat_at_ = silent_until_ + heartbeat_;
+    } else if (!resets_.empty() && now == resets_.back()) {
+        if (count_ > 0) complete(now, false);
+        release_held();
+        resets_.pop_back();
+        base_ = now;
+        sequence_ = 0;
+        ++epoch_;
+        epoch_begins_ = true;
+        ++statistics_.resets;
+    } else {
+        complete(now, false);  // a heartbeat
+    }
+}
+
+// The result depends only on the time, not on the chunks before it.
+void SourceStream::update_temperatures(std::uint64_t time) {
+    const double seconds = std::floor(static_cast<double>(time) * tick_ps_ * 1e-12);
+    for (std::size_t unit = 0; unit < temperature_.size(); ++unit) {
+        Random unit_random(options_.seed, Purpose::calibration, unit);
+        const double spread = temperature_spread * unit_random.symmetric();
+        const double turn = seconds / temperature_period_s + unit_random.uniform();
+        const double wave = 4 * std::abs(turn - std::floor(turn) - 0.5) - 1;
+        const double degrees = options_.physics.temperature_c + spread + temperature_swing * wave;
+        temperature_[unit] = static_cast<std::int16_t>(std::clamp(std::lround(degrees * 16), -2048L, 2047L));
+    }
+    temperature_at_ = (time / temperature_step_ + 1) * temperature_step_;
+}
+
+/// The datagram that has been filled, with its header and the time at which it is sent.
+Packet SourceStream::seal(std::uint64_t at, bool end_of_stream) {
+    if (count_ == 0) buffer_ = output_.take_buffer();
+    Packet packet;
+    packet.source = id_;
+    packet.epoch = epoch_;
+    packet.sequence = sequence_++;
+    packet.frames = count_;
+    packet.by_status = by_status_;
+    packet.bytes = std::move(buffer_);
+    packet.bytes.resize(header_ + static_cast<std::size_t>(count_) * net::frame_bytes);
+    if (header_ > 0) {
+        const std::uint8_t flags = end_of_stream ? net::flag_end_of_stream : 0;
+        net::encode_header({flags, id_, packet.sequence}, packet.bytes.data());
+    }
+    const auto jitter = static_cast<std::uint64_t>(jitter_ * random_.uniform());
+    packet.key = last_key_ = std::max(last_key_, at + skew_ + jitter);
+    ++statistics_.datagrams;
+    if (count_ == 0 && !end_of_stream) ++statistics_.heartbeats;
+    return packet;
+}
+
+void SourceStream::complete(std::uint64_t at, bool end_of_stream) {
+    Packet packet = seal(at, end_of_stream);
+    if ((shift_flags_ & truth_clock_jump) != 0) ++statistics_.clock_jumped;
+    // The first and the last datagram always arrive whole, so that a loss shows in the sequence numbers.
+    const bool spared = epoch_begins_ || end_of_stream;
+    epoch_begins_ = false;
+    const Fate fate = apply_faults(packet, spared);
+    count_ = 0;
+    by_status_ = {};
+    shift_flags_ = 0;
+    flush_at_ = never;
+    if (heartbeat_ > 0) heartbeat_at_ = std::max(at, silent_until_) + heartbeat_;
+    schedule();
+    if (fate == Fate::sent) push(std::move(packet));
+    if (fate == Fate::held) {
+        ++statistics_.held_back;
+        held_.push_back({std::move(packet), 1 + random_.below(options_.faults.reorder_span)});
+    }
+}
+
+}  // namespace petacq::sim

@@ -1,0 +1,150 @@
+#include "tools/petsim/simulation/truth.hpp"
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+
+namespace petacq::sim {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "records are written as they stand in memory");
+
+constexpr std::array<char, 8> magic{'P', 'E', 'T', 'T', 'R', 'U', 'T', 'H'};
+constexpr std::uint32_t version = 1;
+constexpr std::size_t header_alignment = 64;
+constexpr std::size_t records_per_write = 1U << 17;
+
+struct FileHeader {
+    std::array<char, 8> magic;
+    std::uint32_t version;
+    std::uint32_t record_bytes;
+    std::uint32_t header_bytes;  ///< offset of the first record
+    std::uint32_t description_bytes;
+};
+static_assert(sizeof(FileHeader) == 24);
+
+[[noreturn]] void fail(int error, const std::filesystem::path& file) {
+    throw std::system_error(error, std::generic_category(), "truth file " + file.string());
+}
+
+}  // namespace
+
+TruthWriter::TruthWriter(const std::filesystem::path& file, const nlohmann::json& description)
+    : path_(file), file_(std::fopen(file.c_str(), "wb")) {
+    if (file_ == nullptr) fail(errno, path_);
+    const std::string text = description.dump();
+    std::vector<char> header(
+        (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment,
+        '\0');
+    const FileHeader fields{magic, version, sizeof(TruthRecord), static_cast<std::uint32_t>(header.size()),
+                            static_cast<std::uint32_t>(text.size())};
+    std::memcpy(header.data(), &fields, sizeof fields);
+    std::memcpy(header.data() + sizeof fields, text.data(), text.size());
+    if (std::fwrite(header.data(), 1, header.size(), file_) != header.size()) {
+        const int error = errno;
+        std::fclose(file_);
+        fail(error, path_);
+    }
+    filling_.reserve(2 * records_per_write);
+    thread_ = std::thread([this] { write_loop(); });
+}
+
+TruthWriter::~TruthWriter() {
+    try {
+        close();
+    } catch (const std::system_error&) {
+        // Callers that need to know call close() themselves.
+    }
+}
+
+void TruthWriter::add(std::span<const TruthRecord> records) {
+    records_ += records.size();
+    filling_.insert(filling_.end(), records.begin(), records.end());
+    if (filling_.size() < records_per_write) return;
+    net::MutexLock lock(mutex_);
+    while (busy_)
+        changed_.wait(lock.native());
+    throw_if_failed();
+    std::swap(filling_, writing_);
+    filling_.clear();
+    busy_ = true;
+    changed_.notify_all();
+}
+
+void TruthWriter::close() {
+    if (!thread_.joinable()) return;
+    {
+        net::MutexLock lock(mutex_);
+        while (busy_)
+            changed_.wait(lock.native());
+        std::swap(filling_, writing_);
+        busy_ = true;
+        closing_ = true;
+        changed_.notify_all();
+    }
+    thread_.join();
+    const net::MutexLock lock(mutex_);
+    if (std::fclose(file_) != 0 && error_ == 0) error_ = errno;
+    throw_if_failed();
+}
+
+void TruthWriter::throw_if_failed() {
+    if (error_ != 0) fail(error_, path_);
+}
+
+void TruthWriter::write_loop() {
+    net::MutexLock lock(mutex_);
+    for (;;) {
+        while (!busy_)
+            changed_.wait(lock.native());
+        lock.unlock();
+        const bool whole =
+            std::fwrite(writing_.data(), sizeof(TruthRecord), writing_.size(), file_) == writing_.size();
+        const int error = errno;
+        lock.lock();
+        if (!whole && error_ == 0) error_ = error;
+        busy_ = false;
+        changed_.notify_all();
+        if (closing_) return;
+    }
+}
+
+std::vector<TruthRecord> read_truth(const std::filesystem::path& file, nlohmann::json* description) {
+    const auto wrong = [&](const std::string& what) {
+        return std::runtime_error("truth file " + file.string() + ": " + what);
+    };
+    std::ifstream in(file, std::ios::binary);
+    if (!in) throw wrong(std::strerror(errno));
+    FileHeader header{};
+    if (!in.read(reinterpret_cast<char*>(&header), sizeof header) || header.magic != magic) {
+        throw wrong("does not begin with \"PETTRUTH\"");
+    }
+    if (header.version != version || header.record_bytes != sizeof(TruthRecord)) {
+        throw wrong("version " + std::to_string(header.version) + " with records of " +
+                    std::to_string(header.record_bytes) + " bytes; expected version 1 with 40");
+    }
+    const std::uintmax_t size = std::filesystem::file_size(file);
+    if (header.header_bytes > size || sizeof header + header.description_bytes > header.header_bytes ||
+        (size - header.header_bytes) % sizeof(TruthRecord) != 0) {
+        throw wrong("truncated or damaged");
+    }
+    std::string text(header.description_bytes, '\0');
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
+    if (parsed.is_discarded()) throw wrong("the description is not JSON");
+    if (description != nullptr) *description = std::move(parsed);
+    std::vector<TruthRecord> records((size - header.header_bytes) / sizeof(TruthRecord));
+    in.seekg(header.header_bytes);
+    in.read(reinterpret_cast<char*>(records.data()),
+            static_cast<std::streamsize>(records.size() * sizeof(TruthRecord)));
+    if (!in) throw wrong("cannot be read to the end");
+    return records;
+}
+
+}  // namespace petacq::sim

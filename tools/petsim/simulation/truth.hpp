@@ -1,0 +1,85 @@
+// The truth file: for every frame its origin, its result in a perfect daemon, and the fate of its datagram.
+// docs/reference/petsim.md has the layout.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "net/mutex.hpp"
+
+namespace petacq::sim {
+
+/// Flags of a truth record. The low four bits are a HitKind; none of them set never happens.
+enum TruthFlag : std::uint16_t {
+    truth_photon = 0x0001,     ///< from an annihilation
+    truth_scattered = 0x0002,  ///< and scattered in the object
+    truth_intrinsic = 0x0004,
+    truth_dark = 0x0008,
+    truth_lost = 0x0010,        ///< its datagram was never sent
+    truth_duplicated = 0x0020,  ///< its datagram was sent twice
+    truth_held_back = 0x0040,   ///< its datagram was sent after later ones
+    truth_corrupted = 0x0080,   ///< this frame or its datagram's header, see truth_field
+    truth_clock_jump = 0x1000,  ///< its time carries a clock jump
+    truth_reset = 0x2000,       ///< its time counts from a board reset
+};
+inline constexpr std::uint16_t truth_field_mask = 0x0F00;  ///< Field + 1 when corrupted, else 0
+inline constexpr int truth_field_shift = 8;
+inline constexpr std::uint32_t no_crystal = UINT32_MAX;
+
+/// Little-endian as it stands in memory.
+struct TruthRecord {
+    std::uint64_t annihilation = 0;  ///< 0: none
+    std::uint64_t time = 0;          ///< ticks, corrected
+    std::uint64_t sequence = 0;
+    std::uint32_t crystal = 0;  ///< no_crystal: the frame on the wire cannot be converted
+    float energy = 0;           ///< keV
+    std::uint16_t source = 0;
+    std::uint16_t index = 0;  ///< of the frame in its datagram
+    std::uint16_t flags = 0;
+    std::uint16_t epoch = 0;  ///< board resets of the source so far
+};
+static_assert(sizeof(TruthRecord) == 40);
+
+/// Writes on its own thread; add() waits only if the disk is far behind. One thread calls the functions.
+class TruthWriter {
+  public:
+    /// Throws std::system_error naming the file.
+    TruthWriter(const std::filesystem::path& file, const nlohmann::json& description);
+    ~TruthWriter();
+    TruthWriter(const TruthWriter&) = delete;
+    TruthWriter& operator=(const TruthWriter&) = delete;
+
+    void add(std::span<const TruthRecord> records);
+    /// Returns when everything is in the file. Throws std::system_error when writing failed.
+    void close();
+    [[nodiscard]] std::uint64_t records() const { return records_; }
+
+  private:
+    void write_loop();
+    void throw_if_failed() PETACQ_REQUIRES(mutex_);
+
+    std::filesystem::path path_;
+    std::FILE* file_ = nullptr;
+    std::uint64_t records_ = 0;
+    std::vector<TruthRecord> filling_;
+    std::vector<TruthRecord> writing_;  ///< belongs to the thread while busy_
+    net::Mutex mutex_;
+    std::condition_variable changed_;
+    bool busy_ PETACQ_GUARDED_BY(mutex_) = false;
+    bool closing_ PETACQ_GUARDED_BY(mutex_) = false;
+    int error_ PETACQ_GUARDED_BY(mutex_) = 0;
+    std::thread thread_;
+};
+
+/// All records of a truth file. `description`, if not nullptr, receives what the writer was given. Throws
+/// std::runtime_error naming the file and what is wrong with it.
+std::vector<TruthRecord> read_truth(const std::filesystem::path& file, nlohmann::json* description = nullptr);
+
+}  // namespace petacq::sim
