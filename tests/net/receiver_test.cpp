@@ -195,7 +195,7 @@ TEST_CASE("stop returns while a sender never pauses") {
         while (!enough)
             sender.send(burst.views());
     });
-    // Nobody takes the batches: the pool becomes empty, and reading continues.
+    // No consumer takes the batches, so the pool runs empty. The receiver keeps reading.
     CHECK(eventually([&] { return loop.counters().datagrams_dropped_no_buffer.value() > 0; }));
     loop.receiver.stop();  // returns
     enough = true;

@@ -199,7 +199,7 @@ TEST_CASE("rates follow the activity, the geometry and the efficiency", "[petsim
     const double mean = decays * share * 0.36;
     const double sigma = std::sqrt(mean + mean * mean * (1 - share) / (share * trials + 1) + 1);
     CHECK(within_sigmas(static_cast<double>(run.statistics.events.pairs_detected), mean, sigma) < 5);
-    // As many followed as the thinning predicts, within Poisson errors.
+    // The number of followers matches the prediction of the thinning within Poisson errors.
     CHECK(within_sigmas(static_cast<double>(run.statistics.events.annihilations), run.statistics.followed,
                         std::sqrt(run.statistics.followed)) < 5);
 }
