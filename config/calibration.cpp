@@ -1,12 +1,10 @@
 #include "config/calibration.hpp"
 
-#include <openssl/evp.h>
-
-#include <array>
 #include <cmath>
 
 #include "config/error.hpp"
 #include "config/file.hpp"
+#include "config/sha256.hpp"
 
 namespace petacq::config {
 
@@ -54,30 +52,13 @@ void check_calibration(const Geometry& g, const Calibration& c) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& file) {
-    struct FreeContext {
-        void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-    };
     const FilePointer f = open_for_reading(file);
-    const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
-    bool good = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
-    std::vector<unsigned char> buffer(std::size_t{1} << 18);
-    while (good) {
-        const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), f.get());
-        if (n == 0) break;
-        good = EVP_DigestUpdate(context.get(), buffer.data(), n) == 1;
-    }
+    Sha256 digest;
+    std::vector<std::byte> buffer(std::size_t{1} << 18);
+    while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), f.get()))
+        digest.add(std::span(buffer).first(n));
     if (std::ferror(f.get()) != 0) throw IoError(file.string() + ": cannot be read");
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned int size = 0;
-    if (!good || EVP_DigestFinal_ex(context.get(), digest.data(), &size) != 1)
-        throw Error(file.string() + ": SHA-256 cannot be computed");
-    constexpr const char* digits = "0123456789abcdef";
-    std::string hex;
-    for (unsigned int i = 0; i < size; ++i) {
-        hex += digits[digest[i] >> 4];
-        hex += digits[digest[i] & 0xF];
-    }
-    return hex;
+    return digest.text();
 }
 
 }  // namespace petacq::config

@@ -154,20 +154,12 @@ std::string suggestion(const std::string& key, const json& properties) {
 
 /// A key as a step of a JSON pointer, on one line of a message.
 std::string pointer_step(const std::string& key) {
-    std::string escaped;
-    for (const char c : key) {
-        if (c == '~') {
-            escaped += "~0";
-        } else if (c == '/') {
-            escaped += "~1";
-        } else {
-            escaped += c;
-        }
-    }
-    const std::string quoted = text_of(json(escaped));
+    json::json_pointer pointer;
+    pointer.push_back(key);
+    const std::string quoted = text_of(json(pointer.to_string()));
     std::string out = quoted.substr(1, quoted.size() - 2);
-    if (out.size() > 64) out = out.substr(0, 61) + "...";
-    return '/' + out;
+    if (out.size() > 65) out = out.substr(0, 62) + "...";
+    return out;
 }
 
 [[noreturn]] void fail(const std::string& path, const std::string& message) {

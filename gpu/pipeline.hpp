@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "config/calibration.hpp"
+#include "config/configuration.hpp"
 #include "config/scanner.hpp"
-#include "config/words.hpp"
 #include "gpu/counters.hpp"
 #include "gpu/sort/engine.hpp"
 #include "gpu/types.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "config/words.hpp"
+#include "config/configuration.hpp"
 
 #ifdef __CUDACC__
 #define PETACQ_HD __host__ __device__

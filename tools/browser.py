@@ -58,7 +58,7 @@ class Browser:
         self._profile.cleanup()
 
     def page(self, **screen):
-        """A page that shares nothing with the others; `screen` as for Page."""
+        """A page that shares nothing with the others; `screen` as for Page.show_as."""
         return Page(self, **screen)
 
     def _message(self, patience):
@@ -103,7 +103,7 @@ class Page:
     """One page, with a profile of its own. `complaints` holds the errors and warnings of its console and its failed
     requests."""
 
-    def __init__(self, browser, width=1400, height=900, scale=1, mobile=False, dark=False):
+    def __init__(self, browser, **screen):
         self._browser = browser
         self.complaints = []
         self._context = browser.call("Target.createBrowserContext")["browserContextId"]
@@ -111,6 +111,10 @@ class Page:
         self._session = browser.attach(self, target)
         for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
             self.call(domain + ".enable")
+        self.show_as(**screen)
+
+    def show_as(self, width=1400, height=900, scale=1, mobile=False, dark=False):
+        """The screen, from now on."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
                   mobile=mobile)
         self.call("Emulation.setEmulatedMedia",

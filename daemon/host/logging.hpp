@@ -19,7 +19,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "config/words.hpp"
+#include "config/configuration.hpp"
 
 namespace petacq::daemon {
 

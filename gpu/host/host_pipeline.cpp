@@ -9,8 +9,6 @@
 // slice.
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <stdexcept>
 #include <utility>
 

@@ -1,7 +1,7 @@
 // The algorithms that order the singles of a slice on the GPU. All give the same order.
 #pragma once
 
-#include "config/words.hpp"
+#include "config/configuration.hpp"
 
 namespace petacq::gpu {
 

@@ -1,6 +1,4 @@
 // The words of the configuration: the enums and the schema list the same.
-#include "config/words.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "config/configuration.hpp"

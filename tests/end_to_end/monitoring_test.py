@@ -1,5 +1,7 @@
 """Monitoring of a real daemon that the simulator feeds: a real Prometheus with the example rules and the queries of the
-example dashboard, and the live page in a headless Chromium. Exit status 77: neither of them is installed."""
+example dashboard, and the live page in a headless Chromium.
+
+    monitoring_test.py DIRECTORY_OF_PROGRAMS SOURCE Prometheus|LivePage      Exit status 77: it is not installed."""
 
 import json
 import os
@@ -14,7 +16,7 @@ import unittest
 import urllib.parse
 import urllib.request
 
-BIN, SOURCE = sys.argv[1:3]
+BIN, SOURCE, SUBJECT = sys.argv[1:4]
 for folder in ("tools", "tests/daemon/http"):
     sys.path.insert(0, os.path.join(SOURCE, folder))
 import browser  # noqa: E402  (found by the lines above)
@@ -158,7 +160,6 @@ def dashboard_queries():
             yield panel["title"], target["expr"].replace("$instance", ".+").replace("$__rate_interval", "30s")
 
 
-@unittest.skipUnless(HAS_PROMETHEUS, "no prometheus and promtool here (apt install prometheus)")
 class Prometheus(unittest.TestCase):
     def test_a_server_scrapes_a_daemon_that_takes_data(self):
         with Acquisition() as acquisition, PrometheusServer(acquisition.target) as server:
@@ -208,7 +209,6 @@ class Prometheus(unittest.TestCase):
             self.assertGreater(total["datagrams"]["lost"], 0)
 
 
-@unittest.skipUnless(CHROMIUM, "no Chromium here (apt install chromium)")
 class LivePage(unittest.TestCase):
     def test_the_page_shows_the_status_while_data_arrive(self):
         with Acquisition() as acquisition, browser.Browser(CHROMIUM) as chromium:
@@ -244,7 +244,7 @@ class LivePage(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not HAS_PROMETHEUS and CHROMIUM is None:
-        print("SKIPPED: neither Prometheus nor Chromium here (tools/setup --browser)")
+    if not {"Prometheus": HAS_PROMETHEUS, "LivePage": CHROMIUM}[SUBJECT]:
+        print(f"SKIPPED: {SUBJECT}: the program that it needs is not installed (tools/setup --browser)")
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=[sys.argv[0], SUBJECT], verbosity=2)

@@ -190,7 +190,7 @@ TEST_CASE("valid and malformed datagrams") {
 
 TEST_CASE("the example in the manual is correct") {
     // Lines of the form "0010  a3 11 ..." in docs/reference/wire-format.md.
-    std::ifstream manual(std::string(PETACQ_DOCS) + "/reference/wire-format.md");
+    std::ifstream manual(PETACQ_SOURCE_DIR "/docs/reference/wire-format.md");
     REQUIRE(manual);
     std::vector<std::byte> bytes;
     for (std::string line; std::getline(manual, line);) {

@@ -259,8 +259,18 @@ def check_test_names(tree):
                 yield f"{path}: CTest splits the name of a test at its semicolon: {name.strip()}"
 
 
+def check_test_files(tree):
+    """A file of tests is named X_test.cpp, X_test.py or X_test.sh, wherever it is; what helps tests is not."""
+    run_by_ctest = set(re.findall(r"\$\{CMAKE_CURRENT_SOURCE_DIR\}/(\w+\.(?:py|sh))", tree.cmake)) - {"run_tests.py"}
+    for path in filter(tree.is_test, tree.text):
+        name = os.path.basename(path)
+        has_tests = name in run_by_ctest or re.search(r"TEST_CASE\(|\(unittest\.TestCase\)", tree.text[path])
+        if (has_tests or name.startswith("test_")) and not os.path.splitext(name)[0].endswith("_test"):
+            yield f"{path} holds tests: its name must end with _test"
+
+
 CHECKS = (check_includes, check_links, check_includes_are_linked, check_cycles, check_sizes, check_heavy_headers,
-          check_docs, check_sources_are_built, check_test_names)
+          check_docs, check_sources_are_built, check_test_names, check_test_files)
 
 
 def main():

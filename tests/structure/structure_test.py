@@ -129,6 +129,17 @@ class MadeUpTrees(unittest.TestCase):
         check = structure.check_test_names
         self.assert_found(check, {"tests/net/a_test.cpp": 'TEST_CASE("one; two") {}\nTEST_CASE("three") {}\n'}, "one; two")
 
+    def test_test_files(self):
+        check = structure.check_test_files
+        case = "class One(unittest.TestCase):\n"
+        good = {"tests/net/a_test.cpp": "TEST_CASE()", "tests/net/help.cpp": "", "tests/net/b_test.py": case,
+                "tests/net/c_test.sh": "", "tests/net/CMakeLists.txt": "add_test(COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/c_test.sh)"}
+        self.assertEqual(self.problems(check, good), [])
+        for name, text in (("a.cpp", "TEST_CASE()"), ("b.py", case), ("test_b.py", "")):
+            self.assert_found(check, good | {f"tests/gpu/{name}": text}, f"tests/gpu/{name} holds tests")
+        self.assert_found(check, {"tests/c.sh": "", "tests/CMakeLists.txt": good["tests/net/CMakeLists.txt"].replace("_test", "")},
+                          "tests/c.sh")
+
     def test_docs(self):
         check = structure.check_docs
         files = LIBRARIES | {"net/wire.cpp": "", "gpu/pipeline.cpp": "", "daemon/run/run.cpp": ""}

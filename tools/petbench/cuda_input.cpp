@@ -17,42 +17,22 @@ using gpu::cuda::check;
 
 constexpr std::size_t block_frames = 5U << 18;  // not a multiple of any slice
 
-/// Bytes per second of copies of `bytes` each, back to back.
-double copy_rate(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, int repeat) {
+/// Bytes per second of `copies` copies of `piece` bytes, back to back, whose sources are `step` bytes apart.
+double copy_rate(void* to, const std::byte* from, std::size_t piece, std::size_t copies, std::size_t step,
+                 cudaMemcpyKind kind, int repeat) {
     const gpu::cuda::Stream stream;
     const gpu::cuda::Event start(cudaEventDefault);
     const gpu::cuda::Event end(cudaEventDefault);
-    const int copies = std::max(4, static_cast<int>((std::size_t{1} << 30) / bytes));
     std::vector<double> rates;
     for (int r = 0; r < repeat + 1; ++r) {
         start.record(stream);
-        for (int i = 0; i < copies; ++i)
-            check(cudaMemcpyAsync(to, from, bytes, kind, stream), "cudaMemcpyAsync", "timing copies");
+        for (std::size_t i = 0; i < copies; ++i)
+            check(cudaMemcpyAsync(to, from + i * step, piece, kind, stream), "cudaMemcpyAsync",
+                  "timing copies");
         end.record(stream);
         end.wait("timing copies");
         if (r > 0)
-            rates.push_back(static_cast<double>(bytes) * copies / milliseconds_between(start, end) * 1e3);
-    }
-    return median(rates);
-}
-
-/// Bytes per second of one copy of the whole input, in pieces, to the same piece of device memory.
-double input_rate(const CudaInput& input, void* to, std::size_t piece, int repeat) {
-    const gpu::cuda::Stream stream;
-    const gpu::cuda::Event start(cudaEventDefault);
-    const gpu::cuda::Event end(cudaEventDefault);
-    const std::size_t pieces = input.bytes / piece;
-    std::vector<double> rates;
-    for (int r = 0; r < repeat + 1; ++r) {
-        start.record(stream);
-        for (std::size_t i = 0; i < pieces; ++i) {
-            check(cudaMemcpyAsync(to, input.data + i * piece, piece, cudaMemcpyHostToDevice, stream),
-                  "cudaMemcpyAsync", "timing copies");
-        }
-        end.record(stream);
-        end.wait("timing copies");
-        if (r > 0)
-            rates.push_back(static_cast<double>(pieces * piece) / milliseconds_between(start, end) * 1e3);
+            rates.push_back(static_cast<double>(copies * piece) / milliseconds_between(start, end) * 1e3);
     }
     return median(rates);
 }
@@ -127,11 +107,17 @@ CopyRates measure_copies(const CudaInput& input, int repeat) {
     gpu::cuda::Memory memory(gpu::cuda::Memory::Purpose::use);
     auto* const a = memory.device<std::byte>(piece);
     auto* const b = memory.device<std::byte>(piece);
+    // The same piece again and again, about a GiB of it.
+    const auto again = [&](void* to, const std::byte* from, std::size_t bytes, cudaMemcpyKind kind) {
+        return copy_rate(to, from, bytes, std::max<std::size_t>(4, (std::size_t{1} << 30) / bytes), 0, kind,
+                         repeat);
+    };
     CopyRates rates;
-    rates.up = copy_rate(a, input.data, piece, cudaMemcpyHostToDevice, repeat);
-    rates.up_small = copy_rate(a, input.data, mi * net::frame_bytes, cudaMemcpyHostToDevice, repeat);
-    rates.up_all = input_rate(input, a, piece, repeat);
-    rates.device = copy_rate(b, a, piece, cudaMemcpyDeviceToDevice, repeat);
+    rates.up = again(a, input.data, piece, cudaMemcpyHostToDevice);
+    rates.up_small = again(a, input.data, mi * net::frame_bytes, cudaMemcpyHostToDevice);
+    rates.up_all =
+        copy_rate(a, input.data, piece, input.bytes / piece, piece, cudaMemcpyHostToDevice, repeat);
+    rates.device = again(b, a, piece, cudaMemcpyDeviceToDevice);
     return rates;
 }
 

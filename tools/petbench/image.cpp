@@ -1,7 +1,6 @@
 // Suite "image": the time of each part of petlm's quick-look image, on the CPU and with cuSPARSE.
 #include <cmath>
 #include <cstdio>
-#include <memory>
 #include <random>
 #include <string>
 #include <thread>

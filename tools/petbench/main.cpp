@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "config/configuration.hpp"
 #include "config/error.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/frames.hpp"
@@ -59,6 +60,7 @@ void check(const PipelineSuite& s) {
 }
 
 void add_options(CLI::App& app, PipelineSuite& s) {
+    const auto& policies = config::words<config::MultiplesPolicy>.names;
     app.add_option("--scanner", s.scanner, "Scanner description (JSON)")
         ->required()
         ->check(CLI::ExistingFile);
@@ -73,7 +75,7 @@ void add_options(CLI::App& app, PipelineSuite& s) {
     option(app, "--delay-ns", s.delay_ns, "Delay of the delayed window; 0: none")
         ->check(CLI::NonNegativeNumber);
     option(app, "--policy", s.policy, "Multiples policy: how groups of more than two singles are handled")
-        ->check(CLI::IsMember(multiples_policies()));
+        ->check(CLI::IsMember(std::vector<std::string>(policies.begin(), policies.end())));
     option(app, "--mode", s.mode, "Window mode")->check(CLI::IsMember({"single", "every"}));
     option(app, "--bins", s.bins, "Energy bins of the calibration")->check(CLI::Range(1, 6554));
     option(app, "--nonlinearity", s.nonlinearity, "Makes factors differ from bin to bin");

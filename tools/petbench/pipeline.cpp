@@ -118,16 +118,6 @@ std::vector<std::uint32_t> doubling_to(std::uint32_t most) {
 
 }  // namespace
 
-std::vector<std::string> multiples_policies() {
-    using Policy = gpu::MultiplesPolicy;
-    std::vector<std::string> names;
-    for (const Policy policy : {Policy::remove_multiples, Policy::take_all_goods,
-                                Policy::take_winner_of_goods, Policy::take_if_only_one_good,
-                                Policy::take_winner_if_is_good, Policy::take_winner_if_all_are_goods})
-        names.emplace_back(name_of(policy));
-    return names;
-}
-
 void run(const PipelineSuite& o) {
     const config::Scanner scanner = config::load_scanner(o.scanner);
     config::CalibrationModel model;

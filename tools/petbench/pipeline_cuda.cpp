@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <memory>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "gpu/cuda/cuda_pipeline.hpp"

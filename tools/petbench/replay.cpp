@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "config/calibration.hpp"
 #include "config/configuration.hpp"
 #include "config/error.hpp"
-#include "config/scanner.hpp"
 #include "daemon/backend.hpp"
 #include "daemon/replay.hpp"
 #include "net/pcap_reader.hpp"

@@ -40,8 +40,6 @@ struct PipelineSuite {
     int repeat = 5;
 };
 void run(const PipelineSuite& suite);
-/// The values of PipelineSuite::policy.
-std::vector<std::string> multiples_policies();
 
 /// The list-mode writer against dd with the same block size, and the checksum alone.
 struct WriterSuite {

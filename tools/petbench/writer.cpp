@@ -4,9 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "config/error.hpp"

@@ -1,7 +1,6 @@
 // The contents of a calibration in figures.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
 #include "config/calibration.hpp"

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "tools/petctl/status_text.hpp"
 #include "tools/petctl/values.hpp"

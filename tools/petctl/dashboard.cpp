@@ -81,44 +81,17 @@ void Dashboard::add(json status) {
 void Dashboard::press(Key key) {
     View& v = view();
     const std::size_t columns = columns_of(modules_).size();
-    switch (key) {
-        case Key::sources:
-            modules_ = false;
-            break;
-        case Key::modules:
-            modules_ = true;
-            break;
-        case Key::reverse:
-            v.reversed = !v.reversed;
-            break;
-        case Key::left:
-            v.sorted_by = v.sorted_by.value_or(0) == 0 ? columns - 1 : *v.sorted_by - 1;
-            break;
-        case Key::right:
-            v.sorted_by = v.sorted_by ? (*v.sorted_by + 1) % columns : 0;
-            break;
-        case Key::up:
-            v.top -= std::min<std::size_t>(v.top, 1);
-            break;
-        case Key::down:
-            ++v.top;
-            break;
-        case Key::page_up:
-            v.top -= std::min(v.top, page_);
-            break;
-        case Key::page_down:
-            v.top += page_;
-            break;
-        case Key::home:
-            v.top = 0;
-            break;
-        case Key::end:
-            v.top = std::numeric_limits<std::size_t>::max() / 2;
-            break;
-        case Key::quit:
-        case Key::other:
-            break;
-    }
+    if (key == Key::sources) modules_ = false;
+    if (key == Key::modules) modules_ = true;
+    if (key == Key::reverse) v.reversed = !v.reversed;
+    if (key == Key::left) v.sorted_by = v.sorted_by.value_or(0) == 0 ? columns - 1 : *v.sorted_by - 1;
+    if (key == Key::right) v.sorted_by = v.sorted_by ? (*v.sorted_by + 1) % columns : 0;
+    if (key == Key::up) v.top -= std::min<std::size_t>(v.top, 1);
+    if (key == Key::down) ++v.top;
+    if (key == Key::page_up) v.top -= std::min(v.top, page_);
+    if (key == Key::page_down) v.top += page_;
+    if (key == Key::home) v.top = 0;
+    if (key == Key::end) v.top = std::numeric_limits<std::size_t>::max() / 2;
 }
 
 Line Dashboard::head_line(double age_s) const {

@@ -5,10 +5,13 @@
 #include <curses.h>
 #include <langinfo.h>
 
+#include <algorithm>
+#include <array>
 #include <clocale>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace petacq::petctl {
 
@@ -16,31 +19,31 @@ namespace {
 
 enum Pair : short { pair_good = 1, pair_warning = 2, pair_bad = 3 };
 
-attr_t attributes_of(Style style) {
-    switch (style) {
-        case Style::title:
-            return A_BOLD;
-        case Style::faint:
-            return A_DIM;
-        case Style::bad:
-            return A_BOLD;
-        default:
-            return A_NORMAL;
-    }
-}
+struct Look {
+    attr_t attributes;
+    short pair;
+};
+/// In the order of Style.
+constexpr std::array looks{Look{A_NORMAL, 0},
+                           Look{A_BOLD, 0},
+                           Look{A_DIM, 0},
+                           Look{A_NORMAL, pair_good},
+                           Look{A_NORMAL, pair_warning},
+                           Look{A_BOLD, pair_bad}};
 
-short pair_of(Style style) {
-    switch (style) {
-        case Style::good:
-            return pair_good;
-        case Style::warning:
-            return pair_warning;
-        case Style::bad:
-            return pair_bad;
-        default:
-            return 0;
-    }
-}
+constexpr std::array<std::pair<int, Key>, 13> keys{{{'q', Key::quit},
+                                                    {'Q', Key::quit},
+                                                    {'s', Key::sources},
+                                                    {'m', Key::modules},
+                                                    {'r', Key::reverse},
+                                                    {KEY_LEFT, Key::left},
+                                                    {KEY_RIGHT, Key::right},
+                                                    {KEY_UP, Key::up},
+                                                    {KEY_DOWN, Key::down},
+                                                    {KEY_PPAGE, Key::page_up},
+                                                    {KEY_NPAGE, Key::page_down},
+                                                    {KEY_HOME, Key::home},
+                                                    {KEY_END, Key::end}}};
 
 /// The bytes of the first `columns` characters.
 std::size_t bytes_of(std::string_view text, std::size_t columns) {
@@ -53,35 +56,9 @@ std::size_t bytes_of(std::string_view text, std::size_t columns) {
 }
 
 Key key_of(int code) {
-    switch (code) {
-        case 'q':
-        case 'Q':
-            return Key::quit;
-        case 's':
-            return Key::sources;
-        case 'm':
-            return Key::modules;
-        case 'r':
-            return Key::reverse;
-        case KEY_LEFT:
-            return Key::left;
-        case KEY_RIGHT:
-            return Key::right;
-        case KEY_UP:
-            return Key::up;
-        case KEY_DOWN:
-            return Key::down;
-        case KEY_PPAGE:
-            return Key::page_up;
-        case KEY_NPAGE:
-            return Key::page_down;
-        case KEY_HOME:
-            return Key::home;
-        case KEY_END:
-            return Key::end;
-        default:
-            return Key::other;
-    }
+    const auto* const found =
+        std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.first == code; });
+    return found == keys.end() ? Key::other : found->second;
 }
 
 }  // namespace
@@ -129,8 +106,8 @@ void Terminal::show(const Lines& lines) {
         for (const Span& span : lines[y]) {
             const std::size_t bytes = bytes_of(span.text, left);
             left -= width_of(std::string_view(span.text).substr(0, bytes));
-            ::wattr_set(stdscr, attributes_of(span.style), ::has_colors() ? pair_of(span.style) : short{0},
-                        nullptr);
+            const Look& look = looks.at(static_cast<std::size_t>(span.style));
+            ::wattr_set(stdscr, look.attributes, ::has_colors() ? look.pair : short{0}, nullptr);
             ::waddnstr(stdscr, span.text.c_str(), static_cast<int>(bytes));
         }
     }

@@ -4,29 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 namespace petacq::petctl {
 
 namespace {
 
-const char* escape_of(Style style) {
-    switch (style) {
-        case Style::title:
-            return "\x1b[1m";
-        case Style::faint:
-            return "\x1b[2m";
-        case Style::good:
-            return "\x1b[32m";
-        case Style::warning:
-            return "\x1b[33m";
-        case Style::bad:
-            return "\x1b[1;31m";
-        case Style::plain:
-            break;
-    }
-    return "";
-}
+/// In the order of Style.
+constexpr std::array escapes{"", "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[33m", "\x1b[1;31m"};
 
 }  // namespace
 
@@ -66,7 +52,8 @@ std::string joined(const Lines& lines, bool colour) {
     std::string text;
     for (const Line& line : lines) {
         for (const Span& span : line) {
-            const char* escape = colour && !span.text.empty() ? escape_of(span.style) : "";
+            const char* escape =
+                colour && !span.text.empty() ? escapes.at(static_cast<std::size_t>(span.style)) : "";
             text += escape + span.text;
             if (*escape != '\0') text += "\x1b[0m";
         }

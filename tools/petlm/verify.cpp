@@ -1,13 +1,11 @@
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
-#include <array>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "config/sha256.hpp"
 #include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "net/mutex.hpp"
@@ -22,28 +20,6 @@ namespace {
 using namespace nlohmann::literals;
 
 constexpr std::uint64_t most_reported = 20;  // problems of records per file
-
-class Sha256 {
-  public:
-    Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-        if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
-            throw std::runtime_error("OpenSSL does not provide SHA-256");
-        }
-    }
-    void add(std::span<const std::byte> data) { EVP_DigestUpdate(context_.get(), data.data(), data.size()); }
-    std::string text() {
-        std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-        unsigned length = 0;
-        EVP_DigestFinal_ex(context_.get(), digest.data(), &length);
-        std::string out;
-        for (unsigned i = 0; i < length; ++i)
-            out += fmt::format("{:02x}", digest[i]);
-        return out;
-    }
-
-  private:
-    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
 
 /// Checks the records of one file.
 class RecordCheck {
@@ -128,7 +104,7 @@ Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_pr
     daemon::ListModeReader reader(file);
     Verdict verdict;
     RecordCheck check(reader, verdict.text);
-    Sha256 digest;
+    config::Sha256 digest;
     while (reader.next()) {
         digest.add(reader.payload());
         check.block();

@@ -264,7 +264,7 @@ void interpret(Command& command) {
     read_faults(command);
     if (command.fast) command.pace = 0;
     command.options.wire.end_of_stream = !command.no_end_of_stream;
-    command.options.wire.framing = command.framing == "bare" ? net::Framing::bare : net::Framing::sequenced;
+    command.options.wire.framing = config::from_name<net::Framing>(command.framing);
 }
 
 TransmitOptions transmit_options(const Command& command, double tick_ps) {

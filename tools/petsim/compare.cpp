@@ -1,9 +1,7 @@
 #include "tools/petsim/compare.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <span>
-#include <stdexcept>
+#include <iterator>
 #include <tuple>
 
 #include "tools/petsim/simulation/options.hpp"
@@ -21,6 +19,14 @@ auto order_of(const TruthRecord& t) {
 auto order_of(const Coincidence& c) {
     return std::tuple(c.time, c.crystal_a, c.dt, c.crystal_b, c.energy_a, c.energy_b);
 }
+
+/// Of singles or of coincidences.
+struct Before {
+    template <class Record>
+    bool operator()(const Record& a, const Record& b) const {
+        return order_of(a) < order_of(b);
+    }
+};
 
 Coincidence pair_of(const TruthRecord& a, const TruthRecord& b) {
     Coincidence c;
@@ -116,9 +122,12 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> both_photons(const std::vec
     return out;
 }
 
-void sort_in_order(std::vector<Coincidence>& list) {
-    std::sort(list.begin(), list.end(),
-              [](const Coincidence& a, const Coincidence& b) { return order_of(a) < order_of(b); });
+/// Number of pairs in `list` that `other` lacks; both in order.
+std::uint64_t missing_in(const std::vector<Coincidence>& other, const std::vector<Coincidence>& list) {
+    std::vector<Coincidence> missing;
+    std::set_difference(list.begin(), list.end(), other.begin(), other.end(), std::back_inserter(missing),
+                        Before());
+    return missing.size();
 }
 
 void classify(const std::vector<TruthRecord>& singles, const std::vector<Coincidence>& prompts,
@@ -152,22 +161,10 @@ void compare_whole_list(const std::vector<TruthRecord>& singles, const Groups& g
             expected.push_back(pair_of(singles[i], singles[i + 1]));
         }
     }
-    sort_in_order(expected);
+    std::sort(expected.begin(), expected.end(), Before());
     out.prompts_expected = expected.size();
-    std::size_t e = 0;
-    std::size_t p = 0;
-    while (e < expected.size() || p < prompts.size()) {
-        if (p == prompts.size() || (e < expected.size() && order_of(expected[e]) < order_of(prompts[p]))) {
-            ++out.prompts_missing;
-            ++e;
-        } else if (e == expected.size() || order_of(prompts[p]) < order_of(expected[e])) {
-            ++out.prompts_surplus;
-            ++p;
-        } else {
-            ++e;
-            ++p;
-        }
-    }
+    out.prompts_missing = missing_in(prompts, expected);
+    out.prompts_surplus = missing_in(expected, prompts);
 }
 
 }  // namespace
@@ -178,15 +175,14 @@ Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
     const Judge judge(geometry, rules);
     out.frames = truth.size();
     std::erase_if(truth, [&](const TruthRecord& t) { return !judge.accepted(t, out); });
-    std::sort(truth.begin(), truth.end(),
-              [](const TruthRecord& a, const TruthRecord& b) { return order_of(a) < order_of(b); });
+    std::sort(truth.begin(), truth.end(), Before());
     const std::vector<TruthRecord>& singles = truth;
     out.singles = singles.size();
     out.delayeds =
         std::erase_if(coincidences, [](const Coincidence& c) { return c.kind != gpu::Kind::prompt; });
     const std::vector<Coincidence>& prompts = coincidences;
     out.prompts = prompts.size();
-    sort_in_order(coincidences);
+    std::sort(coincidences.begin(), coincidences.end(), Before());
 
     const Groups groups = scan(singles, judge);
     for (const auto& [i, j] : both_photons(singles)) {
@@ -194,10 +190,7 @@ Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
         if (!judge.together(singles[i], singles[j]) || !judge.good(singles[i], singles[j])) continue;
         ++out.detectable;
         const Coincidence wanted = pair_of(singles[i], singles[j]);
-        const auto at = std::lower_bound(
-            prompts.begin(), prompts.end(), wanted,
-            [](const Coincidence& a, const Coincidence& b) { return order_of(a) < order_of(b); });
-        if (at != prompts.end() && order_of(*at) == order_of(wanted)) {
+        if (std::binary_search(prompts.begin(), prompts.end(), wanted, Before())) {
             ++out.found;
         } else if (groups.size[i] > 2) {
             ++out.in_multiples;

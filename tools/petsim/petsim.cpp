@@ -1,18 +1,15 @@
 // petsim: a simulated scanner that sends the wire format, with a truth file and faults on demand.
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
-#include <utility>
 
 #include "config/error.hpp"
+#include "daemon/host/file.hpp"
 #include "daemon/host/progress_line.hpp"
 #include "tools/petsim/command_line.hpp"
 #include "tools/petsim/compare.hpp"
@@ -121,11 +118,9 @@ void report(const sim::Command& command, const sim::Simulation& simulation, cons
                           {"pace", command.pace},
                           {"gso", timing.gso}};
     if (!command.summary_file.empty()) {
-        std::ofstream out(command.summary_file);
-        out << summary.dump(2) << '\n';
-        if (!out.flush()) {
-            throw std::system_error(errno, std::generic_category(), "summary file " + command.summary_file);
-        }
+        daemon::File out(command.summary_file, daemon::IfExists::overwrite);
+        out.append(summary.dump(2) + '\n');
+        out.close();
     }
     if (command.quiet) return;
     std::cout << sim::to_text(simulation.statistics(), sequenced);

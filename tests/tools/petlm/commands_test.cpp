@@ -275,7 +275,7 @@ TEST_CASE("The Python reader in the documentation reads the same records as petl
         return;
     }
     const TemporaryDirectory directory;
-    const std::string page = read_file(LISTMODE_PAGE);
+    const std::string page = read_file(PETACQ_SOURCE_DIR "/docs/reference/list-mode-format.md");
     const auto begin = page.find("```python\n");
     REQUIRE(begin != std::string::npos);
     const auto end = page.find("```", begin + 10);

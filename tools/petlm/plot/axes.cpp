@@ -59,6 +59,23 @@ Ticks ticks_of(const Axis& axis, double most) {
     return ticks;
 }
 
+double widest_label(cairo_t* cairo, const Ticks& ticks) {
+    cairo_set_font_size(cairo, tick_size);
+    double width = 0;
+    for (const double at : ticks.at)
+        width = std::max(width, text_width(cairo, ticks.label(at)));
+    return width;
+}
+
+/// Text that runs upwards, with its middle at the point.
+void show_upwards(cairo_t* cairo, const std::string& text, double x, double y) {
+    cairo_save(cairo);
+    cairo_translate(cairo, x, y);
+    cairo_rotate(cairo, -std::acos(0.0));
+    show_text(cairo, text, 0, 0, 0.5);
+    cairo_restore(cairo);
+}
+
 /// viridis at equal distances: its lightness rises evenly, and colour-blind readers can tell its colours
 /// apart.
 Colour heat_colour(double part) {
@@ -117,11 +134,7 @@ Axis count_axis(std::string title, std::initializer_list<std::span<const double>
 Plot::Plot(cairo_t* cairo, const Theme& theme, const Box& box, Axis x, Axis y, const Margins& margins)
     : cairo_(cairo), theme_(theme), x_(std::move(x)), y_(std::move(y)) {
     constexpr double below = 48;
-    cairo_set_font_size(cairo_, tick_size);
-    const Ticks ticks = ticks_of(y_, (box.height - margins.top - below) / 34);
-    double labels = 0;
-    for (const double at : ticks.at)
-        labels = std::max(labels, text_width(cairo_, ticks.label(at)));
+    const double labels = widest_label(cairo_, ticks_of(y_, (box.height - margins.top - below) / 34));
     const double left = std::max(margins.left, 8 + axis_title_size + 8 + labels + tick_length + 4);
     inner_ = {box.x + left, box.y + margins.top, box.width - left - margins.right,
               box.height - margins.top - below};
@@ -158,19 +171,10 @@ void Plot::draw_axes() {
     for (const double at : up.at)
         show_text(cairo_, up.label(at), inner_.x - tick_length - 4, y_of(at) + tick_size * 0.36, 1);
     set_colour(cairo_, theme_.muted);
+    const double labels = widest_label(cairo_, up);
     cairo_set_font_size(cairo_, axis_title_size);
     show_text(cairo_, x_.title, inner_.x + inner_.width / 2, bottom + 40, 0.5);
-    cairo_save(cairo_);
-    cairo_translate(cairo_, inner_.x, inner_.y + inner_.height / 2);
-    double labels = 0;
-    cairo_set_font_size(cairo_, tick_size);
-    for (const double at : up.at)
-        labels = std::max(labels, text_width(cairo_, up.label(at)));
-    cairo_set_font_size(cairo_, axis_title_size);
-    cairo_translate(cairo_, -(labels + tick_length + 4 + 9), 0);
-    cairo_rotate(cairo_, -std::acos(0.0));
-    show_text(cairo_, y_.title, 0, 0, 0.5);
-    cairo_restore(cairo_);
+    show_upwards(cairo_, y_.title, inner_.x - (labels + tick_length + 4 + 9), inner_.y + inner_.height / 2);
 }
 
 void Plot::steps(std::span<const double> edges, std::span<const double> values, const Pen& pen) {
@@ -219,21 +223,16 @@ void Plot::colour_bar(double most, const std::string& title) {
               [](std::size_t row, std::size_t) { return (static_cast<double>(row) + 0.5) / shades; });
     const Axis axis = {title, 0, most};
     const Ticks ticks = ticks_of(axis, bar.height / 42);
-    cairo_set_font_size(cairo_, tick_size);
+    const double labels = widest_label(cairo_, ticks);
     set_colour(cairo_, theme_.text);
-    double labels = 0;
     for (const double at : ticks.at) {
         const double y = bar.y + bar.height * (1 - at / most);
         show_text(cairo_, ticks.label(at), bar.x + bar.width + 5, y + tick_size * 0.36, 0);
-        labels = std::max(labels, text_width(cairo_, ticks.label(at)));
     }
     set_colour(cairo_, theme_.muted);
     cairo_set_font_size(cairo_, axis_title_size);
-    cairo_save(cairo_);
-    cairo_translate(cairo_, bar.x + bar.width + 5 + labels + 9 + axis_title_size / 2, bar.y + bar.height / 2);
-    cairo_rotate(cairo_, -std::acos(0.0));
-    show_text(cairo_, title, 0, 0, 0.5);
-    cairo_restore(cairo_);
+    show_upwards(cairo_, title, bar.x + bar.width + 5 + labels + 9 + axis_title_size / 2,
+                 bar.y + bar.height / 2);
 }
 
 void Plot::vertical(double x) {

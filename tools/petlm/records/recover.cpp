@@ -5,7 +5,6 @@
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/file.hpp"

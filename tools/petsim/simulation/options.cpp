@@ -11,6 +11,8 @@ namespace petacq::sim {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Physics, efficiency, scatter, positron_range_mm, noncollinearity_deg,
                                    energy_resolution, time_resolution_ps, dead_time_ticks, intrinsic_hz,
                                    dark_hz, dark_mean_keV, temperature_c)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wire, sources, payload, flush_us, heartbeat_ms, skew_us, end_of_stream,
+                                   head_marker, tail_marker)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BoardReset, source, at_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Silence, source, from_s, to_s)
 
@@ -141,20 +143,13 @@ nlohmann::json to_json(const ActivitySource& a) {
     nlohmann::json j{{"type", shape_names.at(static_cast<std::size_t>(a.shape))},
                      {"activity_MBq", a.activity_mbq}};
     if (a.half_life_s > 0) j["half_life_s"] = a.half_life_s;
-    switch (a.shape) {
-        case Shape::point:
-            j["position_mm"] = a.at;
-            break;
-        case Shape::line:
-            j["from_mm"] = a.at;
-            j["to_mm"] = a.to;
-            break;
-        case Shape::cylinder:
-            j["centre_mm"] = a.at;
-            j["radius_mm"] = a.radius_mm;
-            j["length_mm"] = a.length_mm;
-            break;
+    if (a.shape == Shape::line) {
+        j["from_mm"] = a.at;
+        j["to_mm"] = a.to;
+    } else {
+        j[a.shape == Shape::point ? "position_mm" : "centre_mm"] = a.at;
     }
+    if (a.shape == Shape::cylinder) j.update({{"radius_mm", a.radius_mm}, {"length_mm", a.length_mm}});
     return j;
 }
 
@@ -245,16 +240,8 @@ nlohmann::json to_json(const Options& o) {
                      {"faults", to_json(o.faults)}};
     for (const auto& a : o.activity)
         j["sources"].push_back(to_json(a));
-    const Wire& w = o.wire;
-    j["wire"] = {{"framing", w.framing == net::Framing::bare ? "bare" : "sequenced"},
-                 {"sources", w.sources},
-                 {"payload", w.payload},
-                 {"flush_us", w.flush_us},
-                 {"heartbeat_ms", w.heartbeat_ms},
-                 {"skew_us", w.skew_us},
-                 {"end_of_stream", w.end_of_stream},
-                 {"head_marker", w.head_marker},
-                 {"tail_marker", w.tail_marker}};
+    j["wire"] = o.wire;
+    j["wire"]["framing"] = name_of(o.wire.framing);
     return j;
 }
 

@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <span>

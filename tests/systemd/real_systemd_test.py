@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The units under a real systemd, which is PID 1 of namespaces of its own over an overlay of this machine's root.
 
-real_systemd.py DIRECTORY_OF_PROGRAMS DIRECTORY_OF_UNITS SOURCE_DIRECTORY
+real_systemd_test.py DIRECTORY_OF_PROGRAMS DIRECTORY_OF_UNITS SOURCE_DIRECTORY service|watchdog
 
 Needs root and systemd; exit status 77, with the reason, where it cannot be. Nothing of it is seen outside, and
 everything goes away with it. Network: loopback of a network namespace of its own.
@@ -23,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from machine import Failure, Machine, check, eventually, skip_unless_possible  # noqa: E402
 
 programs, units, source = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+subject = sys.argv[4]
 skip_unless_possible()
 
 drop_in = "[Unit]\nDefaultDependencies=no\nWants=\nAfter=\n"
@@ -60,7 +61,7 @@ class ServiceMachine(Machine):
             "scanner": "small.scanner.json", "calibration": "small.h5", "data_dir": "/var/lib/petacqd",
             "receive": {"sockets": [{"address": "127.0.0.1", "port": 9601}], "batch_count": 16, "batch_bytes": 262144},
             "coincidence": {"window_ticks": 320}, "pipeline": {"backend": "cpu", "threads": 2},
-            "watermark": {"source_timeout_ms": 3000}, "http": {"listen": ""}}
+            "watermark": {"source_timeout_ms": 1500}, "http": {"listen": ""}}
         (etc / "petacqd" / "petacqd.json").write_text(json.dumps(self.configuration))
         socket_unit = unit_directory / "petacqd.socket"
         socket_unit.write_text(socket_unit.read_text().replace("0.0.0.0:9601", "127.0.0.1:9601"))
@@ -155,21 +156,25 @@ class Stopped:
         return self.ended
 
 
-def the_tests(m):
+def boot(m):
+    """Returns whether there is a journal."""
     eventually(lambda: m.systemctl("is-system-running", check_it=False).stdout.strip() in ("running", "degraded", "starting"),
                "a real systemd runs")
     m.run("systemd-sysusers", "petacqd.conf")
     journal = m.systemctl("start", "systemd-journald.socket", "systemd-journald.service", check_it=False).returncode == 0
     if not journal:
         print("note: no journald here")
+    return journal
 
+
+def the_service(m):
+    journal = boot(m)
     start(m)
     hardening(m)
     a_run(m, journal)
     reload(m)
     stop_with_a_run(m)
     crash(m, journal)
-    starved_watchdog(m, journal)
     bad_configuration(m)
     taken_port(m)
     socket_unit(m)
@@ -238,7 +243,7 @@ def state_of(m, run):
 def stop_with_a_run(m):
     m.run("petctl", "start", "--run", "r2")
     m.scan(0.3)
-    # Silent sources delay the end of the run by 3 s; TimeoutStopSec= is 1 s.
+    # Silent sources delay the end of the run by 1.5 s; TimeoutStopSec= is 1 s.
     m.systemctl("stop", "petacqd.service")
     check(m.show("ActiveState") == "inactive" and m.show("Result") == "success", "stopped cleanly, later than TimeoutStopSec=")
     check(state_of(m, "r2") == "complete", "with its run complete")
@@ -264,9 +269,9 @@ def crash(m, journal):
     check(state_of(m, "r4") == "complete", "and takes the next run")
 
 
-def starved_watchdog(m, journal):
-    m.systemctl("stop", "petacqd.service")
-    m.override(limit=0, watchdog="10s")
+def starved_watchdog(m):
+    journal = boot(m)
+    m.override(limit=0, watchdog="6s")
     m.systemctl("start", "petacqd.service")
     main, restarts = m.show("MainPID"), int(m.show("NRestarts"))
     stopped = Stopped(m, "acquisition")
@@ -277,11 +282,10 @@ def starved_watchdog(m, journal):
     if journal:
         check(any("stage acquisition has stalled" in entry["MESSAGE"] for entry in m.journal("PRIORITY=3")),
               "the journal names the stage")
-    m.systemctl("stop", "petacqd.service")
-    m.override(limit=0, watchdog="60s")
 
 
 def bad_configuration(m):
+    m.systemctl("stop", "petacqd.service")
     m.configure(text="{}")
     m.systemctl("start", "petacqd.service", check_it=False)
     eventually(lambda: m.show("ActiveState") == "failed", "a bad configuration fails")
@@ -362,7 +366,7 @@ def bad_configuration_with_traffic(m):
 with tempfile.TemporaryDirectory(prefix="petacq-systemd-") as directory:
     machine = ServiceMachine(pathlib.Path(directory))
     try:
-        the_tests(machine)
+        {"service": the_service, "watchdog": starved_watchdog}[subject](machine)
     except Failure as failure:
         print(f"FAILED: {failure}")
         machine.explain()

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs the package into a clean system, tries it, purges it, and compares what is left with what was there. Then the
-# same as an operator would, by the manual and with systemd running (operator.py).
+# same as an operator would, by the manual and with systemd running (operator_test.py).
 #
-#   package.sh PACKAGE.deb SUITE         debootstrap makes the root
-#   package.sh PACKAGE.deb DIRECTORY     a copy of this root is taken
+#   package_test.sh PACKAGE.deb SUITE         debootstrap makes the root
+#   package_test.sh PACKAGE.deb DIRECTORY     a copy of this root is taken
 #
 # Needs root and debootstrap; otherwise the exit status is 77.
 set -eu
@@ -94,4 +94,4 @@ wanted "and no user" 'diff "$work/users-before" "$work/users-after"'
 inside apt-get install -q -y --download-only /package.deb >>"$work/log" 2>&1
 rm "$root/package.deb"
 umount "$root/proc"
-python3 "$here/operator.py" "$root" "$1" "$here/../../docs/how-to/operations.md"
+python3 "$here/operator_test.py" "$root" "$1" "$here/../../docs/how-to/operations.md"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The daemon's messages to the journal, whose socket the test provides in its own mount namespace.
 
-  journal.py DIRECTORY_OF_PROGRAMS"""
+  journal_test.py DIRECTORY_OF_PROGRAMS"""
 
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `cmake --install` puts where.  installed.py CMAKE BUILD_DIRECTORY
+"""What `cmake --install` puts where.  installed_test.py CMAKE BUILD_DIRECTORY
 
 Every program with its man page and completion, units that systemd and its helpers find, documents whose links lead
 somewhere, and a configuration to begin with that is good.

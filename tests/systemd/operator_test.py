@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A new operator in a clean system, who knows docs/how-to/operations.md and nothing else.
 
-operator.py ROOT PACKAGE.deb OPERATIONS.md
+operator_test.py ROOT PACKAGE.deb OPERATIONS.md
 
 ROOT: a system with what any host has (systemd, dbus, sudo, adduser), and what the package needs in apt's cache; it stays
 as it is. Runs the commands of the chapters Install, First acquisition and Remove as they stand there, line by line, as a

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the format of the man pages: man_pages_lint.sh FOLDER. Exit status 77: neither mandoc nor groff is installed.
+# Checks the format of the man pages: man_pages_lint_test.sh FOLDER. Exit status 77: neither mandoc nor groff is installed.
 checked=
 failed=0
 cd "$1" || exit 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# systemd-analyze finds the units clean and hardened: units.sh DIRECTORY_OF_THE_UNITS
+# systemd-analyze finds the units clean and hardened: units_test.sh DIRECTORY_OF_THE_UNITS
 set -eu
 if ! command -v systemd-analyze >/dev/null; then
     echo "skipped: no systemd-analyze here"
