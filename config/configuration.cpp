@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "config/error.hpp"
@@ -37,7 +38,7 @@ void from_json(const json& j, E& value) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Socket, address, port, count, multicast_group, multicast_interface, cpus)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Receive, framing, sockets, receive_buffer_bytes, gro, batch_bytes,
                                    batch_count, huge_pages, lock_memory, flush_interval_ms)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sources, ids, addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sources, ids, addresses, accept_any)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FrameMarkers, head_marker, tail_marker)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watermark, max_disorder_us, max_lag_ms, max_jump_ms, jump_confirmations,
                                    source_timeout_ms)
@@ -50,8 +51,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queu
                                    split_bytes, split_s, write_raw)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clients, max_request_bytes,
                                    send_buffer_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, host_names, max_connections,
-                                   request_timeout_ms, idle_timeout_ms, max_request_bytes, chart_library)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_control, host_names,
+                                   max_connections, request_timeout_ms, idle_timeout_ms, max_request_bytes,
+                                   chart_library)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
                                    min_disk_time_s, max_latency_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
@@ -140,23 +142,34 @@ void check_listen(const std::string& listen) {
     }
 }
 
+bool is_loopback(const std::string& listen) {
+    return listen.starts_with("127.") || listen.starts_with("[::1]") || listen.starts_with("[::ffff:127.");
+}
+
+void check_remote_control(const Http& http) {
+    if (!http.allow_control || http.allow_remote_control || http.listen.empty() || is_loopback(http.listen))
+        return;
+    fail("/http/allow_control",
+         "expected false, or a loopback address in /http/listen: everybody who can reach " + http.listen +
+             " could start and stop runs. /http/allow_remote_control true allows that");
+}
+
 void check(const Configuration& c) {
     check_receive(c.receive);
     check_listen(c.http.listen);
+    check_remote_control(c.http);
     if (c.receive.framing == Framing::bare && !c.sources.ids.empty()) {
         fail("/sources/ids",
              "expected none with bare framing, which has no source ids (use sources.addresses); found " +
                  std::to_string(c.sources.ids.size()));
     }
+    if (c.sources.accept_any && !(c.sources.ids.empty() && c.sources.addresses.empty())) {
+        fail("/sources/accept_any", "expected false beside ids or addresses, which say who may send");
+    }
     if (c.energy.upper_keV < c.energy.lower_keV) {
         const json& energy = c.document->at("energy");  // as written, not as a double
         fail("/energy/upper_keV", "expected at least lower_keV = " + energy.at("lower_keV").dump() +
                                       ", found " + energy.at("upper_keV").dump());
-    }
-    if (c.coincidence.delay_ticks && *c.coincidence.delay_ticks <= c.coincidence.window_ticks) {
-        fail("/coincidence/delay_ticks",
-             "expected more than window_ticks = " + std::to_string(c.coincidence.window_ticks) + ", found " +
-                 std::to_string(*c.coincidence.delay_ticks));
     }
     if (c.pipeline.max_pending_singles < c.pipeline.slice_frames) {
         fail("/pipeline/max_pending_singles",
@@ -177,6 +190,37 @@ void resolve(json& path, const std::filesystem::path& directory) {
     path = (base / path.get<std::string>()).lexically_normal().string();
 }
 
+bool contains(const std::vector<std::uint16_t>& ids, std::uint16_t id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+void check_senders(const Configuration& c, const Scanner& scanner) {
+    if (c.sources.accept_any) return;
+    const std::string name = "scanner \"" + scanner.name + "\"";
+    if (scanner.sources.empty()) {
+        if (!c.sources.ids.empty() || !c.sources.addresses.empty()) return;
+        fail("/sources", "expected to find who may send: list the sources in " + name +
+                             " (petctl sources prints what is heard in that form), or give ids or addresses "
+                             "here, or set accept_any to true to take the frames of any sender");
+    }
+    const bool bare = c.receive.framing == Framing::bare;
+    if (bare == scanner.sources.front().id.has_value()) {
+        fail("/receive/framing",
+             "expected \"" + std::string(name_of(bare ? Framing::sequenced : Framing::bare)) + "\", since " +
+                 name + " lists its sources by " + (bare ? "id" : "address and port") + "; found \"" +
+                 name_of(c.receive.framing) + '"');
+    }
+    for (std::size_t i = 0; i < c.sources.ids.size(); ++i) {
+        const std::uint16_t id = c.sources.ids[i];
+        const bool listed = std::any_of(scanner.sources.begin(), scanner.sources.end(),
+                                        [id](const Source& s) { return s.id == id; });
+        if (!listed) {
+            fail("/sources/ids/" + std::to_string(i),
+                 "expected the id of a source that " + name + " lists, found " + std::to_string(id));
+        }
+    }
+}
+
 }  // namespace
 
 const json& configuration_schema() {
@@ -191,7 +235,8 @@ Configuration configuration_from_json(const json& document, const std::filesyste
     for (const char* key : {"scanner", "calibration", "data_dir"})
         resolve(full[key], directory);
     resolve(full["control"]["socket"], directory);
-    if (full["http"]["chart_library"] != "") resolve(full["http"]["chart_library"], directory);
+    json& chart_library = full["http"]["chart_library"];
+    if (!chart_library.get_ref<const std::string&>().empty()) resolve(chart_library, directory);
 
     auto c = full.get<Configuration>();
     c.document = std::make_shared<const json>(std::move(full));
@@ -220,6 +265,20 @@ void check_against_scanner(const Configuration& configuration, const Scanner& sc
                                                        " modules around the ring of scanner \"" +
                                                        scanner.name + "\", found " + std::to_string(*apart));
     }
+    check_senders(configuration, scanner);
+}
+
+std::vector<Source> listed_sources(const Configuration& configuration, const Scanner& scanner) {
+    const std::vector<std::uint16_t>& ids = configuration.sources.ids;
+    std::vector<Source> listed;
+    if (configuration.sources.accept_any) return listed;
+    for (const Source& source : scanner.sources) {
+        if (ids.empty() || contains(ids, source.id.value())) listed.push_back(source);
+    }
+    if (!scanner.sources.empty()) return listed;
+    for (const std::uint16_t id : ids)
+        listed.push_back({id, "", 0, {}});
+    return listed;
 }
 
 }  // namespace petacq::config

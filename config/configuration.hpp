@@ -89,6 +89,7 @@ struct Receive {
 struct Sources {
     std::vector<std::uint16_t> ids;
     std::vector<std::string> addresses;
+    bool accept_any;
 };
 
 struct FrameMarkers {
@@ -151,6 +152,7 @@ struct Control {
 struct Http {
     std::string listen;
     bool allow_control;
+    bool allow_remote_control;
     std::vector<std::string> host_names;
     std::uint32_t max_connections;
     std::uint32_t request_timeout_ms;
@@ -199,9 +201,13 @@ struct Configuration {
 Configuration load_configuration(const std::filesystem::path& file);
 /// The same for a parsed document. Relative paths are taken relative to `directory`.
 Configuration configuration_from_json(const nlohmann::json& document, const std::filesystem::path& directory);
-/// Checks that need the scanner, too: no pair of crystals has a module difference above half the ring. Throws
-/// config::Error.
+/// Checks that need the scanner, too: no pair of crystals has a module difference above half the ring; it is
+/// known who may send. Throws config::Error.
 void check_against_scanner(const Configuration& configuration, const Scanner& scanner);
+/// The sources that may send, each known by its id or by its address and port: those of the scanner that
+/// sources.ids does not leave out; without any in the scanner, those of sources.ids, with no modules given.
+/// Empty: senders are not known one by one. The two have passed check_against_scanner().
+std::vector<Source> listed_sources(const Configuration& configuration, const Scanner& scanner);
 /// Every key with the value of its member: equal to `document`.
 nlohmann::json to_json(const Configuration& configuration);
 /// The schema compiled into the program (config/petacqd.schema.json).

@@ -1,6 +1,11 @@
 #include "config/file.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <string>
 #include <system_error>
 
 #include "config/error.hpp"
@@ -11,10 +16,20 @@ FilePointer open_for_reading(const std::filesystem::path& file) {
     std::error_code ignored;
     if (std::filesystem::is_directory(file, ignored))
         throw IoError(file.string() + ": is a directory; expected a file");
-    FilePointer f(std::fopen(file.c_str(), "rbe"));
+    const auto reason = [] { return std::generic_category().message(errno); };
+    // Opening a pipe would wait for somebody who writes into it.
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) throw IoError(file.string() + ": cannot be opened for reading: " + reason());
+    struct stat status {};
+    if (::fstat(descriptor, &status) == 0 && !S_ISREG(status.st_mode)) {
+        ::close(descriptor);
+        throw IoError(file.string() + ": is not a regular file");
+    }
+    FilePointer f(::fdopen(descriptor, "rb"));
     if (!f) {
-        throw IoError(file.string() +
-                      ": cannot be opened for reading: " + std::generic_category().message(errno));
+        const std::string why = reason();
+        ::close(descriptor);
+        throw IoError(file.string() + ": cannot be opened for reading: " + why);
     }
     return f;
 }

@@ -12,7 +12,8 @@ struct CloseFile {
 };
 using FilePointer = std::unique_ptr<std::FILE, CloseFile>;
 
-/// Throws IoError naming the file and the reason.
+/// Opens a regular file; never waits for the other end of a pipe. Throws IoError naming the file and the
+/// reason.
 FilePointer open_for_reading(const std::filesystem::path& file);
 
 }  // namespace petacq::config

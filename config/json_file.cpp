@@ -1,5 +1,8 @@
 #include "config/json_file.hpp"
 
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -12,12 +15,13 @@ namespace {
 
 using nlohmann::json;
 
-/// Refuses duplicate keys and deep nesting while the parser runs, before a hostile file can fill the memory.
+constexpr std::size_t read_bytes = std::size_t{256} << 10;
+
+/// Refuses duplicate keys while the parser runs.
 class StructureCheck {
   public:
-    bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-        if (depth > max_json_depth)
-            throw Error("nested deeper than " + std::to_string(max_json_depth) + " levels");
+    bool operator()([[maybe_unused]] int depth, json::parse_event_t event, const json& parsed) {
+        assert(static_cast<std::size_t>(depth) <= max_json_depth);
         if (event == json::parse_event_t::object_start) {
             open_.emplace_back();
         } else if (event == json::parse_event_t::object_end) {
@@ -47,8 +51,32 @@ class StructureCheck {
 
 }  // namespace
 
+bool json_nested_deeper(std::string_view text, std::size_t levels) {
+    std::size_t depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (in_string) {
+            if (c == '\\') {
+                ++i;
+            } else if (c == '"') {
+                in_string = false;
+            }
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > levels) return true;
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            --depth;
+        }
+    }
+    return false;
+}
+
 json parse_json(std::string_view text) {
     if (text.empty()) throw Error("is empty; expected a JSON document");
+    if (json_nested_deeper(text))
+        throw Error("nested deeper than " + std::to_string(max_json_depth) + " levels");
     try {
         return json::parse(
             text.begin(), text.end(),
@@ -67,16 +95,20 @@ json parse_json(std::string_view text) {
     }
 }
 
-json read_json_file(const std::filesystem::path& file) {
+json read_json_file(const std::filesystem::path& file, std::size_t max_bytes) {
     const FilePointer f = open_for_reading(file);
-    std::string text(max_json_bytes + 1, '\0');
-    const std::size_t size = std::fread(text.data(), 1, text.size(), f.get());
+    std::string text;
+    // Grows with the file, not with the limit.
+    for (std::size_t size = 0; size <= max_bytes && std::feof(f.get()) == 0 && std::ferror(f.get()) == 0;
+         size = text.size()) {
+        text.resize(std::min(max_bytes + 1, size + read_bytes));
+        text.resize(size + std::fread(text.data() + size, 1, text.size() - size, f.get()));
+    }
     if (std::ferror(f.get()) != 0) throw IoError(file.string() + ": cannot be read");
-    if (size > max_json_bytes) {
-        throw Error(file.string() + ": larger than " + std::to_string(max_json_bytes) +
+    if (text.size() > max_bytes) {
+        throw Error(file.string() + ": larger than " + std::to_string(max_bytes) +
                     " bytes; expected a JSON document");
     }
-    text.resize(size);
     return naming_file(file, [&] { return parse_json(text); });
 }
 

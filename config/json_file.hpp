@@ -1,4 +1,8 @@
-// Strict reading of a JSON file: bounded size and depth, valid UTF-8, no duplicate keys.
+// Strict reading of JSON: bounded size and depth, valid UTF-8, no duplicate keys.
+//
+// Every program reads JSON through this file. A reader that is not strict calls json_nested_deeper() before
+// it parses: copying, printing and comparing JSON recurse, so a deeply nested document would exhaust the
+// stack.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +16,15 @@
 namespace petacq::config {
 
 inline constexpr std::size_t max_json_bytes = std::size_t{4} << 20;
-inline constexpr int max_json_depth = 32;
+/// The limit for run.json and histograms.json, which grow with the scanner.
+inline constexpr std::size_t max_run_json_bytes = std::size_t{64} << 20;
+inline constexpr std::size_t max_json_depth = 32;
+
+/// Whether brackets outside strings are nested deeper than `levels`. Takes any bytes; needs no memory.
+bool json_nested_deeper(std::string_view text, std::size_t levels = max_json_depth);
 
 /// Throws Error naming the file and, where there is one, the line and column.
-nlohmann::json read_json_file(const std::filesystem::path& file);
+nlohmann::json read_json_file(const std::filesystem::path& file, std::size_t max_bytes = max_json_bytes);
 /// The same for text; the error does not name a file.
 nlohmann::json parse_json(std::string_view text);
 

@@ -13,6 +13,7 @@ namespace petacq::config {
 using JsonStringInput = decltype(nlohmann::detail::input_adapter(std::declval<std::string&>()));
 }  // namespace petacq::config
 
+// NOLINTBEGIN(bugprone-macro-parentheses): keywords
 /// KEYWORDS: `extern template` declares them, `template` defines them.
 #define PETACQ_JSON_TEMPLATES(KEYWORDS)                                                        \
     KEYWORDS class nlohmann::basic_json<>;                                                     \
@@ -24,5 +25,6 @@ using JsonStringInput = decltype(nlohmann::detail::input_adapter(std::declval<st
     KEYWORDS class nlohmann::detail::json_sax_dom_callback_parser<nlohmann::json>;             \
     KEYWORDS class nlohmann::detail::lexer<nlohmann::json, petacq::config::JsonStringInput>;   \
     KEYWORDS class nlohmann::detail::parser<nlohmann::json, petacq::config::JsonStringInput>
+// NOLINTEND(bugprone-macro-parentheses)
 
 PETACQ_JSON_TEMPLATES(extern template);

@@ -1,8 +1,11 @@
 #include "config/scanner.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <utility>
 
 #include "config/error.hpp"
 #include "config/json_file.hpp"
@@ -19,7 +22,21 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Geometry, channels, modules, blocks, crystals
                                    position_size)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dimensions, ring_radius_mm, crystal_pitch_y_mm, crystal_pitch_z_mm,
                                    crystal_length_mm, block_gap_y_mm, block_gap_z_mm, module_gap_z_mm)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Scanner, name, geometry, tick_ps, dimensions)
+// A source is written with the keys that apply to it only.
+void to_json(json& j, const Source& s) {
+    j = {{"bdms", s.bdms}};
+    if (s.id) j["id"] = *s.id;
+    if (!s.address.empty()) j["address"] = s.address;
+    if (s.port != 0) j["port"] = s.port;
+}
+void from_json(const json& j, Source& s) {
+    j.at("bdms").get_to(s.bdms);
+    if (!j.at("id").is_null()) s.id = j.at("id").get<std::uint16_t>();
+    if (!j.at("address").is_null()) j.at("address").get_to(s.address);
+    if (!j.at("port").is_null()) j.at("port").get_to(s.port);
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Scanner, name, geometry, tick_ps, dimensions, sources)
 
 namespace {
 
@@ -53,12 +70,7 @@ void check_dimensions(const Scanner& s) {
     const Geometry& g = s.geometry;
     const Dimensions& d = s.dimensions;
     const std::uint32_t n = g.modules_in_ring();
-    if (n < 3) {
-        throw Error(
-            "/geometry/channels: expected channels * modules.y of at least 3 (the modules form a polygon), "
-            "found " +
-            std::to_string(n));
-    }
+    if (n < 3) return;  // one head, or two that face each other: no polygon that they must fit
     const double width =
         g.crystals_per_module_y() * d.crystal_pitch_y_mm + (g.blocks.y - 1) * d.block_gap_y_mm;
     const double room = 2 * d.ring_radius_mm * std::tan(std::numbers::pi / n);
@@ -68,6 +80,55 @@ void check_dimensions(const Scanner& s) {
                     " mm wide overlap in a polygon of " + std::to_string(n) + " with sides of " +
                     json(room).dump() + " mm; expected a radius of at least " + json(radius).dump() +
                     " mm, found " + json(d.ring_radius_mm).dump());
+    }
+}
+
+void check_kind(const Source& s, bool with_id, const std::string& path) {
+    const bool has_id = s.id.has_value();
+    const bool has_sender = !s.address.empty() && s.port != 0;
+    if (!has_id && !has_sender) {
+        throw Error(path + ": expected an id (sequenced framing), or an address and a port (bare framing)");
+    }
+    if (has_id && s.port != 0) {
+        throw Error(path + "/port: expected none beside an id, found " + std::to_string(s.port));
+    }
+    if (has_id != with_id) {
+        throw Error(path + ": expected " + (with_id ? "an id" : "an address and a port, and no id") +
+                    ", as in /sources/0");
+    }
+}
+
+void check_sources(const std::vector<Source>& sources, const Geometry& g) {
+    if (sources.empty()) return;
+    std::map<std::uint16_t, std::size_t> ids;
+    std::map<std::pair<std::string, std::uint16_t>, std::size_t> senders;
+    std::vector<bool> carried(g.bdm_count);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        const Source& s = sources[i];
+        const std::string path = "/sources/" + std::to_string(i);
+        check_kind(s, sources.front().id.has_value(), path);
+        if (s.id) {
+            if (const auto [other, fresh] = ids.emplace(*s.id, i); !fresh) {
+                throw Error(path + "/id: expected an id of its own, found " + std::to_string(*s.id) +
+                            " as in /sources/" + std::to_string(other->second));
+            }
+        } else if (const auto [other, fresh] = senders.emplace(std::pair(s.address, s.port), i); !fresh) {
+            throw Error(path + ": expected an address and port of its own, found " + s.address + ':' +
+                        std::to_string(s.port) + " as in /sources/" + std::to_string(other->second));
+        }
+        for (std::size_t k = 0; k < s.bdms.size(); ++k) {
+            if (s.bdms[k] >= g.bdm_count) {
+                throw Error(path + "/bdms/" + std::to_string(k) + ": expected less than bdm_count = " +
+                            std::to_string(g.bdm_count) + ", found " + std::to_string(s.bdms[k]));
+            }
+            carried[s.bdms[k]] = true;
+        }
+    }
+    const auto missing = std::find(carried.begin(), carried.end(), false);
+    if (missing != carried.end()) {
+        throw Error("/sources: expected each module below bdm_count = " + std::to_string(g.bdm_count) +
+                    " in the bdms of a source; module " + std::to_string(missing - carried.begin()) +
+                    " is in none");
     }
 }
 
@@ -85,6 +146,7 @@ Scanner scanner_from_json(const json& document) {
     auto s = full.get<Scanner>();
     check_geometry(s.geometry);
     check_dimensions(s);
+    check_sources(s.sources, s.geometry);
     return s;
 }
 
@@ -96,6 +158,7 @@ Scanner load_scanner(const std::filesystem::path& file) {
 json to_json(const Scanner& scanner) {
     json document;
     to_json(document, scanner);
+    if (scanner.sources.empty()) document.erase("sources");
     return document;
 }
 

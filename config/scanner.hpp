@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace petacq::config {
 
@@ -60,11 +62,21 @@ struct Dimensions {
     double module_gap_z_mm = 0;  ///< added between modules along the axis
 };
 
+/// A board or concentrator that sends frames. With an id it is a source of sequenced framing; without one it
+/// has an address and a port, and is a source of bare framing.
+struct Source {
+    std::optional<std::uint16_t> id;
+    std::string address;              ///< IPv4 address that it sends from; with an id "" means any
+    std::uint16_t port = 0;           ///< that it sends from; 0 with an id
+    std::vector<std::uint32_t> bdms;  ///< the modules whose frames it carries
+};
+
 struct Scanner {
     std::string name;
     Geometry geometry;
     double tick_ps = 0;  ///< picoseconds per tick of detector time
     Dimensions dimensions;
+    std::vector<Source> sources;  ///< all with an id, or none; empty: the description does not list them
 };
 
 /// Reads and checks a scanner description file. Throws config::Error with the key's path and the expectation.

@@ -36,7 +36,7 @@ Assembly::Assembly(const Inputs& inputs, std::size_t producers)
       pipeline_bytes(backend.pipeline->memory_bytes()),
       pool(inputs.configuration.receive.batch_count, inputs.configuration.receive.batch_bytes,
            std::move(backend.memory)),
-      filled(pool.count(), producers, 0),
+      filled(producers, pool.count()),
       tracker(tracker_options(inputs.configuration, inputs.scanner, inputs.calibration)),
       acquisition(acquisition_options(inputs.configuration, tracker)),
       setting(run_setting(inputs, backend)) {}

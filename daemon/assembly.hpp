@@ -14,7 +14,7 @@
 #include "daemon/backend.hpp"
 #include "daemon/run/run.hpp"
 #include "daemon/tracking/source_tracker.hpp"
-#include "net/batch.hpp"
+#include "net/batch_queue.hpp"
 
 namespace petacq::daemon {
 

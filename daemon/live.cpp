@@ -3,7 +3,9 @@
 #include <sysexits.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -62,6 +64,7 @@ class Live {
     void leave() { io_.stop(); }
     void wait_for_signal();
     void wait_for_hangup();
+    void wait_for_user_signal();
     void start_receiving();
     void publish_status();
     void stop_serving();
@@ -81,8 +84,11 @@ class Live {
     std::optional<HttpServer> http_;
     boost::asio::signal_set signals_{io_, SIGINT, SIGTERM};
     boost::asio::signal_set hangups_{io_, SIGHUP};
+    boost::asio::signal_set user_signals_{io_, SIGUSR1, SIGUSR2};
     StatusNotifier notifier_;
+    ProgressWatch progress_;  ///< of the watchdog's thread
     std::optional<Watchdog> watchdog_;
+    boost::asio::thread_pool file_reader_{1};  ///< reads the configuration again; joined before anything goes
 };
 
 Live::Live(const Inputs& inputs, std::filesystem::path file)
@@ -110,7 +116,7 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
 }
 
 std::vector<net::ReceiverOptions> Live::sockets() const {
-    std::vector<net::ReceiverOptions> sockets = receiver_options(configuration_);
+    std::vector<net::ReceiverOptions> sockets = receiver_options(configuration_, inputs_.scanner);
     take_inherited_sockets(sockets);
     return sockets;
 }
@@ -119,7 +125,8 @@ std::vector<std::unique_ptr<net::Receiver>> Live::open_receivers() {
     log_memory();
     std::vector<std::unique_ptr<net::Receiver>> receivers;
     for (const net::ReceiverOptions& options : sockets_) {
-        receivers.push_back(std::make_unique<net::Receiver>(options, assembly_.pool, assembly_.filled));
+        receivers.push_back(std::make_unique<net::Receiver>(options, assembly_.pool,
+                                                            assembly_.filled.lane(receivers.size())));
         const net::Receiver& receiver = *receivers.back();
         log_info("receiving on {}:{}, socket buffer {:.1f} MiB", options.address, receiver.port(),
                  mebibytes(receiver.receive_buffer_bytes()));
@@ -168,9 +175,32 @@ void Live::wait_for_hangup() {
     hangups_.async_wait([this](boost::system::error_code error, int) {
         if (error || stopping_) return;
         notify_reloading();
-        reload_configuration(file_, assembly_.setting);
-        notify_ready();
-        wait_for_hangup();
+        boost::asio::post(file_reader_, [this, running = assembly_.setting.configuration] {
+            std::function<void()> result;
+            try {
+                result = [this, reloaded = reload(file_, *running)] {
+                    apply(reloaded, file_, assembly_.setting);
+                };
+            } catch (const std::exception& e) {
+                result = [why = std::string(e.what())] {
+                    log_error("reload: the configuration stays as it was: {}", why);
+                };
+            }
+            boost::asio::post(io_, [this, result = std::move(result)] {
+                if (stopping_) return;
+                result();
+                notify_ready();
+                wait_for_hangup();
+            });
+        });
+    });
+}
+
+void Live::wait_for_user_signal() {
+    user_signals_.async_wait([this](boost::system::error_code error, int signal) {
+        if (error) return;
+        log_info("{}: ignored", signal == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
+        wait_for_user_signal();
     });
 }
 
@@ -193,23 +223,30 @@ void Live::publish_status() {
         http_->publish({document, seen.acquisition->histograms, seen.acquisition->histograms_taken,
                         seen.expected_randoms});
     };
-    publish(service_.status());
+    publish(service_.document());
     service_.on_status(publish);
 }
 
 int Live::run() {
     wait_for_signal();
     wait_for_hangup();
+    wait_for_user_signal();
     start_receiving();
     publish_status();
     notify_ready();
     if (const auto interval = watchdog_interval()) {
-        watchdog_.emplace(
-            io_, *interval, [this] { return service_.stage_states(); }, notify_watchdog);
+        const auto states = [this] {
+            progress_.observe(service_.stages().read(), std::chrono::steady_clock::now());
+            return progress_.states();
+        };
+        watchdog_.emplace(*interval, states, notify_watchdog);
     }
     io_.run();
+    boost::system::error_code ignored;
+    signals_.clear(ignored);  // from now on a signal kills a process that a hanging disk holds up
 
     stop_serving();
+    watchdog_.reset();
     for (const auto& receiver : receivers_)
         receiver->stop();
     acquisition_.stop();

@@ -3,19 +3,23 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "config/error.hpp"
 #include "daemon/assembly.hpp"
+#include "daemon/buffer_times.hpp"
 #include "daemon/host/journal.hpp"
 #include "daemon/host/logging.hpp"
 #include "daemon/host/notify.hpp"
 #include "daemon/host/version.hpp"
 #include "daemon/live.hpp"
 #include "daemon/replay.hpp"
+#include "daemon/run/directory.hpp"
 
 namespace {
 
@@ -25,6 +29,7 @@ using namespace petacq::daemon;
 struct Arguments {
     std::string file;
     bool check = false;
+    std::optional<double> rate;
     ReplayOptions replay;
 };
 
@@ -32,14 +37,20 @@ void add_options(CLI::App& app, Arguments& a) {
     app.set_version_flag("--version", std::string("petacqd ") + version);
     app.add_option("-c,--config", a.file, "Configuration (JSON; docs/reference/configuration.md)")
         ->required();
-    app.add_flag("--check", a.check, "Check configuration, scanner description and calibration, and exit");
-    CLI::Option* const replay =
-        app.add_option(
-               "--replay", a.replay.files,
-               "Read these pcap files (FILE[,FILE...]) instead of receiving, write one run as fast as "
-               "possible, and exit")
-            ->delimiter(',')
-            ->excludes("--check");
+    app.add_flag("--check", a.check,
+                 "Check configuration, scanner description, calibration and data directory, and exit");
+    app.add_option("--rate", a.rate,
+                   "With --check: frames per second for which to say how long the buffers last; default: a "
+                   "full slice in each "
+                   "pipeline.slice_interval_ms")
+        ->needs("--check")
+        ->check(CLI::PositiveNumber);
+    CLI::Option* const replay = app.add_option("--replay", a.replay.files,
+                                               "Read these captures (pcap, pcapng; FILE[,FILE...]) instead "
+                                               "of receiving, write one run as fast as "
+                                               "possible, and exit")
+                                    ->delimiter(',')
+                                    ->excludes("--check");
     app.add_option("--run", a.replay.id, "With --replay: id of the run")->needs(replay);
     app.add_option("--from-ticks", a.replay.start,
                    "With --replay: start of the run; default: as in the run.json beside the first file")
@@ -60,6 +71,16 @@ int failed(const Arguments& arguments, const char* why, int status) {
 /// Before there is a log. The prefix marks the line as an error in the journal.
 void print_error(const char* why) {
     std::fprintf(stderr, "%spetacqd: %s\n", is_journal_stream(STDERR_FILENO) ? "<3>" : "", why);
+}
+
+void print_buffer_times(const config::Configuration& configuration, std::optional<double> rate) {
+    const double frames_per_s = rate.value_or(slice_rate(configuration));
+    const BufferTimes times = buffer_times(configuration, frames_per_s);
+    std::printf(
+        "at %.3g frames/s nothing is lost while the process stands still for %.3g s "
+        "(receive.receive_buffer_bytes, if "
+        "the kernel grants it), or the disk or the pipeline for %.3g s (receive.batch_count)\n",
+        frames_per_s, times.process_s, times.disk_s);
 }
 
 int run(const Arguments& arguments, const Inputs& inputs) {
@@ -89,14 +110,28 @@ int main(int argc, char** argv) {
         const int code = app.exit(e);
         return code == 0 ? 0 : EX_USAGE;
     }
+    // Whoever sends these by mistake must not end a run.
+    std::signal(SIGUSR1, SIG_IGN);
+    std::signal(SIGUSR2, SIG_IGN);
+    try {
+        if (arguments.replay.id) check_run_id(*arguments.replay.id);
+    } catch (const RunDirectoryError& e) {
+        print_error((std::string("--run: ") + e.what()).c_str());
+        return EX_USAGE;
+    }
     try {
         const Inputs inputs = load_inputs(arguments.file);
+        check_data_dir(inputs.configuration.data_dir);
         if (!arguments.check) return run(arguments, inputs);
         std::printf("%s: configuration, scanner %s (%u crystals) and calibration %.12s are good\n",
                     arguments.file.c_str(), inputs.scanner.name.c_str(),
                     inputs.scanner.geometry.crystal_count(), inputs.calibration.sha256.c_str());
+        print_buffer_times(inputs.configuration, arguments.rate);
         return 0;
     } catch (const config::Error& e) {
+        print_error(e.what());
+        return failed(arguments, e.what(), EX_CONFIG);
+    } catch (const RunDirectoryError& e) {
         print_error(e.what());
         return failed(arguments, e.what(), EX_CONFIG);
     } catch (const std::exception& e) {

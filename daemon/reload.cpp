@@ -59,22 +59,17 @@ Reloaded reload(const std::filesystem::path& file, const config::Configuration& 
     return result;
 }
 
-void reload_configuration(const std::filesystem::path& file, RunSetting& setting) {
-    try {
-        const Reloaded reloaded = reload(file, *setting.configuration);
-        for (const std::string& key : reloaded.changed) {
-            log_info("reload: {} is {} now", key,
-                     reloaded.configuration->document->at(json::json_pointer(key)).dump());
-        }
-        for (const std::string& key : reloaded.needs_restart)
-            log_warning("reload: {} has changed in {} and needs a restart", key, file.string());
-        if (reloaded.changed.empty() && reloaded.needs_restart.empty()) log_info("reload: no changes");
-        setting.configuration = reloaded.configuration;
-        // Replaces a level that was set over the control socket, too.
-        set_log_level(setting.configuration->log_level);
-    } catch (const config::Error& e) {
-        log_error("reload: the configuration stays as it was: {}", e.what());
+void apply(const Reloaded& reloaded, const std::filesystem::path& file, RunSetting& setting) {
+    for (const std::string& key : reloaded.changed) {
+        log_info("reload: {} is {} now", key,
+                 reloaded.configuration->document->at(json::json_pointer(key)).dump());
     }
+    for (const std::string& key : reloaded.needs_restart)
+        log_warning("reload: {} has changed in {} and needs a restart", key, file.string());
+    if (reloaded.changed.empty() && reloaded.needs_restart.empty()) log_info("reload: no changes");
+    setting.configuration = reloaded.configuration;
+    // Replaces a level that was set over the control socket, too.
+    set_log_level(setting.configuration->log_level);
 }
 
 }  // namespace petacq::daemon

@@ -18,10 +18,11 @@ struct Reloaded {
     std::vector<std::string> needs_restart;  ///< keys that differ in the file and keep their value
 };
 
-/// `log_level` and the keys of `health` can change. Throws config::Error if the file as a whole is not valid.
+/// Reads the file, which takes as long as the disk does: not in the control thread. `log_level` and the keys
+/// of `health` can change. Throws config::Error if the file as a whole is not valid.
 Reloaded reload(const std::filesystem::path& file, const config::Configuration& running);
 
-/// Applies the changes to `setting` and logs them. An invalid file changes nothing.
-void reload_configuration(const std::filesystem::path& file, RunSetting& setting);
+/// Applies the changes to `setting` and logs them.
+void apply(const Reloaded& reloaded, const std::filesystem::path& file, RunSetting& setting);
 
 }  // namespace petacq::daemon

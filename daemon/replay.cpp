@@ -18,7 +18,7 @@
 #include "daemon/host/progress_line.hpp"
 #include "daemon/run/run.hpp"
 #include "daemon/settings.hpp"
-#include "net/replayer.hpp"
+#include "net/pcap/replayer.hpp"
 
 namespace petacq::daemon {
 
@@ -70,14 +70,14 @@ void check(const config::Configuration& configuration, const ReplayOptions& opti
     }
 }
 
-/// Opens the captures, whose clock the acquisition then uses.
-std::unique_ptr<net::Replayer> open_replayer(const ReplayOptions& options,
-                                             const config::Configuration& configuration, Assembly& assembly) {
+/// Opens the captures.
+std::unique_ptr<net::Replayer> open_replayer(const ReplayOptions& options, const Inputs& inputs,
+                                             Assembly& assembly) {
     try {
-        auto replayer =
-            std::make_unique<net::Replayer>(options.files, receiver_options(configuration).at(0),
-                                            ports_of(configuration), assembly.pool, assembly.filled);
-        assembly.acquisition.replay_clock = &replayer->clock();
+        auto replayer = std::make_unique<net::Replayer>(
+            options.files, receiver_options(inputs.configuration, inputs.scanner).at(0),
+            ports_of(inputs.configuration), assembly.pool, assembly.filled.lane(0));
+        assembly.acquisition.replay = true;
         return replayer;
     } catch (const std::exception& e) {
         throw config::Error(e.what());
@@ -95,12 +95,12 @@ class Replay {
   public:
     Replay(const Inputs& inputs, const ReplayOptions& options)
         : assembly_(inputs, 1),
-          replayer_(open_replayer(options, inputs.configuration, assembly_)),
+          replayer_(open_replayer(options, inputs, assembly_)),
           run_(open_run(assembly_, options)),
           id_(run_->id()),
           path_(run_->path().string()),
           acquisition_(assembly_.acquisition, assembly_.tracker, std::move(assembly_.backend.pipeline),
-                       assembly_.pool, assembly_.filled, {&replayer_->counters()},
+                       assembly_.pool, assembly_.filled, {},
                        [this](FinishedRun finished) { finished_.set_value(std::move(finished)); }) {}
 
     /// Returns the exit status.
@@ -117,9 +117,15 @@ class Replay {
         FinishedRun finished = wait_for_end();
         replayer_->stop();  // the run may end before the capture
         acquisition_.stop();
+        // A run to the end of a capture that cannot be read to its end is not complete. What follows the stop
+        // of a run does not matter to it.
+        const std::string& broken = replayer_->failure();
+        if (finished.end.reason == Acquisition::end_of_capture && (!broken.empty() || interrupted != 0)) {
+            finished.end.reason = broken.empty() ? "interrupted" : broken;
+            finished.end.failed = finished.end.failed || !broken.empty();
+        }
         std::string failure;
         const Ledger ledger = finished.run->finish(finished.end, failure);
-        if (failure.empty()) failure = replayer_->failure();
         return report(ledger, finished.end, failure);
     }
 
@@ -127,31 +133,11 @@ class Replay {
     FinishedRun wait_for_end() {
         std::future<FinishedRun> finished = finished_.get_future();
         ProgressLine progress("replay", replayer_->bytes());
-        bool asked = false;
         while (finished.wait_for(poll_interval) != std::future_status::ready) {
             progress.show(replayer_->bytes_read());
             if (interrupted != 0) replayer_->stop();
-            if (asked || !replayer_->done() || !all_accounted()) continue;
-            ask_to_end();
-            asked = true;
         }
         return finished.get();
-    }
-
-    /// The acquisition has accounted for every datagram that was read. Until then the clock must not advance:
-    /// a datagram in a queue would be late.
-    [[nodiscard]] bool all_accounted() const {
-        const auto snapshot = acquisition_.snapshot();
-        return snapshot->total.datagrams.received == replayer_->counters().datagrams_received.value() &&
-               snapshot->total.datagrams.in_flight_at_end == 0;
-    }
-
-    void ask_to_end() {
-        const std::string& broken = replayer_->failure();
-        acquisition_.end_run(!broken.empty()    ? broken
-                             : interrupted != 0 ? "interrupted"
-                                                : "end of the capture");
-        replayer_->clock().store(INT64_MAX / 2, std::memory_order_release);
     }
 
     int report(const Ledger& ledger, const RunEnd& end, const std::string& failure) const {

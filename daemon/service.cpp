@@ -1,5 +1,6 @@
 #include "daemon/service.hpp"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -7,6 +8,19 @@
 #include "daemon/host/utc.hpp"
 
 namespace petacq::daemon {
+
+namespace {
+
+/// A disk that has not told its free space after this time is shown as unknown.
+constexpr std::chrono::seconds disk_patience{5};
+
+/// The files of the run in progress may have been found before the run was known here.
+void leave_out_current(RunState& run) {
+    if (!run.current) return;
+    std::erase_if(run.interrupted, [&](const InterruptedRun& found) { return found.id == run.current->id; });
+}
+
+}  // namespace
 
 Service::Service(boost::asio::io_context& io, const RunSetting& setting, const net::BatchPool& pool,
                  std::uint64_t pipeline_bytes, std::vector<const net::Receiver*> receivers,
@@ -19,12 +33,13 @@ Service::Service(boost::asio::io_context& io, const RunSetting& setting, const n
       run_list_(setting.configuration->data_dir) {}
 
 Service::~Service() {
-    if (finisher_.joinable()) finisher_.join();
+    run_files_.join();  // a run that is being closed is closed
 }
 
 void Service::attach(Acquisition& acquisition) {
     acquisition_ = &acquisition;
     monitor_.attach(acquisition, run_);
+    find_interrupted_runs();
     schedule_tick();
 }
 
@@ -38,7 +53,9 @@ void Service::schedule_tick() {
 }
 
 void Service::tick() {
+    look_at_disk();
     monitor_.observe(run_);
+    shown_.reset();
     if (!failed_ && !reading().acquisition->failure.empty()) {
         failed_ = true;
         if (run_.daemon == DaemonState::idle) {
@@ -46,65 +63,123 @@ void Service::tick() {
             on_failure_();
         }
     }
-    if (on_status_) on_status_(monitor_.status(run_));
+    if (on_status_) on_status_(document());
 }
 
+void Service::look_at_disk() {
+    const auto now = std::chrono::steady_clock::now();
+    if (disk_asked_) {
+        if (now - *disk_asked_ > disk_patience) monitor_.set_disk_space(std::nullopt);
+        return;
+    }
+    disk_asked_ = now;
+    boost::asio::post(disk_, [this, directory = setting_.configuration->data_dir] {
+        boost::asio::post(io_, [this, space = disk_space(directory)] {
+            disk_asked_.reset();
+            monitor_.set_disk_space(space);
+        });
+    });
+}
+
+void Service::show_change() {
+    monitor_.read(run_);
+    shown_.reset();
+}
+
+std::string Service::start_refusal() const {
+    if (shutting_down_) return "the daemon is shutting down";
+    if (run_.daemon == DaemonState::failed || failed_)
+        return "the pipeline has failed (" + reading().acquisition->failure + "); restart the daemon";
+    switch (run_.daemon) {
+        case DaemonState::starting:
+            return "another run is being started";
+        case DaemonState::running:
+            return "run " + run_.current->id + " is in progress; stop it first";
+        case DaemonState::stopping:
+            return "run " + run_.current->id + " is being finalised; stop it first";
+        case DaemonState::idle:
+        case DaemonState::failed:
+            break;
+    }
+    return "";
+}
+
+/// Creating the files takes as long as the disk does.
 void Service::start(StartRequest request, Reply reply) {
-    if (shutting_down_) return reply.error(rpc_refused, "the daemon is shutting down");
-    if (run_.daemon == DaemonState::failed || failed_) {
-        return reply.error(rpc_refused, "the pipeline has failed (" + reading().acquisition->failure +
-                                            "); restart the daemon");
-    }
-    if (run_.daemon != DaemonState::idle) {
-        return reply.error(rpc_refused, std::string("run ") + run_.current->id +
-                                            (run_.daemon == DaemonState::running ? " is in progress"
-                                                                                 : " is being finalised") +
-                                            "; stop it first");
-    }
+    if (const std::string refusal = start_refusal(); !refusal.empty())
+        return reply.error(rpc_refused, refusal);
+    run_.daemon = DaemonState::starting;
+    run_.start_asked = std::chrono::steady_clock::now();
+    start_reply_ = std::move(reply);
+    show_change();
     RunRequest wanted{request.run, request.duration_s, request.note.value_or(""), {}};
-    std::unique_ptr<Run> run;
-    try {
-        run = std::make_unique<Run>(setting_, wanted);
-    } catch (const std::exception& e) {
-        log_limit_.log(LogLevel::warning, "start", "start refused: {}", e.what());
-        return reply.error(rpc_refused, e.what());
-    }
+    boost::asio::post(run_files_, [this, setting = setting_, wanted = std::move(wanted)] {
+        try {
+            // A handler must be copyable.
+            auto run = std::make_shared<std::unique_ptr<Run>>(std::make_unique<Run>(setting, wanted));
+            boost::asio::post(io_, [this, run, wanted] { created(std::move(*run), wanted); });
+        } catch (const std::exception& e) {
+            boost::asio::post(io_, [this, failure = std::string(e.what())] { not_created(failure); });
+        }
+    });
+}
+
+void Service::not_created(const std::string& failure) {
+    log_limit_.log(LogLevel::warning, "start", "start refused: {}", failure);
+    run_.start_asked.reset();
+    stop_reason_.reset();
+    std::exchange(start_reply_, {})->error(rpc_refused, failure);
+    for (const Reply& reply : std::exchange(stop_replies_, {}))
+        reply.error(rpc_refused, "no run is in progress: the start was refused");
+    idle_again();
+}
+
+void Service::created(std::unique_ptr<Run> run, const RunRequest& request) {
     const std::string path = run->path().string();
     run_.daemon = DaemonState::running;
     run_.open = run.get();
-    run_.current = {run->id(), wanted.note, utc_text(run->started()), wanted.duration_s};
-    monitor_.read(run_);
+    run_.current = {run->id(), request.note, utc_text(run->started()), request.duration_s};
+    leave_out_current(run_);
+    show_change();
     set_log_run(run->id());
     log_info("run {} started in {}", run->id(), path);
     nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", run_.current->start_utc}};
     RequestedInterval interval;
-    if (wanted.duration_s) interval.duration = ticks_of(*wanted.duration_s, *setting_.scanner);
-    acquisition_->begin_run(std::move(run), interval, [this, reply, answer = std::move(answer)] {
-        boost::asio::post(io_, [this, start = acquisition_->snapshot()] {
-            run_.start = start;
-            monitor_.read(run_);  // with the ledger of the run, which a quick client asks for
-        });
-        reply.result(answer);
+    if (request.duration_s) interval.duration = ticks_of(*request.duration_s, *setting_.scanner);
+    acquisition_->begin_run(std::move(run), interval, [this, answer = std::move(answer)] {
+        boost::asio::post(io_, [this, answer, start = acquisition_->snapshot()] { started(answer, start); });
     });
+    if (stop_reason_) stop_run(*std::exchange(stop_reason_, {}));
+}
+
+void Service::started(const nlohmann::json& answer, std::shared_ptr<const AcquisitionSnapshot> snapshot) {
+    run_.start = std::move(snapshot);
+    run_.start_asked.reset();
+    show_change();  // with the ledger of the run, which a quick client asks for
+    if (start_reply_) std::exchange(start_reply_, {})->result(answer);
 }
 
 void Service::stop(Reply reply) {
-    if (!run_.current) return reply.error(rpc_refused, "no run is in progress");
+    if (run_.daemon == DaemonState::idle || run_.daemon == DaemonState::failed)
+        return reply.error(rpc_refused, "no run is in progress");
     stop_replies_.push_back(std::move(reply));
-    if (run_.daemon == DaemonState::running) stop_run("stopped by operator");
+    stop_run("stopped by operator");
 }
 
 void Service::stop_run(const std::string& reason) {
+    if (run_.daemon == DaemonState::starting) stop_reason_ = reason;
+    if (run_.daemon != DaemonState::running) return;
     run_.daemon = DaemonState::stopping;
+    shown_.reset();
     log_info("run {} stopping: {}", run_.current->id, reason);
     acquisition_->end_run(reason);
 }
 
 void Service::shut_down(const std::string& reason, std::function<void()> done) {
     shutting_down_ = true;
-    if (!run_.current) return done();
+    if (run_.daemon == DaemonState::idle || run_.daemon == DaemonState::failed) return done();
     when_idle_.push_back(std::move(done));
-    if (run_.daemon == DaemonState::running) stop_run(reason);
+    stop_run(reason);
 }
 
 void Service::run_finished(FinishedRun finished) {
@@ -114,22 +189,26 @@ void Service::run_finished(FinishedRun finished) {
         run_.daemon = DaemonState::stopping;
         run_.open = nullptr;
         run_.closing = shared->run.get();
-        monitor_.read(run_);
+        run_.start_asked.reset();
+        show_change();
+        if (start_reply_) std::exchange(start_reply_, {})->error(rpc_refused, shared->end.reason);
         finalise(shared);
     });
 }
 
-/// Closes the files in a thread of its own: that takes as long as the disk does.
+/// Closing the files takes as long as the disk does.
 void Service::finalise(const std::shared_ptr<FinishedRun>& finished) {
-    if (finisher_.joinable()) finisher_.join();
-    finisher_ = std::thread([this, finished] {
+    boost::asio::post(run_files_, [this, finished] {
         RunResult result;
         Run& run = *finished->run;
         const std::chrono::duration<double> lasted = std::chrono::system_clock::now() - run.started();
         result.seconds = lasted.count();
         result.ledger = run.finish(finished->end, result.failure);
         result.capture = run.capture_status();
-        boost::asio::post(io_, [this, finished, result] { finalised(*finished, result); });
+        boost::asio::post(io_, [this, finished, result] {
+            finalised(finished->end, result);
+            boost::asio::post(run_files_, [finished] { finished->run.reset(); });
+        });
     });
 }
 
@@ -149,11 +228,11 @@ void Service::log_result(const std::string& id, const RunEnd& end, const RunResu
         log_error("run {}: the ledger does not close: {}", id, identity);
 }
 
-void Service::finalised(const FinishedRun& finished, const RunResult& result) {
-    const std::string id = finished.run->id();
+void Service::finalised(const RunEnd& end, const RunResult& result) {
+    const std::string id = run_.current->id;
     const bool closed = result.ledger.open_identities().empty();
     nlohmann::json answer = {{"run", id},
-                             {"reason", finished.end.reason},
+                             {"reason", end.reason},
                              {"seconds", result.seconds},
                              {"prompts", result.ledger.pairs.prompts_found},
                              {"delayeds", result.ledger.pairs.delayeds_found},
@@ -163,7 +242,7 @@ void Service::finalised(const FinishedRun& finished, const RunResult& result) {
                              {"capture", nullptr}};
     if (!result.failure.empty()) answer["failure"] = result.failure;
     if (result.capture) answer["capture"] = to_json(*result.capture);
-    log_result(id, finished.end, result);
+    log_result(id, end, result);
     set_log_run("");
     run_.closing = nullptr;
     run_.current.reset();
@@ -172,12 +251,18 @@ void Service::finalised(const FinishedRun& finished, const RunResult& result) {
     run_.last_ledger = result.ledger;
     run_.last_failure = result.failure;
     if (!closed && result.failure.empty()) run_.last_failure = "the ledger does not close";
+    if (!result.failure.empty()) find_interrupted_runs();  // run.json may not be final
     monitor_.read(run_);
     monitor_.assess(run_);
-    failed_ = failed_ || !reading().acquisition->failure.empty();
-    run_.daemon = failed_ ? DaemonState::failed : DaemonState::idle;
     for (const Reply& reply : std::exchange(stop_replies_, {}))
         reply.result(answer);
+    idle_again();
+}
+
+void Service::idle_again() {
+    failed_ = failed_ || !reading().acquisition->failure.empty();
+    run_.daemon = failed_ ? DaemonState::failed : DaemonState::idle;
+    shown_.reset();
     for (const auto& done : std::exchange(when_idle_, {}))
         done();
     if (failed_) on_failure_();
@@ -210,7 +295,7 @@ void Service::ledger(std::optional<std::string> run, Reply reply) {
                                  [this, run = *run, current] { return run_list_.ledger(run, current); });
     }
     // The run in progress; without one, and before the first run, the ledger since the daemon started.
-    nlohmann::json answer = {{"run", nullptr}, {"state", nullptr}, {"ledger", status().at("ledger")}};
+    nlohmann::json answer = {{"run", nullptr}, {"state", nullptr}, {"ledger", document().at("ledger")}};
     if (run_.current) {
         answer["run"] = current;
         answer["state"] = name_of(run_.daemon);
@@ -218,10 +303,63 @@ void Service::ledger(std::optional<std::string> run, Reply reply) {
     reply.result(answer);
 }
 
-nlohmann::json Service::status() {
+/// There may be many runs, on a slow disk.
+void Service::find_interrupted_runs(std::function<void()> done) {
+    const std::filesystem::path data_dir = setting_.configuration->data_dir;
+    const std::string current = run_.current ? run_.current->id : "";
+    boost::asio::post(files_, [this, data_dir, current, done = std::move(done)] {
+        std::optional<std::vector<InterruptedRun>> found;
+        try {
+            found = find_interrupted(data_dir, current);
+        } catch (const std::exception& error) {
+            log_warning("interrupted runs: {}", error.what());
+        }
+        boost::asio::post(io_, [this, found = std::move(found), done] {
+            if (found) run_.interrupted = *found;
+            leave_out_current(run_);
+            monitor_.assess(run_);
+            shown_.reset();
+            if (done) done();
+        });
+    });
+}
+
+void Service::acknowledge(std::string run, Reply reply) {
+    const std::filesystem::path data_dir = setting_.configuration->data_dir;
+    const std::string current = run_.current ? run_.current->id : "";
+    boost::asio::post(files_, [reply, data_dir, run, current] {
+        try {
+            acknowledge_interrupted(data_dir, run, current);
+            log_info("run {}: an operator has acknowledged that it was interrupted", run);
+        } catch (const RunDirectoryError& error) {
+            reply.error(rpc_refused, error.what());
+        } catch (const std::exception& error) {
+            reply.error(rpc_internal_error, error.what());
+        }
+    });
+    // After an error, this answer is ignored.
+    find_interrupted_runs([reply, run] { reply.result({{"run", run}, {"state", "interrupted"}}); });
+}
+
+std::shared_ptr<const std::string> Service::status() {
+    document();
+    return shown_->text;
+}
+
+const nlohmann::json& Service::document() {
+    using Clock = std::chrono::steady_clock;
     // An older reading would hide what a quick client has just done.
-    if (std::chrono::steady_clock::now() - reading().taken > Monitor::interval / 5) monitor_.read(run_);
-    return monitor_.status(run_);
+    const Clock::duration longest =
+        std::max<Clock::duration>(Monitor::interval / 5, shown_ ? 4 * shown_->cost : Clock::duration());
+    const Clock::time_point start = Clock::now();
+    if (start - reading().taken > longest) show_change();
+    if (!shown_) {
+        shown_.emplace();
+        shown_->document = std::make_shared<const nlohmann::json>(monitor_.status(run_));
+        shown_->text = std::make_shared<const std::string>(rpc_text(*shown_->document));
+        shown_->cost = Clock::now() - start;
+    }
+    return *shown_->document;
 }
 
 }  // namespace petacq::daemon

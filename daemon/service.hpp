@@ -1,7 +1,9 @@
 // Start, stop and status: connects the control socket to the acquisition.
 //
 // Everything here runs in the control thread, which runs the io_context; only run_finished() is called by the
-// acquisition thread. Threads of their own close the files of a run and read those of earlier runs.
+// acquisition thread. The control thread touches no file, because a disk may take any time. It hands that
+// work to three threads, which post their results back: one creates and closes the files of runs, one reads
+// those of earlier runs, and one asks for the free space.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -15,7 +17,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -44,9 +45,10 @@ class Service : public ControlHandler {
 
     void start(StartRequest request, Reply reply) override;
     void stop(Reply reply) override;
-    nlohmann::json status() override;
+    std::shared_ptr<const std::string> status() override;
     void runs(RunsRequest request, Reply reply) override;
     void ledger(std::optional<std::string> run, Reply reply) override;
+    void acknowledge(std::string run, Reply reply) override;
 
     /// Stops a run in progress and calls `done` when it is finalised, or at once if there is none. Refuses
     /// starts from then on.
@@ -57,13 +59,15 @@ class Service : public ControlHandler {
     void measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator) {
         monitor_.measure_randoms(std::move(estimator));
     }
+    /// The document that status() gives as text. At most a fifth of a second old, or older if it takes long
+    /// to make: making it takes at most a fifth of the time of the control thread, however many clients ask.
+    const nlohmann::json& document();
     /// `listener` gets the status document about once a second, and may look at reading() meanwhile.
     void on_status(std::function<void(const nlohmann::json&)> listener) { on_status_ = std::move(listener); }
     /// The latest reading: the one that the latest status document was made of.
     [[nodiscard]] const Reading& reading() const { return monitor_.reading(); }
-    /// About a second old: receivers, acquisition, pipeline, writers, the end of a run. Empty before
-    /// attach().
-    [[nodiscard]] std::vector<StageState> stage_states() const { return monitor_.reading().stages; }
+    /// The progress of every stage. Any thread may read it.
+    [[nodiscard]] const Stages& stages() const { return monitor_.stages(); }
     /// Whether the last run, or the pipeline, failed.
     [[nodiscard]] bool failed() const { return failed_ || !run_.last_failure.empty(); }
 
@@ -75,12 +79,30 @@ class Service : public ControlHandler {
         double seconds = 0;
     };
 
+    /// The status document and its text.
+    struct Shown {
+        std::shared_ptr<const nlohmann::json> document;
+        std::shared_ptr<const std::string> text;
+        std::chrono::steady_clock::duration cost{};  ///< of making it
+    };
+
+    [[nodiscard]] std::string start_refusal() const;
+    void created(std::unique_ptr<Run> run, const RunRequest& request);
+    void not_created(const std::string& failure);
+    void started(const nlohmann::json& answer, std::shared_ptr<const AcquisitionSnapshot> snapshot);
+    /// Stops the run in progress, or the one being created as soon as it is in progress.
     void stop_run(const std::string& reason);
     void finalise(const std::shared_ptr<FinishedRun>& finished);
-    void finalised(const FinishedRun& finished, const RunResult& result);
+    void finalised(const RunEnd& end, const RunResult& result);
+    void idle_again();
     static void log_result(const std::string& id, const RunEnd& end, const RunResult& result);
     void schedule_tick();
     void tick();
+    /// Looks for interrupted runs, and calls `done` when the status shows them.
+    void find_interrupted_runs(std::function<void()> done = {});
+    void look_at_disk();
+    /// The state of the runs has changed: reads the counters, and makes the next status anew.
+    void show_change();
     void answer_from_files(Reply reply, std::function<nlohmann::json()> read);
 
     boost::asio::io_context& io_;
@@ -95,12 +117,19 @@ class Service : public ControlHandler {
     RateLimit log_limit_{std::chrono::seconds(10)};
     bool failed_ = false;
     bool shutting_down_ = false;
+    std::optional<Reply> start_reply_;              ///< to send when the run has started
+    std::optional<std::string> stop_reason_;        ///< to stop the run that is being created
     std::vector<Reply> stop_replies_;               ///< to send when the run is finalised
     std::vector<std::function<void()>> when_idle_;  ///< to call then
-    std::thread finisher_;
+    std::optional<Shown> shown_;                    ///< absent: to be made
+    /// When the thread of disk_ was asked; absent: it has answered.
+    std::optional<std::chrono::steady_clock::time_point> disk_asked_;
 
-    RunList run_list_;                   ///< used by the thread of files_ only
-    boost::asio::thread_pool files_{1};  ///< reads run directories; joined before anything else goes
+    RunList run_list_;  ///< used by the thread of files_ only
+    // One thread each, joined before anything else goes.
+    boost::asio::thread_pool run_files_{1};  ///< creates and closes the files of runs
+    boost::asio::thread_pool files_{1};      ///< reads run directories
+    boost::asio::thread_pool disk_{1};       ///< asks for the free space
 };
 
 }  // namespace petacq::daemon

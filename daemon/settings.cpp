@@ -11,10 +11,29 @@
 
 namespace petacq::daemon {
 
-std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration) {
+namespace {
+
+/// 0 for "".
+std::uint32_t address_of(const std::string& text) {
+    return text.empty() ? 0 : config::parse_ipv4(text).value();  // the schema has checked it
+}
+
+}  // namespace
+
+std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration,
+                                                   const config::Scanner& scanner) {
+    const config::Geometry& g = scanner.geometry;
     std::vector<std::uint32_t> addresses;
     for (const std::string& text : configuration.sources.addresses)
-        addresses.push_back(config::parse_ipv4(text).value());  // the schema has checked it
+        addresses.push_back(address_of(text));
+    std::vector<net::AllowedSource> sources;
+    for (const config::Source& source : config::listed_sources(configuration, scanner)) {
+        net::AllowedSource& allowed = sources.emplace_back();
+        allowed.id = source.id.value_or(0);
+        allowed.sender = {address_of(source.address), source.port};
+        for (const std::uint32_t bdm : source.bdms)
+            allowed.modules.set(bdm);
+    }
     std::vector<net::ReceiverOptions> all;
     for (const config::Socket& socket : configuration.receive.sockets) {
         for (std::uint32_t i = 0; i < socket.count; ++i) {
@@ -28,9 +47,12 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
             o.gro = configuration.receive.gro;
             o.cpu = socket.cpus.empty() ? -1 : socket.cpus.at(i);
             o.framing = configuration.receive.framing;
+            o.frames = {configuration.frame.head_marker, configuration.frame.tail_marker,
+                        static_cast<std::uint16_t>(g.bdm_count), static_cast<std::uint16_t>(g.du_count),
+                        static_cast<std::uint16_t>(g.position_size)};
             o.flush_interval_ms = static_cast<int>(configuration.receive.flush_interval_ms);
             o.allowed_addresses = addresses;
-            o.allowed_sources = configuration.sources.ids;
+            o.allowed_sources = sources;
             o.keep_rejected = configuration.listmode.write_raw;
             all.push_back(std::move(o));
         }
@@ -54,6 +76,12 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.rules.min_module_difference = c.min_module_difference.value_or(0);
     o.rules.max_ring_difference = c.max_ring_difference.value_or(UINT32_MAX);
     o.rules.delay = c.delay_ticks;
+    for (const config::Source& source : config::listed_sources(configuration, scanner)) {
+        if (source.bdms.empty()) continue;  // listed by the configuration, which names no modules
+        gpu::ModuleSet& modules = o.sources.emplace_back();
+        for (const std::uint32_t bdm : source.bdms)
+            modules.set(bdm);
+    }
     o.emit_singles = configuration.listmode.write_singles;
     o.threads = configuration.pipeline.threads > 0 ? configuration.pipeline.threads
                                                    : std::max(1U, std::thread::hardware_concurrency());
@@ -68,7 +96,13 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
                                const config::Calibration& calibration) {
     TrackerOptions o;
     o.framing = configuration.receive.framing;
-    o.expected = configuration.sources.ids;
+    for (const config::Source& source : config::listed_sources(configuration, scanner)) {
+        if (source.id) {
+            o.expected.push_back(*source.id);
+        } else {
+            o.expected_senders.push_back({address_of(source.address), source.port});
+        }
+    }
     const config::Watermark& w = configuration.watermark;
     o.max_disorder = ticks_of(static_cast<double>(w.max_disorder_us) * 1e-6, scanner);
     o.max_lag = ticks_of(static_cast<double>(w.max_lag_ms) * 1e-3, scanner);
@@ -91,13 +125,12 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     o.slice_frames = configuration.pipeline.slice_frames;
     o.slice_interval = std::chrono::milliseconds(configuration.pipeline.slice_interval_ms);
     o.max_pending_singles = configuration.pipeline.max_pending_singles;
-    o.receive_delay = std::chrono::milliseconds(2 * configuration.receive.flush_interval_ms + 10);
     o.framing = tracker.framing;
     o.max_offset = tracker.max_offset;
     o.max_disorder = tracker.max_disorder;
-    o.max_lag = tracker.max_lag;
     o.second = static_cast<std::uint64_t>(std::llround(tracker.ticks_per_ns * 1e9));
     o.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
+    o.start_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     return o;
 }
 

@@ -16,7 +16,8 @@
 namespace petacq::daemon {
 
 /// One for each receiving thread, in the order of the configuration.
-std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration);
+std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration,
+                                                   const config::Scanner& scanner);
 
 gpu::PipelineOptions pipeline_options(const config::Configuration& configuration,
                                       const config::Scanner& scanner);

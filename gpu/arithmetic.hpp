@@ -37,6 +37,9 @@ struct ConversionTables {
         nullptr;  ///< [unit][x + y * position_size] local crystal; >= crystals_per_du: outside any crystal
     const CrystalEntry* crystals = nullptr;  ///< [slot]
     const float* factor = nullptr;           ///< [slot][bins] keV per ADC count
+    /// [FrameSpan::source][module_words] the modules of each source, bit by bit; the last row has none.
+    /// nullptr: frames may have any module.
+    const std::uint32_t* modules_of_source = nullptr;
     std::uint32_t bdm_count = 0;
     std::uint32_t du_count = 0;
     std::uint32_t position_size = 0;
@@ -49,6 +52,7 @@ struct ConversionTables {
 };
 
 inline constexpr std::uint32_t no_cell = UINT32_MAX;
+inline constexpr std::uint32_t module_words = 256 / 32;
 
 PETACQ_HD inline std::uint32_t frame_du(net::FrameWords w) {
     return static_cast<std::uint32_t>(w.low & 0xF);
@@ -68,6 +72,12 @@ PETACQ_HD inline std::int32_t frame_temperature_16ths(net::FrameWords w) {
 }
 PETACQ_HD inline bool markers_match(net::FrameWords w, const ConversionTables& t) {
     return ((w.low >> 4) & 0xF) == t.head_marker && ((w.high >> 56) & 0xF) == t.tail_marker;
+}
+
+/// Whether the frame has a module of its source. Only with a table of them.
+PETACQ_HD inline bool module_of_source(net::FrameWords w, std::uint32_t source, const ConversionTables& t) {
+    const std::uint32_t bdm = frame_bdm(w);
+    return (t.modules_of_source[source * module_words + bdm / 32] >> (bdm % 32) & 1) != 0;
 }
 
 /// Index into ConversionTables::position, or no_cell when a field is out of range.

@@ -23,8 +23,26 @@ std::uint32_t effective_bins(const std::vector<float>& factor, std::uint32_t bin
     return needed;
 }
 
+namespace {
+
+/// ConversionTables::modules_of_source: row 0 has all modules, the last one has none.
+std::vector<std::uint32_t> modules_of(const std::vector<ModuleSet>& sources) {
+    std::vector<std::uint32_t> rows;
+    if (sources.empty()) return rows;
+    rows.resize((sources.size() + 2) * module_words);
+    std::fill_n(rows.begin(), module_words, UINT32_MAX);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        for (std::uint32_t bdm = 0; bdm < sources[i].size(); ++bdm) {
+            if (sources[i][bdm]) rows[(i + 1) * module_words + bdm / 32] |= 1U << (bdm % 32);
+        }
+    }
+    return rows;
+}
+
+}  // namespace
+
 OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibration& calibration)
-    : position_(calibration.position_table) {
+    : position_(calibration.position_table), modules_of_source_(modules_of(options.sources)) {
     const config::Geometry& g = options.geometry;
     const std::uint32_t local_count = g.crystals_per_du();
     for (std::uint8_t& entry : position_) {
@@ -51,6 +69,7 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
     view_.position = position_.data();
     view_.crystals = crystals_.data();
     view_.factor = factor_.data();
+    view_.modules_of_source = modules_of_source_.empty() ? nullptr : modules_of_source_.data();
     view_.bdm_count = g.bdm_count;
     view_.du_count = g.du_count;
     view_.position_size = g.position_size;
@@ -63,7 +82,8 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
 }
 
 std::uint64_t OwnedTables::bytes() const {
-    return position_.size() + crystals_.size() * sizeof(CrystalEntry) + factor_.size() * sizeof(float);
+    return position_.size() + crystals_.size() * sizeof(CrystalEntry) + factor_.size() * sizeof(float) +
+           modules_of_source_.size() * sizeof(std::uint32_t);
 }
 
 }  // namespace petacq::gpu

@@ -23,6 +23,8 @@ class OwnedTables {
     [[nodiscard]] const std::vector<std::uint8_t>& position() const { return position_; }
     [[nodiscard]] const std::vector<CrystalEntry>& crystals() const { return crystals_; }
     [[nodiscard]] const std::vector<float>& factor() const { return factor_; }
+    /// Empty if frames may have any module.
+    [[nodiscard]] const std::vector<std::uint32_t>& modules_of_source() const { return modules_of_source_; }
 
     OwnedTables(const OwnedTables&) = delete;
     OwnedTables& operator=(const OwnedTables&) = delete;
@@ -31,6 +33,7 @@ class OwnedTables {
     std::vector<std::uint8_t> position_;
     std::vector<CrystalEntry> crystals_;
     std::vector<float> factor_;
+    std::vector<std::uint32_t> modules_of_source_;
     ConversionTables view_;
 };
 

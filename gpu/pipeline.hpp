@@ -7,6 +7,7 @@
 // depends only on its set of frames, as long as none of them was late.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,11 +36,11 @@ struct CoincidenceRules {
     std::uint32_t max_multiplicity = 64;      ///< larger groups are dropped
     std::uint32_t min_module_difference = 0;  ///< circular, around the ring; 0: no condition
     std::uint32_t max_ring_difference = UINT32_MAX;
-    std::optional<std::uint64_t> delay;  ///< D, ticks, > window; absent: no delayeds
+    std::optional<std::uint64_t> delay;  ///< D, ticks; absent: no delayeds
 };
 
-/// Throws std::invalid_argument for rules that no back-end accepts: fewer than two singles in a group, a
-/// delay not longer than the window or above 2^62 ticks.
+/// Throws std::invalid_argument for rules that no back-end accepts: fewer than two singles in a group,
+/// or a delay above 2^62 ticks.
 void check_rules(const CoincidenceRules& rules);
 
 struct EnergyWindow {
@@ -53,11 +54,16 @@ struct EnergyWindow {
 /// negative energy or NaN always counts as below the window. Only the histogram per_crystal is filled.
 enum class Input : std::uint8_t { frames, singles };
 
+/// Bit bdm: module bdm is in the set.
+using ModuleSet = std::bitset<256>;
+
 struct PipelineOptions {
     Input input = Input::frames;
     config::Geometry geometry;
     std::uint8_t head_marker = 0xA;
     std::uint8_t tail_marker = 0x5;
+    /// The modules of each source: frames of others are bad addresses. Empty: all frames may have any module.
+    std::vector<ModuleSet> sources;
     EnergyWindow energy;
     CoincidenceRules rules;
     bool emit_singles = false;                       ///< also return the accepted singles in order
@@ -74,6 +80,9 @@ struct FrameSpan {
     /// Raw times outside [time_low, time_high] are time jumps: rejected.
     std::uint64_t time_low = 0;
     std::uint64_t time_high = UINT64_MAX;
+    /// Position in PipelineOptions::sources plus 1; 0: not one of them, any module. Ignored without any there
+    /// and for singles.
+    std::uint32_t source = 0;
 };
 
 /// Frames that are processed together. The frames must stay as they are until the slice has been collected.
@@ -100,6 +109,7 @@ struct FrameCounts {
 
 /// Where the decided singles went. In window mode "single" every single belongs to one group. In mode "every"
 /// a single is decided as the opener of its own window; being the partner in another's counts as reuse.
+/// Delayed windows are counted by themselves: `delayeds` and `delayed_*` are in no identity.
 struct SingleCounts {
     PETACQ_SINGLE_COUNTERS(PETACQ_COUNTER_MEMBER)
 

@@ -1,31 +1,33 @@
 // Decides which datagrams are accepted: well-formed ones of known senders.
 #pragma once
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "net/batch.hpp"
+#include "net/endpoint.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::net {
 
 struct ReceiverOptions;
 
-enum class Admitted : std::uint8_t { yes, malformed, unknown_source };
-
-/// Safe from any thread.
+/// Safe from any thread. Each decision takes a constant time, however many senders are known.
 class Admission {
   public:
     explicit Admission(const ReceiverOptions& options);
 
-    /// Checks a payload from `address`, and reads its header.
-    Admitted judge(std::uint32_t address, const std::byte* data, std::size_t size,
-                   DatagramHeader& header) const {
-        const bool known = addresses_.empty() || is_listed(address);
+    /// Checks a payload from `sender`, and reads its header. Whether a sender is known by its address is
+    /// decided first, so that nothing of what strangers send is looked at.
+    Admitted judge(Endpoint sender, const std::byte* data, std::size_t size, DatagramHeader& header) const {
+        if (!may_send(sender)) return Admitted::unknown_source;
         if (parse_datagram(framing_, data, size, header) != Malformed::none) return Admitted::malformed;
-        if (!known || (ids_filtered_ && !ids_[header.source])) return Admitted::unknown_source;
+        if (!address_of_id_.empty()) {
+            const std::uint32_t address = address_of_id_[header.source];
+            if (address != any_address && address != sender.address) return Admitted::unknown_source;
+        }
         return Admitted::yes;
     }
     /// Bytes before the first frame.
@@ -33,25 +35,45 @@ class Admission {
         return framing_ == Framing::sequenced ? header_bytes : 0;
     }
     /// Fills in the record of an accepted datagram of `size` bytes whose first frame is at `first`.
-    void describe(const DatagramHeader& header, const std::byte* first, std::size_t size,
+    void describe(const DatagramHeader& header, Endpoint sender, const std::byte* first, std::size_t size,
                   Datagram& out) const {
         const std::size_t frames = (size - header_size()) / frame_bytes;
         out.sequence = header.sequence;
         out.source = header.source;
         out.flags = header.flags;
         out.frames = static_cast<std::uint32_t>(frames);
-        if (frames == 0) return;
-        out.first_time = frame_time(first);
-        out.last_time = frame_time(first + (frames - 1) * frame_bytes);
+        const ValidTimes times = valid_times(frames_, modules_of(header, sender), first, frames);
+        out.first_time = times.first;
+        out.last_time = times.last;
+        out.timed_frames = times.frames;
+        out.first_bdm = times.first_bdm;
+        out.last_bdm = times.last_bdm;
     }
 
   private:
-    [[nodiscard]] bool is_listed(std::uint32_t address) const;
+    // Neither is the address of a sender.
+    static constexpr std::uint32_t no_address = 0;
+    static constexpr std::uint32_t any_address = UINT32_MAX;
+
+    [[nodiscard]] bool may_send(Endpoint sender) const {
+        if (addresses_ && addresses_->find({sender.address, 0}) == SenderTable::none) return false;
+        return !senders_ || senders_->find(sender) != SenderTable::none;
+    }
+
+    /// The modules whose frames the sender of an accepted datagram carries.
+    [[nodiscard]] const Modules& modules_of(const DatagramHeader& header, Endpoint sender) const {
+        if (modules_.empty()) return every_module_;
+        return modules_[framing_ == Framing::bare ? senders_->find(sender) : number_of_id_[header.source]];
+    }
 
     Framing framing_;
-    std::vector<std::uint32_t> addresses_;  // sorted; empty: all
-    bool ids_filtered_;
-    std::bitset<65536> ids_;
+    FrameCheck frames_;
+    std::optional<SenderTable> addresses_;      // absent: all
+    std::optional<SenderTable> senders_;        // bare framing, with its number; absent: all
+    std::vector<std::uint32_t> address_of_id_;  // sequenced framing: [id]; empty: all ids from any address
+    std::vector<std::uint16_t> number_of_id_;   // likewise; the number of a source in the list
+    std::vector<Modules> modules_;              // [number]; empty: no list
+    const Modules every_module_ = ~Modules();
 };
 
 }  // namespace petacq::net

@@ -19,6 +19,11 @@ constexpr std::uint64_t one_change = std::uint64_t{1} << 32;
 constexpr std::size_t bytes_per_datagram = 256;
 constexpr std::size_t min_datagrams = 64;
 
+std::size_t checked_count(std::size_t batches) {
+    if (batches != 0 && batches < nothing) return batches;
+    throw std::invalid_argument("batch pool: " + std::to_string(batches) + " batches; expected at least 1");
+}
+
 std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
@@ -26,11 +31,11 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 }  // namespace
 
 BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::unique_ptr<MemorySource> memory)
-    : memory_(std::move(memory)), batch_bytes_(batch_bytes), top_(nothing), free_count_(0) {
-    if (batch_count == 0 || batch_count >= nothing) {
-        throw std::invalid_argument("batch pool: " + std::to_string(batch_count) +
-                                    " batches; expected at least 1");
-    }
+    : memory_(std::move(memory)),
+      batch_bytes_(batch_bytes),
+      batches_(checked_count(batch_count)),
+      top_(nothing),
+      free_count_(0) {
     // Offsets in a batch are 32 bits.
     constexpr std::size_t max_bytes = std::size_t{1} << 31;
     if (batch_bytes == 0 || batch_bytes > max_bytes) {
@@ -39,7 +44,6 @@ BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::uniq
     }
     batch_bytes_ = rounded_up(batch_bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
     std::byte* data = memory_->allocate(batch_count * batch_bytes_);
-    batches_.resize(batch_count);
     below_ = std::make_unique<std::atomic<std::uint32_t>[]>(batch_count);
     // In reverse, so that the first batch taken is the first in memory.
     for (std::size_t i = batch_count; i-- > 0;) {
@@ -50,7 +54,7 @@ BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::uniq
         batch.datagrams.resize(batch.max_datagrams);  // touches the memory, which reserve would not
         batch.index = static_cast<std::uint32_t>(i);
         batch.clear();
-        put(&batch);
+        release(&batch);
     }
 }
 
@@ -65,6 +69,7 @@ Batch* BatchPool::take() {
         if (top_.compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire)) {
             free_count_.fetch_sub(1, std::memory_order_relaxed);
             batches_[index].clear();
+            batches_[index].holders.store(1, std::memory_order_relaxed);
             return &batches_[index];
         }
     }
@@ -72,6 +77,11 @@ Batch* BatchPool::take() {
 
 void BatchPool::put(Batch* batch) {
     assert(batch == &batches_[batch->index]);
+    assert(batch->holders.load(std::memory_order_relaxed) != 0);
+    if (batch->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) release(batch);
+}
+
+void BatchPool::release(Batch* batch) {
     free_count_.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t top = top_.load(std::memory_order_relaxed);
     for (;;) {

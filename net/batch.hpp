@@ -1,11 +1,10 @@
 // Batches of received datagrams and the fixed pool they come from.
 //
-// A receiver takes a free batch, receives into it, and passes it on whole. The last stage that uses it puts
-// it back. The pool is the only memory that reception uses: while it is empty, datagrams are counted and
-// dropped.
+// A receiver takes a free batch and receives into it until it is full. Meanwhile the next stage already reads
+// the datagrams that the batch holds (batch_queue.hpp), so a batch is never given up half empty. The last
+// stage that uses it puts it back. The pool is the only memory that reception uses: while it is empty,
+// datagrams are counted and dropped.
 #pragma once
-
-#include <concurrentqueue/blockingconcurrentqueue.h>
 
 #include <atomic>
 #include <cstddef>
@@ -17,39 +16,49 @@
 
 namespace petacq::net {
 
+enum class Admitted : std::uint8_t { yes, malformed, unknown_source };
+
 /// One datagram inside a batch.
 struct Datagram {
     std::uint64_t sequence = 0;    ///< sequenced framing only
-    std::uint64_t first_time = 0;  ///< raw ticks of the first frame; 0 if there is none
-    std::uint64_t last_time = 0;   ///< raw ticks of the last frame; 0 if there is none
-    std::uint32_t offset = 0;      ///< of the first frame in Batch::data, bytes; a multiple of 16
-    std::uint32_t frames = 0;      ///< 0: a heartbeat
-    std::uint32_t bytes = 0;       ///< size of the whole UDP payload
-    std::uint32_t arrival_ns = 0;  ///< after Batch::first_arrival_ns
-    std::uint32_t address = 0;     ///< sender's IPv4 address, host byte order
-    std::uint16_t port = 0;        ///< sender's port
-    std::uint16_t source = 0;  ///< sequenced: the id in the header; bare: 0, since the sender is the source
+    std::uint64_t first_time = 0;  ///< raw ticks of the first valid frame; 0 if there is none
+    std::uint64_t last_time = 0;   ///< raw ticks of the last valid frame; 0 if there is none
+    /// Host time at which the kernel received it: steady clock, or the time of the packet in a replay.
+    std::int64_t arrival_ns = 0;
+    std::uint32_t offset = 0;  ///< of the first frame in Batch::data, bytes; a multiple of 16
+    std::uint32_t frames = 0;  ///< 0: a heartbeat
+    /// From the first valid frame to the last; 0: no frame is valid, and the datagram says nothing about
+    /// time.
+    std::uint32_t timed_frames = 0;
+    std::uint32_t bytes = 0;    ///< size of the whole UDP payload
+    std::uint32_t address = 0;  ///< sender's IPv4 address, host byte order
+    std::uint16_t port = 0;     ///< sender's port
+    std::uint16_t source = 0;   ///< sequenced: the id in the header; bare: 0, since the sender is the source
     std::uint8_t flags = 0;
-    /// Malformed or from an unknown source, and kept for a capture only (ReceiverOptions::keep_rejected).
-    /// `offset` is then the offset of its first byte, and need not be a multiple of 16.
-    bool rejected = false;
+    std::uint8_t first_bdm = 0;  ///< module in the first valid frame
+    std::uint8_t last_bdm = 0;   ///< module in the last valid frame
+    /// Others than `yes` are kept for a capture only (ReceiverOptions::keep_rejected), or to be counted in a
+    /// replay. `offset` is then the offset of its first byte, and need not be a multiple of 16.
+    Admitted admitted = Admitted::yes;
 };
 
-/// A piece of pool memory with the datagrams received into it. Owned by one stage at a time.
+/// A piece of pool memory with the datagrams received into it. One thread fills it; others read only the
+/// datagrams that it has published (BatchLane).
 struct Batch {
     std::byte* data = nullptr;
     std::size_t capacity = 0;         ///< bytes
     std::size_t used = 0;             ///< bytes from the start that hold received data
     std::vector<Datagram> datagrams;  ///< capacity reserved once; never grows while running
     std::size_t max_datagrams = 0;
-    std::int64_t arrival_ns = 0;        ///< steady clock when the last datagram was taken from the socket
-    std::int64_t first_arrival_ns = 0;  ///< the same for the first
-    std::uint32_t index = 0;            ///< position in the pool
-    Endpoint to;                        ///< the socket that received it
+    std::uint32_t index = 0;                  ///< position in the pool
+    Endpoint to;                              ///< the socket that received it
+    std::atomic<std::uint32_t> published{0};  ///< of a BatchLane
+    std::atomic<std::uint32_t> holders{0};    ///< of the pool
 
     void clear() {
         used = 0;
         datagrams.clear();
+        published.store(0, std::memory_order_relaxed);
     }
 };
 
@@ -72,11 +81,6 @@ struct HostMemoryOptions {
 /// mmap'ed host memory.
 std::unique_ptr<MemorySource> make_host_memory(const HostMemoryOptions& options);
 
-/// Filled batches on their way to the next stage. Each receiver pushes with its own producer token, so the
-/// batches of one receiver come out in order. Construct it as `BatchQueue(pool.count(), receivers, 0)`;
-/// pushing then never allocates.
-using BatchQueue = moodycamel::BlockingConcurrentQueue<Batch*>;
-
 /// A fixed number of batches in one piece of memory. take() and put() may be called from any thread; they
 /// neither block nor allocate.
 class BatchPool {
@@ -86,7 +90,9 @@ class BatchPool {
 
     /// A cleared batch, or nullptr if all are in use.
     Batch* take();
-    /// Returns a batch that came from take().
+    /// One more stage uses the batch; it will put it back, too.
+    static void hold(Batch* batch) { batch->holders.fetch_add(1, std::memory_order_relaxed); }
+    /// Returns a batch that came from take() or was held. It is free when all have returned it.
     void put(Batch* batch);
 
     [[nodiscard]] std::size_t count() const { return batches_.size(); }
@@ -96,6 +102,8 @@ class BatchPool {
     [[nodiscard]] const char* memory_description() const { return memory_->description(); }
 
   private:
+    void release(Batch* batch);
+
     std::unique_ptr<MemorySource> memory_;
     std::size_t batch_bytes_;
     std::vector<Batch> batches_;

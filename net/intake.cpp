@@ -4,16 +4,14 @@
 //   recvmmsg        the kernel fills the slots; what does not fit a slot goes to its overflow area
 //   process         moves a message to its final place, where that is not its slot
 //   split           cuts a message into its datagrams and checks each
-//   finish_call     publishes the counters, then passes on the batches that are full
+//   finish_call     publishes the counters, then the datagrams, then the time up to which all have been read
 #include "net/intake.hpp"
 
 #include <netinet/udp.h>
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cstring>
-#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -31,31 +29,42 @@ constexpr std::size_t rounded_up(std::size_t bytes) {
     return (bytes + frame_bytes - 1) / frame_bytes * frame_bytes;
 }
 
-std::int64_t steady_ns() {
-    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+std::int64_t ns_of(const timespec& t) {
+    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+std::int64_t clock_ns(clockid_t clock) {
+    timespec t{};
+    clock_gettime(clock, &t);
+    return ns_of(t);
 }
 
 }  // namespace
 
-std::size_t segment_size(msghdr& header, std::size_t size) {
+MessageFacts facts_of(msghdr& header, std::size_t size) {
+    MessageFacts facts{size, 0};
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
         if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
             int segment = 0;
             std::memcpy(&segment, CMSG_DATA(c), sizeof segment);
-            if (segment > 0) return std::min(static_cast<std::size_t>(segment), size);
+            if (segment > 0) facts.segment = std::min(static_cast<std::size_t>(segment), size);
+        } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+            timespec stamp{};
+            std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
+            facts.realtime_ns = ns_of(stamp);
         }
     }
-    return size;
+    return facts;
 }
 
-Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool& pool, BatchQueue& output,
+Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool& pool, BatchLane& output,
                ReceiverCounters& counters)
     : fd_(fd),
       pool_(pool),
       output_(output),
-      token_(output),
       counters_(counters),
       admission_(options),
+      strangers_(options),
       keep_rejected_(options.keep_rejected),
       local_(local),
       overflow_(new std::byte[(max_messages + 1) * overflow_bytes]),  // pages are touched only when used
@@ -79,10 +88,6 @@ Intake::~Intake() {
     if (batch_ != nullptr) pool_.put(batch_);
 }
 
-std::int64_t Intake::oldest_ns() const {
-    return batch_ == nullptr || batch_->datagrams.empty() ? 0 : batch_->first_arrival_ns;
-}
-
 Batch* Intake::take_batch() {
     Batch* const batch = pool_.take();
     if (batch != nullptr) batch->to = local_;
@@ -97,13 +102,29 @@ bool Intake::has_records(std::size_t count) const {
     return batch_->datagrams.size() + count <= batch_->max_datagrams;
 }
 
+// The arrival of a message on the steady clock. The kernel's stamp is on the wall clock, which may be set
+// while a message waits: the result is never later than now, nor earlier than that of the message before,
+// since a socket is a queue.
+std::int64_t Intake::arrival_of(std::int64_t realtime_ns) {
+    const std::int64_t stamp = realtime_ns == 0 ? read_ns_ : realtime_ns + steady_less_real_;
+    arrival_ns_ = std::max(arrival_ns_, std::min(stamp, read_ns_));
+    return arrival_ns_;
+}
+
 Intake::Taken Intake::receive() {
     const unsigned wanted = prepare_slots();
+    const std::int64_t before_ns = clock_ns(CLOCK_MONOTONIC);
     const int got = recvmmsg(fd_, headers_.data(), wanted, MSG_DONTWAIT, nullptr);
-    if (got <= 0) return {};
+    if (got <= 0) {
+        // The socket was empty.
+        arrival_ns_ = std::max(arrival_ns_, before_ns);
+        output_.advance(arrival_ns_);
+        return {};
+    }
     const auto count = static_cast<unsigned>(got);
     call_count_ = count;
-    now_ns_ = steady_ns();
+    read_ns_ = clock_ns(CLOCK_MONOTONIC);
+    steady_less_real_ = read_ns_ - clock_ns(CLOCK_REALTIME);
 
     std::size_t largest = 0;
     std::size_t in_slots = 0;
@@ -125,6 +146,10 @@ Intake::Taken Intake::receive() {
     stride_ = std::clamp(rounded_up(largest), rounded_up(stride_ - stride_ / 8), overflow_bytes);
     const Taken taken{count, tally_.bytes, count == wanted};
     finish_call();
+    // While the socket may hold more, only what came before the latest message is certain to have been read.
+    // A message that was stamped earlier but comes later arrives, for the lane, after this time.
+    if (!taken.more) arrival_ns_ = std::max(arrival_ns_, before_ns);
+    output_.advance(arrival_ns_);
     return taken;
 }
 
@@ -157,10 +182,15 @@ unsigned Intake::prepare_slots() {
 void Intake::process(unsigned i) {
     msghdr& header = headers_[i].msg_hdr;
     const std::size_t size = headers_[i].msg_len;
-    const std::size_t segment = segment_size(header, size);
-    const std::size_t segments = size == 0 ? 1 : (size + segment - 1) / segment;
+    const MessageFacts facts = facts_of(header, size);
+    const std::size_t segments = size == 0 ? 1 : (size + facts.segment - 1) / facts.segment;
     segments_ = std::max(segments_, segments);
-    Message m{overflow(i), size, segment, ntohl(senders_[i].sin_addr.s_addr), ntohs(senders_[i].sin_port)};
+    Message m{overflow(i),
+              size,
+              facts.segment,
+              ntohl(senders_[i].sin_addr.s_addr),
+              ntohs(senders_[i].sin_port),
+              arrival_of(facts.realtime_ns)};
     if (slots_batch_ == nullptr) {
         split(m, nullptr);
         return;
@@ -221,12 +251,17 @@ std::size_t Intake::split(const Message& m, Batch* into) {
         ++tally_.received;
         tally_.bytes += size;
         DatagramHeader header;
-        const Admitted admitted = admission_.judge(m.address, data, size, header);
+        const Admitted admitted = admission_.judge({m.address, m.port}, data, size, header);
+        if (admitted == Admitted::unknown_source) {
+            ++tally_.unknown;
+            strangers_.heard({m.address, m.port}, data, size, m.arrival_ns);
+            continue;
+        }
         const bool has_record = into != nullptr && into->datagrams.size() < into->max_datagrams;
-        if (admitted != Admitted::yes) {
-            ++(admitted == Admitted::malformed ? tally_.malformed : tally_.unknown);
+        if (admitted == Admitted::malformed) {
+            ++tally_.malformed;
             if (!keep_rejected_ || !has_record) continue;
-            add_record(m, *into, data, size).rejected = true;
+            add_record(m, *into, data, size).admitted = admitted;
             kept = static_cast<std::size_t>(data - m.data) + size;
             continue;
         }
@@ -243,29 +278,26 @@ std::size_t Intake::split(const Message& m, Batch* into) {
         }
         const std::byte* first = data + admission_.header_size();
         Datagram& d = add_record(m, *into, first, size);
-        admission_.describe(header, first, size, d);
+        admission_.describe(header, {m.address, m.port}, first, size, d);
         ++tally_.delivered;
         tally_.frames += d.frames;
         kept = static_cast<std::size_t>(data - m.data) + size;
     } while (at < m.size);
-    if (kept != 0) into->arrival_ns = now_ns_;
     return kept;
 }
 
 Datagram& Intake::add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const {
     assert(into.datagrams.size() < into.max_datagrams);
-    if (into.datagrams.empty()) into.first_arrival_ns = now_ns_;
     Datagram& d = into.datagrams.emplace_back();
     d.offset = static_cast<std::uint32_t>(data - into.data);
     d.bytes = static_cast<std::uint32_t>(size);
-    // 32 bits hold 4 s: a batch is passed on long before that.
-    d.arrival_ns = static_cast<std::uint32_t>(now_ns_ - into.first_arrival_ns);
+    d.arrival_ns = m.arrival_ns;
     d.address = m.address;
     d.port = m.port;
     return d;
 }
 
-// Publishes the counters before the batches, so that every batch that is visible has been counted.
+// Publishes the counters first, so that every datagram that is visible has been counted.
 void Intake::finish_call() {
     counters_.bytes_received.add(tally_.bytes);
     counters_.frames_delivered.add(tally_.frames);
@@ -279,26 +311,29 @@ void Intake::finish_call() {
     counters_.datagrams_received.add(tally_.received);
     tally_ = {};
     for (std::size_t i = 0; i < full_count_; ++i)
-        push(full_[i]);
+        finish(full_[i]);
     full_count_ = 0;
-    if (batch_ != nullptr && (batch_->capacity - batch_->used < stride_ ||
-                              batch_->max_datagrams - batch_->datagrams.size() < segments_)) {
+    if (batch_ == nullptr) return;
+    if (batch_->capacity - batch_->used < stride_ ||
+        batch_->max_datagrams - batch_->datagrams.size() < segments_) {
         pass_on();
+    } else {
+        output_.publish(*batch_);
     }
 }
 
 void Intake::pass_on() {
-    if (batch_ != nullptr) push(batch_);
+    if (batch_ != nullptr) finish(batch_);
     batch_ = nullptr;
 }
 
-void Intake::push(Batch* batch) {
+void Intake::finish(Batch* batch) {
     if (batch->datagrams.empty()) {
         pool_.put(batch);
         return;
     }
     counters_.batches.add();
-    if (!output_.enqueue(token_, batch)) throw std::bad_alloc();
+    output_.finish(*batch);
 }
 
 }  // namespace petacq::net

@@ -9,18 +9,29 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <ctime>
 
 #include <array>
 #include <cstdint>
 #include <memory>
 
 #include "net/admission.hpp"
+#include "net/batch_queue.hpp"
 #include "net/receiver.hpp"
 
 namespace petacq::net {
 
-/// Size of the datagrams in a message: the segment size if the kernel coalesced several, else `size`.
-std::size_t segment_size(msghdr& header, std::size_t size);
+/// What the kernel says about a message beside its sender.
+struct MessageFacts {
+    std::size_t segment = 0;  ///< size of its datagrams if the kernel coalesced several, else of the message
+    std::int64_t realtime_ns = 0;  ///< when the kernel received it; 0: not known
+};
+MessageFacts facts_of(msghdr& header, std::size_t size);
+
+/// Room for the control messages that facts_of() reads.
+struct alignas(cmsghdr) Control {
+    std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec))> bytes;
+};
 
 /// One thread at a time.
 class Intake {
@@ -33,18 +44,17 @@ class Intake {
 
     /// `fd` is a bound UDP socket, `local` its address. Throws std::invalid_argument if a batch is smaller
     /// than the largest datagram.
-    Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool& pool, BatchQueue& output,
+    Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool& pool, BatchLane& output,
            ReceiverCounters& counters);
     ~Intake();
     Intake(const Intake&) = delete;
     Intake& operator=(const Intake&) = delete;
 
-    /// Takes queued messages with one recvmmsg. Never blocks.
+    /// Takes queued messages with one recvmmsg, and publishes them. Never blocks.
     Taken receive();
-    /// Passes the current batch on. An empty one goes back to the pool.
+    /// Finishes the current batch. An empty one goes back to the pool.
     void pass_on();
-    /// Arrival time (steady clock, ns) of the oldest datagram not passed on; 0 if there is none.
-    [[nodiscard]] std::int64_t oldest_ns() const;
+    [[nodiscard]] Strangers& strangers() { return strangers_; }
 
   private:
     static constexpr unsigned max_messages = 64;  // of one recvmmsg
@@ -56,6 +66,7 @@ class Intake {
         std::size_t segment;  // size of its datagrams; the last may be shorter
         std::uint32_t address;
         std::uint16_t port;
+        std::int64_t arrival_ns;
     };
     // Counts of one call, added to the counters at its end.
     struct Tally {
@@ -69,34 +80,34 @@ class Intake {
     std::size_t split(const Message& m, Batch* into);
     Datagram& add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const;
     void finish_call();
-    void push(Batch* batch);
+    void finish(Batch* batch);
     Batch* take_batch();
+    std::int64_t arrival_of(std::int64_t realtime_ns);
     [[nodiscard]] bool has_records(std::size_t count) const;
     [[nodiscard]] std::byte* overflow(unsigned i) const;
 
     int fd_;
     BatchPool& pool_;
-    BatchQueue& output_;
-    moodycamel::ProducerToken token_;
+    BatchLane& output_;
     ReceiverCounters& counters_;
     Admission admission_;
+    Strangers strangers_;
     bool keep_rejected_;
     Endpoint local_;
 
     std::array<mmsghdr, max_messages> headers_{};
     std::array<iovec, 2 * std::size_t{max_messages}> pieces_{};
     std::array<sockaddr_in, max_messages> senders_{};
-    struct alignas(cmsghdr) Control {
-        std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes;
-    };
     std::array<Control, max_messages> controls_{};
     // One area per message, and one to join a message for which there is no room.
     std::unique_ptr<std::byte[]> overflow_;
 
-    Batch* batch_ = nullptr;    // being filled
-    std::size_t stride_;        // of the next call
-    std::size_t segments_ = 1;  // most datagrams in one message of the last call
-    std::int64_t now_ns_ = 0;   // of this call
+    Batch* batch_ = nullptr;             // being filled
+    std::size_t stride_;                 // of the next call
+    std::size_t segments_ = 1;           // most datagrams in one message of the last call
+    std::int64_t arrival_ns_ = 0;        // of the latest message
+    std::int64_t read_ns_ = 0;           // steady clock of the present call
+    std::int64_t steady_less_real_ = 0;  // at that time, ns
     Tally tally_;
     // State of one call: the batch with the slots, their geometry, and the batches that became full.
     Batch* slots_batch_ = nullptr;

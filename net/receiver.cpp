@@ -1,6 +1,6 @@
 // The receive thread, in the order of its stages: wait() until the socket is readable; drain() it into
-// batches (intake.hpp has the rest of the path); arm_flush() passes on a batch that does not become full.
-// Beside that, poll() reads the drop count of the kernel a few times a second.
+// batches (intake.hpp has the rest of the path). Beside that, look() does so in any case at an interval, so
+// that the lane's clock advances while nothing arrives, and poll() reads the drop count of the kernel.
 #include "net/receiver.hpp"
 
 #include <pthread.h>
@@ -33,10 +33,6 @@ constexpr auto gather_interval = std::chrono::microseconds(100);
 constexpr int max_rounds = 8;
 constexpr int max_calls = 32;
 
-std::chrono::steady_clock::time_point time_point(std::int64_t ns) {
-    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
-}
-
 Endpoint local_endpoint(const asio::ip::udp::socket& socket) {
     const asio::ip::udp::endpoint name = socket.local_endpoint();
     return {name.address().to_v4().to_uint(), name.port()};
@@ -45,12 +41,13 @@ Endpoint local_endpoint(const asio::ip::udp::socket& socket) {
 }  // namespace
 
 struct Receiver::Impl {
-    Impl(ReceiverOptions o, BatchPool& pool, BatchQueue& output)
+    Impl(ReceiverOptions o, BatchPool& pool, BatchLane& output)
         : options(std::move(o)),
           socket(io, options),
           intake(socket.socket.native_handle(), local_endpoint(socket.socket), options, pool, output,
                  counters),
-          flush_timer(io),
+          lane(output),
+          look_timer(io),
           poll_timer(io) {}
 
     // The functions from here to stop_receiving() run in the receive thread.
@@ -59,7 +56,6 @@ struct Receiver::Impl {
         socket.socket.async_wait(asio::ip::udp::socket::wait_read, [this](boost::system::error_code error) {
             if (error || stopping) return;
             drain();
-            arm_flush();
             wait();
         });
     }
@@ -75,23 +71,12 @@ struct Receiver::Impl {
         }
     }
 
-    // Passes on a partly filled batch in time. The timer runs only while there is such a batch. It is not
-    // restarted when the batch is passed on because it is full; the handler then finds that the next batch is
-    // not due yet.
-    void arm_flush() {
-        if (flush_armed || intake.oldest_ns() == 0) return;
-        flush_armed = true;
-        flush_timer.expires_at(flush_time());
-        flush_timer.async_wait([this](boost::system::error_code error) {
-            flush_armed = false;
-            if (error || stopping) return;
-            if (flush_time() <= std::chrono::steady_clock::now()) intake.pass_on();
-            arm_flush();
+    void look() {
+        drain();
+        look_timer.expires_after(std::chrono::milliseconds(options.flush_interval_ms));
+        look_timer.async_wait([this](boost::system::error_code error) {
+            if (!error && !stopping) look();
         });
-    }
-
-    [[nodiscard]] std::chrono::steady_clock::time_point flush_time() const {
-        return time_point(intake.oldest_ns()) + std::chrono::milliseconds(options.flush_interval_ms);
     }
 
     void poll() {
@@ -103,6 +88,7 @@ struct Receiver::Impl {
     }
 
     void poll_kernel() {
+        intake.strangers().publish();
         const std::uint32_t drops = socket.kernel_drops();
         // The difference is also correct when the counter wraps at 2^32.
         counters.datagrams_dropped_kernel.add(drops - drops_seen);
@@ -129,9 +115,10 @@ struct Receiver::Impl {
             if (!taken.more || drained >= held) break;
         }
         intake.pass_on();
+        lane.close();
         poll_kernel();
         socket.socket.cancel();
-        flush_timer.cancel();
+        look_timer.cancel();
         poll_timer.cancel();
     }
 
@@ -165,16 +152,16 @@ struct Receiver::Impl {
     ReceiveSocket socket;
     ReceiverCounters counters;
     Intake intake;
-    asio::steady_timer flush_timer;
+    BatchLane& lane;
+    asio::steady_timer look_timer;
     asio::steady_timer poll_timer;
-    bool flush_armed = false;
     bool stopping = false;
     std::uint32_t drops_seen = 0;
     std::thread thread;
     bool started = false;
 };
 
-Receiver::Receiver(ReceiverOptions options, BatchPool& pool, BatchQueue& output)
+Receiver::Receiver(ReceiverOptions options, BatchPool& pool, BatchLane& output)
     : impl_(std::make_unique<Impl>(std::move(options), pool, output)) {}
 
 Receiver::~Receiver() {
@@ -188,6 +175,7 @@ void Receiver::start() {
     if (impl.options.descriptor >= 0) impl.discard_backlog();
     asio::post(impl.io, [&impl] {
         impl.poll();
+        impl.look();
         impl.wait();
     });
     impl.thread = std::thread([&impl] { impl.io.run(); });
@@ -216,6 +204,10 @@ const std::vector<std::string>& Receiver::warnings() const {
 
 const ReceiverCounters& Receiver::counters() const {
     return impl_->counters;
+}
+
+std::vector<Stranger> Receiver::strangers() const {
+    return impl_->intake.strangers().published();
 }
 
 }  // namespace petacq::net

@@ -6,11 +6,21 @@
 #include <string>
 #include <vector>
 
-#include "net/batch.hpp"
+#include "net/batch_queue.hpp"
 #include "net/counter.hpp"
+#include "net/endpoint.hpp"
+#include "net/strangers.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::net {
+
+/// A source that may send.
+struct AllowedSource {
+    std::uint16_t id = 0;  ///< sequenced framing
+    /// Bare framing: its address and port. Sequenced framing: its address alone; 0: any.
+    Endpoint sender;
+    Modules modules{};  ///< whose frames it carries; none: not known
+};
 
 struct ReceiverOptions {
     std::string address = "0.0.0.0";  ///< IPv4 address to bind
@@ -25,12 +35,14 @@ struct ReceiverOptions {
     bool gro = true;  ///< let the kernel coalesce datagrams; the receiver splits them again
     int cpu = -1;     ///< core the thread is pinned to; -1: not pinned
     Framing framing = Framing::sequenced;
-    int flush_interval_ms = 5;  ///< a batch that is not full is passed on this long after its first datagram
+    FrameCheck frames;  ///< which frames speak for a time
+    /// A receiver that hears nothing looks this often, and publishes that it has read everything.
+    int flush_interval_ms = 5;
     /// Addresses that may send (host byte order); empty: all.
     std::vector<std::uint32_t> allowed_addresses;
-    /// Source ids that may be used; empty: all. Ignored with bare framing, which has no ids.
-    std::vector<std::uint16_t> allowed_sources;
-    /// Also put malformed datagrams and those of unknown sources into the batches, marked as rejected.
+    /// Sources that may send; empty: all. Datagrams of others are counted and take no room in a batch.
+    std::vector<AllowedSource> allowed_sources;
+    /// Also put malformed datagrams into the batches, marked as such.
     bool keep_rejected = false;
     /// A bound UDP socket that another program (systemd) opened and may keep open after this one exits; -1:
     /// the receiver opens its own. It must be bound to `address` and `port`. The receiver closes this
@@ -42,9 +54,9 @@ struct ReceiverOptions {
 /// dropped_no_buffer, except while the receiver is updating them; it adds to `received` last.
 struct ReceiverCounters {
     Counter datagrams_received;
-    Counter datagrams_delivered;  ///< passed on in batches
+    Counter datagrams_delivered;  ///< published in batches
     Counter datagrams_malformed;
-    Counter datagrams_unknown_source;     ///< not on an allow-list
+    Counter datagrams_unknown_source;     ///< of strangers: not on an allow-list
     Counter datagrams_dropped_no_buffer;  ///< no free batch
     /// Socket queue full (SO_MEMINFO, read a few times a second and at stop). Not part of `received`. With
     /// GRO the kernel counts coalesced datagrams as one; the exact loss shows in the sequence numbers.
@@ -60,21 +72,21 @@ struct ReceiverCounters {
     Counter polls;        ///< number of these readings: a few a second while the thread is alive
 };
 
-/// Receives from start() to stop(). Call each once, from the same thread. Datagrams that arrive before
-/// start() wait in the socket; in an inherited socket they are discarded, because they arrived while no
-/// daemon was running. The pool and the queue must outlive the receiver.
+/// Receives from start() to stop(), and then closes its lane. Call each once, from the same thread. Datagrams
+/// that arrive before start() wait in the socket; in an inherited socket they are discarded, because they
+/// arrived while no daemon was running. The pool and the lane must outlive the receiver.
 class Receiver {
   public:
-    /// Opens, configures and binds the socket. Full batches go to `output`. Throws every error of the set-up:
+    /// Opens, configures and binds the socket. Datagrams go to `output`. Throws every error of the set-up:
     /// std::runtime_error with the address, the port and the reason; std::invalid_argument if the batches are
     /// smaller than 64 KiB, the largest datagram, or if an inherited socket does not match the options.
-    Receiver(ReceiverOptions options, BatchPool& pool, BatchQueue& output);
+    Receiver(ReceiverOptions options, BatchPool& pool, BatchLane& output);
     ~Receiver();
     Receiver(const Receiver&) = delete;
     Receiver& operator=(const Receiver&) = delete;
 
     void start();
-    /// Reads the datagrams in the socket, passes on the last batch, joins the thread. Idempotent.
+    /// Reads the datagrams in the socket, publishes the last batch, joins the thread. Idempotent.
     void stop();
 
     [[nodiscard]] std::uint16_t port() const;
@@ -83,6 +95,8 @@ class Receiver {
     /// Warnings of the set-up that an operator can act on: buffer too small, pinning refused, no GRO.
     [[nodiscard]] const std::vector<std::string>& warnings() const;
     [[nodiscard]] const ReceiverCounters& counters() const;
+    /// The strangers heard last, as of a moment ago. Any thread.
+    [[nodiscard]] std::vector<Stranger> strangers() const;
 
   private:
     struct Impl;

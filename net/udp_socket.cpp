@@ -58,6 +58,8 @@ ReceiveSocket::ReceiveSocket(asio::io_context& io, const ReceiverOptions& option
             open(endpoint, options);
         }
         if (!options.multicast_group.empty()) join_group(options);
+        if (!set_option(socket.native_handle(), SOL_SOCKET, SO_TIMESTAMPNS, 1))
+            throw std::runtime_error("SO_TIMESTAMPNS: " + reason());
         socket.non_blocking(true);
         port = socket.local_endpoint().port();
     } catch (const boost::system::system_error& e) {
@@ -174,18 +176,18 @@ std::uint64_t ReceiveSocket::discard_queued() {
     std::byte nothing{};
     while (drained < held) {
         iovec piece{&nothing, sizeof nothing};
-        alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
+        Control control{};
         msghdr message{};
         message.msg_iov = &piece;
         message.msg_iovlen = 1;
-        message.msg_control = control.data();
-        message.msg_controllen = control.size();
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
         // With MSG_TRUNC recvmsg returns the size of the whole message.
         const ssize_t got = recvmsg(socket.native_handle(), &message, MSG_DONTWAIT | MSG_TRUNC);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) break;
         const auto size = static_cast<std::size_t>(got);
-        const std::size_t segment = segment_size(message, size);
+        const std::size_t segment = facts_of(message, size).segment;
         datagrams += size == 0 ? 1 : (size + segment - 1) / segment;
         drained += size + least_overhead;
     }

@@ -50,6 +50,7 @@ Malformed parse_datagram(Framing framing, const std::byte* data, std::size_t siz
     static_assert(header_bytes % frame_bytes == 0,
                   "the size of the payload alone shows whether it holds whole frames");
     if (size < frame_bytes) return Malformed::too_short;
+    if (size > max_datagram_bytes) return Malformed::too_long;
     if (framing == Framing::sequenced) {
         if (std::memcmp(data, magic.data(), magic.size()) != 0) return Malformed::bad_magic;
         if (data[version_at] != static_cast<std::byte>(header_version)) return Malformed::bad_version;

@@ -3,6 +3,7 @@
 // compiled for the GPU.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -86,11 +87,59 @@ inline Frame decode_frame(const std::byte* p) {
     return decode_frame(load_frame(p));
 }
 
-/// The time field alone, which is all that the receiver needs of a frame.
+/// The time field alone.
 inline std::uint64_t frame_time(const std::byte* p) {
     std::uint64_t v = 0;
     std::memcpy(&v, p + 2, sizeof v);
     return swap_bytes(v);
+}
+
+/// The module alone.
+inline std::uint8_t frame_bdm(const std::byte* p) {
+    return std::to_integer<std::uint8_t>(p[1]);
+}
+
+/// [bdm]: the modules of a source.
+using Modules = std::bitset<256>;
+
+/// The markers of a frame, and the first value beyond the range of each address.
+struct FrameCheck {
+    std::uint8_t head_marker = default_head_marker;
+    std::uint8_t tail_marker = default_tail_marker;
+    std::uint16_t bdm_count = 256;
+    std::uint16_t du_count = 16;
+    std::uint16_t position_size = 256;
+
+    /// `modules`: those of the sender.
+    [[nodiscard]] bool valid(const std::byte* frame, const Modules& modules) const {
+        const Frame f = decode_frame(frame);
+        return f.head_marker == head_marker && f.tail_marker == tail_marker && f.bdm < bdm_count &&
+               modules[f.bdm] && f.du < du_count && f.x < position_size && f.y < position_size;
+    }
+};
+
+/// Times and modules of the first and the last valid frame.
+struct ValidTimes {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::uint32_t frames = 0;  ///< from the one to the other; 0: no frame is valid
+    std::uint8_t first_bdm = 0;
+    std::uint8_t last_bdm = 0;
+};
+
+/// Usually checks two frames. Invalid frames at the ends cost a check each.
+inline ValidTimes valid_times(const FrameCheck& check, const Modules& modules, const std::byte* frames,
+                              std::size_t count) {
+    std::size_t first = 0;
+    while (first < count && !check.valid(frames + first * frame_bytes, modules))
+        ++first;
+    if (first == count) return {};
+    std::size_t last = count - 1;
+    while (last > first && !check.valid(frames + last * frame_bytes, modules))
+        --last;
+    return {frame_time(frames + first * frame_bytes), frame_time(frames + last * frame_bytes),
+            static_cast<std::uint32_t>(last - first + 1), frame_bdm(frames + first * frame_bytes),
+            frame_bdm(frames + last * frame_bytes)};
 }
 
 /// Writes 16 bytes. Fields with fewer bits on the wire (markers, du) are truncated.
@@ -110,6 +159,7 @@ void encode_header(const DatagramHeader& h, std::byte* out);
 enum class Malformed : std::uint8_t {
     none,
     too_short,    ///< sequenced: under 16 bytes; bare: under one frame
+    too_long,     ///< more than UDP carries: a capture may say so
     bad_magic,    ///< does not start with "PETF"
     bad_version,  ///< header version other than 1
     ragged,       ///< the rest of the payload is not a whole number of frames

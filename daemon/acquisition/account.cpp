@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "net/receiver_totals.hpp"
-
 namespace petacq::daemon {
 
 Account::Account(std::vector<const net::ReceiverCounters*> receivers, net::Framing framing)
@@ -19,23 +17,40 @@ void Account::add(const gpu::SliceResult& result) {
     counted_.saved_singles.found += result.singles.size();
 }
 
+void Account::count_here(const net::Datagram& datagram) {
+    ReceiverTotals& c = counted_here_;
+    ++c.datagrams_received;
+    c.bytes_received += datagram.bytes;
+    switch (datagram.admitted) {
+        case net::Admitted::yes:
+            ++c.datagrams_delivered;
+            break;
+        case net::Admitted::malformed:
+            ++c.datagrams_malformed;
+            break;
+        case net::Admitted::unknown_source:
+            ++c.datagrams_unknown_source;
+            break;
+    }
+}
+
 Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64_t frames_under_way,
                       std::uint64_t pending) const {
     Ledger ledger = counted_;
     DatagramLedger& d = ledger.datagrams;
     d.accepted = sources.accepted;
     d.duplicate = sources.duplicate;
+    d.repeated = sources.repeated;
     d.too_many_sources = sources.too_many_sources;
     d.lost = sources.lost;
+    d.recovered = sources.recovered;
     d.reordered = sources.reordered;
     d.stray = sources.stray;
     d.restarted = sources.restarted;
+    d.stepped_back = sources.steps_back;
     d.end_of_stream = sources.end_of_stream;
     std::uint64_t delivered = 0;
-    for (const net::ReceiverCounters* receiver : receivers_) {
-        const net::ReceiverTotals r = reading == Reading::one_moment
-                                          ? net::read_totals_at_one_moment(*receiver)
-                                          : net::read_totals(*receiver);
+    const auto add = [&](const ReceiverTotals& r) {
         d.received += r.datagrams_received;
         d.malformed += r.datagrams_malformed;
         d.unknown_source += r.datagrams_unknown_source;
@@ -43,6 +58,10 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
         d.dropped_kernel += r.datagrams_dropped_kernel;
         d.discarded_backlog += r.datagrams_discarded_backlog;
         delivered += r.datagrams_delivered;
+    };
+    add(counted_here_);
+    for (const net::ReceiverCounters* receiver : receivers_) {
+        add(reading == Reading::one_moment ? read_totals_at_one_moment(*receiver) : read_totals(*receiver));
     }
     d.in_flight_at_end = delivered - datagrams_;
     d.frames = frames_;
@@ -52,7 +71,7 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
 }
 
 std::uint64_t Account::bytes_received() const {
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = counted_here_.bytes_received;
     for (const net::ReceiverCounters* receiver : receivers_)
         bytes += receiver->bytes_received.value();
     return bytes;

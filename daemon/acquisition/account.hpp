@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/acquisition/receiver_totals.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
+#include "net/batch.hpp"
 #include "net/wire.hpp"
-
-namespace petacq::net {
-struct ReceiverCounters;
-}
 
 namespace petacq::daemon {
 
@@ -23,11 +21,15 @@ class Account {
     /// `one_moment`: all of one moment, for the start and the end of a run; may wait for a receiver.
     enum class Reading { quick, one_moment };
 
-    /// The counters outlive this object.
+    /// The counters outlive this object. Without receivers, as in a replay, the datagrams that a receiver
+    /// would count are counted when they are added.
     Account(std::vector<const net::ReceiverCounters*> receivers, net::Framing framing);
 
-    /// A datagram that a receiver delivered has reached the acquisition thread.
-    void add_datagram() { ++datagrams_; }
+    /// A datagram that a receiver has published has reached the acquisition thread.
+    void add_datagram(const net::Datagram& datagram) {
+        if (datagram.admitted == net::Admitted::yes) ++datagrams_;
+        if (receivers_.empty()) count_here(datagram);
+    }
     /// Frames of an accepted datagram.
     void add_frames(std::uint64_t frames) { frames_ += frames; }
     /// A slice that the pipeline has processed.
@@ -36,13 +38,19 @@ class Account {
     /// `frames_under_way`: accepted and not through the pipeline. `pending`: singles not decided.
     [[nodiscard]] Ledger total(Reading reading, const TrackerTotals& sources, std::uint64_t frames_under_way,
                                std::uint64_t pending) const;
+    [[nodiscard]] std::uint64_t pairs_found() const {
+        return counted_.pairs.prompts_found + counted_.pairs.delayeds_found;
+    }
     /// UDP payload.
     [[nodiscard]] std::uint64_t bytes_received() const;
 
   private:
+    void count_here(const net::Datagram& datagram);
+
     const std::vector<const net::ReceiverCounters*> receivers_;
     Ledger counted_;  ///< results of the pipeline
-    std::uint64_t datagrams_ = 0;
+    ReceiverTotals counted_here_;
+    std::uint64_t datagrams_ = 0;  ///< accepted by the receivers
     std::uint64_t frames_ = 0;
 };
 

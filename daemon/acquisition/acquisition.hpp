@@ -1,9 +1,14 @@
 // The acquisition thread: it cuts the received batches into slices, sends them through the pipeline, and
 // hands the results to the run.
 //
-// One turn of its loop reads: take a batch, compute the watermark, submit, collect, account, check the run,
+// One turn of its loop reads: take datagrams, compute the watermark, submit, collect, account, check the run,
 // publish. Each step is a class of its own in this folder; this one connects them. Other threads start and
 // stop runs with begin_run() and end_run(), and watch with snapshot() and progress().
+//
+// Host time is the arrival of the datagram that is being read. When none waits, it is the time up to which
+// everything has been read. It decides when a slice is old, when a source is silent, and when to look for a
+// reset of the boards. So a backlog gives the same slices as none, and a replay, whose host time is that of
+// the capture, does not depend on the speed of the machine.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +22,9 @@
 #include "daemon/acquisition/active_run.hpp"
 #include "daemon/acquisition/batch_exchange.hpp"
 #include "daemon/acquisition/command_queue.hpp"
-#include "daemon/acquisition/host_clock.hpp"
+#include "daemon/acquisition/limit_clock.hpp"
 #include "daemon/acquisition/options.hpp"
+#include "daemon/acquisition/replay_steps.hpp"
 #include "daemon/acquisition/slice_flow.hpp"
 #include "daemon/acquisition/snapshot.hpp"
 #include "daemon/host/logging.hpp"
@@ -27,9 +33,12 @@ namespace petacq::daemon {
 
 class Acquisition {
   public:
-    /// Batches come from `filled` and go back to `pool`. All references must outlive this object.
-    /// `on_finished` is called in the acquisition thread when a run has ended. Throws std::runtime_error when
-    /// the pipeline fails at once.
+    /// Why a run ends when its input does.
+    static constexpr const char* end_of_capture = "end of the capture";
+
+    /// Datagrams come from `filled`, and their batches go back to `pool`. All references must outlive this
+    /// object. `on_finished` is called in the acquisition thread when a run has ended. Throws
+    /// std::runtime_error when the pipeline fails at once.
     Acquisition(const AcquisitionOptions& options, const TrackerOptions& tracker,
                 std::unique_ptr<gpu::Pipeline> pipeline, net::BatchPool& pool, net::BatchQueue& filled,
                 std::vector<const net::ReceiverCounters*> receivers,
@@ -43,17 +52,20 @@ class Acquisition {
     /// Ends a run in progress at once and joins the thread. Idempotent.
     void stop();
     /// One turn of the loop in the calling thread, instead of start(): for tests. Waits a few milliseconds
-    /// when no batch is there.
+    /// when no datagram is there.
     void turn();
 
     /// Any thread. Starts a run: without a requested start at the present watermark, or, when the run keeps a
     /// raw capture, past every frame received so far, so that the capture holds the whole run. `started` is
-    /// called in the acquisition thread when the watermark has reached the start. The caller must
-    /// ensure that no run is waiting or in progress.
+    /// called in the acquisition thread when the watermark has reached the start. If that takes a live run
+    /// longer than start_timeout, `on_finished` gets the failed run, and `started` is not called. The caller
+    /// must ensure that no run is waiting or in progress.
     void begin_run(std::unique_ptr<Run> run, const RequestedInterval& interval,
                    std::function<void()> started);
-    /// Any thread. Stops the run once everything received up to now is decided. Does nothing without a run.
-    void end_run(std::string reason);
+    /// Any thread. Stops the run once everything that had arrived at the host when the stop was given is
+    /// decided. Does nothing without a run.
+    void end_run(std::string reason,
+                 std::chrono::steady_clock::time_point given = std::chrono::steady_clock::now());
 
     /// Any thread.
     [[nodiscard]] std::shared_ptr<const AcquisitionSnapshot> snapshot() const { return board_.latest(); }
@@ -70,18 +82,22 @@ class Acquisition {
     enum class Cut { any, step };
 
     void loop(const std::stop_token& stopping);
-    void take_batch(net::Batch* batch);
+    void take(const net::Piece& piece);
+    void advance(std::int64_t host_ns);
+    void end_input();
     void process_slice(Cut cut = Cut::any);
     [[nodiscard]] bool row_ends(const SliceEnd& end, Cut cut);
     void account(const CollectedSlice& slice);
     void check_pipeline();
     void check_run();
-    void check_common_reset();
+    void check_detector_time();
+    void follow_reset(SourceTracker::Back back);
     void publish(bool with_histograms);
 
     void prepare_run(std::unique_ptr<Run> run, const RequestedInterval& interval,
                      std::function<void()> started);
     void start_run();
+    void give_up_start();
     void finish_run();
 
     const AcquisitionOptions options_;
@@ -90,9 +106,12 @@ class Acquisition {
     Statistics statistics_;
     SnapshotBoard board_;
     CommandQueue commands_;
-    HostClock clock_;
     BatchExchange batches_;
     SliceFlow flow_;
+    std::int64_t now_ns_ = 0;            ///< host time; never goes back
+    std::int64_t slice_started_ns_ = 0;  ///< host time
+    LimitClock limits_;
+    ReplaySteps steps_;
     ActiveRun run_;
     std::jthread thread_;
 };

@@ -1,25 +1,37 @@
 #include "daemon/acquisition/batch_exchange.hpp"
 
+#include <utility>
+
 #include "daemon/run/capture.hpp"
 
 namespace petacq::daemon {
 
-net::Batch* BatchExchange::wait(std::chrono::microseconds timeout) {
-    net::Batch* batch = nullptr;
-    if (!filled_.wait_dequeue_timed(batch, timeout)) batch = nullptr;
+std::optional<net::Piece> BatchExchange::start_reading(std::optional<net::Piece> piece) {
     free_low_water_ = free_low_water();
-    return batch;
+    piece_ = piece.value_or(net::Piece{});
+    read_ = 0;
+    return piece;
+}
+
+void BatchExchange::read_completely() {
+    capture();
+    piece_ = {};
+}
+
+/// Offers the datagrams that have been read.
+void BatchExchange::capture() {
+    if (capture_ != nullptr && piece_.batch != nullptr)
+        capture_->offer(*piece_.batch, piece_.datagrams.first(read_));
 }
 
 void BatchExchange::give_back(std::vector<net::Batch*>& batches) {
-    for (net::Batch* batch : batches) {
-        if (capture_ == nullptr || !capture_->offer(batch)) pool_.put(batch);
-    }
+    for (net::Batch* batch : batches)
+        pool_.put(batch);
     batches.clear();
 }
 
 void BatchExchange::stop_capture() {
-    if (capture_ != nullptr && reading_ != nullptr) capture_->offer_part(*reading_, read_);
+    capture();
     capture_ = nullptr;
 }
 

@@ -1,54 +1,63 @@
-// Where the acquisition thread gets its batches and where it returns them.
+// Where the acquisition thread gets its datagrams and where it returns their batches.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
-#include "net/batch.hpp"
+#include "net/batch_queue.hpp"
 
 namespace petacq::daemon {
 
 class Capture;
 
-/// Filled batches come from the receivers. Used batches return to the pool, through the raw capture of a run
-/// if it keeps one. No thread-safety.
+/// Datagrams come from the receivers, oldest first. Batches return to the pool when they have been taken and
+/// used completely. What has been read goes to the raw capture of a run if it keeps one. No thread-safety.
 class BatchExchange {
   public:
     /// Both outlive this object.
     BatchExchange(net::BatchPool& pool, net::BatchQueue& filled) : pool_(pool), filled_(filled) {}
 
-    /// The next filled batch; nullptr when none arrives within `timeout`.
-    net::Batch* wait(std::chrono::microseconds timeout);
+    /// The next datagrams; nothing when there are none, with a timeout: when none come within it.
+    std::optional<net::Piece> take() { return start_reading(filled_.take()); }
+    std::optional<net::Piece> take(std::chrono::microseconds timeout) {
+        return start_reading(filled_.take(timeout));
+    }
+    /// One more datagram of the piece taken last is being read.
+    void reading() { ++read_; }
+    void read_completely();
     /// Returns the batches and empties the list.
     void give_back(std::vector<net::Batch*>& batches);
 
-    // The batch that is being read. It may belong to a capture up to the present datagram only.
-    void reading(const net::Batch& batch, std::size_t datagrams) {
-        reading_ = &batch;
-        read_ = datagrams;
-    }
-    void read_completely() { reading_ = nullptr; }
+    /// Host time up to which everything has been taken.
+    [[nodiscard]] std::int64_t taken_until_ns() const { return filled_.taken_until_ns(); }
+    /// Everything has been taken, and nothing will follow.
+    [[nodiscard]] bool ended() const { return filled_.ended(); }
 
-    /// Batches returned from now on go through `capture` (nullptr: none), which outlives its use here.
+    /// Datagrams read from now on go to `capture` (nullptr: none), which outlives its use here.
     void start_capture(Capture* capture) { capture_ = capture; }
-    /// Gives the capture the part of the present batch that has been read.
+    /// The capture gets the datagrams up to the one that is being read.
     void stop_capture();
 
     /// Batches of the pool, free or not.
     [[nodiscard]] std::size_t count() const { return pool_.count(); }
-    /// The fewest free batches, as seen by wait() and now, since the low water was last restarted.
+    /// The fewest free batches, as seen by take() and now, since the low water was last restarted.
     [[nodiscard]] std::size_t free_low_water() const { return std::min(free_low_water_, pool_.free_count()); }
     void restart_low_water() { free_low_water_ = pool_.free_count(); }
 
   private:
+    std::optional<net::Piece> start_reading(std::optional<net::Piece> piece);
+    void capture();
+
     net::BatchPool& pool_;
     net::BatchQueue& filled_;
     Capture* capture_ = nullptr;
-    const net::Batch* reading_ = nullptr;
-    std::size_t read_ = 0;  ///< datagrams
+    net::Piece piece_;      ///< taken last
+    std::size_t read_ = 0;  ///< datagrams of it
     std::size_t free_low_water_ = SIZE_MAX;
 };
 

@@ -1,7 +1,6 @@
 // The configuration of the acquisition thread.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -11,22 +10,22 @@ namespace petacq::daemon {
 
 struct AcquisitionOptions {
     std::uint32_t slice_frames = 262'144;
-    std::chrono::milliseconds slice_interval{20};
+    std::chrono::milliseconds slice_interval{20};  ///< of host time
     /// When more singles than this wait for the watermark, slow sources are given up. The pipeline has room
     /// for pending_slack slices more; beyond that the run fails.
     std::uint64_t max_pending_singles = 16U << 20;
     /// A run that is asked to stop ends without its last singles when the watermark has not passed them
-    /// within this host time.
+    /// within this time after everything received before the request has been read.
     std::chrono::milliseconds stop_timeout{10'000};
-    /// The longest that a datagram takes from its socket to the acquisition thread.
-    std::chrono::milliseconds receive_delay{20};
+    /// A live run that has not started after this host time fails: detector time does not reach its start.
+    std::chrono::milliseconds start_timeout{10'000};
     net::Framing framing = net::Framing::sequenced;
     std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset
     std::uint64_t max_disorder = 0;  ///< ticks
-    std::uint64_t max_lag = 0;       ///< ticks
     std::uint64_t second = 0;        ///< ticks: length of a row of the ledger over time; 0: one row in all
-    /// Replay: the host time up to which all datagrams have been handed over. Live: nullptr.
-    const std::atomic<std::int64_t>* replay_clock = nullptr;
+    /// The input ends, and a run that is then in progress ends with it. The datagrams that a receiver rejects
+    /// are counted as they are taken.
+    bool replay = false;
 };
 
 /// Slices that may wait beyond max_pending_singles: the one that exceeds it, the one with which slow sources

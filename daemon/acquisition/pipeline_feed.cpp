@@ -71,7 +71,7 @@ const CollectedSlice* PipelineFeed::collect(bool wait) {
     batches_.give_back(slot.contents.batches);
     frames_in_flight_ -= std::exchange(slot.contents.frames, 0);
     slot.contents.spans.clear();
-    collected_.end = std::move(slot.end);
+    collected_.end = slot.end;
     oldest_ = (oldest_ + 1) % slots_.size();
     progress_.collected.add();
     if (--count_ == 0) busy_.stop();

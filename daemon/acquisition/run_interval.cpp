@@ -55,24 +55,37 @@ void RunInterval::ask_to_stop(const std::string& reason, std::int64_t read_ns, C
 }
 
 bool RunInterval::overdue(Clock::time_point now) const {
-    return !none() && request_ && now >= request_->deadline;
+    if (none() || !request_ || (running() && !request_->fixed)) return false;
+    return now >= request_->deadline;
 }
 
-bool RunInterval::wants_stop(std::int64_t host_ns, Clock::time_point now) const {
-    if (!running() || !request_ || request_->fixed) return false;
-    return host_ns >= request_->read_ns || overdue(now);
+bool RunInterval::wants_stop(std::int64_t host_ns) const {
+    return running() && request_ && !request_->fixed && host_ns >= request_->read_ns;
 }
 
-void RunInterval::fix_stop(std::uint64_t end) {
+void RunInterval::fix_stop(std::uint64_t end, Clock::time_point deadline) {
     assert(running() && request_);
     stop_ = std::max(std::min(stop_.value_or(UINT64_MAX), end), start_);
     request_->fixed = true;
+    request_->deadline = deadline;
 }
 
-void RunInterval::stop_now(const std::string& reason, std::uint64_t watermark) {
+void RunInterval::end_input(const std::string& reason, std::uint64_t end) {
+    assert(running());
+    if (stop_ && *stop_ <= end) return;
+    reason_ = reason;
+    stop_ = std::max(end, start_);
+}
+
+void RunInterval::stop_now(const std::string& reason, std::uint64_t end) {
     assert(running());
     reason_ = reason;
-    stop_ = watermark;
+    stop_ = std::max(end, start_);
+}
+
+void RunInterval::start_now(std::uint64_t watermark) {
+    assert(waiting());
+    start_ = watermark;
 }
 
 void RunInterval::fail(const std::string& reason) {
@@ -81,7 +94,9 @@ void RunInterval::fail(const std::string& reason) {
 }
 
 void RunInterval::time_restarted() {
-    if (waiting()) start_ = 0;
+    if (none()) return;
+    start_ = 0;
+    if (running() && duration_ && !request_) stop_.reset();
 }
 
 }  // namespace petacq::daemon

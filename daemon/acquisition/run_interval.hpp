@@ -33,6 +33,8 @@ class RunInterval {
 
     /// none -> waiting. `start` is not before the watermark nor before requested.start.
     void wait(std::uint64_t start, const RequestedInterval& requested);
+    /// A waiting run that has not started at `deadline` is late. Without this call it waits for ever.
+    void start_by(Clock::time_point deadline) { start_deadline_ = deadline; }
     /// waiting -> running.
     void start();
     /// running -> none.
@@ -41,6 +43,9 @@ class RunInterval {
     // Questions of the loop.
 
     [[nodiscard]] std::uint64_t start_ticks() const { return start_; }
+    [[nodiscard]] bool late(Clock::time_point now) const {
+        return waiting() && start_deadline_ && now >= *start_deadline_;
+    }
     /// Where the slice that moves the watermark to `watermark` closes its segment: at the start of a run that
     /// waits, at the stop of a run in progress, if the watermark reaches it.
     [[nodiscard]] std::optional<std::uint64_t> close_at(std::uint64_t watermark) const;
@@ -59,22 +64,29 @@ class RunInterval {
     // Stopping.
 
     /// Asks a waiting or running run to stop; the first request counts. Everything received before the
-    /// request has been read when host time reaches `read_ns`. A run that has not stopped at `deadline` is
+    /// request has been read when host time reaches `read_ns`. A run that still waits at `deadline` is
     /// overdue.
     void ask_to_stop(const std::string& reason, std::int64_t read_ns, Clock::time_point deadline);
+    /// A run that waits for its start, or with a fixed stop, has not reached it in time. While data from
+    /// before the request wait to be read, a run in progress is never overdue.
     [[nodiscard]] bool overdue(Clock::time_point now) const;
     /// Whether it is time to fix the stop of a running run: somebody has asked for it, and everything
-    /// received before the request has been read or the run is overdue.
-    [[nodiscard]] bool wants_stop(std::int64_t host_ns, Clock::time_point now) const;
-    /// Stops at `end`, or earlier if that was requested, but not before the start.
-    void fix_stop(std::uint64_t end);
-    /// Stops a running run where the watermark stands.
-    void stop_now(const std::string& reason, std::uint64_t watermark);
+    /// received before the request has been read.
+    [[nodiscard]] bool wants_stop(std::int64_t host_ns) const;
+    /// Stops at `end`, or earlier if that was requested, but not before the start. A run that has not stopped
+    /// at `deadline` is overdue.
+    void fix_stop(std::uint64_t end, Clock::time_point deadline);
+    /// All input ends before `end`: stops a running run there, unless it is to stop earlier.
+    void end_input(const std::string& reason, std::uint64_t end);
+    /// Stops a running run at `end`, in spite of what was requested.
+    void stop_now(const std::string& reason, std::uint64_t end);
+    /// A waiting run starts where the watermark stands, instead of at its start.
+    void start_now(std::uint64_t watermark);
     /// Stops a running run for this reason. `fail` also marks it as failed.
     void set_reason(const std::string& reason) { reason_ = reason; }
     void fail(const std::string& reason);
 
-    /// Detector time starts again at 0: a waiting run starts at once.
+    /// Detector time starts again at 0: a waiting run starts at once, a run in progress starts again.
     void time_restarted();
 
   private:
@@ -89,6 +101,7 @@ class RunInterval {
     std::uint64_t start_ = 0;
     std::optional<std::uint64_t> stop_;
     std::optional<std::uint64_t> duration_;
+    std::optional<Clock::time_point> start_deadline_;
     std::optional<StopRequest> request_;
     std::string reason_;
     bool failed_ = false;

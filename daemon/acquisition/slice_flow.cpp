@@ -26,13 +26,31 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
 
 std::optional<std::uint64_t> SliceFlow::add(const net::Batch& batch, const net::Datagram& datagram,
                                             std::int64_t now_ns) {
-    if (datagram.rejected) return std::nullopt;
-    account_.add_datagram();
+    account_.add_datagram(datagram);
+    if (datagram.admitted != net::Admitted::yes) return std::nullopt;
+    const bool begun = tracker_.established();
     const Verdict verdict = tracker_.observe(datagram, now_ns);
+    if (!begun) judge_held_frames();
     if (!verdict.use || datagram.frames == 0) return std::nullopt;
     account_.add_frames(datagram.frames);
     builder_.add(batch, datagram, verdict);
-    return received_.add(datagram, verdict);
+    if (datagram.timed_frames == 0) return std::nullopt;
+    if (!tracker_.established()) newest_held_ = std::max(newest_held_, datagram.last_time);
+    const bool believed = verdict.time_low <= datagram.last_time && datagram.last_time <= verdict.time_high;
+    return believed && tracker_.established() ? std::optional(datagram.last_time) : std::nullopt;
+}
+
+/// Once detector time has begun: the frames of the first datagrams that are far from it are time jumps.
+void SliceFlow::judge_held_frames() {
+    if (!tracker_.established()) return;
+    builder_.restrict_times(tracker_.believed_times());
+    newest_held_ = 0;
+}
+
+void SliceFlow::establish_time(std::int64_t now_ns) {
+    if (tracker_.established()) return;
+    tracker_.establish_now(now_ns);
+    judge_held_frames();
 }
 
 void SliceFlow::keep(net::Batch* batch) {
@@ -43,11 +61,19 @@ void SliceFlow::keep(net::Batch* batch) {
 SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
     // Near the bound, the next watermark depends on how much the slices in flight leave undecided.
     if (feed_.pending() + feed_.frames_in_flight() > options_.max_pending_singles) collect_all();
-    const std::uint64_t watermark =
-        std::max(feed_.watermark(), tracker_.watermark(now_ns, feed_.latest_pending_time()));
+    const bool begun = tracker_.established();
+    std::uint64_t allowed = tracker_.watermark(now_ns, 0);
+    if (!tracker_.held()) {
+        // Without a source that holds it, it depends on what the slices in flight leave undecided.
+        collect_all();
+        allowed = tracker_.watermark(now_ns, feed_.latest_pending_time());
+    }
+    if (!begun) judge_held_frames();
+    const std::uint64_t watermark = std::max(feed_.watermark(), allowed);
     if (feed_.pending() <= options_.max_pending_singles) return {watermark, false};
     // To bound the memory, the sources that hold the watermark back are given up. Never past the reference:
     // singles that wait beyond it may come from a single source whose clock is wrong.
+    establish_time(now_ns);
     const std::uint64_t reference = tracker_.status(now_ns).reference.value_or(0);
     return {std::max(watermark, reference), reference > watermark};
 }
@@ -62,7 +88,6 @@ bool SliceFlow::submit(const SliceEnd& end) {
 
 void SliceFlow::close_segment(std::uint64_t close_at) {
     assert(close_at >= feed_.watermark());
-    restart_interval();
     submit({close_at, close_at, {}});
 }
 
@@ -71,6 +96,7 @@ bool SliceFlow::collect(bool wait) {
     if (slice == nullptr) return false;
     account_.add(slice->result);
     sink_(*slice);
+    if (builder_.empty() && feed_.empty()) give_back_batches();
     return true;
 }
 
@@ -79,21 +105,39 @@ void SliceFlow::collect_all() {
     }
 }
 
-bool SliceFlow::restart_time() {
+bool SliceFlow::decide_all() {
     close_segment(UINT64_MAX);
     collect_all();
-    if (!feed_.reset()) return false;
+    newest_held_ = 0;
+    return feed_.reset();
+}
+
+bool SliceFlow::restart_time() {
+    if (!decide_all()) return false;
     tracker_.restart_watermark();
-    received_.clear();
     return true;
 }
 
-std::uint64_t SliceFlow::end_of_received(const TrackerStatus& sources) const {
-    if (received_.newest() == 0) return feed_.watermark();
-    std::uint64_t progress = 0;
-    for (const SourceStatus& source : sources.sources)
-        progress = std::max(progress, source.progress);
-    const std::uint64_t newest = std::min(received_.newest(), add_or_max(progress, options_.max_disorder));
+bool SliceFlow::follow_reset(std::int64_t now_ns) {
+    if (!decide_all()) return false;
+    tracker_.follow_reset(now_ns);
+    return true;
+}
+
+std::uint64_t SliceFlow::newest() const {
+    return tracker_.established() ? tracker_.newest() : newest_held_;
+}
+
+std::uint64_t SliceFlow::end_of_received() const {
+    if (newest() == 0) return feed_.watermark();
+    return std::max(add_or_max(newest(), options_.max_offset + 1), feed_.watermark());
+}
+
+std::uint64_t SliceFlow::end_of_input() {
+    submit({feed_.watermark(), {}, {}});
+    collect_all();
+    const std::uint64_t newest = std::max(this->newest(), feed_.latest_pending_time());
+    if (newest == 0) return feed_.watermark();
     return std::max(add_or_max(newest, options_.max_offset + 1), feed_.watermark());
 }
 

@@ -1,7 +1,6 @@
 // From the datagrams of a batch to the results of the pipeline.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,7 +10,6 @@
 #include "daemon/acquisition/account.hpp"
 #include "daemon/acquisition/options.hpp"
 #include "daemon/acquisition/pipeline_feed.hpp"
-#include "daemon/acquisition/received_times.hpp"
 
 namespace petacq::daemon {
 
@@ -38,12 +36,8 @@ class SliceFlow {
     void keep(net::Batch* batch);
     /// The slice has all the frames it may have.
     [[nodiscard]] bool full() const { return builder_.full(); }
-    /// The slice should be submitted now, full or not.
-    [[nodiscard]] bool due(SliceBuilder::Clock::time_point now) const {
-        return builder_.due(now, options_.slice_interval);
-    }
-    /// Until the next slice is due, unless it fills earlier.
-    void restart_interval() { builder_.restart_interval(); }
+    /// The slice should be submitted although it is not full: too many batches wait for it.
+    [[nodiscard]] bool keeps_too_many() const { return builder_.keeps_too_many(); }
 
     /// The watermark that the sources allow; never below the present one.
     Watermark next_watermark(std::int64_t now_ns);
@@ -62,12 +56,33 @@ class SliceFlow {
     void give_back_batches() { batches_.give_back(builder_.contents().batches); }
     /// Decides all pending singles and forgets detector time. Returns false if the pipeline has failed.
     bool restart_time();
+    /// The same, but detector time goes on where the sources agree. REQUIRES: time_went_back().
+    bool follow_reset(std::int64_t now_ns);
+    [[nodiscard]] SourceTracker::Back time_went_back() const { return tracker_.time_went_back(); }
+    /// Begins detector time with what has been received.
+    void establish_time(std::int64_t now_ns);
+    [[nodiscard]] bool time_established() const { return tracker_.established(); }
+    /// Whether active sources support detector time as it is.
+    [[nodiscard]] bool time_supported(std::int64_t now_ns) const { return tracker_.supported(now_ns); }
+    /// Whether the only active sources are elsewhere in detector time.
+    [[nodiscard]] bool time_deserted(std::int64_t now_ns) const { return tracker_.deserted(now_ns); }
+    /// SourceTracker::mark and SourceTracker::allow_repetition.
+    void mark_sources() { tracker_.mark(); }
+    void allow_repetition() { tracker_.allow_repetition(); }
 
     [[nodiscard]] PipelineFeed& pipeline() { return feed_; }
     [[nodiscard]] std::uint64_t watermark() const { return feed_.watermark(); }
-    [[nodiscard]] const ReceivedTimes& received() const { return received_; }
+    /// The earliest believed frame time since detector time began; UINT64_MAX: none. A run of fixed duration
+    /// counts from here.
+    [[nodiscard]] std::uint64_t earliest() const { return tracker_.earliest(); }
+    /// The newest; 0: none.
+    [[nodiscard]] std::uint64_t newest() const;
     /// Past all believed frames, so that a wild one does not prolong a run, and not below the watermark.
-    [[nodiscard]] std::uint64_t end_of_received(const TrackerStatus& sources) const;
+    [[nodiscard]] std::uint64_t end_of_received() const;
+    /// Coincidences found since the daemon started.
+    [[nodiscard]] std::uint64_t pairs_found() const { return account_.pairs_found(); }
+    /// Submits the slice, and returns a time past everything received, decided or not.
+    std::uint64_t end_of_input();
     [[nodiscard]] TrackerStatus sources(std::int64_t now_ns) const { return tracker_.status(now_ns); }
     /// Everything since the daemon started; without what only the run knows.
     [[nodiscard]] Ledger total(Account::Reading reading) const;
@@ -76,12 +91,14 @@ class SliceFlow {
 
   private:
     bool collect(bool wait);
+    bool decide_all();
+    void judge_held_frames();
 
     const AcquisitionOptions options_;
     const Sink sink_;
     BatchExchange& batches_;
     SourceTracker tracker_;
-    ReceivedTimes received_;
+    std::uint64_t newest_held_ = 0;  ///< before detector time begins
     Account account_;
     SliceBuilder builder_;
     PipelineFeed feed_;

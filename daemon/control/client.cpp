@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "config/json_file.hpp"
+
 namespace petacq::daemon {
 
 using nlohmann::json;
@@ -163,7 +165,7 @@ std::optional<std::string> ControlClient::read_message(json& message,
                                                        std::optional<Clock::time_point> deadline) {
     auto line = read_line_until(deadline);
     if (!line) return std::nullopt;
-    message = json::parse(*line, nullptr, false);
+    message = config::json_nested_deeper(*line, rpc_max_depth) ? json() : json::parse(*line, nullptr, false);
     if (!message.is_object()) throw unavailable("the program that answers there does not speak JSON-RPC");
     return line;
 }

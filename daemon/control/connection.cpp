@@ -1,6 +1,7 @@
 #include "daemon/control/connection.hpp"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -24,6 +25,11 @@ bool other_end_closed(int descriptor) {
 
 }  // namespace
 
+void send_last_words(ControlConnection::Socket& client, const std::string& why) {
+    const std::string line = rpc_error_text("null", RpcError(rpc_refused, why)) + '\n';
+    static_cast<void>(::send(client.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
 ControlConnection::ControlConnection(Socket socket, std::shared_ptr<ControlContext> context)
     : socket_(std::move(socket)),
       context_(std::move(context)),
@@ -34,6 +40,7 @@ void ControlConnection::start() {
     context_->connections.insert(shared_from_this());
     context_->clients.fetch_add(1, std::memory_order_relaxed);
     context_->accepted.add();
+    last_used_ = std::chrono::steady_clock::now();
     schedule();
 }
 
@@ -53,6 +60,15 @@ void ControlConnection::drop(const char* why) {
     context_->dropped.add();
     context_->log_limit.log(LogLevel::warning, why, "control: a client was disconnected: {}", why);
     close();
+}
+
+bool ControlConnection::idle() const {
+    return unanswered_ == 0 && output_.empty() && interval_.count() == 0 && !scheduled_;
+}
+
+void ControlConnection::give_way() {
+    send_last_words(socket_, "disconnected: others need the connection, and this one was idle");
+    drop("it was idle, and others need its connection");
 }
 
 void ControlConnection::schedule() {
@@ -142,20 +158,27 @@ void ControlConnection::notify() {
         context_->skipped.add();
         return;
     }
-    std::string line;
     try {
-        line = rpc_notification_text("status", context_->handler.status());
+        const auto status = context_->handler.status();
+        if (status != context_->status) {
+            context_->status_line =
+                std::make_shared<const std::string>(rpc_notification_text("status", *status) + '\n');
+            context_->status = status;
+        }
     } catch (const std::exception& error) {
         context_->log_limit.log(LogLevel::error, "status", "control: status failed: {}", error.what());
         return;
     }
-    send(std::move(line), true);
+    send(context_->status_line, true);
 }
 
-void ControlConnection::send(std::string line, bool notification) {
+void ControlConnection::send(std::string line) {
+    send(std::make_shared<const std::string>(std::move(line += '\n')), false);
+}
+
+void ControlConnection::send(std::shared_ptr<const std::string> line, bool notification) {
     if (closed_) return;
-    line += '\n';
-    output_bytes_ += line.size();
+    output_bytes_ += line->size();
     notification_queued_ = notification_queued_ || notification;
     output_.push_back({std::move(line), notification});
     if (output_.size() == 1) {
@@ -175,11 +198,12 @@ void ControlConnection::write() {
         }
         self->drop("it reads nothing");
     });
-    boost::asio::async_write(socket_, boost::asio::buffer(output_.front().text),
+    boost::asio::async_write(socket_, boost::asio::buffer(*output_.front().text),
                              [self = shared_from_this()](error_code error, std::size_t) {
                                  if (error) return self->close();
                                  self->guarded([&] {
-                                     self->output_bytes_ -= self->output_.front().text.size();
+                                     self->last_used_ = std::chrono::steady_clock::now();
+                                     self->output_bytes_ -= self->output_.front().text->size();
                                      if (self->output_.front().notification)
                                          self->notification_queued_ = false;
                                      self->output_.pop_front();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -25,6 +26,9 @@ namespace petacq::daemon {
 
 class ControlConnection;
 
+/// Tells a client why it is disconnected, if there is room for a line in its socket. Does not wait.
+void send_last_words(boost::asio::local::stream_protocol::socket& client, const std::string& why);
+
 /// Shared by the server and its connections; each of them keeps it alive.
 struct ControlContext {
     ControlContext(boost::asio::io_context& io, ControlHandler& control_handler,
@@ -40,6 +44,9 @@ struct ControlContext {
     const std::shared_ptr<ControlGate> gate;
     /// The open connections. This set keeps them alive while they wait for a reply.
     std::unordered_set<std::shared_ptr<ControlConnection>> connections;
+    /// The line that notifies of the latest status, and that status.
+    std::shared_ptr<const std::string> status;
+    std::shared_ptr<const std::string> status_line;
     RateLimit log_limit{std::chrono::seconds(10)};
     std::atomic<std::uint64_t> clients{0};
     net::Counter accepted;
@@ -64,6 +71,12 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     void close();
     /// Sends the status now, if the client has subscribed to it.
     void tell();
+    /// The client has not subscribed and waits for no answer.
+    [[nodiscard]] bool idle() const;
+    /// When the client connected, asked, or took an answer.
+    [[nodiscard]] std::chrono::steady_clock::time_point last_used() const { return last_used_; }
+    /// Disconnects an idle client in favour of another one.
+    void give_way();
 
   private:
     struct Exchange;
@@ -83,7 +96,9 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     void schedule();
     void next_line();
     void read();
-    void send(std::string line, bool notification = false);
+    void send(std::string line);
+    /// A line with its end.
+    void send(std::shared_ptr<const std::string> line, bool notification);
     void write();
     void refuse_long_line();
     void drop(const char* why);
@@ -98,7 +113,8 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     std::optional<Answer> perform(const RpcCall& call, const ExchangePtr& exchange, std::size_t index);
     /// Throws RpcError unless this client may control.
     void require_control(const RpcCall& call);
-    nlohmann::json subscribe(const RpcCall& call);
+    /// The status.
+    std::string subscribe(const RpcCall& call);
     nlohmann::json log_level(const RpcCall& call);
     void end_subscription();
     [[nodiscard]] Reply make_reply(const RpcCall& call, const ExchangePtr& exchange, std::size_t index);
@@ -121,9 +137,10 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     bool disconnecting_ = false;  ///< close once output_ is written
     bool closed_ = false;
     std::size_t unanswered_ = 0;
+    std::chrono::steady_clock::time_point last_used_;
 
     struct Message {
-        std::string text;
+        std::shared_ptr<const std::string> text;  ///< a notification goes to many clients
         bool notification;
     };
     std::deque<Message> output_;  ///< the front message is being written

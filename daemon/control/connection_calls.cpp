@@ -10,7 +10,6 @@
 
 namespace petacq::daemon {
 
-using boost::system::error_code;
 using nlohmann::json;
 
 namespace {
@@ -49,6 +48,7 @@ struct ControlConnection::Exchange {
 };
 
 void ControlConnection::handle(std::string_view line) {
+    last_used_ = std::chrono::steady_clock::now();
     const RpcMessage message = parse_rpc_message(line);
     context_->requests.add(message.calls.size());
     auto exchange = std::make_shared<Exchange>();
@@ -100,7 +100,7 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
     }
     if (call.method == "status") {
         const RpcParams none(call, {});
-        return Answer{rpc_text(handler.status()), {}};
+        return Answer{*handler.status(), {}};
     }
     if (call.method == "runs") {
         return ask_handler(
@@ -110,16 +110,22 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
         const auto run = RpcParams(call, {"run"}).text("run");
         return ask_handler([&](const Reply& reply) { handler.ledger(run, reply); });
     }
+    if (call.method == "acknowledge") {
+        require_control(call);
+        const auto run = RpcParams(call, {"run"}).text("run");
+        if (!run) throw RpcError(rpc_invalid_params, "run: missing, expected the id of an interrupted run");
+        return ask_handler([&](const Reply& reply) { handler.acknowledge(*run, reply); });
+    }
     if (call.method == "log_level") return Answer{rpc_text(log_level(call)), {}};
-    if (call.method == "subscribe") return Answer{rpc_text(subscribe(call)), {}};
+    if (call.method == "subscribe") return Answer{subscribe(call), {}};
     if (call.method == "unsubscribe") {
         const RpcParams none(call, {});
         end_subscription();
         return Answer{"{}", {}};
     }
-    throw RpcError(rpc_method_not_found,
-                   "no method '" + call.method +
-                       "': expected start, stop, status, subscribe, unsubscribe, runs, ledger or log_level");
+    throw RpcError(rpc_method_not_found, "no method '" + call.method +
+                                             "': expected start, stop, status, subscribe, unsubscribe, runs, "
+                                             "ledger, acknowledge or log_level");
 }
 
 void ControlConnection::require_control(const RpcCall& call) {
@@ -152,16 +158,16 @@ json ControlConnection::log_level(const RpcCall& call) {
     return {{"level", *word}, {"previous", name_of(before)}};
 }
 
-json ControlConnection::subscribe(const RpcCall& call) {
+std::string ControlConnection::subscribe(const RpcCall& call) {
     const RpcParams params(call, {"interval_s"});
     constexpr const char* expected = "a number of seconds from 0.1 to 3600";
     const auto seconds = params.number("interval_s", shortest_interval_s, longest_interval_s, expected);
     if (!seconds)
         throw RpcError(rpc_invalid_params, std::string("interval_s: missing, expected ") + expected);
-    json status = context_->handler.status();
+    const auto status = context_->handler.status();
     interval_ = std::chrono::nanoseconds(static_cast<std::int64_t>(*seconds * 1e9));
     notify_after_interval();
-    return status;
+    return *status;
 }
 
 void ControlConnection::end_subscription() {

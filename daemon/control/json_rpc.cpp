@@ -7,34 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config/json_file.hpp"
+
 namespace petacq::daemon {
 
 using nlohmann::json;
 
 namespace {
-
-/// Counts brackets outside strings. Copying and printing JSON recurse, so the depth is checked first of all.
-bool nested_too_deep(std::string_view text) {
-    std::size_t depth = 0;
-    bool in_string = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (in_string) {
-            if (c == '\\') {
-                ++i;
-            } else if (c == '"') {
-                in_string = false;
-            }
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > rpc_max_depth) return true;
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            --depth;
-        }
-    }
-    return false;
-}
 
 RpcCall failed(int code, const std::string& message, std::string id = "null") {
     RpcCall call;
@@ -79,7 +58,7 @@ RpcMessage single(RpcCall call) {
 }  // namespace
 
 RpcMessage parse_rpc_message(std::string_view line) {
-    if (nested_too_deep(line)) {
+    if (config::json_nested_deeper(line, rpc_max_depth)) {
         return single(failed(rpc_parse_error,
                              "parse error: nested deeper than " + std::to_string(rpc_max_depth) + " levels"));
     }
@@ -122,8 +101,10 @@ std::string rpc_error_text(std::string_view id, const RpcError& error) {
     return text;
 }
 
-std::string rpc_notification_text(std::string_view method, const json& params) {
-    return R"({"jsonrpc":"2.0","method":)" + rpc_text(method) + R"(,"params":)" + rpc_text(params) + "}";
+std::string rpc_notification_text(std::string_view method, std::string_view params) {
+    std::string text = R"({"jsonrpc":"2.0","method":)" + rpc_text(method) + R"(,"params":)";
+    text.append(params).append("}");
+    return text;
 }
 
 std::string rpc_request_text(std::int64_t id, std::string_view method, const json& params) {
@@ -159,7 +140,11 @@ std::optional<std::string> RpcParams::text(const char* name) const {
         throw RpcError(rpc_invalid_params,
                        std::string(name) + ": expected a string, found " + value->type_name());
     }
-    return value->get<std::string>();
+    auto text = value->get<std::string>();
+    // Messages and file names would be cut there.
+    if (text.find('\0') != std::string::npos)
+        throw RpcError(rpc_invalid_params, std::string(name) + ": expected text without a NUL");
+    return text;
 }
 
 std::optional<double> RpcParams::number(const char* name, double lowest, double highest,

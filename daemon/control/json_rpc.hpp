@@ -53,10 +53,10 @@ RpcMessage parse_rpc_message(std::string_view line);
 
 /// JSON text on one line, without a line end. Text that is not UTF-8 is repaired.
 std::string rpc_text(const nlohmann::json& document);
-/// Whole messages, likewise. `id` and `result` are JSON texts.
+/// Whole messages, likewise. `id`, `result` and the parameters of a notification are JSON texts.
 std::string rpc_result_text(std::string_view id, std::string_view result);
 std::string rpc_error_text(std::string_view id, const RpcError& error);
-std::string rpc_notification_text(std::string_view method, const nlohmann::json& params);
+std::string rpc_notification_text(std::string_view method, std::string_view params);
 std::string rpc_request_text(std::int64_t id, std::string_view method, const nlohmann::json& params);
 
 /// Named parameters of one call. A failed check throws RpcError(rpc_invalid_params) that says what was
@@ -66,6 +66,7 @@ class RpcParams {
     /// Refuses positional parameters and names other than the `known` ones.
     RpcParams(const RpcCall& call, std::initializer_list<std::string_view> known);
 
+    /// Text without a NUL.
     [[nodiscard]] std::optional<std::string> text(const char* name) const;
     /// A finite number in [lowest, highest]; `expected` describes it for the message.
     [[nodiscard]] std::optional<double> number(const char* name, double lowest, double highest,

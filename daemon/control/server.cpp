@@ -80,7 +80,8 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
   private:
     void admit(ControlConnection::Socket client) {
         try {
-            if (context_->clients.load(std::memory_order_relaxed) >= context_->options.max_clients) {
+            if (context_->clients.load(std::memory_order_relaxed) >= context_->options.max_clients &&
+                !make_room()) {
                 return refuse(client);
             }
             std::make_shared<ControlConnection>(std::move(client), context_)->start();
@@ -90,15 +91,21 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
         }
     }
 
+    /// Disconnects the client that has been idle for longest. Returns false if none is idle.
+    bool make_room() {
+        std::shared_ptr<ControlConnection> longest;
+        for (const auto& connection : context_->connections) {
+            if (connection->idle() && (!longest || connection->last_used() < longest->last_used()))
+                longest = connection;
+        }
+        if (!longest) return false;
+        longest->give_way();
+        return true;
+    }
+
     void refuse(ControlConnection::Socket& client) {
         context_->refused.add();
-        const std::string line =
-            rpc_error_text("null", RpcError(rpc_refused, "too many clients, at most " +
-                                                             std::to_string(context_->options.max_clients))) +
-            '\n';
-        // A fresh connection has room for a line. Do not wait until the client has read it.
-        static_cast<void>(
-            ::send(client.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+        send_last_words(client, "too many clients, at most " + std::to_string(context_->options.max_clients));
         context_->log_limit.log(LogLevel::warning, "refuse",
                                 "control: a client was refused: {} are connected",
                                 context_->options.max_clients);

@@ -50,11 +50,15 @@ class ControlHandler {
     virtual void start(StartRequest request, Reply reply) = 0;
     /// Answered when the run is finalised, which may take seconds.
     virtual void stop(Reply reply) = 0;
-    virtual nlohmann::json status() = 0;
+    /// The status document as JSON text; the same object until the document changes, so that many
+    /// subscribers cost little.
+    virtual std::shared_ptr<const std::string> status() = 0;
     /// Lists the runs on disk. Reading them may take long.
     virtual void runs(RunsRequest request, Reply reply) = 0;
     /// The ledger of a run on disk; without a name, that of the run in progress or of the last one.
     virtual void ledger(std::optional<std::string> run, Reply reply) = 0;
+    /// An operator has seen that the run was interrupted.
+    virtual void acknowledge(std::string run, Reply reply) = 0;
 };
 
 struct ControlOptions {
@@ -64,6 +68,9 @@ struct ControlOptions {
     /// warning in the log.
     mode_t socket_mode = 0660;
     std::string group = "petacq";
+    /// When another client connects, the one that has been idle for longest is disconnected. A client that
+    /// waits for an answer or has subscribed is not idle. If there is no idle one, the other client is
+    /// refused.
     std::uint32_t max_clients = 128;
     std::uint64_t max_request_bytes = 1U << 20;
     std::uint64_t send_buffer_bytes = 4U
@@ -79,7 +86,8 @@ struct ControlStatistics {
     std::uint64_t refused = 0;   ///< connections refused: max_clients
     std::uint64_t requests = 0;  ///< calls, including those answered with an error
     std::uint64_t errors = 0;    ///< error answers
-    std::uint64_t dropped = 0;   ///< clients disconnected by the server: request too long, or not reading
+    std::uint64_t dropped =
+        0;  ///< clients disconnected by the server: request too long, not reading, or idle
     std::uint64_t skipped =
         0;  ///< status notifications omitted because the previous one was still in the queue
 };

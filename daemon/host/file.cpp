@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,8 +62,39 @@ FileCalls& file_calls() {
     return calls;
 }
 
+FileIdentity FileIdentity::of(const std::filesystem::path& path) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) throw_errno(path, "cannot be examined", errno);
+    if (!S_ISREG(found.st_mode)) return {path, found.st_dev, 0, 0};
+    return {path, found.st_dev, found.st_ino, static_cast<std::uint64_t>(found.st_size)};
+}
+
+void FileIdentity::check() const {
+    if (inode == 0) return;
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) {
+        const int error = errno;
+        throw_errno(path,
+                    error == ENOENT ? "another program has removed or renamed it" : "cannot be examined",
+                    error);
+    }
+    if (found.st_dev != device || found.st_ino != inode)
+        throw_errno(path, "another program has replaced it", ESTALE);
+    if (static_cast<std::uint64_t>(found.st_size) < bytes) {
+        throw_errno(path,
+                    "another program has cut it to " + std::to_string(found.st_size) + " of " +
+                        std::to_string(bytes) + " bytes",
+                    ESTALE);
+    }
+}
+
 File::File(std::filesystem::path path, IfExists if_exists, mode_t mode)
-    : path_(std::move(path)), descriptor_(open_for_writing(path_, if_exists, mode)) {}
+    : identity_{std::move(path)}, descriptor_(open_for_writing(identity_.path, if_exists, mode)) {
+    struct stat file {};
+    if (::fstat(descriptor_, &file) != 0 || !S_ISREG(file.st_mode)) return;
+    identity_.device = file.st_dev;
+    identity_.inode = file.st_ino;
+}
 
 File::~File() {
     if (is_open()) ::close(descriptor_);
@@ -78,7 +111,7 @@ void File::append(std::string_view text) {
 
 void File::append(std::span<iovec> pieces) {
     assert(is_open());
-    std::uint64_t end = bytes_;
+    std::uint64_t end = identity_.bytes;
     for (pieces = without_front(pieces, 0); !pieces.empty();) {
         const auto count = static_cast<int>(std::min<std::size_t>(pieces.size(), IOV_MAX));
         const ssize_t wrote = file_calls().write(descriptor_, pieces.data(), count);
@@ -86,30 +119,30 @@ void File::append(std::span<iovec> pieces) {
             const int error = wrote < 0 ? errno : EIO;
             if (error == EINTR) continue;
             cut_back();
-            throw_errno(path_, "write failed", error);
+            throw_errno(path(), "write failed", error);
         }
         end += static_cast<std::uint64_t>(wrote);
         pieces = without_front(pieces, static_cast<std::size_t>(wrote));
     }
-    bytes_ = end;
+    identity_.bytes = end;
 }
 
 void File::cut_back() noexcept {
     // Both may fail on a broken disk; readers cope with what is left.
-    if (::ftruncate(descriptor_, static_cast<off_t>(bytes_)) == 0)
-        static_cast<void>(::lseek(descriptor_, static_cast<off_t>(bytes_), SEEK_SET));
+    if (::ftruncate(descriptor_, static_cast<off_t>(identity_.bytes)) == 0)
+        static_cast<void>(::lseek(descriptor_, static_cast<off_t>(identity_.bytes), SEEK_SET));
 }
 
 void File::start_writeback(std::uint64_t bytes) noexcept {
-    assert(bytes <= bytes_);
+    assert(bytes <= identity_.bytes);
     // Errors show in the sync.
-    static_cast<void>(::sync_file_range(descriptor_, static_cast<off_t>(bytes_ - bytes),
+    static_cast<void>(::sync_file_range(descriptor_, static_cast<off_t>(identity_.bytes - bytes),
                                         static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE));
 }
 
 void File::sync() {
     if (const int error = sync_error(file_calls().sync, descriptor_); error != 0)
-        throw_errno(path_, "sync failed", error);
+        throw_errno(path(), "sync failed", error);
 }
 
 void File::allocate(std::uint64_t bytes) {
@@ -117,16 +150,27 @@ void File::allocate(std::uint64_t bytes) {
     do
         error = file_calls().allocate(descriptor_, 0, static_cast<off_t>(bytes));
     while (error == EINTR);
-    if (error == ENOSPC || error == EDQUOT) throw_errno(path_, "disk space cannot be reserved", error);
+    if (error == ENOSPC || error == EDQUOT) throw_errno(path(), "disk space cannot be reserved", error);
+}
+
+void File::lock() {
+    int result = 0;
+    do
+        result = ::flock(descriptor_, LOCK_EX);
+    while (result != 0 && errno == EINTR);
+}
+
+void File::empty() noexcept {
+    if (::ftruncate(descriptor_, 0) == 0) identity_.bytes = 0;
 }
 
 void File::close() {
-    if (::close(std::exchange(descriptor_, -1)) != 0) throw_errno(path_, "close failed", errno);
+    if (::close(std::exchange(descriptor_, -1)) != 0) throw_errno(path(), "close failed", errno);
 }
 
 void File::discard() noexcept {
     if (is_open()) ::close(std::exchange(descriptor_, -1));
-    ::unlink(path_.c_str());
+    ::unlink(path().c_str());
 }
 
 void rename_file(const std::filesystem::path& from, const std::filesystem::path& to) {

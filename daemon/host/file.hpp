@@ -28,6 +28,20 @@ FileCalls& file_calls();
 
 enum class IfExists : std::uint8_t { fail, overwrite };
 
+/// Which file a path named when it was opened, and how much has been written to it since.
+struct FileIdentity {
+    std::filesystem::path path;
+    dev_t device = 0;
+    ino_t inode = 0;  ///< 0: no regular file; it always passes the check
+    std::uint64_t bytes = 0;
+
+    /// Of a file that is whole. Throws std::system_error.
+    static FileIdentity of(const std::filesystem::path& path);
+    /// Throws std::system_error, naming the file, when the path names no file or another one, or when the
+    /// file is shorter: another program has removed, renamed, replaced or cut it.
+    void check() const;
+};
+
 /// A file that is written from its beginning. Every failure is a std::system_error that names the file. One
 /// thread at a time.
 class File {
@@ -50,21 +64,27 @@ class File {
     /// Reserves disk space from the beginning of the file. Throws when the disk is full; does nothing on a
     /// file system that cannot reserve.
     void allocate(std::uint64_t bytes);
+    /// Locks the file until it is closed or the process ends. Waits for programs that hold a lock. Does
+    /// nothing on a file system that has no locks.
+    void lock();
+    /// Gives the space of the file back. Never fails.
+    void empty() noexcept;
     void close();
     /// Closes the file and removes it.
     void discard() noexcept;
 
     [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return identity_.path; }
     /// Bytes appended so far.
-    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t bytes() const { return identity_.bytes; }
+    /// Also after close().
+    [[nodiscard]] const FileIdentity& identity() const { return identity_; }
 
   private:
     void cut_back() noexcept;
 
-    const std::filesystem::path path_;
+    FileIdentity identity_;
     int descriptor_ = -1;
-    std::uint64_t bytes_ = 0;
 };
 
 /// Renames a file that may replace another one. Throws std::system_error.

@@ -2,7 +2,7 @@
 //
 // These functions use libsystemd. They do nothing without a service manager ($NOTIFY_SOCKET is not set) and
 // in a build without libsystemd. A message is one datagram. If the manager itself hangs, sending waits for
-// it; only the control thread sends.
+// it. The watchdog's thread sends notify_watchdog(), the control thread everything else.
 #pragma once
 
 #include <chrono>

@@ -1,15 +1,29 @@
 #include "daemon/host/watchdog.hpp"
 
+#include <pthread.h>
+
+#include <algorithm>
+#include <condition_variable>
 #include <utility>
 
 #include "daemon/host/logging.hpp"
+#include "net/mutex.hpp"
 
 namespace petacq::daemon {
 
-Watchdog::Watchdog(boost::asio::io_context& io, std::chrono::microseconds interval,
-                   std::function<std::vector<StageState>()> stages, std::function<void()> feed)
-    : timer_(io), pause_(interval / 2), stages_(std::move(stages)), feed_(std::move(feed)) {
-    check();
+Watchdog::Watchdog(std::chrono::microseconds interval, std::function<std::vector<StageState>()> stages,
+                   std::function<void()> feed)
+    : stages_(std::move(stages)), feed_(std::move(feed)) {
+    const auto pause = std::min<std::chrono::microseconds>(interval / 2, std::chrono::seconds(1));
+    thread_ = std::jthread([this, pause](const std::stop_token& stopping) {
+        pthread_setname_np(pthread_self(), "watchdog");
+        net::Mutex mutex;  // only to sleep until the end
+        std::condition_variable_any never;
+        net::MutexLock lock(mutex);
+        do {
+            check();
+        } while (!never.wait_for(lock, stopping, pause, [&] { return stopping.stop_requested(); }));
+    });
 }
 
 void Watchdog::check() {
@@ -27,10 +41,6 @@ void Watchdog::check() {
     }
     stalled_ = std::move(stalled);
     if (stalled_.empty()) feed_();
-    timer_.expires_after(pause_);
-    timer_.async_wait([this](boost::system::error_code error) {
-        if (!error) check();
-    });
 }
 
 }  // namespace petacq::daemon

@@ -61,6 +61,10 @@ bool is_json_type(std::string_view content_type) {
     return same(type, "application/json");
 }
 
+bool is_chunked(std::string_view coding) {
+    return same(coding, "chunked");
+}
+
 std::string_view path_of(std::string_view target) {
     constexpr std::string_view scheme = "http://";
     if (same(target.substr(0, scheme.size()), scheme)) {

@@ -19,6 +19,9 @@ bool origin_is_host(std::string_view origin, std::string_view host);
 /// Whether the type is "application/json", with or without parameters, in upper or lower case.
 bool is_json_type(std::string_view content_type);
 
+/// Whether a Transfer-Encoding header names the one coding that the server knows, in upper or lower case.
+bool is_chunked(std::string_view coding);
+
 /// The path of a request target, without query, scheme and authority. Empty if the target has no path.
 std::string_view path_of(std::string_view target);
 

@@ -109,6 +109,7 @@ constexpr MetricFamily ledger_closed{"petacqd_ledger_closed", "", "1 if every id
 constexpr MetricFamily before_ledger[] = {
     {"petacqd_uptime_seconds", "", "Time since the daemon started.", "/uptime_s"},
     {"petacqd_watermark_seconds", "", "Detector time below which everything is decided.", "/watermark_s"},
+    {"petacqd_runs_interrupted", "", "Runs that a crash or a power cut interrupted and that nobody has acknowledged.", "/interrupted/count"},
 };
 constexpr MetricFamily after_ledger[] = {
     {"petacqd_receive_bytes_per_second", "", "UDP payload received.", "/rates/bytes_per_s"},
@@ -188,7 +189,7 @@ void write_states(Exposition& out, const json& status) {
          {"scanner", text_at(status, "scanner")},
          {"backend", text_at(status, "backend")}});
     write_state(out, {"petacqd_state", "state", "1 for the state that the daemon is in."},
-                text_at(status, "state"), {"idle", "running", "stopping", "failed"});
+                text_at(status, "state"), {"idle", "starting", "running", "stopping", "failed"});
     if (const json& health = at(status, "/health"); health.is_object()) {
         write_state(out, {"petacqd_health", "state", "1 for the health that the daemon is in."},
                     text_at(health, "state"), {"ok", "degraded", "failed"});

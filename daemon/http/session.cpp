@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config/json_file.hpp"
 #include "daemon/host/utc.hpp"
 #include "daemon/http/checks.hpp"
 
@@ -136,6 +137,12 @@ void HttpSession::handle(const Request& request) {
     head_ = request.method() == http::verb::head;
     keep_alive_ = request.keep_alive();
     version_ = request.version();
+    // Without knowing the coding, nobody can tell where this request ends and the next one starts.
+    const std::size_t codings = request.count(http::field::transfer_encoding);
+    if (codings > 1 || (codings == 1 && !is_chunked(view(request[http::field::transfer_encoding])))) {
+        keep_alive_ = false;
+        return send_error(501, "expected no Transfer-Encoding but chunked");
+    }
     const std::size_t hosts = request.count(http::field::host);
     if (hosts > 1 || (hosts == 0 && version_ > 10)) return send_error(400, "expected one Host header");
     if (hosts == 1 && !host_is_ours(view(request[http::field::host]), context_->options.host_names)) {
@@ -173,6 +180,8 @@ void HttpSession::handle_control(const Request& request, std::string_view path) 
         RpcCall call;
         call.method = path == "/control/start" ? "start" : "stop";
         if (!request.body().empty()) {
+            if (config::json_nested_deeper(request.body(), rpc_max_depth))
+                throw RpcError(rpc_invalid_params, "body: nested too deeply");
             call.params = std::make_shared<const json>(json::parse(request.body(), nullptr, false));
             if (!call.params->is_object()) {
                 throw RpcError(rpc_invalid_params, "body: expected a JSON object of parameters, or nothing");

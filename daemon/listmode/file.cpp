@@ -28,6 +28,7 @@ ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::spa
 void ListModeFile::write_block(std::span<std::byte> block) {
     const auto payload = block.subspan(sizeof(BlockHeader));
     assert(!payload.empty() && payload.size() % record_bytes_ == 0);
+    check();  // writing on would leave a hole where the file was cut
     BlockHeader header;
     header.number = index_.size();
     header.records = static_cast<std::uint32_t>(payload.size() / record_bytes_);
@@ -49,6 +50,7 @@ void ListModeFile::write_block(std::span<std::byte> block) {
 
 void ListModeFile::close() {
     if (!file_.is_open()) return;
+    check();
     Trailer trailer;
     trailer.index_offset = file_.bytes();
     trailer.blocks = index_.size();

@@ -15,7 +15,8 @@ namespace petacq::daemon {
 
 /// One list-mode file. Every failure is a std::system_error that names the file; the file then ends at its
 /// last whole block, and close() may still be able to add the index. Without close() the file has no index.
-/// One thread at a time.
+/// It is a failure, too, if another program has removed, replaced or cut the file (FileIdentity::check()):
+/// write_block() and close() look. One thread at a time.
 class ListModeFile {
   public:
     /// Creates the file, which must not exist, with its header; syncs it and its directory. Leaves nothing
@@ -31,6 +32,11 @@ class ListModeFile {
     /// Writes index and trailer, syncs and closes. When it throws, the file has no index. Does nothing when
     /// called again after success.
     void close();
+
+    /// Throws if another program has removed, replaced or cut the file.
+    void check() const { file_.identity().check(); }
+    /// Also after close().
+    [[nodiscard]] const FileIdentity& identity() const { return file_.identity(); }
 
     [[nodiscard]] std::uint64_t bytes() const { return file_.bytes(); }
     [[nodiscard]] std::uint64_t blocks() const { return index_.size(); }

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "config/json_file.hpp"
 #include "daemon/listmode/crc32c.hpp"
 
 namespace petacq::daemon {
@@ -19,7 +20,6 @@ namespace {
 
 constexpr std::size_t search_window = 1U << 20;
 constexpr std::size_t max_damage_kept = 100;
-constexpr int max_description_depth = 64;  // printing JSON recurses
 
 template <class Part>
 std::span<std::byte> bytes_of(Part& part) {
@@ -27,11 +27,8 @@ std::span<std::byte> bytes_of(Part& part) {
 }
 
 nlohmann::json parse_description(const std::string& text) {
-    const auto check_depth = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        if (depth > max_description_depth) throw std::runtime_error("nested too deeply");
-        return true;
-    };
-    auto json = nlohmann::json::parse(text, check_depth);
+    if (config::json_nested_deeper(text)) throw std::runtime_error("nested too deeply");
+    auto json = nlohmann::json::parse(text);
     if (!json.is_object()) throw std::runtime_error("not an object");
     return json;
 }

@@ -31,6 +31,7 @@ void ListModeSeries::open_next() {
     if (file_) {
         finished_.push_back(current_);
         finished_.back().bytes = file_->bytes();
+        finished_identities_.push_back(file_->identity());
         bytes_before_ += file_->bytes();
     }
     file_ = std::move(next);
@@ -58,6 +59,19 @@ void ListModeSeries::write_block(std::span<std::byte> block) {
 
 void ListModeSeries::close() {
     file_->close();
+}
+
+void ListModeSeries::check() {
+    file_->check();
+    if (finished_identities_.empty()) return;
+    checked_ = (checked_ + 1) % finished_identities_.size();
+    finished_identities_[checked_].check();
+}
+
+std::vector<FileIdentity> ListModeSeries::identities() const {
+    std::vector<FileIdentity> all = finished_identities_;
+    all.push_back(file_->identity());
+    return all;
 }
 
 std::vector<ListModePart> ListModeSeries::parts() const {

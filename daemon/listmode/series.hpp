@@ -45,6 +45,11 @@ class ListModeSeries {
     void write_block(std::span<std::byte> block);
     void sync() { file_->sync(); }
     void close();
+    /// Looks at the current file and, at each call, at one of those before it. Throws if another program has
+    /// removed, replaced or cut it.
+    void check();
+    /// Of every file, in order.
+    [[nodiscard]] std::vector<FileIdentity> identities() const;
 
     /// Sum over all files.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_before_ + file_->bytes(); }
@@ -62,6 +67,8 @@ class ListModeSeries {
     std::unique_ptr<ListModeFile> file_;
     std::uint64_t bytes_before_ = 0;
     std::vector<ListModePart> finished_;
+    std::vector<FileIdentity> finished_identities_;
+    std::size_t checked_ = 0;  ///< which of them check() looks at next
     ListModePart current_;
 };
 

@@ -11,6 +11,9 @@
 namespace petacq::daemon {
 namespace {
 
+/// How often the writing thread looks whether its files are still there.
+constexpr std::chrono::seconds check_interval{1};
+
 std::size_t memory_bytes(const ListModeOptions& options) {
     check_block_bytes(options.block_bytes);
     if (options.queue_blocks < 2) throw std::invalid_argument("list-mode queue: expected at least 2 blocks");
@@ -35,7 +38,8 @@ ListModeWriter::ListModeWriter(const std::filesystem::path& path, const ListMode
       enough_free_((options.queue_blocks + 3) / 4),
       memory_(memory_bytes(options)),
       file_(path, options.kind, options.block_bytes, description, options.split),
-      synced_(Clock::now()) {
+      synced_(Clock::now()),
+      checked_(synced_) {
     for (std::size_t i = options.queue_blocks; i-- > 0;)
         free_.push_back(memory_.data() + i * block_bytes_);
     counts_.bytes = file_.bytes();
@@ -172,18 +176,19 @@ void ListModeWriter::run() {
             wait_for_work(lock);
         }
         if (dirty_ && Clock::now() >= synced_ + interval_) sync();
+        if (failure_.empty() && Clock::now() >= checked_ + check_interval) check();
     }
     if (!failure_.empty()) return;
     if (const auto error = unlocked([this] { file_.close(); })) failure_ = error->what();
 }
 
 void ListModeWriter::wait_for_work(net::MutexLock& lock) {
-    if (current_.data == nullptr && !dirty_) {
+    if (current_.data == nullptr && !failure_.empty()) {
         work_.wait(lock.native());
         return;
     }
-    auto deadline = Clock::time_point::max();
-    if (current_.data != nullptr) deadline = current_since_ + interval_;
+    auto deadline = failure_.empty() ? checked_ + check_interval : Clock::time_point::max();
+    if (current_.data != nullptr) deadline = std::min(deadline, current_since_ + interval_);
     if (dirty_) deadline = std::min(deadline, synced_ + interval_);
     work_.wait_until(lock.native(), deadline);
 }
@@ -212,6 +217,12 @@ void ListModeWriter::sync() {
     const auto error = timed_call([this] { file_.sync(); });
     synced_ = Clock::now();
     dirty_ = false;
+    if (error) close_after(*error);
+}
+
+void ListModeWriter::check() {
+    const auto error = unlocked([this] { file_.check(); });
+    checked_ = Clock::now();
     if (error) close_after(*error);
 }
 

@@ -80,9 +80,12 @@ class ListModeWriter {
     [[nodiscard]] ListModeCounts counts() const;
     /// The files, in order. Only after finish().
     [[nodiscard]] std::vector<ListModePart> parts() const { return file_.parts(); }
+    /// Of the files, in order. Only after finish().
+    [[nodiscard]] std::vector<FileIdentity> identities() const { return file_.identities(); }
     /// The recent latency from arrival until the write returned.
     [[nodiscard]] LatencySummary latency() const;
-    /// Why writing failed; empty while all is well. After a failure the file stays closed, with everything
+    /// Why writing failed, or that another program has removed, replaced or cut a file, which is noticed
+    /// within about a second; empty while all is well. After a failure the file stays closed, with everything
     /// that was written before.
     [[nodiscard]] std::string failure() const;
 
@@ -108,6 +111,7 @@ class ListModeWriter {
     void wait_for_work(net::MutexLock& lock) PETACQ_REQUIRES(mutex_);
     void write_oldest() PETACQ_REQUIRES(mutex_);
     void sync() PETACQ_REQUIRES(mutex_);
+    void check() PETACQ_REQUIRES(mutex_);
     void close_after(const std::system_error& failure) PETACQ_REQUIRES(mutex_);
     template <class Action>
     std::optional<std::system_error> unlocked(Action action) PETACQ_REQUIRES(mutex_);
@@ -130,6 +134,7 @@ class ListModeWriter {
     Block current_ PETACQ_GUARDED_BY(mutex_);  ///< being filled; data is null when there is none
     Clock::time_point current_since_ PETACQ_GUARDED_BY(mutex_);
     Clock::time_point synced_ PETACQ_GUARDED_BY(mutex_);
+    Clock::time_point checked_ PETACQ_GUARDED_BY(mutex_);
     bool dirty_ PETACQ_GUARDED_BY(mutex_) = false;  ///< something was written since the last sync
     bool stopping_ PETACQ_GUARDED_BY(mutex_) = false;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);

@@ -36,7 +36,8 @@ Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::B
       max_batches_(max_batches),
       min_free_bytes_(min_free_bytes),
       wall_minus_steady_ns_(wall_minus_steady()),
-      file_(file, IfExists::fail, 0640) {
+      file_(file, IfExists::fail, 0640),
+      items_of_(new std::atomic<std::uint32_t>[pool.count()] {}) {
     // Written at once: an empty capture is a pcap file, too.
     file_.append(net::pcap_file_header());
     thread_ = std::thread([this] { run(); });
@@ -47,33 +48,22 @@ Capture::~Capture() {
     finish();
 }
 
-bool Capture::offer(net::Batch* batch) {
-    offered_.add(batch->datagrams.size());
-    if (waiting_.load(std::memory_order_relaxed) >= max_batches_) {
-        refused_.add(batch->datagrams.size());
-        return false;
+void Capture::offer(net::Batch& batch, std::span<const net::Datagram> datagrams) {
+    if (datagrams.empty()) return;
+    offered_.add(datagrams.size());
+    std::atomic<std::uint32_t>& items = items_of_[batch.index];
+    if (items.fetch_add(1, std::memory_order_relaxed) == 0) {
+        if (waiting_.load(std::memory_order_relaxed) >= max_batches_) {
+            items.fetch_sub(1, std::memory_order_relaxed);
+            refused_.add(datagrams.size());
+            return;
+        }
+        const std::size_t waiting = waiting_.fetch_add(1, std::memory_order_relaxed) + 1;
+        if (waiting > waiting_high_water_.load(std::memory_order_relaxed))
+            waiting_high_water_.store(waiting, std::memory_order_relaxed);
     }
-    const std::size_t waiting = waiting_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (waiting > waiting_high_water_.load(std::memory_order_relaxed))
-        waiting_high_water_.store(waiting, std::memory_order_relaxed);
-    Item item;
-    item.batch = batch;
-    queue_.enqueue(std::move(item));
-    return true;
-}
-
-void Capture::offer_part(const net::Batch& batch, std::size_t count) {
-    offered_.add(count);
-    Item item;
-    item.bytes = std::make_unique<std::byte[]>(batch.used);
-    std::copy_n(batch.data, batch.used, item.bytes.get());
-    item.copy = std::make_unique<net::Batch>();
-    item.copy->data = item.bytes.get();
-    item.copy->datagrams.assign(batch.datagrams.begin(),
-                                batch.datagrams.begin() + static_cast<std::ptrdiff_t>(count));
-    item.copy->first_arrival_ns = batch.first_arrival_ns;
-    item.copy->to = batch.to;
-    queue_.enqueue(std::move(item));
+    net::BatchPool::hold(&batch);
+    queue_.enqueue({&batch, datagrams});
 }
 
 void Capture::finish() {
@@ -101,37 +91,33 @@ void Capture::run() {
     for (;;) {
         Item item;
         queue_.wait_dequeue(item);
-        if (item.batch != nullptr) {
-            write(*item.batch);
-            pool_.put(item.batch);
+        if (item.batch == nullptr) return;
+        write(item);
+        if (items_of_[item.batch->index].fetch_sub(1, std::memory_order_relaxed) == 1)
             waiting_.fetch_sub(1, std::memory_order_relaxed);
-        } else if (item.copy) {
-            write(*item.copy);
-        } else {
-            return;
-        }
+        pool_.put(item.batch);
     }
 }
 
-void Capture::write(const net::Batch& batch) {
+void Capture::write(const Item& item) {
+    const net::Batch& batch = *item.batch;
     const auto began = std::chrono::steady_clock::now();
-    const std::int64_t first = wall_minus_steady_ns_ + batch.first_arrival_ns;
     const bool has_header = framing_ == net::Framing::sequenced;
-    for (const net::Datagram& d : batch.datagrams) {
+    for (const net::Datagram& d : item.datagrams) {
         if (packets_.full()) flush();
         std::array<std::byte, net::header_bytes> header;  // NOLINT(cppcoreguidelines-pro-type-member-init)
         std::span<const std::byte> head;
         std::size_t body = d.bytes;
-        if (has_header && !d.rejected) {
+        if (has_header && d.admitted == net::Admitted::yes) {
             // The receiver keeps only the fields of the header, which are all its content.
             net::encode_header({d.flags, d.source, d.sequence}, header.data());
             head = header;
             body -= header.size();
         }
-        packets_.add(first + d.arrival_ns, {d.address, d.port}, batch.to, head,
+        packets_.add(wall_minus_steady_ns_ + d.arrival_ns, {d.address, d.port}, batch.to, head,
                      std::span<const std::byte>(batch.data + d.offset, body));
     }
-    flush();  // before the memory of the batch returns to the pool
+    flush();  // while the batch is held
     busy_ns_.add(
         static_cast<std::uint64_t>((std::chrono::steady_clock::now() - began) / std::chrono::nanoseconds(1)));
 }
@@ -142,6 +128,7 @@ void Capture::flush() {
     if (!failed_) check_room();
     if (!failed_) {
         try {
+            file_.identity().check();
             file_.append(packets_.pieces());
             written_.add(datagrams);
             bytes_.add(file_.bytes() - bytes_.value());

@@ -1,9 +1,9 @@
 // The raw capture of a run: raw.pcap, next to the list-mode, holds every datagram as it was received.
 //
-// The acquisition hands over the batches that it has processed instead of returning them to the pool; a
-// thread writes them and returns them. When the disk does not keep up, the capture refuses batches: it counts
-// their datagrams as dropped, and nothing else suffers. When the disk fills up, the capture stops while there
-// is still room for the list-mode.
+// The acquisition offers the datagrams in the order in which it has read them, which is the order of their
+// arrival; a thread writes them, one packet for each. The capture holds their batches until then. When the
+// disk does not keep up, the capture refuses datagrams: it counts them as dropped, and nothing else suffers.
+// When the disk fills up, the capture stops while there is still room for the list-mode.
 #pragma once
 
 #include <concurrentqueue/blockingconcurrentqueue.h>
@@ -14,15 +14,15 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "daemon/host/file.hpp"
 #include "net/batch.hpp"
 #include "net/counter.hpp"
 #include "net/mutex.hpp"
-#include "net/pcap_packets.hpp"
+#include "net/pcap/pcap_packets.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::daemon {
@@ -49,11 +49,8 @@ class Capture {
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
 
-    /// One thread. Takes the batch over, or returns false: then the caller keeps it, and its datagrams count
-    /// as dropped.
-    bool offer(net::Batch* batch);
-    /// The same thread. Copies the first `count` datagrams of a batch that the caller keeps.
-    void offer_part(const net::Batch& batch, std::size_t count);
+    /// One thread. Some datagrams of a batch, which stays the caller's.
+    void offer(net::Batch& batch, std::span<const net::Datagram> datagrams);
     /// Any thread, after the last offer: writes everything that waits. Further calls do nothing.
     void finish();
 
@@ -61,17 +58,18 @@ class Capture {
     [[nodiscard]] CaptureCounts counts() const;
     /// Why the capture stopped early; empty while all is well.
     [[nodiscard]] std::string failure() const;
+    /// After finish().
+    [[nodiscard]] const FileIdentity& identity() const { return file_.identity(); }
 
   private:
-    /// A batch of the pool, or a copy of a part of one. Neither: the thread stops.
+    /// Datagrams of a batch. No batch: the thread stops.
     struct Item {
         net::Batch* batch = nullptr;
-        std::unique_ptr<net::Batch> copy;
-        std::unique_ptr<std::byte[]> bytes;
+        std::span<const net::Datagram> datagrams;
     };
 
     void run();
-    void write(const net::Batch& batch);
+    void write(const Item& item);
     void flush();
     void check_room();
     void fail(const std::string& why);
@@ -89,8 +87,9 @@ class Capture {
     std::optional<std::chrono::steady_clock::time_point> room_checked_;
     std::uint64_t room_checked_bytes_ = 0;
     moodycamel::BlockingConcurrentQueue<Item> queue_;
-    std::atomic<std::size_t> waiting_{0};
-    std::atomic<std::size_t> waiting_high_water_{0};  ///< only the thread that offers writes it
+    std::unique_ptr<std::atomic<std::uint32_t>[]> items_of_;  ///< in the queue, for each batch of the pool
+    std::atomic<std::size_t> waiting_{0};                     ///< batches with items in the queue
+    std::atomic<std::size_t> waiting_high_water_{0};          ///< only the thread that offers writes it
     net::Counter offered_;
     net::Counter refused_;
     net::Counter written_;

@@ -9,9 +9,10 @@
     X(datagrams, received, growth, "datagrams", 0, "petacqd_datagrams_received_total", "Datagrams taken from the sockets.") \
     X(datagrams, accepted, growth, "datagrams", 1, "petacqd_datagrams_accepted_total", "Datagrams whose frames went to the pipeline.") \
     X(datagrams, duplicate, growth, "datagrams", 5, by_reason, "Datagrams discarded because their sequence number and content have been seen before.") \
+    X(datagrams, repeated, growth, "datagrams", 32, by_reason, "Datagrams discarded because they are copies from an earlier stream: one that has ended and is sent again, or one from before a restart of the numbers.") \
     X(datagrams, malformed, growth, "datagrams", 6, by_reason, "Datagrams too short, with a wrong magic number or version, or without whole frames.") \
-    X(datagrams, unknown_source, growth, "datagrams", 7, by_reason, "Datagrams from a source that is not on the list of allowed sources.") \
-    X(datagrams, too_many_sources, growth, "datagrams", 8, by_reason, "Datagrams from a source beyond the 4096 that the daemon can track.") \
+    X(datagrams, unknown_source, growth, "datagrams", 7, by_reason, "Datagrams from a sender that is not among the known sources.") \
+    X(datagrams, too_many_sources, growth, "datagrams", 8, by_reason, "Datagrams from a sender beyond the 4096 that the daemon can track.") \
     X(datagrams, dropped_no_buffer, growth, "datagrams", 4, by_reason, "Datagrams dropped because no batch was free: the pipeline or the disk is too slow, or the pool too small.") \
     X(datagrams, in_flight_at_start, at_start, "datagrams", 0, no_metric, "Datagrams between receiver and acquisition when the run started.") \
     X(datagrams, in_flight_at_end, at_end, "datagrams", 0, no_metric, "Datagrams between receiver and acquisition when the run stopped.") \
@@ -23,7 +24,9 @@
     X(datagrams, dropped_kernel, growth, "datagrams", 3, "petacqd_datagrams_dropped_kernel_total", "Datagrams dropped by the kernel because the socket queue was full.") \
     X(datagrams, discarded_backlog, growth, "datagrams", 0, "petacqd_datagrams_discarded_backlog_total", "Datagrams that waited in a systemd socket before the daemon was ready; not counted as received.") \
     X(datagrams, restarted, growth, "times", 11, "petacqd_source_restarts_total", "Times a source restarted its sequence numbers.") \
+    X(datagrams, stepped_back, growth, "times", 0, "petacqd_source_steps_back_total", "Times the clock of a source stepped back by more than `watermark.max_disorder_us` and at most `watermark.max_jump_ms`.") \
     X(datagrams, lost, growth, "datagrams", 2, "petacqd_datagrams_lost", "Datagrams missing from the sequences; decreases when a late one arrives.") \
+    X(datagrams, recovered, growth, "datagrams", 33, "petacqd_datagrams_recovered_total", "Datagrams that were missing when the run started and arrived in it; they do not count in its `lost`.") \
     X(datagrams, end_of_stream, growth, "datagrams", 0, no_metric, "Accepted datagrams with the end-of-stream flag.")
 
 /// Section "singles", beside those of the pipeline.
@@ -57,7 +60,8 @@ struct IdentityFormula {
 };
 inline constexpr IdentityFormula identity_formulas[] = {
     {"datagrams", "datagrams",
-     "received + in_flight_at_start = in_flight_at_end + accepted + duplicate + malformed + unknown_source + "
+     "received + in_flight_at_start = in_flight_at_end + accepted + duplicate + repeated + malformed + "
+     "unknown_source + "
      "too_many_sources + dropped_no_buffer"},
     {"frames handed over", "datagrams",
      "frames + frames_in_flight_at_start = frames.received + frames_in_flight_at_end"},

@@ -28,13 +28,7 @@ bool make_directory(const std::filesystem::path& data_dir, const std::filesystem
     }
     const int error = errno;
     if (error == EEXIST) return false;
-    struct stat status {};
-    if (::stat(data_dir.c_str(), &status) != 0) {
-        throw RunDirectoryError("data directory " + data_dir.string() + ": " + std::strerror(errno));
-    }
-    if (!S_ISDIR(status.st_mode)) {
-        throw RunDirectoryError("data directory " + data_dir.string() + ": not a directory");
-    }
+    check_data_dir(data_dir);
     throw RunDirectoryError("cannot create a directory in the data directory " + data_dir.string() + ": " +
                             std::strerror(error));
 }
@@ -56,6 +50,16 @@ void check_run_id(const std::string& run_id) {
 
 std::string run_id_from(std::chrono::system_clock::time_point now) {
     return utc_text(now, "%Y%m%dT%H%M%SZ");
+}
+
+void check_data_dir(const std::filesystem::path& data_dir) {
+    struct stat status {};
+    if (::stat(data_dir.c_str(), &status) != 0) {
+        throw RunDirectoryError("data directory " + data_dir.string() + ": " + std::strerror(errno));
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        throw RunDirectoryError("data directory " + data_dir.string() + ": not a directory");
+    }
 }
 
 RunDirectory RunDirectory::create(const std::filesystem::path& data_dir, const std::string& run_id) {

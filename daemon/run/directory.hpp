@@ -28,6 +28,9 @@ void check_run_id(const std::string& run_id);
 /// The run id for a run that starts now: "20261120T184500Z".
 std::string run_id_from(std::chrono::system_clock::time_point now);
 
+/// Throws RunDirectoryError unless the data directory is a directory: without it no run can start.
+void check_data_dir(const std::filesystem::path& data_dir);
+
 class RunDirectory {
   public:
     /// Creates <data_dir>/<run_id>. Refuses a used id, even if only remains of that run exist. Throws

@@ -116,17 +116,24 @@ const std::vector<LedgerIdentity>& ledger_identities() {
     return identities;
 }
 
+std::int64_t growth_of(const LedgerCounter& counter, const Ledger& later, const Ledger& earlier) {
+    std::uint64_t grown = counter.of(later) - counter.of(earlier);
+    if (counter.name == std::string_view("lost"))
+        grown += later.datagrams.recovered - earlier.datagrams.recovered;
+    return static_cast<std::int64_t>(grown);
+}
+
 Ledger operator-(const Ledger& later, const Ledger& earlier) {
     Ledger difference = later;
     for (std::size_t i = 0; i < counters.size(); ++i) {
         std::uint64_t& value = counters[i].in(difference);
-        if (counters[i].kind == growth) value -= counters[i].of(earlier);
+        if (counters[i].kind == growth)
+            value = static_cast<std::uint64_t>(growth_of(counters[i], later, earlier));
         if (counters[i].kind == at_start) {
             assert(counters[i + 1].kind == at_end);
             value = counters[i + 1].of(earlier);
         }
     }
-    if (later.datagrams.lost < earlier.datagrams.lost) difference.datagrams.lost = 0;
     return difference;
 }
 

@@ -97,9 +97,13 @@ struct LedgerIdentity {
 
 const std::vector<LedgerIdentity>& ledger_identities();
 
-/// The ledger from snapshot `earlier` to snapshot `later`. Levels at the end of `earlier` are those at the
-/// start of the difference. `lost` may decrease, when a datagram missing at `earlier` arrives after it; the
-/// difference is then 0.
+/// How much a counter has grown from snapshot `earlier` to snapshot `later`. Only the growth of `lost` can be
+/// negative: when more datagrams arrived than were found missing. Datagrams that were missing when the run
+/// started (`recovered`) do not count.
+std::int64_t growth_of(const LedgerCounter& counter, const Ledger& later, const Ledger& earlier);
+
+/// The ledger from snapshot `earlier`, as of the start of a run, to snapshot `later`. Levels at the end of
+/// `earlier` are those at the start of the difference.
 Ledger operator-(const Ledger& later, const Ledger& earlier);
 
 /// One object per section, "loss_known", and the verdict: "closed" (bool) and "open" (open_identities()).

@@ -74,9 +74,7 @@ void LedgerSeries::append(std::uint64_t ticks, const Ledger& total) {
             row.push_back(',');
             continue;
         }
-        // `lost` shrinks when a missing datagram arrives after all.
-        const auto grown = static_cast<std::int64_t>(column->of(total) - column->of(total_));
-        fmt::format_to(std::back_inserter(row), ",{}", grown);
+        fmt::format_to(std::back_inserter(row), ",{}", growth_of(*column, total, total_));
     }
     row.push_back('\n');
     ticks_ = ticks;
@@ -138,6 +136,7 @@ void LedgerSeries::run() {
         }
         unsynced = unsynced || !text.empty();
         unless_failed([&] {
+            file_.identity().check();
             file_.append(text);
             const net::MutexLock lock(mutex_);
             status_.rows += rows;

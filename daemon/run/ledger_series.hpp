@@ -47,6 +47,11 @@ class LedgerSeries {
     bool row_ends(std::uint64_t watermark, std::uint64_t first_frame);
     /// Adds a row up to `ticks`. While many wait for the disk, the next row covers this one, too.
     void add(std::uint64_t ticks, const Ledger& total);
+    /// Detector time starts again at 0: the next row starts at the first frame.
+    void time_restarted() {
+        cadence_.restart();
+        ticks_.reset();
+    }
     /// Adds the last row: the run has stopped at `ticks`.
     void add_last(std::uint64_t ticks, std::uint64_t first_frame, const Ledger& total);
 
@@ -54,6 +59,8 @@ class LedgerSeries {
     void finish();
     /// Any thread.
     [[nodiscard]] LedgerSeriesStatus status() const;
+    /// After finish().
+    [[nodiscard]] const FileIdentity& identity() const { return file_.identity(); }
 
   private:
     void start_rows(std::uint64_t end, std::uint64_t first_frame);

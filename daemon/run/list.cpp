@@ -6,21 +6,20 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "config/json_file.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/run/reserve.hpp"
 
 namespace petacq::daemon {
 
 namespace {
 
 using nlohmann::json;
-
-constexpr std::uintmax_t max_run_json_bytes = 16U << 20;
 
 /// Seconds since 1970 of a text like "2026-11-20T18:45:00.123Z"; absent for other text.
 std::optional<double> seconds_of(const json& text) {
@@ -38,31 +37,16 @@ std::optional<double> seconds_of(const json& text) {
     return static_cast<double>(::timegm(&t)) + seconds;
 }
 
-/// Throws RunDirectoryError with the reason when it cannot be read.
-json read_run_json(const std::filesystem::path& file) {
-    std::error_code error;
-    if (const auto size = std::filesystem::file_size(file, error); error || size > max_run_json_bytes) {
-        throw RunDirectoryError("cannot read " + file.string() + ": " +
-                                (error ? error.message() : "too large"));
-    }
-    std::ifstream in(file);
-    json content = json::parse(in, nullptr, false);
-    if (!content.is_object()) {
-        throw RunDirectoryError("cannot read " + file.string() + ": " +
-                                (in.is_open() ? "not a JSON object" : "it cannot be opened"));
-    }
-    return content;
-}
-
 json value_at(const json& document, const char* pointer) {
     const json::json_pointer path(pointer);
     return document.contains(path) ? document.at(path) : json();
 }
 
-/// A run other than the current one that claims to be running was interrupted: its daemon was killed.
-json state_of(const json& content, const std::string& run, const std::string& current) {
-    const json state = value_at(content, "/state");
-    return state == "running" && run != current ? json("interrupted") : state;
+/// A run that claims to be running and that nobody writes was interrupted: its daemon was killed.
+json state_of(const json& content, const std::filesystem::path& directory, const std::string& current) {
+    json state = value_at(content, "/state");
+    if (state != "running" || directory.filename() == current || is_being_written(directory)) return state;
+    return "interrupted";
 }
 
 json summary_of(const std::filesystem::path& directory, const std::string& run) {
@@ -102,6 +86,16 @@ std::uint64_t bytes_in(const std::filesystem::path& directory) {
 }
 
 }  // namespace
+
+json read_run_json(const std::filesystem::path& file) {
+    try {
+        json content = config::read_json_file(file, config::max_run_json_bytes);
+        if (content.is_object()) return content;
+    } catch (const config::Error& error) {
+        throw RunDirectoryError(std::string("cannot read ") + error.what());
+    }
+    throw RunDirectoryError("cannot read " + file.string() + ": not a JSON object");
+}
 
 void RunList::refresh(const std::string& current) {
     std::map<std::string, Known> found;
@@ -151,7 +145,7 @@ json RunList::page(std::size_t limit, const std::optional<std::string>& before, 
     for (auto place = first; place != end; ++place) {
         const Known& known = known_.at(place->second);
         json run = *known.summary;
-        run["state"] = state_of(run, place->second, current);
+        run["state"] = state_of(run, data_dir_ / place->second, current);
         run["bytes"] = known.bytes;
         answer["runs"].push_back(std::move(run));
     }
@@ -167,7 +161,7 @@ json RunList::ledger(const std::string& run, const std::string& current) const {
     }
     const json content = read_run_json(file);
     json ledger = value_at(content, "/ledger");
-    const json state = state_of(content, run, current);
+    const json state = state_of(content, data_dir_ / run, current);
     if (ledger.is_null()) {
         throw RunDirectoryError("run '" + run + "' has no ledger: it " +
                                 (state == "interrupted" ? "was interrupted" : "is not finished"));

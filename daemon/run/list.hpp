@@ -13,6 +13,9 @@
 
 namespace petacq::daemon {
 
+/// Throws RunDirectoryError with the reason when the file cannot be read or is no JSON object.
+nlohmann::json read_run_json(const std::filesystem::path& file);
+
 /// Reads files and may thus take long. Does not read an unchanged run.json again. One thread at a time.
 class RunList {
   public:
@@ -22,7 +25,7 @@ class RunList {
     /// last:
     /// {"data_dir", "earlier": how many started before these, "runs": [{"run", "state", "start_utc",
     /// "stop_utc", "seconds", "prompts", "delayeds", "reason", "ledger_closed", "bytes"}]}. Unknown values
-    /// are null. The state of an unfinished run other than `current` is "interrupted"; that of a run with an
+    /// are null. The state of an unfinished run that nobody writes is "interrupted"; that of a run with an
     /// unreadable run.json is "unreadable", and "reason" says why. Throws RunDirectoryError when the
     /// directory cannot be read or there is no run `before`.
     nlohmann::json page(std::size_t limit, const std::optional<std::string>& before,

@@ -21,6 +21,8 @@ class RowCadence {
     /// Where the first row starts: settled when a row ends for the first time, at `end`, and not after it. A
     /// run may start long before its first frame.
     std::uint64_t first_row(std::uint64_t end, std::uint64_t first_frame);
+    /// Detector time starts again at 0, and the rows with it.
+    void restart() { *this = RowCadence(0, row_); }
 
   private:
     std::uint64_t run_start_ = 0;

@@ -17,19 +17,18 @@ RunDirectory make_directory(const RunSetting& setting, const RunRequest& request
     return request.id ? RunDirectory::create(data, *request.id) : RunDirectory::create(data, now);
 }
 
-// Keeps room for the final run.json when the disk fills up.
-constexpr const char* reserve_file = ".reserve";
-constexpr std::uint64_t reserve_bytes = 4U << 20U;
+/// Lost files named in the failure of a run.
+constexpr std::size_t most_lost_named = 3;
 
 nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& g) {
-    nlohmann::json json = {{"crystals", h.per_crystal},
-                           {"energy_bin_keV", gpu::SinglesHistograms::energy_bin_keV},
-                           {"energy", nlohmann::json::array()},
-                           {"temperature_C", nlohmann::json::array()}};
+    nlohmann::json document = {{"crystals", h.per_crystal},
+                               {"energy_bin_keV", gpu::SinglesHistograms::energy_bin_keV},
+                               {"energy", nlohmann::json::array()},
+                               {"temperature_C", nlohmann::json::array()}};
     constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         const auto first = h.energy.begin() + bdm * std::ptrdiff_t{bins};
-        json["energy"].push_back(std::vector<std::uint64_t>(first, first + bins));
+        document["energy"].push_back(std::vector<std::uint64_t>(first, first + bins));
         nlohmann::json units = nlohmann::json::array();
         for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
              ++unit) {
@@ -38,9 +37,9 @@ nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& 
             units.push_back(count > 0 ? nlohmann::json(sum / 16 / static_cast<double>(count))
                                       : nlohmann::json());
         }
-        json["temperature_C"].push_back(std::move(units));
+        document["temperature_C"].push_back(std::move(units));
     }
-    return json;
+    return document;
 }
 
 /// From the mean rates of singles over the run; null when there were none.
@@ -108,7 +107,7 @@ Run::Run(const RunSetting& setting, const RunRequest& request)
 }
 
 void Run::open_files() {
-    File(directory_.file(reserve_file), IfExists::fail, 0640).allocate(reserve_bytes);
+    reserve_ = std::make_unique<RunReserve>(directory_.path());
     coincidences_ = make_writer(RecordKind::coincidences, coincidences_file);
     if (setting_.configuration->listmode.write_singles) {
         singles_ = make_writer(RecordKind::singles, singles_file);
@@ -123,6 +122,7 @@ void Run::open_files() {
     nlohmann::json content = description();
     content["state"] = "running";
     write_json_atomically(directory_.file(run_file), content);
+    description_identity_ = FileIdentity::of(directory_.file(run_file));
 }
 
 /// A run that could not start leaves nothing behind: its id can be used again.
@@ -131,6 +131,7 @@ void Run::discard() {
     singles_.reset();
     capture_.reset();
     ledger_series_.reset();
+    reserve_.reset();
     std::error_code ignored;
     std::filesystem::remove_all(directory_.path(), ignored);
 }
@@ -225,6 +226,28 @@ void Run::complete(Ledger& ledger) const {
     if (singles_) fill(ledger.saved_singles, singles_->counts());
 }
 
+std::string Run::lost_files() const {
+    std::vector<FileIdentity> files = coincidences_->identities();
+    if (singles_) {
+        const std::vector<FileIdentity> more = singles_->identities();
+        files.insert(files.end(), more.begin(), more.end());
+    }
+    if (capture_) files.push_back(capture_->identity());
+    files.push_back(ledger_series_->identity());
+    files.push_back(description_identity_);
+    std::string lost;
+    std::size_t count = 0;
+    for (const FileIdentity& file : files) {
+        try {
+            file.check();
+        } catch (const std::system_error& e) {
+            if (++count <= most_lost_named) lost += (count == 1 ? "" : "; ") + std::string(e.what());
+        }
+    }
+    if (count > most_lost_named) lost += "; and " + std::to_string(count - most_lost_named) + " more files";
+    return lost;
+}
+
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
     const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
@@ -239,9 +262,18 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     complete(ledger);
     const std::vector<std::string> open = ledger.open_identities();
     failure = end.failed ? end.reason : write_failure();
+    if (failure.empty()) failure = lost_files();
 
-    std::error_code ignored;
-    std::filesystem::remove(directory_.file(reserve_file), ignored);
+    reserve_->make_room();
+    try {
+        if (!end.histograms.per_crystal.empty()) {
+            write_json_atomically(directory_.file(histograms_file),
+                                  to_json(end.histograms, setting_.scanner->geometry));
+        }
+    } catch (const std::exception& e) {
+        if (failure.empty()) failure = e.what();
+    }
+    done();
     nlohmann::json content = description();
     content["stop_utc"] = utc_text(std::chrono::system_clock::now());
     content["stop_reason"] = failure.empty() ? end.reason : failure;
@@ -262,14 +294,20 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     content["state"] = !failure.empty() ? "failed" : !open.empty() ? "bad-ledger" : "complete";
     try {
         write_json_atomically(directory_.file(run_file), content);
-        done();
-        if (!end.histograms.per_crystal.empty()) {
-            write_json_atomically(directory_.file(histograms_file),
-                                  to_json(end.histograms, setting_.scanner->geometry));
-        }
+        reserve_->remove();
     } catch (const std::exception& e) {
         if (failure.empty()) failure = e.what();
+        content["state"] = "failed";
+        content["stop_reason"] = failure;
+        try {
+            // The name may stand although it could not be synchronised.
+            write_json_atomically(directory_.file(run_file), content);
+        } catch (const std::exception&) {
+            // run.json still says "running", and .reserve stays: the run counts as interrupted.
+        }
     }
+    reserve_.reset();
+    done();
     return ledger;
 }
 

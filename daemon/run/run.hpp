@@ -19,6 +19,7 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/run/ledger_series.hpp"
+#include "daemon/run/reserve.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {
@@ -80,6 +81,8 @@ class Run {
     [[nodiscard]] LedgerSeries& ledger_series() const { return *ledger_series_; }
     /// Why writing list-mode failed; empty while all is well.
     [[nodiscard]] std::string write_failure() const;
+    /// Why the ledger over time stopped early; empty while all is well.
+    [[nodiscard]] std::string ledger_series_failure() const { return ledger_series_->status().failure; }
     /// The sizes and stalls of all list-mode files together, and their longest queue.
     [[nodiscard]] ListModeCounts written() const;
     /// The recent latency from arrival until the coincidences were written.
@@ -91,8 +94,10 @@ class Run {
     /// Sets the current counters of the writers: everything appended is written, failed or in the queue.
     void complete(Ledger& ledger) const;
 
-    /// Closes the files and writes the final run.json. Returns the complete ledger. Waits for the disk. Does
-    /// not throw for I/O errors: `failure` receives the reason, or stays empty.
+    /// Closes the files and writes histograms.json and, last, the final run.json: its state is "complete"
+    /// only if nothing failed, the ledger closes, and every file of the run is still there. Returns the
+    /// complete ledger. Waits for the disk. Does not throw for I/O errors: `failure` receives the reason, or
+    /// stays empty.
     Ledger finish(const RunEnd& end, std::string& failure);
 
     [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
@@ -102,6 +107,8 @@ class Run {
   private:
     [[nodiscard]] std::unique_ptr<ListModeWriter> make_writer(RecordKind kind, const char* file) const;
     [[nodiscard]] nlohmann::json description() const;
+    /// Files that another program has removed, replaced or cut since they were written, with the reason.
+    [[nodiscard]] std::string lost_files() const;
     void open_files();
     void discard();
 
@@ -109,6 +116,8 @@ class Run {
     RunRequest request_;
     std::chrono::system_clock::time_point started_;
     RunDirectory directory_;
+    std::unique_ptr<RunReserve> reserve_;
+    FileIdentity description_identity_;  ///< of the first run.json
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< if requested
     std::unique_ptr<Capture> capture_;         ///< if requested

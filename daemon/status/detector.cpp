@@ -16,7 +16,8 @@ using nlohmann::json;
 /// Why the source is degraded: a reason of health, or its own loss. Empty if it is well.
 std::string trouble(const Observation& seen, std::uint32_t index, const SourceStatus& now,
                     const SourceStatus& before) {
-    for (const char* code : {"source_silent", "source_lagging", "source_leading", "source_jumping"}) {
+    for (const char* code :
+         {"source_silent", "source_lagging", "source_leading", "source_jumping", "source_stepped_back"}) {
         if (const HealthReason* reason = seen.health->find(code, index)) return reason->problem.message();
     }
     const std::uint64_t received = now.datagrams - before.datagrams;
@@ -27,6 +28,35 @@ std::string trouble(const Observation& seen, std::uint32_t index, const SourceSt
     const double fraction = lost / (lost + static_cast<double>(received));
     if (fraction <= seen.configuration().health.max_loss_fraction) return "";
     return fmt::format("{:.3g} % of its datagrams are lost", 100 * fraction);
+}
+
+std::int64_t steady_ns(std::chrono::steady_clock::time_point time) {
+    return time.time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+double seconds_since(std::int64_t then_ns, std::int64_t now_ns) {
+    return std::max(0.0, static_cast<double>(now_ns - then_ns) * 1e-9);
+}
+
+/// A source keeps its position in the list, but another may have taken it.
+bool same_source(const SourceStatus& a, const SourceStatus& b, bool bare) {
+    return bare ? a.address == b.address && a.port == b.port : a.id == b.id;
+}
+
+/// "0-5,7"
+std::string ranges_of(const std::bitset<256>& bdms) {
+    std::string text;
+    for (std::size_t first = 0; first < bdms.size(); ++first) {
+        if (!bdms[first]) continue;
+        std::size_t last = first;
+        while (last + 1 < bdms.size() && bdms[last + 1])
+            ++last;
+        if (!text.empty()) text += ',';
+        text += std::to_string(first);
+        if (last > first) text += '-' + std::to_string(last);
+        first = last;
+    }
+    return text;
 }
 
 /// Counts between the latest two histograms.
@@ -77,11 +107,13 @@ json make_sources(const Observation& seen) {
     const AcquisitionSnapshot& now = *seen.now->acquisition;
     const AcquisitionSnapshot& before = *seen.before->acquisition;
     const double seconds = std::chrono::duration<double>(now.taken - before.taken).count();
-    const std::int64_t now_ns = seen.now->taken.time_since_epoch() / std::chrono::nanoseconds(1);
+    const std::int64_t now_ns = steady_ns(seen.now->taken);
     for (std::uint32_t i = 0; i < now.sources.sources.size(); ++i) {
         const SourceStatus& s = now.sources.sources[i];
-        // Sources keep their position in the list; one that is not in the earlier list had counted nothing.
-        const SourceStatus b = i < before.sources.sources.size() ? before.sources.sources[i] : SourceStatus{};
+        // One that is not in the earlier list had counted nothing.
+        SourceStatus b;
+        if (i < before.sources.sources.size() && same_source(s, before.sources.sources[i], bare))
+            b = before.sources.sources[i];
         const std::string reason = trouble(seen, i, s, b);
         json one = {{"id", bare ? json() : json(s.id)},
                     {"address", s.address == 0 ? "" : net::to_text({s.address, s.port})},
@@ -93,25 +125,43 @@ json make_sources(const Observation& seen) {
                     {"frames", s.frames},
                     {"frames_per_s", rate(s.frames, b.frames, seconds)},
                     {"duplicate", s.sequence.duplicate},
+                    {"repeated", s.sequence.repeated},
                     {"reordered", s.sequence.reordered},
                     {"restarted", s.sequence.restarted},
                     {"stray", s.sequence.stray},
                     {"clock_jumps", s.clock_jumps},
-                    {"progress_s", static_cast<double>(s.progress) * tick_s}};
+                    {"steps_back", s.steps_back},
+                    {"progress_s", static_cast<double>(s.progress) * tick_s},
+                    {"bdms", ranges_of(s.bdms)}};
         one["lost"] = s.lost ? json(*s.lost) : json();
         const double lost = rate(s.lost.value_or(0), b.lost.value_or(0), seconds);
         const double sent = lost + rate(s.datagrams, b.datagrams, seconds);
         one["lost_per_s"] = number_if(s.lost.has_value(), lost);
         one["lost_fraction"] = number_if(s.lost.has_value() && sent > 0, lost / sent);
         one["skew_us"] = s.skew ? json(static_cast<double>(*s.skew) * tick_s * 1e6) : json();
-        one["last_seen_s"] =
-            s.last_seen ? json(std::max(0.0, static_cast<double>(now_ns - *s.last_seen) * 1e-9)) : json();
+        one["first_seen_s"] = s.first_seen ? json(seconds_since(*s.first_seen, now_ns)) : json();
+        one["last_seen_s"] = s.last_seen ? json(seconds_since(*s.last_seen, now_ns)) : json();
         sources.push_back(std::move(one));
     }
     // Sources without an id stay in the order in which they appeared.
     std::stable_sort(sources.begin(), sources.end(),
                      [](const json& a, const json& b) { return a["id"] < b["id"]; });
     return sources;
+}
+
+json make_unknown_sources(const Observation& seen) {
+    json unknown = json::array();
+    const std::int64_t now_ns = steady_ns(seen.now->taken);
+    for (const net::Stranger& s : seen.now->strangers) {
+        unknown.push_back({{"id", s.id ? json(*s.id) : json()},
+                           {"address", net::to_text(s.sender)},
+                           {"datagrams", s.datagrams},
+                           {"frames", s.frames},
+                           {"bdms", ranges_of(s.bdms)},
+                           {"first_seen_s", seconds_since(s.first_ns, now_ns)},
+                           {"last_seen_s", seconds_since(s.latest_ns, now_ns)}});
+    }
+    return unknown;
 }
 
 /// Counts only the singles between the latest two histograms, so that a change shows at once.

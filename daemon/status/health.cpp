@@ -6,10 +6,14 @@
 namespace petacq::daemon {
 
 const HealthReason* Health::find(std::string_view code, std::uint32_t subject) const {
-    const auto found = std::find_if(reasons_.begin(), reasons_.end(), [&](const HealthReason& r) {
-        return r.problem.subject == subject && code == r.problem.code;
-    });
-    return found == reasons_.end() ? nullptr : &*found;
+    const auto found = places_.find({subject, code});
+    return found == places_.end() ? nullptr : &reasons_[found->second];
+}
+
+void Health::index() {
+    places_.clear();
+    for (std::size_t i = 0; i < reasons_.size(); ++i)
+        places_[{reasons_[i].problem.subject, reasons_[i].problem.code}] = i;
 }
 
 const char* Health::state() const {
@@ -23,12 +27,10 @@ std::vector<HealthChange> Health::observe(std::vector<Problem> problems,
                                           std::chrono::steady_clock::time_point now) {
     std::vector<HealthChange> changes;
     for (Problem& problem : problems) {
-        const auto known = std::find_if(reasons_.begin(), reasons_.end(), [&](const HealthReason& r) {
-            return r.problem.subject == problem.subject && std::string_view(r.problem.code) == problem.code;
-        });
-        if (known != reasons_.end()) {
-            known->problem = std::move(problem);
-            known->seen = now;
+        const auto [place, added] = places_.try_emplace({problem.subject, problem.code}, reasons_.size());
+        if (!added) {
+            reasons_[place->second].problem = std::move(problem);
+            reasons_[place->second].seen = now;
         } else {
             reasons_.push_back({std::move(problem), now, now});
             changes.push_back({true, reasons_.back()});
@@ -40,6 +42,7 @@ std::vector<HealthChange> Health::observe(std::vector<Problem> problems,
     for (auto r = gone; r != reasons_.end(); ++r)
         changes.push_back({false, std::move(*r)});
     reasons_.erase(gone, reasons_.end());
+    index();
     return changes;
 }
 

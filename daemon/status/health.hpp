@@ -6,9 +6,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace petacq::daemon {
@@ -51,7 +54,12 @@ class Health {
     [[nodiscard]] const char* state() const;
 
   private:
+    void index();
+
     std::vector<HealthReason> reasons_;
+    /// Place in reasons_. There may be a reason for each of thousands of sources, each looked up several
+    /// times.
+    std::map<std::pair<std::uint32_t, std::string_view>, std::size_t> places_;
 };
 
 }  // namespace petacq::daemon

@@ -1,11 +1,13 @@
 #include "daemon/status/monitor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "daemon/status/held_up.hpp"
 #include "daemon/status/status.hpp"
 
 namespace petacq::daemon {
@@ -19,6 +21,26 @@ std::optional<std::uint32_t> source_of(const Problem& problem, const Observation
     const bool has_ids = seen.configuration().receive.framing != config::Framing::bare;
     if (!about_one || !has_ids || problem.subject >= sources.size()) return std::nullopt;
     return sources[problem.subject].id;
+}
+
+/// A sender may reach several receivers; it is then one stranger.
+std::vector<net::Stranger> strangers_of(const std::vector<const net::Receiver*>& receivers) {
+    std::vector<net::Stranger> all;
+    for (const net::Receiver* receiver : receivers) {
+        for (const net::Stranger& s : receiver->strangers()) {
+            const auto same = std::find_if(all.begin(), all.end(),
+                                           [&](const net::Stranger& other) { return s.is_same(other); });
+            if (same == all.end()) {
+                all.push_back(s);
+            } else {
+                same->add(s);
+            }
+        }
+    }
+    std::sort(all.begin(), all.end(),
+              [](const net::Stranger& a, const net::Stranger& b) { return a.latest_ns > b.latest_ns; });
+    if (all.size() > net::Strangers::most) all.resize(net::Strangers::most);
+    return all;
 }
 
 void log_change(const HealthChange& change, const Observation& seen) {
@@ -38,13 +60,17 @@ void log_change(const HealthChange& change, const Observation& seen) {
 }  // namespace
 
 const char* name_of(DaemonState state) {
-    constexpr std::array words{"idle", "running", "stopping", "failed"};
+    constexpr std::array words{"idle", "starting", "running", "stopping", "failed"};
     return words.at(static_cast<std::size_t>(state));
 }
 
 Monitor::Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uint64_t pipeline_bytes,
                  std::vector<const net::Receiver*> receivers)
-    : setting_(setting), pool_(pool), pipeline_bytes_(pipeline_bytes), receivers_(std::move(receivers)) {}
+    : setting_(setting),
+      pool_(pool),
+      pipeline_bytes_(pipeline_bytes),
+      receivers_(std::move(receivers)),
+      stages_(receivers_) {}
 
 void Monitor::measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator) {
     randoms_.emplace(std::move(estimator));
@@ -52,8 +78,10 @@ void Monitor::measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator) 
 
 void Monitor::attach(const Acquisition& acquisition, const RunState& run) {
     acquisition_ = &acquisition;
+    stages_.attach(acquisition);
     read(run);
     daemon_start_ = now_.acquisition;
+    space_ = disk_space(setting_.configuration->data_dir);
     read_slow(run);
     before_ = latest_observed_ = now_;
 }
@@ -68,16 +96,19 @@ void Monitor::observe(const RunState& run) {
 void Monitor::read(const RunState& run) {
     assert(acquisition_ != nullptr);
     now_.taken = std::chrono::steady_clock::now();
-    now_.acquisition = acquisition_->snapshot();
+    stages_.show(run.open, run.closing);
+    now_.acquisition = with_receivers_of_now(acquisition_->snapshot(), receivers_, now_.taken);
+    now_.strangers = strangers_of(receivers_);
     now_.free_batches = pool_.free_count();
     now_.log = log_statistics();
     now_.run.reset();
     if (run.open != nullptr)
-        now_.run = {run.open->id(), run.open->written(), run.open->latency(), run.open->capture_status()};
+        now_.run = {run.open->id(), run.open->written(), run.open->latency(), run.open->capture_status(),
+                    run.open->ledger_series_failure()};
 }
 
 void Monitor::read_slow(const RunState& run) {
-    progress_.observe(stage_progress(run), std::chrono::steady_clock::now());
+    progress_.observe(stages_.read(), std::chrono::steady_clock::now());
     now_.stages = progress_.states();
     if (now_.run) {
         const std::uint64_t raw = now_.run->capture ? now_.run->capture->counts.bytes : 0;
@@ -85,39 +116,11 @@ void Monitor::read_slow(const RunState& run) {
     } else {
         write_rate_.clear();
     }
-    now_.disk = {disk_space(setting_.configuration->data_dir), write_rate_.per_second()};
+    now_.disk = {space_, write_rate_.per_second()};
     if (!randoms_) return;
     randoms_->observe(*now_.acquisition, run.start ? *run.start : *daemon_start_);
     now_.expected_randoms = randoms_->recent();
     now_.average_randoms_per_s = randoms_->average();
-}
-
-std::vector<StageProgress> Monitor::stage_progress(const RunState& run) const {
-    std::vector<StageProgress> stages;
-    for (std::size_t i = 0; i < receivers_.size(); ++i) {
-        const net::ReceiverCounters& c = receivers_[i]->counters();
-        const auto polls = c.polls.value();
-        const auto read_at = std::chrono::nanoseconds(static_cast<std::int64_t>(c.cpu_read_ns.value()));
-        // A receiver or acquisition without a turn has not been started: it has nothing to do.
-        stages.push_back({"receiver " + std::to_string(i), polls, polls != 0,
-                          static_cast<double>(c.cpu_ns.value()) * 1e-9,
-                          std::chrono::steady_clock::time_point(read_at)});
-    }
-    const AcquisitionProgress& p = acquisition_->progress();
-    const AcquisitionSnapshot& snapshot = *now_.acquisition;
-    const auto collected = p.collected.value();
-    stages.push_back({"acquisition", p.turns.value(), p.turns.value() != 0, snapshot.busy_s, snapshot.taken});
-    stages.push_back(
-        {"pipeline", collected, p.submitted.value() > collected, snapshot.pipeline_busy_s, snapshot.taken});
-    if (run.closing != nullptr) {
-        run.closing->add_progress(stages);
-        run.closing->add_end_progress(stages);
-    } else if (run.open != nullptr) {
-        run.open->add_progress(stages);
-    } else {
-        stages.push_back({"writer", 0, false, 0, now_.taken});
-    }
-    return stages;
 }
 
 Observation Monitor::observation(const RunState& run) const {

@@ -14,6 +14,7 @@
 #include "daemon/status/health.hpp"
 #include "daemon/status/randoms_meter.hpp"
 #include "daemon/status/reading.hpp"
+#include "daemon/status/stages.hpp"
 #include "net/batch.hpp"
 #include "net/receiver.hpp"
 
@@ -30,23 +31,27 @@ class Monitor {
 
     /// Readings contain expected randoms from then on.
     void measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator);
-    /// Takes the first reading. Call it before anything below.
+    /// Takes the first reading, which looks at the disk. Call it before anything below.
     void attach(const Acquisition& acquisition, const RunState& run);
 
+    /// The latest look at the disk; nothing: it did not answer. The monitor touches no file itself, since a
+    /// disk may take long.
+    void set_disk_space(std::optional<DiskSpace> space) { space_ = space; }
     /// Once per interval: reads everything and updates health.
     void observe(const RunState& run);
-    /// After a change of the run: reads the counters, not disk, stages and randoms.
+    /// After a change of the run, and before a run goes away: reads the counters, not stages and randoms.
     void read(const RunState& run);
     /// Updates health from the latest reading and logs each reason that comes or goes.
     void assess(const RunState& run);
 
     [[nodiscard]] const Reading& reading() const { return now_; }
+    /// Any thread.
+    [[nodiscard]] const Stages& stages() const { return stages_; }
     /// The status document of the latest reading.
     [[nodiscard]] nlohmann::json status(const RunState& run) const;
 
   private:
     [[nodiscard]] Observation observation(const RunState& run) const;
-    [[nodiscard]] std::vector<StageProgress> stage_progress(const RunState& run) const;
     void read_slow(const RunState& run);
 
     const RunSetting& setting_;
@@ -60,7 +65,9 @@ class Monitor {
     Reading latest_observed_;
     Reading before_;  ///< observed before that: long enough ago for a rate
     std::shared_ptr<const AcquisitionSnapshot> daemon_start_;
+    Stages stages_;
     ProgressWatch progress_;
+    std::optional<DiskSpace> space_;
     WriteRate write_rate_;
     std::optional<RandomsMeter> randoms_;
     Health health_;

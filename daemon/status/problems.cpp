@@ -14,6 +14,9 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+/// A start takes a few syncs, and with a raw capture some detector time.
+constexpr std::chrono::seconds longest_start{3};
+
 /// Growth since the previous reading.
 std::uint64_t more(std::uint64_t now, std::uint64_t before) {
     return now > before ? now - before : 0;
@@ -35,7 +38,12 @@ std::string counted(std::uint64_t n, std::uint64_t of, const char* what) {
 class Finder {
   public:
     explicit Finder(const Observation& seen)
-        : seen_(seen), acquisition_(*seen.now->acquisition), acquisition_before_(*seen.before->acquisition) {}
+        : seen_(seen),
+          acquisition_(*seen.now->acquisition),
+          acquisition_before_(*seen.before->acquisition),
+          anything_heard_(std::any_of(acquisition_.sources.sources.begin(),
+                                      acquisition_.sources.sources.end(),
+                                      [](const SourceStatus& s) { return s.last_seen.has_value(); })) {}
 
     std::vector<Problem> find() {
         failures();
@@ -70,11 +78,33 @@ class Finder {
         if (!seen_.run->last_failure.empty()) {
             add("run_failed", "the last run failed", seen_.run->last_failure).lasts = {};
         }
+        interrupted_runs();
+        if (seen_.run->start_asked && seen_.now->taken - *seen_.run->start_asked > longest_start) {
+            const double waited =
+                std::chrono::duration<double>(seen_.now->taken - *seen_.run->start_asked).count();
+            add("start_delayed", fmt::format("a run was asked for {:.0f} s ago and has not started", waited),
+                seen_.run->daemon == DaemonState::starting
+                    ? "the disk does not respond"
+                    : "no source moves detector time: check the clocks of the boards");
+        }
         if (acquisition_.run && acquisition_before_.run && acquisition_.total.datagrams.received == 0 &&
-            acquisition_.sources.sources.empty()) {
+            !anything_heard_) {
             add("no_data", "a run is in progress and no data have arrived",
                 "check that the boards have power, the address and port they send to, and the firewall");
         }
+    }
+
+    /// One problem for all of them: it names the latest.
+    void interrupted_runs() {
+        const std::vector<InterruptedRun>& runs = seen_.run->interrupted;
+        if (runs.empty()) return;
+        const InterruptedRun& latest = runs.back();
+        const std::string others = runs.size() > 1 ? fmt::format(" and {} before it", runs.size() - 1) : "";
+        add("run_interrupted",
+            fmt::format("run {}{} {} interrupted", latest.id, others, runs.size() > 1 ? "were" : "was"),
+            fmt::format("`petlm recover {}` saves what it holds; `petctl acknowledge {}` ends this message",
+                        latest.path.string(), latest.id))
+            .lasts = {};
     }
 
     /// Adds a problem if more than max_loss_fraction of the things are affected.
@@ -89,8 +119,15 @@ class Finder {
         const DatagramLedger& before = acquisition_before_.total.datagrams;
         const std::uint64_t received = more(now.received, before.received);
         const std::uint64_t lost = more(now.lost, before.lost);
-        add_share("datagrams_lost", lost, lost + received, "datagram", " lost" + worst_source(),
+        add_share("datagrams_lost", lost, lost + received, "datagram",
+                  " lost" + worst_source([](const SourceStatus& s) { return s.lost.value_or(0); }),
                   "check cables, switch and network card, and whether the kernel drops datagrams");
+        if (const auto n = more(now.repeated, before.repeated); n > 0) {
+            add("stream_repeated",
+                counted(n, "datagram") + " received again" +
+                    worst_source([](const SourceStatus& s) { return s.sequence.repeated; }),
+                "a stream is being sent a second time: find out what sends it; the copies are not used");
+        }
         if (const auto n = more(now.dropped_kernel, before.dropped_kernel); n > 0) {
             add("kernel_drops",
                 "the kernel dropped " + counted(n, "datagram") + ": the socket buffer overflowed",
@@ -102,20 +139,41 @@ class Finder {
                 "more data arrive than can be processed or written: see stages and queues; a higher "
                 "receive.batch_count bridges short spells");
         }
+        if (const auto n = more(now.unknown_source, before.unknown_source); n > 0) {
+            add("unknown_source", counted(n, "datagram") + " from unknown senders" + latest_stranger(),
+                "petctl sources shows them; list boards among the sources of the scanner description, stop "
+                "others");
+        }
+        const std::uint64_t discarded = more(now.too_many_sources, before.too_many_sources);
+        if (discarded > 0 || acquisition_.sources.replaced > acquisition_before_.sources.replaced) {
+            add("too_many_sources",
+                fmt::format("more than {} senders: {} discarded", SourceTracker::max_sources,
+                            counted(discarded, "datagram")),
+                "list the sources in the scanner description, so that no others are tracked");
+        }
         add_share("malformed_datagrams", more(now.malformed, before.malformed), received, "datagram",
                   " malformed", "check receive.framing, and what else sends to this port");
     }
 
-    [[nodiscard]] std::string worst_source() const {
+    [[nodiscard]] std::string latest_stranger() const {
+        if (seen_.now->strangers.empty()) return "";
+        const net::Stranger& s = seen_.now->strangers.front();
+        const std::string sender = net::to_text(s.sender);
+        return s.id ? fmt::format(", the latest is id {} from {}", *s.id, sender)
+                    : ", the latest is " + sender;
+    }
+
+    /// ", 12 of them from source 3": the source for which `count` has grown most.
+    template <class Count>
+    [[nodiscard]] std::string worst_source(const Count& count) const {
         const auto& now = acquisition_.sources.sources;
         const auto& before = acquisition_before_.sources.sources;
         std::uint64_t most = 0;
         std::size_t worst = 0;
         for (std::size_t i = 0; i < now.size(); ++i) {
-            const std::uint64_t lost_before = i < before.size() ? before[i].lost.value_or(0) : 0;
-            const std::uint64_t lost = more(now[i].lost.value_or(0), lost_before);
-            if (lost > most) {
-                most = lost;
+            const std::uint64_t grown = more(count(now[i]), i < before.size() ? count(before[i]) : 0);
+            if (grown > most) {
+                most = grown;
                 worst = i;
             }
         }
@@ -139,8 +197,9 @@ class Finder {
                   " far from the time of their source",
                   "check the clocks and the common reset of the boards");
         if (acquisition_.sources.behind_watermark) {
-            add("sources_behind", "the sources agree on a time below the watermark: their frames are late",
-                "the boards have been reset: stop the run and start another");
+            add("sources_behind",
+                "the sources agree on an earlier time than that of the run: their frames are late",
+                "stop the run and start another");
         }
         if (acquisition_.given_up > acquisition_before_.given_up) {
             add("sources_given_up",
@@ -151,8 +210,21 @@ class Finder {
 
     void source(std::uint32_t i) {
         const SourceStatus& s = acquisition_.sources.sources[i];
+        const auto& sources_before = acquisition_before_.sources.sources;
+        if (i < sources_before.size() && s.steps_back > sources_before[i].steps_back) {
+            add("source_stepped_back", name_of_source(s) + " stepped back in time",
+                "its frames are late until it has made up for the step: check its clock", i);
+        }
         const std::int64_t now_ns = seen_.now->taken.time_since_epoch() / nanoseconds(1);
         const std::string name = name_of_source(s);
+        // After an end of stream, numbers may start anywhere.
+        const SequenceCounts before = i < acquisition_before_.sources.sources.size()
+                                          ? acquisition_before_.sources.sources[i].sequence
+                                          : SequenceCounts{};
+        if (s.sequence.restarted - s.sequence.new_streams > before.restarted - before.new_streams) {
+            add("source_restarted", name + " has restarted its sequence numbers",
+                "the board was reset or replaced, or two boards use one id: check them", i);
+        }
         const double off_ms =
             std::abs(static_cast<double>(s.skew.value_or(0))) * seen_.scanner().tick_ps * 1e-9;
         switch (s.state) {
@@ -164,6 +236,8 @@ class Finder {
                 const auto timeout_ns =
                     std::int64_t{seen_.configuration().watermark.source_timeout_ms} * 1'000'000;
                 if (s.last_seen && now_ns - *s.last_seen < timeout_ns) break;
+                // A detector that is off is no fault; one board of it is.
+                if (!s.last_seen && !anything_heard_) break;
                 const std::string since =
                     s.last_seen
                         ? fmt::format("for {:.1f} s", static_cast<double>(now_ns - *s.last_seen) * 1e-9)
@@ -204,6 +278,8 @@ class Finder {
             add("disk_slow", "the disk does not keep up: every list-mode block waited for it",
                 "find out what else uses the disk; a higher listmode.queue_blocks bridges short spells");
         }
+        if (const std::string& failure = seen_.now->run->ledger_series_failure; !failure.empty())
+            add("ledger_series_incomplete", "the ledger over time of the run failed", failure);
         if (!seen_.now->run->capture) return;
         const CaptureStatus& capture = *seen_.now->run->capture;
         const std::uint64_t dropped_before =
@@ -270,6 +346,7 @@ class Finder {
     const Observation& seen_;
     const AcquisitionSnapshot& acquisition_;
     const AcquisitionSnapshot& acquisition_before_;
+    const bool anything_heard_;
     std::vector<Problem> found_;
 };
 

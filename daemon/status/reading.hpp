@@ -14,8 +14,10 @@
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/run/disk_space.hpp"
+#include "daemon/run/interrupted.hpp"
 #include "daemon/run/run.hpp"
 #include "gpu/randoms.hpp"
+#include "net/strangers.hpp"
 
 namespace petacq::daemon {
 
@@ -25,12 +27,14 @@ struct RunReading {
     ListModeCounts written;
     LatencySummary latency;
     std::optional<CaptureStatus> capture;  ///< if the run keeps a raw capture
+    std::string ledger_series_failure;     ///< why ledger.csv stopped early; empty: it did not
 };
 
 struct Reading {
     std::chrono::steady_clock::time_point taken;
     std::shared_ptr<const AcquisitionSnapshot> acquisition;
-    std::optional<RunReading> run;  ///< while the files of a run are open
+    std::optional<RunReading> run;         ///< while the files of a run are open
+    std::vector<net::Stranger> strangers;  ///< heard last, by all receivers; the latest first
     std::size_t free_batches = 0;
     LogStatistics log;
     // Read once a second, since they cost more than a counter:
@@ -40,7 +44,7 @@ struct Reading {
     std::optional<double> average_randoms_per_s;                   ///< expected, since the run started
 };
 
-enum class DaemonState : std::uint8_t { idle, running, stopping, failed };
+enum class DaemonState : std::uint8_t { idle, starting, running, stopping, failed };
 /// The word, as above.
 const char* name_of(DaemonState state);
 
@@ -56,12 +60,16 @@ struct RunDescription {
 struct RunState {
     DaemonState daemon = DaemonState::idle;
     std::optional<RunDescription> current;  ///< until it is finalised
-    const Run* open = nullptr;              ///< the current run, until the acquisition is done with it
-    const Run* closing = nullptr;           ///< the current run, while another thread finalises it
+    /// When the operator asked for the run; absent once it has started.
+    std::optional<std::chrono::steady_clock::time_point> start_asked;
+    const Run* open = nullptr;     ///< the current run, until the acquisition is done with it
+    const Run* closing = nullptr;  ///< the current run, while another thread finalises it
     std::shared_ptr<const AcquisitionSnapshot> start;  ///< when the current run started; nullptr before that
     std::string last_id;                               ///< of the last run that was finalised
     std::optional<Ledger> last_ledger;
     std::string last_failure;  ///< empty: it did not fail
+    std::vector<InterruptedRun>
+        interrupted;  ///< runs that nobody has acknowledged, in the order of their starts
 };
 
 class Health;

@@ -40,6 +40,19 @@ json make_run(const Observation& seen) {
     return document;
 }
 
+json make_interrupted(const std::vector<InterruptedRun>& interrupted) {
+    constexpr std::size_t most_listed = 10;
+    json runs = json::array();
+    for (std::size_t i = interrupted.size() - std::min(interrupted.size(), most_listed);
+         i < interrupted.size(); ++i) {
+        const InterruptedRun& run = interrupted[i];
+        runs.push_back({{"id", run.id},
+                        {"path", run.path.string()},
+                        {"start_utc", run.start_utc.empty() ? json() : json(run.start_utc)}});
+    }
+    return {{"count", interrupted.size()}, {"runs", std::move(runs)}};
+}
+
 json make_sockets(const Observation& seen, const std::vector<std::uint16_t>& ports) {
     json sockets = json::array();
     for (const config::Socket& socket : seen.configuration().receive.sockets) {
@@ -167,6 +180,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"scanner", seen.scanner().name},
             {"health", make_health(seen)},
             {"run", make_run(seen)},
+            {"interrupted", make_interrupted(seen.run->interrupted)},
             {"rates", make_rates(a, *seen.before->acquisition, setting, expected_randoms)},
             {"average", make_rates(a, *seen.start, setting, seen.now->average_randoms_per_s)},
             {"latency", make_latency(*seen.now)},
@@ -174,6 +188,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"total", to_json(a.total)},
             {"sockets", make_sockets(seen, installation.ports)},
             {"sources", make_sources(seen)},
+            {"unknown_sources", make_unknown_sources(seen)},
             {"modules", make_modules(seen)},
             {"dead_time", make_dead_time(seen)},
             {"watermark_s", static_cast<double>(a.watermark) * seen.scanner().tick_ps * 1e-12},

@@ -39,6 +39,7 @@ nlohmann::json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnaps
                           const RateSetting& setting, std::optional<double> expected_randoms);
 
 nlohmann::json make_sources(const Observation& seen);
+nlohmann::json make_unknown_sources(const Observation& seen);
 nlohmann::json make_modules(const Observation& seen);
 nlohmann::json make_dead_time(const Observation& seen);
 /// Share of hits missed by units that count `rates` (1/s) and are blind for `dead_time_s` after each hit:

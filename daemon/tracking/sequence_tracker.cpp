@@ -1,135 +1,144 @@
 #include "daemon/tracking/sequence_tracker.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <new>
+#include <utility>
 
 namespace petacq::daemon {
 
 namespace {
 
-/// a - b modulo 2^64, as a signed number.
-std::int64_t distance(std::uint64_t a, std::uint64_t b) {
-    return static_cast<std::int64_t>(a - b);
+/// Never 0.
+std::uint32_t fingerprint(std::uint64_t sequence, std::uint32_t content) {
+    std::uint64_t v = (sequence + (std::uint64_t{content} << 32 | content)) * 0x9E3779B97F4A7C15ULL;
+    v = (v ^ (v >> 32)) * 0xBF58476D1CE4E5B9ULL;
+    return static_cast<std::uint32_t>(v >> 32) | 1U;
+}
+
+/// Whether `a` is above `b` by at most `most`.
+bool ahead(std::uint64_t a, std::uint64_t b, std::uint64_t most) {
+    return a - b - 1 < most;
 }
 
 }  // namespace
 
-SequenceVerdict SequenceTracker::observe(std::uint64_t sequence, std::uint16_t content, bool end_of_stream) {
-    const Stray datagram{sequence, content == 0 ? std::uint16_t{1} : content, end_of_stream};
-    if (unique_ == 0) {
-        begin_epoch(datagram);
+SequenceVerdict SequenceTracker::observe(std::uint64_t sequence, std::uint32_t content, bool end_of_stream) {
+    if (current_.empty()) {
+        slots_.reset(static_cast<Slot*>(std::calloc(window, sizeof(Slot))));  // NOLINT(*-no-malloc)
+        if (!slots_) throw std::bad_alloc();
+        current_.start(sequence);
+        slots_[sequence % window].latest = fingerprint(sequence, content);
+        ended_ = end_of_stream;
         ++counts_.accepted;
         return SequenceVerdict::in_order;
     }
-    const std::int64_t ahead = distance(sequence, highest_);
-    const std::int64_t most = static_cast<std::int64_t>(ended_ ? window : max_gap);
-    if (ahead > 0 && ahead <= most) {
-        advance(datagram);
+    const std::uint64_t highest = current_.highest();
+    const bool in_order =
+        ahead(sequence, highest, near) || (end_of_stream && !ended_ && ahead(sequence, highest, window));
+    const bool late = !in_order && current_.is_missing(sequence);
+    const bool late_in_previous = !in_order && !late && previous_.is_missing(sequence);
+    const bool reordered = late || late_in_previous || (!in_order && precedes(sequence));
+
+    // A number that fits and has not been seen needs no comparison: fingerprints may agree by chance.
+    Slot& slot = slots_[sequence % window];
+    const std::uint32_t print = fingerprint(sequence, content);
+    const bool fits = (in_order || reordered) && !current_.arrived(sequence) && !previous_.arrived(sequence);
+    if (!fits && (print == slot.latest || print == slot.older))
+        return observe_copy(sequence, print == slot.older);
+    slot = {print, slot.latest};
+
+    ++counts_.accepted;
+    if (in_order) {
+        current_.advance(sequence);
+        ended_ = end_of_stream;
+        again_ = false;
         row_length_ = 0;
-        ++counts_.accepted;
         return SequenceVerdict::in_order;
     }
-    if (ahead <= 0 && ahead > -static_cast<std::int64_t>(window)) {
-        const std::uint16_t seen = slot(sequence);
-        if (seen == 0) {
-            fill(datagram);
-            row_length_ = 0;
-            ++counts_.accepted;
-            ++counts_.reordered;
-            return SequenceVerdict::reordered;
-        }
-        if (seen == datagram.content) {
-            ++counts_.duplicate;
-            return SequenceVerdict::duplicate;
-        }
+    if (reordered) {
+        SequenceEpoch& epoch = late_in_previous ? previous_ : current_;
+        if (epoch.marked(sequence)) ++counts_.recovered;
+        epoch.fill(sequence);
+        if (!late_in_previous) row_length_ = 0;
+        ++counts_.reordered;
+        return SequenceVerdict::reordered;
     }
-    return observe_stray(datagram);
+    return observe_stray({sequence, end_of_stream});
 }
 
-/// Gives the slot of the number one window before to `sequence`, which has not arrived.
-void SequenceTracker::vacate(std::uint64_t sequence) {
-    std::uint16_t& s = slot(sequence);
-    if (s == 0 && sequence - base_ >= window) --gaps_;
-    s = 0;
+void SequenceTracker::mark() {
+    current_.mark();
+    previous_.mark();
 }
 
-void SequenceTracker::begin_epoch(const Stray& first) {
-    lost_before_ += span() - unique_;
-    seen_.assign(window, 0);
-    base_ = highest_ = first.sequence;
-    unique_ = 1;
-    gaps_ = 0;
-    row_length_ = 0;
-    ended_ = first.end_of_stream;
-    slot(first.sequence) = first.content;
+/// Whether the number lies just below the first number of an epoch that has just started.
+bool SequenceTracker::precedes(std::uint64_t sequence) const {
+    return sequence_distance(sequence, current_.base()) < 0 && current_.highest() - sequence <= near;
 }
 
-void SequenceTracker::advance(const Stray& datagram) {
-    const std::uint64_t step = datagram.sequence - highest_;
-    if (step >= window) {
-        std::fill(seen_.begin(), seen_.end(), std::uint16_t{0});
-        gaps_ = window - 1;
-    } else {
-        for (std::uint64_t n = highest_ + 1; n != datagram.sequence; ++n) {
-            vacate(n);
-            ++gaps_;
-        }
-        vacate(datagram.sequence);
+/// `older`: the copy is not of the latest datagram in its slot.
+SequenceVerdict SequenceTracker::observe_copy(std::uint64_t sequence, bool older) {
+    const bool arrived = current_.arrived(sequence);
+    bool repeated = previous_.arrived(sequence) && (older || !arrived);
+    if (!repeated && arrived && ended_) {
+        const std::uint64_t remembered = std::min(current_.highest() - current_.base() + 1, window);
+        again_ = again_ || current_.highest() - sequence >= (remembered + 1) / 2;
+        repeated = again_;
     }
-    slot(datagram.sequence) = datagram.content;
-    highest_ = datagram.sequence;
-    ++unique_;
-    ended_ = datagram.end_of_stream;
-}
-
-void SequenceTracker::fill(const Stray& datagram) {
-    if (distance(datagram.sequence, base_) < 0) {
-        gaps_ += base_ - datagram.sequence - 1;
-        base_ = datagram.sequence;
-    } else {
-        --gaps_;
-    }
-    slot(datagram.sequence) = datagram.content;
-    ++unique_;
-    assert(unique_ <= span());
+    ++(repeated ? counts_.repeated : counts_.duplicate);
+    return repeated ? SequenceVerdict::repeated : SequenceVerdict::duplicate;
 }
 
 SequenceVerdict SequenceTracker::observe_stray(const Stray& datagram) {
     if (ended_) {
-        begin_epoch(datagram);
-        ++counts_.accepted;
+        start_epoch(datagram.sequence);
+        ended_ = datagram.end_of_stream;
         ++counts_.restarted;
+        ++counts_.new_streams;
         return SequenceVerdict::new_stream;
     }
-    bool continues = row_length_ > 0;
-    for (std::uint32_t i = 0; i < row_length_; ++i) {
-        if (row_[i].sequence != datagram.sequence) continue;
-        if (row_[i].content == datagram.content) {
-            ++counts_.duplicate;
-            return SequenceVerdict::duplicate;
-        }
-        continues = false;
-    }
-    ++counts_.accepted;
     ++counts_.stray;
-    if (continues) {
-        const std::int64_t step = distance(datagram.sequence, row_[row_length_ - 1].sequence);
-        continues = step <= static_cast<std::int64_t>(near) && step >= -static_cast<std::int64_t>(near);
-    }
-    if (!continues) row_length_ = 0;
+    // The number counts as arrived when the epoch gets there.
+    if (ahead(datagram.sequence, current_.highest(), window)) current_.note(datagram.sequence);
+
+    const bool agrees = std::all_of(row_.begin(), row_.begin() + row_length_,
+                                    [&](const Stray& s) { return s.sequence != datagram.sequence; }) &&
+                        row_length_ > 0 &&
+                        datagram.sequence - row_[row_length_ - 1].sequence + reach <= 2 * reach;
+    if (!agrees) row_length_ = 0;
     row_[row_length_++] = datagram;
     if (row_length_ < confirmations) return SequenceVerdict::stray;
 
-    begin_epoch(row_[0]);
-    for (std::uint32_t i = 1; i < confirmations; ++i) {
-        if (distance(row_[i].sequence, highest_) > 0) {
-            advance(row_[i]);
-        } else {
-            fill(row_[i]);
-        }
+    const auto by_number = [](const Stray& a, const Stray& b) {
+        return sequence_distance(a.sequence, b.sequence) < 0;
+    };
+    const auto [lowest, top] = std::minmax_element(row_.begin(), row_.end(), by_number);
+    const std::uint64_t highest = current_.highest();
+    const bool continues =
+        ahead(lowest->sequence, highest, max_gap) && ahead(top->sequence, highest, max_gap);
+    if (!continues) {
+        start_epoch(lowest->sequence);
+        ++counts_.restarted;
     }
-    ++counts_.restarted;
-    return SequenceVerdict::restart;
+    continue_with_row(top->sequence);
+    ended_ = top->end_of_stream;
+    return continues ? SequenceVerdict::in_order : SequenceVerdict::restart;
+}
+
+void SequenceTracker::start_epoch(std::uint64_t base) {
+    lost_before_ += previous_.missing();
+    std::swap(current_, previous_);
+    current_.start(base);
+    again_ = false;
+    row_length_ = 0;
+}
+
+void SequenceTracker::continue_with_row(std::uint64_t top) {
+    current_.advance(top);
+    for (const Stray& stray : row_) {
+        if (current_.is_missing(stray.sequence)) current_.fill(stray.sequence);
+    }
+    row_length_ = 0;
 }
 
 }  // namespace petacq::daemon

@@ -1,35 +1,55 @@
-// Sequence accounting of one source: counts lost, duplicate and reordered datagrams, and detects restarts of
-// the source.
+// Sequence accounting of one source: recognises copies, counts missing datagrams, and detects restarts of the
+// numbers.
 //
-// An epoch is a range of sequence numbers without a restart. It spans [base, highest], and `unique` of these
-// numbers have arrived:
-//     lost = sum over epochs of (highest - base + 1) - unique
-// A late datagram thus reduces the loss by itself, and the loss is never negative. Numbers are compared
-// modulo 2^64, so the first number may have any value, and wrap-around needs no special case. A number is
-// classified by its distance d from the highest number of the epoch:
+// An epoch is a range of numbers without a restart (sequence_epoch.hpp). The numbers missing in all epochs
+// are lost; a missing datagram that arrives takes its loss back. Numbers are compared modulo 2^64, so the
+// first one may have any value. A datagram is the first of these that applies:
 //
-//   0 < d <= max_gap       in order; the d - 1 numbers in between are lost until they arrive
-//   -window < d <= 0       not seen before: reordered (a number below the base becomes the new base);
-//                          seen with the same content: duplicate; seen with other content: stray
-//   otherwise              stray
+//   copy        A datagram with this number and this content has arrived before, in the present epoch or in
+//               the one before it, or as a stray. Its frames must not be used. It is `repeated` if it belongs
+//               to the epoch before, or if the stream is being sent again (below); otherwise a `duplicate`.
+//   in order    At most `near` above the highest number of the epoch; with the end-of-stream flag at most a
+//               window. The numbers in between are missing.
+//   reordered   Missing in the present epoch, or in the one before it; or below the first number of the epoch
+//               and at most `near` below the highest.
+//   stray       Anything else: the number says nothing yet. Its frames are used; time guard and watermark
+//               protect the data.
 //
-// A stray datagram is accepted: its frames are used (the time guard and the watermark protect the data), but
-// it belongs to no epoch. `confirmations` strays in a row, each within `near` numbers of the previous one,
-// are a restart: they start the next epoch, and the loss of the old epoch stays. A datagram in order, or a
-// reordered one, ends the row. After an end of stream no confirmation is needed: the first stray, or the
-// first number more than a window ahead, starts the next stream.
+// Strays that agree decide what their numbers mean: `confirmations` of them in a row, each within `reach` of
+// the previous one. If all lie above the epoch by at most max_gap, they continue it, and the numbers in
+// between are missing. Otherwise the source has restarted its numbers: they start the next epoch. A datagram
+// in order ends the row, and so does a reordered one of the present epoch. One wild number is therefore
+// neither a loss nor a restart.
 //
-// Limits. A datagram that is late by more than a window cannot be distinguished from a duplicate: it is stray
-// and stays counted as lost, and its frames are usually late. A single wild number up to max_gap ahead counts
-// as a loss and then as a restart. Strays that confirm a restart stay counted as stray. A datagram of an old
-// epoch that arrives after a restart is stray, and its loss stays.
+// After an end of stream no confirmation is needed: the first stray starts the next epoch. A copy from the
+// older half of what is remembered of the ended stream shows that the stream is being sent again: from then
+// on its copies are `repeated`, until it advances.
+//
+// Loss of a run. mark() notes which numbers are missing when the run starts. `recovered` counts those of them
+// that arrive after it. From one mark to any later moment, the growth of lost() plus that of `recovered` is
+// the number of datagrams whose absence was noticed since the mark and that have not arrived.
+//
+// Limits.
+// - Only the latest `window` numbers of an epoch are remembered. A longer stream that is sent again is a new
+//   one; its frames are late. A slot remembers two contents, so that a copy from before two quick restarts,
+//   or after many strays, may be taken as new.
+// - A wild number at most `near` ahead counts as a loss until the numbers in between have arrived. A datagram
+//   is not counted as lost if a wild one had its number. A restart
+//   to a number within max_gap above the epoch is a loss; one to at most `near` above it goes unnoticed.
+// - More than `near` numbers missing before the last two datagrams of a source are not counted as lost unless
+//   the last one ends the stream.
+// - Strays that confirm something stay counted as stray.
+// - Datagrams without frames have no content: a number that comes again without frames is a copy.
 //
 // Not thread-safe.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <cstdlib>
+#include <memory>
+
+#include "daemon/tracking/sequence_epoch.hpp"
 
 namespace petacq::daemon {
 
@@ -39,33 +59,48 @@ enum class SequenceVerdict : std::uint8_t {
     stray,       ///< far from the epoch
     restart,     ///< the stray that confirms a restart
     new_stream,  ///< the first datagram after an end of stream
-    duplicate,   ///< must be discarded; all other verdicts accept the datagram
+    duplicate,   ///< a copy
+    repeated,    ///< a copy from an earlier stream
 };
+/// Copies must be discarded; all others are accepted.
+inline bool is_copy(SequenceVerdict verdict) {
+    return verdict == SequenceVerdict::duplicate || verdict == SequenceVerdict::repeated;
+}
 
+/// They only grow.
 struct SequenceCounts {
     std::uint64_t accepted = 0;
     std::uint64_t duplicate = 0;
+    std::uint64_t repeated = 0;
     std::uint64_t reordered = 0;
-    std::uint64_t restarted = 0;  ///< epochs after the first
+    std::uint64_t restarted = 0;    ///< epochs after the first
+    std::uint64_t new_streams = 0;  ///< of these, after an end of stream
     std::uint64_t stray = 0;
+    std::uint64_t recovered = 0;  ///< datagrams missing at the latest mark() that arrived after it
 };
 
 class SequenceTracker {
   public:
-    static constexpr std::uint64_t window = 16384;        ///< numbers remembered; a power of two
-    static constexpr std::uint64_t max_gap = 1ULL << 24;  ///< longest jump ahead that counts as loss
+    static constexpr std::uint64_t window = SequenceEpoch::window;  ///< numbers remembered of an epoch
+    static constexpr std::uint64_t near = 64;                       ///< numbers that need no confirmation
     static constexpr std::uint32_t confirmations = 3;
-    static constexpr std::uint64_t near = 1024;
-    static_assert(near * confirmations < window, "a confirmed row must fit the window");
+    static constexpr std::uint64_t reach = 4096;          ///< between strays that agree
+    static constexpr std::uint64_t max_gap = 1ULL << 24;  ///< longest jump ahead that is a loss
+    static_assert(reach * confirmations < window, "a confirmed row must fit the window");
 
-    /// Accounts for one datagram. `content` is any hash of its content (0 counts as 1): a known number with
-    /// other content is not a duplicate. Allocates on the first call only.
-    SequenceVerdict observe(std::uint64_t sequence, std::uint16_t content = 1, bool end_of_stream = false);
+    /// Accounts for one datagram, in constant time. `content` is any hash of its content. Allocates on the
+    /// first two epochs only.
+    SequenceVerdict observe(std::uint64_t sequence, std::uint32_t content = 1, bool end_of_stream = false);
+
+    /// A run starts. What is missing now was lost before it.
+    void mark();
 
     /// Numbers missing at present, in all epochs.
-    [[nodiscard]] std::uint64_t lost() const { return lost_before_ + span() - unique_; }
-    /// Numbers missing in the window: they may still arrive.
-    [[nodiscard]] std::uint64_t gaps() const { return gaps_; }
+    [[nodiscard]] std::uint64_t lost() const {
+        return lost_before_ + previous_.missing() + current_.missing();
+    }
+    /// Numbers of the present epoch missing in the window: they may still arrive.
+    [[nodiscard]] std::uint64_t gaps() const { return current_.missing_in_window(); }
     /// Whether the datagram with the highest number had the end-of-stream flag.
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] const SequenceCounts& counts() const { return counts_; }
@@ -73,29 +108,34 @@ class SequenceTracker {
   private:
     struct Stray {
         std::uint64_t sequence = 0;
-        std::uint16_t content = 0;
         bool end_of_stream = false;
     };
+    /// Fingerprints of the latest two datagrams whose numbers share a slot; 0: none.
+    struct Slot {
+        std::uint32_t latest = 0;
+        std::uint32_t older = 0;
+    };
 
-    [[nodiscard]] std::uint64_t span() const { return unique_ == 0 ? 0 : highest_ - base_ + 1; }
-    std::uint16_t& slot(std::uint64_t sequence) { return seen_[sequence % window]; }
-    void vacate(std::uint64_t sequence);
-    void begin_epoch(const Stray& first);
-    void advance(const Stray& datagram);
-    void fill(const Stray& datagram);
+    struct Free {
+        void operator()(Slot* slots) const { std::free(slots); }  // NOLINT(cppcoreguidelines-no-malloc)
+    };
+
+    [[nodiscard]] bool precedes(std::uint64_t sequence) const;
+    SequenceVerdict observe_copy(std::uint64_t sequence, bool older);
     SequenceVerdict observe_stray(const Stray& datagram);
+    void start_epoch(std::uint64_t base);
+    void continue_with_row(std::uint64_t top);
 
-    std::uint64_t base_ = 0;
-    std::uint64_t highest_ = 0;
-    std::uint64_t unique_ = 0;  ///< 0: no epoch yet
-    std::uint64_t gaps_ = 0;
-    std::uint64_t lost_before_ = 0;  ///< in earlier epochs
+    SequenceEpoch current_;
+    SequenceEpoch previous_;
+    std::uint64_t lost_before_ = 0;  ///< in the epochs before these
     bool ended_ = false;
+    bool again_ = false;  ///< the ended stream is being sent again
     std::uint32_t row_length_ = 0;
     std::array<Stray, confirmations> row_{};
     SequenceCounts counts_;
-    /// [sequence % window]: content of the datagram with that number; 0: not arrived.
-    std::vector<std::uint16_t> seen_;
+    /// [sequence % window]. Zeroed pages of the system: a source that sends little takes little memory.
+    std::unique_ptr<Slot[], Free> slots_;
 };
 
 }  // namespace petacq::daemon

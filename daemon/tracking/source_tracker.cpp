@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <utility>
 
 #include "daemon/tracking/saturate.hpp"
@@ -11,9 +10,11 @@ namespace petacq::daemon {
 
 namespace {
 
-constexpr std::int64_t reference_life_ns = 1'000'000;
+/// Host time between two decisions about detector time, unless something has changed.
+constexpr std::int64_t decision_interval_ns = 1'000'000;
+/// A decision takes a step for each source; so many steps are allowed for each datagram.
+constexpr std::size_t steps_per_datagram = 16;
 constexpr Verdict nothing{true, 1, 0};  ///< all frames are time jumps
-constexpr std::size_t sender_slots = 2 * SourceTracker::max_sources;
 
 /// Spreads a key over all bits of a word (the constant is 2^64 over the golden ratio).
 std::uint64_t mix(std::uint64_t v) {
@@ -21,9 +22,9 @@ std::uint64_t mix(std::uint64_t v) {
     return v ^ (v >> 32);
 }
 
-/// A hash of the content of a datagram, so that a reused number is not mistaken for a duplicate.
-std::uint16_t content_of(const net::Datagram& d) {
-    return static_cast<std::uint16_t>(mix(mix(d.first_time + d.frames) + d.last_time) >> 16);
+/// A hash of the content of a datagram, so that a reused number is not mistaken for a copy.
+std::uint32_t content_of(const net::Datagram& d, std::uint64_t period) {
+    return static_cast<std::uint32_t>(mix(mix(mix(d.first_time + period) + d.last_time) + d.frames));
 }
 
 }  // namespace
@@ -33,57 +34,14 @@ const char* name_of(SourceState state) {
     return names.at(static_cast<std::size_t>(state));
 }
 
-SourceTracker::SourceTracker(TrackerOptions options) : options_(std::move(options)) {
-    if (options_.framing == net::Framing::bare) {
-        index_of_sender_.resize(sender_slots);
-        options_.expected.clear();
-        return;
-    }
-    index_of_id_.resize(1U << 16);
-    if (options_.expected.size() > max_sources) {
-        throw std::invalid_argument("at most " + std::to_string(max_sources) +
-                                    " sources can be expected, not " +
-                                    std::to_string(options_.expected.size()));
-    }
-    for (const std::uint16_t id : options_.expected) {
-        if (index_of_id_[id] != 0) {
-            throw std::invalid_argument("source " + std::to_string(id) + " is listed twice");
-        }
-        sources_[add_source()].id = id;
-        index_of_id_[id] = static_cast<std::uint16_t>(sources_.size());
-    }
-}
-
-std::size_t SourceTracker::add_source() {
-    if (sources_.size() == max_sources) return nobody;
-    sources_.emplace_back(options_);
-    return sources_.size() - 1;
-}
-
-std::size_t SourceTracker::find(const net::Datagram& d) {
-    if (options_.framing == net::Framing::sequenced) {
-        std::uint16_t& entry = index_of_id_[d.source];
-        if (entry != 0) return entry - 1U;
-        const std::size_t index = add_source();
-        if (index == nobody) return nobody;
-        sources_[index].id = d.source;
-        entry = static_cast<std::uint16_t>(index + 1);
-        return index;
-    }
-    const std::uint64_t key = (static_cast<std::uint64_t>(d.address) << 16) | d.port;
-    for (std::size_t i = mix(key) % sender_slots;; i = (i + 1) % sender_slots) {
-        Sender& entry = index_of_sender_[i];
-        if (entry.index != 0 && entry.key == key) return entry.index - 1U;
-        if (entry.index != 0) continue;
-        const std::size_t index = add_source();
-        if (index == nobody) return nobody;
-        entry = {key, static_cast<std::uint16_t>(index + 1)};
-        return index;
-    }
+SourceTracker::SourceTracker(TrackerOptions options)
+    : options_(std::move(options)),
+      index_of_sender_(options_.framing == net::Framing::bare ? max_sources : 0) {
+    expect();
 }
 
 Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_ns) {
-    const std::size_t index = find(datagram);
+    const std::size_t index = find(datagram, now_ns);
     if (index == nobody) {
         ++too_many_sources_;
         return {false, 0, 0};
@@ -91,92 +49,141 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     Source& source = sources_[index];
     source.address = datagram.address;
     source.port = datagram.port;
+    if (!source.first_seen_ns) source.first_seen_ns = now_ns;
     source.seen_ns = now_ns;
     if (options_.framing == net::Framing::sequenced) {
         const bool last = (datagram.flags & net::flag_end_of_stream) != 0;
-        const auto verdict = source.sequence.observe(datagram.sequence, content_of(datagram), last);
-        if (verdict == SequenceVerdict::duplicate) return {false, 0, 0};
+        const auto verdict = source.sequence.observe(datagram.sequence, content_of(datagram, period_), last);
+        if (is_copy(verdict)) return {false, 0, 0};
         if (last) ++end_of_stream_;
         if (verdict == SequenceVerdict::new_stream) {
-            source.time.forget();
-            source.unresolved = false;
+            source.time = Source(options_).time;
+            source.frame_ns.reset();
+            source.moved = true;
         }
     }
     ++source.datagrams;
     source.frames += datagram.frames;
-    if (datagram.frames == 0) return {};
-    return guard(index, datagram, now_ns);
+    Verdict verdict;
+    verdict.source = static_cast<std::uint32_t>(index);
+    if (datagram.timed_frames == 0) return verdict;
+    source.bdms.set(datagram.first_bdm);
+    source.bdms.set(datagram.last_bdm);
+    verdict = guard(source, datagram, now_ns);
+    verdict.source = static_cast<std::uint32_t>(index);
+    return verdict;
 }
 
-Verdict SourceTracker::guard(std::size_t index, const net::Datagram& datagram, std::int64_t now_ns) {
-    Source& source = sources_[index];
-    const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.frames};
-    if (!first_frame_ns_) first_frame_ns_ = now_ns;
+std::uint64_t SourceTracker::ticks_in(std::int64_t ns) const {
+    return static_cast<std::uint64_t>(
+        std::clamp(static_cast<double>(ns) * options_.ticks_per_ns, 0.0, 0x1p62));
+}
 
-    const std::uint64_t before = source.time.progress();
-    const bool was_settled = source.time.settled();
-    std::uint64_t reference = 0;
-    bool moved = false;
-    bool jumped = false;
-    if (!source.time.follow(times, reference)) {
-        // Keep the reference for a moment: a source that only jumps must not cause a vote for every datagram.
-        if (!updated_ns_ || now_ns - *updated_ns_ >= reference_life_ns) update_reference(now_ns);
-        std::optional<std::uint64_t> expected = reference_;
-        if (!expected && was_settled && source.frame_ns) {
-            // Without other sources: the clock of a quiet source has advanced meanwhile.
-            const double quiet = static_cast<double>(now_ns - *source.frame_ns) * options_.ticks_per_ns;
-            expected = add_or_max(before, static_cast<std::uint64_t>(std::clamp(quiet, 0.0, 0x1p62)));
-        }
-        const auto outcome = source.time.place(times, expected, reference);
-        if (outcome == TimeGuard::Outcome::rejected) {
-            ++source.jumped_datagrams;
-            return nothing;
-        }
-        moved = true;
-        jumped = outcome == TimeGuard::Outcome::reanchored;
-        // A source that returns from silence to the time of the others has not jumped.
-        if (was_settled && (jumped || active(source, now_ns))) ++source.clock_jumps;
-        source.newest.reset();
+/// Bounds the cost of a datagram, however many sources there are.
+void SourceTracker::decide_if_due(std::int64_t now_ns) {
+    if (now_ns - decided_ns_ >= decision_interval_ns ||
+        (changed_ && steps_per_datagram * undecided_ >= sources_.size())) {
+        decide(now_ns);
     }
-    source.frame_ns = now_ns;
+}
 
-    const std::uint64_t progress = source.time.progress();
-    const bool fresh = source.time.settled() && !was_settled;
-    if (fresh || moved || (progress > leading_above_ && !source.unresolved)) {
-        if (fresh) {
-            // A source that joins within max_jump has not jumped: the votes judge it.
-            reconsider(index, now_ns, std::max(options_.max_jump, options_.max_lag));
-        } else if (jumped || (source.time.settled() && progress - before > options_.max_lag && !moved)) {
-            reconsider(index, now_ns, options_.max_lag);
-        }
-        update_reference(now_ns);
+/// Lets the clock of the source follow a datagram with valid frames, and judges their times.
+Verdict SourceTracker::guard(Source& source, const net::Datagram& datagram, std::int64_t now_ns) {
+    const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
+    decide_if_due(now_ns);
+    ++undecided_;
+
+    std::uint64_t believed = 0;
+    const std::uint64_t quiet = source.frame_ns ? ticks_in(now_ns - *source.frame_ns) : 0;
+    const TimeGuard::Step step = source.time.observe(times, quiet, believed);
+    const bool in_row = step == TimeGuard::Step::unconfirmed;
+    if (in_row && source.time.row() == 1) source.row_times = {};
+    if (step == TimeGuard::Step::proven || step == TimeGuard::Step::moved) source.times = source.row_times;
+    TimeRange& range = in_row ? source.row_times : source.times;
+    for (const std::uint64_t time : {times.first, times.last})
+        if (source.time.within(time, believed)) range.add(time);
+
+    if (!in_row) source.frame_ns = now_ns;
+    if (!in_row && (source.member || !reference_)) heard_ns_ = now_ns;
+    switch (step) {
+        case TimeGuard::Step::followed:
+            changed_ = changed_ || (source.member && source.time.progress() > place_high_);
+            break;
+        case TimeGuard::Step::unconfirmed:
+            break;
+        case TimeGuard::Step::proven:
+            if (!first_proven_ns_) first_proven_ns_ = now_ns;
+            changed_ = true;
+            break;
+        case TimeGuard::Step::moved:
+            ++source.clock_jumps;
+            source.moved = changed_ = true;
+            break;
+        case TimeGuard::Step::stepped_back:
+            ++source.steps_back;
+            source.moved = changed_ = true;
+            break;
     }
-    if (source.unresolved && progress > leading_above_) {
+    if (changed_) decide_if_due(now_ns);
+    return judge(source, times, believed);
+}
+
+Verdict SourceTracker::judge(Source& source, const DatagramTimes& times, std::uint64_t believed) {
+    if (!reference_) return {};
+    Verdict verdict = believed_times();
+    const bool proven = source.time.proven();
+    if (proven) {
+        const std::uint64_t low = subtract_or_zero(source.time.progress(), options_.max_jump);
+        verdict.time_low = std::min(verdict.time_low, low);
+    }
+    const auto takes = [&](std::uint64_t time) {
+        return verdict.time_low <= time && time <= verdict.time_high;
+    };
+    const bool leading = proven && !in_place(source) && source.time.progress() > *reference_;
+    if (leading || (!takes(times.first) && !takes(times.last))) {
         ++source.jumped_datagrams;
         return nothing;
     }
-    for (const std::uint64_t t : {times.first, times.last}) {
-        if (source.time.within(t, reference) && (!source.newest || t > *source.newest)) source.newest = t;
+    if (source.member && in_place(source)) {
+        for (const std::uint64_t time : {times.first, times.last}) {
+            if (time < place_low_ || !source.time.within(time, believed) || !takes(time)) continue;
+            source.first = std::min(source.first, time);
+            newest_ = std::max(newest_, time);
+        }
     }
-    // Around both: the reference may be wild by less than max_jump, and the datagram may be one step ahead.
-    const std::uint64_t other = source.time.settled() ? source.time.progress() : reference;
-    return {true, subtract_or_zero(std::min(reference, other), options_.max_jump),
-            add_or_max(std::max(reference, other), options_.max_jump)};
+    return verdict;
+}
+
+Verdict SourceTracker::believed_times() const {
+    if (!reference_) return {};
+    return {true, subtract_or_zero(*reference_, options_.max_jump),
+            add_or_max(subtract_or_zero(place_high_, options_.max_lag), options_.max_jump)};
+}
+
+void SourceTracker::mark() {
+    for (Source& source : sources_)
+        source.sequence.mark();
+}
+
+void SourceTracker::add(const Source& source, TrackerTotals& t) {
+    const SequenceCounts& c = source.sequence.counts();
+    t.accepted += source.datagrams;
+    t.lost += source.sequence.lost();
+    t.duplicate += c.duplicate;
+    t.repeated += c.repeated;
+    t.recovered += c.recovered;
+    t.reordered += c.reordered;
+    t.restarted += c.restarted;
+    t.stray += c.stray;
+    t.clock_jumps += source.clock_jumps;
+    t.steps_back += source.steps_back;
+    t.jumped_datagrams += source.jumped_datagrams;
 }
 
 TrackerTotals SourceTracker::totals() const {
-    TrackerTotals t;
-    for (const Source& source : sources_) {
-        const SequenceCounts& c = source.sequence.counts();
-        t.accepted += source.datagrams;
-        t.lost += source.sequence.lost();
-        t.duplicate += c.duplicate;
-        t.reordered += c.reordered;
-        t.restarted += c.restarted;
-        t.stray += c.stray;
-        t.clock_jumps += source.clock_jumps;
-        t.jumped_datagrams += source.jumped_datagrams;
-    }
+    TrackerTotals t = replaced_;
+    for (const Source& source : sources_)
+        add(source, t);
     t.end_of_stream = end_of_stream_;
     t.too_many_sources = too_many_sources_;
     return t;

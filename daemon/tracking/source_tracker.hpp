@@ -2,46 +2,58 @@
 // how far the watermark may advance.
 //
 // The acquisition thread passes every datagram to observe(), and calls watermark() once per slice. Host time
-// is an argument (steady clock, ns), so that replay and tests are deterministic.
+// is an argument (ns), so that decisions depend on the data and their times of arrival only.
 //
 // A sequenced source is identified by its id, a bare one by the address and port of its sender. Each source
-// has sequence accounting (sequence_tracker.hpp) and a time guard (time_guard.hpp).
+// has sequence accounting (sequence_tracker.hpp) and a clock (time_guard.hpp). Datagrams without valid frames
+// say nothing about time. Once max_sources senders have been heard, another one takes the slot of a source
+// that is not proven, or that has been silent for ten timeouts (source_slots.cpp). Expected sources keep
+// their slots.
 //
-// Reference. The reference is the detector time on which the sources agree; each source is compared with it.
-// A source is active if it sent a believable frame within source_timeout and has not ended. Each active
-// source has a vote, unless it is `unresolved`:
-//   - a jump, or a step longer than max_lag, moved it to a time that the others contradict by over max_lag;
-//   - it is new, and the others contradict it by more than max_jump;
-//   - it is ahead of the reference by more than max_lag.
-// The reference is the largest progress for which at least half of the votes are at most max_lag behind it.
-// So a lagging source does not hold back the only other one, and three or more sources detect the one that
-// runs away. If fewer than half of the active sources have a vote (after a common reset of the boards), all
-// of them vote, provided that they are at least half of the sources heard recently. Without this condition, a
-// single jumped source that is the first to return after a common pause would move the reference.
+// The rules. A source counts only when it is proven (time_guard.hpp). It is active if it has sent a
+// believable frame within source_timeout and has not ended. Sources agree if their progress differs by at
+// most max_lag.
 //
-//   more than max_lag behind the reference    lagging: does not hold the watermark; its frames are late
-//   more than max_lag ahead of it             leading: unresolved; its frames are time jumps until the
-//                                             reference catches up
-//   within max_lag                            resolved
+// 1. Detector time begins when two proven sources agree. They are the first members. A source that is proven
+//    alone begins it if the list of expected sources names no other; else it waits for company,
+//    source_timeout without a list and ten times as long with one. Until then the watermark is 0 and no frame
+//    is rejected.
+// 2. The reference is the median of the progress of the members that are active and in place: at most max_lag
+//    before or after the reference. With fewer than three of them, beside others that are silent or
+//    elsewhere, it does not go back, and goes ahead no faster than host time: one bad source cannot take it
+//    along while the others pause.
+// 3. A proven source in place becomes a member, and stays one, silent or not, until time begins anew.
+// 4. Time moves elsewhere only if the clocks of more than half of all members have moved there and agree.
+//    Ahead, they take the reference along. Back, this is a common reset: time_went_back() says so when no
+//    member in place is active, or after source_timeout. The caller stops the run and calls follow_reset().
+// 5. The time of a single member is provisional: two other proven sources that agree elsewhere replace it.
+//    This is no common reset.
+// 6. Frames are believed from max_jump below the reference (or below the progress of their source, if that is
+//    less) to max_jump above it. All others are time jumps, and so is every frame of a proven source more
+//    than max_lag ahead of the reference ("leading"). A source more than max_lag behind is "lagging": its
+//    frames are late.
 //
-// Watermark. The watermark is the smallest progress of the sources that hold it, less max_disorder and
-// max_offset; it never decreases. A source holds it from its first datagram on, while it is active and
-// neither lagging nor unresolved. A source that has ended, with no number missing in the window, releases it
-// at once; a silent source releases it after source_timeout. Until the progress of a source is settled, the
-// watermark does not move. The first frames of a source are never late if it is less than max_disorder behind
-// the others. With expected ids, the watermark stays 0 until all of them have appeared, or until
-// source_timeout after the first frame of any source.
+// Watermark. The watermark is the smallest progress of the members that are active and in place, less
+// max_disorder and max_offset; it never decreases. A member that has ended, with no number missing in the
+// window, releases it at once; a silent member after source_timeout. The first frames of a source are never
+// late if they are less than max_disorder behind a source that holds the watermark. With expected ids, the
+// watermark stays 0 until all of them are proven, or until source_timeout after the first one.
 //
-// If no source holds the watermark, no frame is waited for: the watermark moves past the newest frame by
-// max_offset + flush_reach + 1, so that every received frame is decided.
+// If no member holds the watermark, no frame is waited for: the watermark moves past the newest frame by
+// max_offset + flush_reach + 1, so that every received frame is decided, but not past the present time less
+// max_disorder, so that sources that return from a pause are in time. A source that appears when all others
+// have ended begins there: earlier frames of it are late.
 //
-// Limits. If one of two sources runs ahead in steps below max_lag, the other one lags. After a common reset
-// to an earlier time every frame is below the watermark until restart_watermark(); the status then says
-// behind_watermark. max_lag must exceed the time that one datagram spans.
+// Limits. Of two sources that contradict each other, one with a wrong clock cannot be known: the one behind
+// lags. Without a list, a bad source that is alone for source_timeout before the boards begin has moved the
+// watermark; and many made-up ids that send believable frames from the beginning are members like the boards.
+// max_lag must exceed the time that one datagram spans.
 //
 // Not thread-safe: only the acquisition thread uses it.
 #pragma once
 
+#include <algorithm>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -52,16 +64,18 @@
 #include "daemon/tracking/sequence_tracker.hpp"
 #include "daemon/tracking/time_guard.hpp"
 #include "net/batch.hpp"
+#include "net/endpoint.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::daemon {
 
 struct TrackerOptions {
     net::Framing framing = net::Framing::sequenced;
-    std::vector<std::uint16_t> expected;  ///< sequenced: ids to wait for; empty: any
-    std::uint64_t max_disorder = 0;       ///< ticks
-    std::uint64_t max_lag = 0;            ///< ticks
-    std::uint64_t max_jump = 0;           ///< ticks
+    std::vector<std::uint16_t> expected;          ///< sequenced: ids to wait for; empty: any
+    std::vector<net::Endpoint> expected_senders;  ///< bare: likewise
+    std::uint64_t max_disorder = 0;               ///< ticks
+    std::uint64_t max_lag = 0;                    ///< ticks
+    std::uint64_t max_jump = 0;                   ///< ticks
     std::uint32_t jump_confirmations = 3;
     std::int64_t source_timeout_ns = 0;
     double ticks_per_ns = 0;       ///< rate of the detector's clock; 0: unknown
@@ -73,9 +87,10 @@ struct TrackerOptions {
 /// The verdict on a datagram. Frames outside [time_low, time_high] are time jumps; if time_low is above
 /// time_high, all frames are.
 struct Verdict {
-    bool use = true;  ///< false: discard the frames (a duplicate, or too many sources)
+    bool use = true;  ///< false: discard the frames (a copy, or too many sources)
     std::uint64_t time_low = 0;
     std::uint64_t time_high = std::numeric_limits<std::uint64_t>::max();
+    std::uint32_t source = 0;  ///< position of the source in the status
 };
 
 enum class SourceState : std::uint8_t {
@@ -94,36 +109,43 @@ struct SourceStatus {
     std::uint32_t address = 0;  ///< host byte order; sender of the latest datagram; 0: none
     std::uint16_t port = 0;
     SourceState state = SourceState::silent;
-    std::uint64_t datagrams = 0;            ///< accepted
-    std::uint64_t frames = 0;               ///< in accepted datagrams
-    std::optional<std::uint64_t> lost;      ///< absent: unknown (bare framing)
-    SequenceCounts sequence;                ///< all zero with bare framing
-    std::uint64_t jumped_datagrams = 0;     ///< accepted datagrams whose frames are all time jumps
-    std::uint64_t clock_jumps = 0;          ///< confirmed
-    std::uint64_t progress = 0;             ///< ticks; 0: unknown
-    std::optional<std::int64_t> skew;       ///< ticks; progress less the current reference
-    std::optional<std::int64_t> last_seen;  ///< host time of the latest datagram, ns
+    std::uint64_t datagrams = 0;             ///< accepted
+    std::uint64_t frames = 0;                ///< in accepted datagrams
+    std::optional<std::uint64_t> lost;       ///< absent: unknown (bare framing)
+    SequenceCounts sequence;                 ///< all zero with bare framing
+    std::uint64_t jumped_datagrams = 0;      ///< accepted datagrams whose frames are all time jumps
+    std::uint64_t clock_jumps = 0;           ///< confirmed
+    std::uint64_t steps_back = 0;            ///< confirmed, by less than max_jump
+    std::uint64_t progress = 0;              ///< ticks; 0: unknown
+    std::optional<std::int64_t> skew;        ///< ticks; progress less the current reference
+    std::optional<std::int64_t> first_seen;  ///< host time of the first datagram, ns
+    std::optional<std::int64_t> last_seen;   ///< host time of the latest datagram, ns
+    std::bitset<256> bdms;                   ///< modules in the first and last frames of its datagrams
 };
 
 struct TrackerStatus {
-    std::vector<SourceStatus> sources;  ///< expected sources first, then the others in order of appearance
+    std::vector<SourceStatus> sources;       ///< expected sources first; each keeps its position
     std::optional<std::uint64_t> reference;  ///< as of the latest watermark()
     std::uint64_t watermark = 0;
     std::optional<std::size_t> holding;  ///< index in `sources` of the source that holds back the watermark
     bool behind_watermark = false;       ///< the sources agree on a time below the watermark
+    std::uint64_t replaced = 0;          ///< sources whose slots others have taken
 };
 
 /// Sums over the sources. All but `lost` only grow.
 struct TrackerTotals {
     std::uint64_t accepted = 0;
     std::uint64_t lost = 0;  ///< 0 with bare framing, where it is unknown
+    std::uint64_t recovered = 0;
     std::uint64_t duplicate = 0;
+    std::uint64_t repeated = 0;
     std::uint64_t reordered = 0;
     std::uint64_t restarted = 0;
     std::uint64_t stray = 0;
     std::uint64_t end_of_stream = 0;
     std::uint64_t too_many_sources = 0;  ///< datagrams of sources beyond max_sources
     std::uint64_t clock_jumps = 0;
+    std::uint64_t steps_back = 0;
     std::uint64_t jumped_datagrams = 0;
 };
 
@@ -131,7 +153,7 @@ class SourceTracker {
   public:
     static constexpr std::size_t max_sources = 4096;
 
-    /// Throws std::invalid_argument for more than max_sources expected ids or one named twice.
+    /// Throws std::invalid_argument for more than max_sources expected sources or one named twice.
     explicit SourceTracker(TrackerOptions options);
 
     /// Accounts for one datagram. Allocates only for a source's first one.
@@ -141,66 +163,161 @@ class SourceTracker {
     /// of the newest undecided single in the pipeline, 0 for none.
     std::uint64_t watermark(std::int64_t now_ns, std::uint64_t latest_pending_time);
 
-    /// Forgets the watermark and which sources were ahead; for use between runs, when the pipeline is reset.
-    /// Counters and the progress of each source stay.
+    /// Whether a source, or the wait for one, held the watermark in the latest call of watermark(): then it
+    /// did not depend on `latest_pending_time`.
+    [[nodiscard]] bool held() const { return held_; }
+
+    /// Whether detector time has begun. Before, verdicts believe every frame, and the watermark is 0.
+    [[nodiscard]] bool established() const { return reference_.has_value(); }
+    /// Begins detector time with the sources that are proven now; two need not agree. Does nothing if none
+    /// is.
+    void establish_now(std::int64_t now_ns);
+    /// The frame times that are believed of a source in place.
+    [[nodiscard]] Verdict believed_times() const;
+    /// The earliest and the newest believed frame of all members since time began; UINT64_MAX and 0: none.
+    /// Of three members or more, one that is further than max_disorder before the others does not count.
+    [[nodiscard]] std::uint64_t earliest() const;
+    [[nodiscard]] std::uint64_t newest() const { return newest_; }
+    /// Whether some member supports the present time: it is active and in place. The time of one source alone
+    /// does not count if more are expected.
+    [[nodiscard]] bool supported(std::int64_t now_ns) const;
+
+    /// Whether no member supports it, but some source is active elsewhere.
+    [[nodiscard]] bool deserted(std::int64_t now_ns) const;
+
+    enum class Back : std::uint8_t {
+        no,
+        common_reset,  ///< the boards were reset together
+        replaced,      ///< the time before was that of a single source
+    };
+    /// Whether the sources agree on a time before the reference. Changes in observe() and watermark() only.
+    [[nodiscard]] Back time_went_back() const { return back_; }
+    /// Detector time goes on where they agree; the watermark starts again. REQUIRES: time_went_back().
+    void follow_reset(std::int64_t now_ns);
+    /// Forgets the watermark, the members and all clocks: time begins anew. Counters stay.
     void restart_watermark();
+
+    /// A run starts: what is missing now was lost before it (sequence_tracker.hpp).
+    void mark();
+    /// No source is sending and detector time starts again: from now on a stream that has been sent before is
+    /// not a copy.
+    void allow_repetition() { ++period_; }
 
     [[nodiscard]] TrackerTotals totals() const;
     [[nodiscard]] TrackerStatus status(std::int64_t now_ns) const;
 
   private:
+    struct TimeRange {
+        std::uint64_t earliest = UINT64_MAX;
+        std::uint64_t newest = 0;
+        void add(std::uint64_t time) {
+            earliest = std::min(earliest, time);
+            newest = std::max(newest, time);
+        }
+    };
     struct Source {
-        explicit Source(const TrackerOptions& options) : time(options.max_jump, options.jump_confirmations) {}
+        explicit Source(const TrackerOptions& options)
+            : time({options.max_jump, options.max_disorder, options.jump_confirmations}) {}
 
         TimeGuard time;
-        std::optional<std::int64_t> frame_ns;  ///< host time of the latest believable frame
-        std::optional<std::uint64_t> newest;   ///< newest believable frame time since restart_watermark
-        bool unresolved = false;
+        std::optional<std::int64_t> frame_ns;  ///< host time of the latest believable frame; only if proven
+        /// Frame times since the clock began or moved, and of a row that may move it.
+        TimeRange times, row_times;
+        std::uint64_t first = UINT64_MAX;  ///< earliest believed frame of a member
+        bool member = false;
+        bool moved = false;  ///< the clock has moved since the source was last in place
         std::uint16_t id = 0;
         std::uint16_t port = 0;
         std::uint32_t address = 0;
-        std::optional<std::int64_t> seen_ns;  ///< host time of the latest datagram
+        std::optional<std::int64_t> first_seen_ns;  ///< host time of the first datagram
+        std::optional<std::int64_t> seen_ns;        ///< host time of the latest datagram
+        std::bitset<256> bdms;
         std::uint64_t datagrams = 0;
         std::uint64_t frames = 0;
         std::uint64_t jumped_datagrams = 0;
         std::uint64_t clock_jumps = 0;
+        std::uint64_t steps_back = 0;
         SequenceTracker sequence;
+    };
+    /// Sources that agree: their progress lies from low to high.
+    struct Group {
+        std::size_t size = 0;
+        std::uint64_t low = 0;
+        std::uint64_t median = 0;
+        std::uint64_t high = 0;
     };
     static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
 
-    std::size_t find(const net::Datagram& datagram);
-    std::size_t add_source();
-    Verdict guard(std::size_t index, const net::Datagram& datagram, std::int64_t now_ns);
+    // source_slots.cpp
+    void expect();
+    [[nodiscard]] std::size_t slot_of(const net::Datagram& datagram) const;
+    std::size_t find(const net::Datagram& datagram, std::int64_t now_ns);
+    std::size_t take_slot(std::int64_t now_ns);
+    [[nodiscard]] bool may_be_replaced(const Source& source, std::int64_t now_ns) const;
+    void vacate(std::size_t index);
+    void enter(std::size_t index, const net::Datagram& first);
+
+    static void add(const Source& source, TrackerTotals& totals);
+    Verdict guard(Source& source, const net::Datagram& datagram, std::int64_t now_ns);
+    [[nodiscard]] Verdict judge(Source& source, const DatagramTimes& times, std::uint64_t believed);
+    void decide_if_due(std::int64_t now_ns);
+    [[nodiscard]] std::uint64_t ticks_in(std::int64_t ns) const;
+
+    // detector_time.cpp
+    [[nodiscard]] bool active(const Source& source, std::int64_t now_ns) const;
+    [[nodiscard]] bool in_place(const Source& source) const;
+    [[nodiscard]] bool votes(const Source& source, std::int64_t now_ns) const {
+        return source.member && active(source, now_ns) && in_place(source);
+    }
+    void decide(std::int64_t now_ns);
+    void establish(std::int64_t now_ns, bool alone);
+    void begin_time(const Group& group, std::int64_t now_ns);
+    void set_reference(std::uint64_t reference, std::int64_t now_ns);
+    void set_place(std::int64_t now_ns);
+    void admit(Source& source);
+    void admit_members(std::int64_t now_ns);
+    void advance_reference(std::int64_t now_ns);
+    void look_elsewhere(std::int64_t now_ns);
+    [[nodiscard]] Group agreeing() const;
+    [[nodiscard]] std::uint64_t host_reference(std::int64_t now_ns) const;
+    [[nodiscard]] std::optional<std::uint64_t> median_vote(std::int64_t now_ns) const;
 
     // source_watermark.cpp
-    [[nodiscard]] bool active(const Source& source, std::int64_t now_ns) const;
-    [[nodiscard]] bool holds(const Source& source, std::int64_t now_ns) const;
-    [[nodiscard]] bool lagging(const Source& source) const;
-    [[nodiscard]] std::optional<std::uint64_t> agreed_time(std::int64_t now_ns, std::size_t without) const;
-    void update_reference(std::int64_t now_ns);
-    void reconsider(std::size_t index, std::int64_t now_ns, std::uint64_t tolerance);
     [[nodiscard]] bool waiting_for_expected(std::int64_t now_ns) const;
-    [[nodiscard]] std::optional<std::uint64_t> newest_frame() const;
+    [[nodiscard]] std::uint64_t flushed(std::int64_t now_ns, std::uint64_t latest_pending_time) const;
     [[nodiscard]] SourceState state_of(const Source& source, std::int64_t now_ns) const;
 
     TrackerOptions options_;
     std::vector<Source> sources_;
+    std::size_t expected_ = 0;                ///< the first of sources_
+    std::size_t next_slot_ = 0;               ///< where the search for a slot to reuse continues
     std::vector<std::uint16_t> index_of_id_;  ///< sequenced: [id] index + 1; 0: none
-    struct Sender {
-        std::uint64_t key = 0;    ///< address << 16 | port
-        std::uint16_t index = 0;  ///< + 1; 0: free
-    };
-    std::vector<Sender> index_of_sender_;  ///< bare: open addressing, at most half full
+    net::SenderTable index_of_sender_;        ///< bare
+    TrackerTotals replaced_;                  ///< of the sources whose slots others have taken
+    std::uint64_t replacements_ = 0;          ///< number of these sources
 
-    std::optional<std::int64_t> first_frame_ns_;  ///< host time of the first frame of any source
-    std::optional<std::uint64_t> reference_;      ///< as of updated_ns_
-    std::optional<std::int64_t> updated_ns_;
-    /// Reference + max_lag; keeps its value while there is no reference.
-    std::uint64_t leading_above_ = std::numeric_limits<std::uint64_t>::max();
+    std::optional<std::int64_t> first_proven_ns_;  ///< since time began anew
+    std::optional<std::uint64_t> reference_;       ///< present when time has begun
+    std::size_t members_ = 0;                      ///< also those whose slots others have taken
+    /// A reference that no single source can have moved, and its host time.
+    std::uint64_t base_ = 0;
+    std::int64_t base_ns_ = 0;
+    std::uint64_t place_low_ = 0;  ///< progress in place
+    std::uint64_t place_high_ = 0;
+    std::uint64_t newest_ = 0;  ///< believed frame of a member
+    Back back_ = Back::no;
+    Group back_group_;  ///< the sources that agree on a time before the reference
+    std::optional<std::int64_t> back_since_ns_;
+    std::int64_t heard_ns_ = 0;  ///< host time of the latest believable frame of a member in place
+    bool changed_ = false;       ///< since the latest decision
+    std::int64_t decided_ns_ = 0;
+    std::size_t undecided_ = 0;  ///< datagrams since the latest decision
     std::uint64_t watermark_ = 0;
+    std::uint64_t period_ = 0;  ///< part of the content of datagrams
+    bool held_ = true;
     std::uint64_t end_of_stream_ = 0;
     std::uint64_t too_many_sources_ = 0;
-    mutable std::vector<std::uint64_t> votes_;  ///< scratch of agreed_time
+    mutable std::vector<std::uint64_t> scratch_;  ///< progress of some sources
 };
 
 }  // namespace petacq::daemon

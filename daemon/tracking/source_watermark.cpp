@@ -1,7 +1,5 @@
-// The reference, the watermark and the status of SourceTracker.
+// The watermark and the status of SourceTracker.
 #include <algorithm>
-#include <cassert>
-#include <functional>
 
 #include "daemon/tracking/saturate.hpp"
 #include "daemon/tracking/source_tracker.hpp"
@@ -9,30 +7,6 @@
 namespace petacq::daemon {
 
 namespace {
-
-/// A source counts as heard recently for this many timeouts.
-constexpr std::int64_t lately = 10;
-
-/// The largest vote that at least half of the votes support. A vote supports those at most max_lag above it.
-/// Sorts `votes`.
-std::uint64_t largest_supported(std::vector<std::uint64_t>& votes, std::uint64_t max_lag) {
-    assert(!votes.empty());
-    // Usually all votes are close together: no need to sort.
-    const std::uint64_t largest = *std::max_element(votes.begin(), votes.end());
-    const std::uint64_t least = subtract_or_zero(largest, max_lag);
-    const auto near =
-        std::count_if(votes.begin(), votes.end(), [least](std::uint64_t v) { return v >= least; });
-    if (2 * static_cast<std::size_t>(near) >= votes.size()) return largest;
-
-    std::sort(votes.begin(), votes.end(), std::greater<>());
-    std::size_t supporters = 0;
-    for (const std::uint64_t vote : votes) {
-        while (supporters < votes.size() && votes[supporters] >= subtract_or_zero(vote, max_lag))
-            ++supporters;
-        if (2 * supporters >= votes.size()) return vote;
-    }
-    return votes.back();
-}
 
 /// a - b, saturated to the range of the result.
 std::int64_t signed_difference(std::uint64_t a, std::uint64_t b) {
@@ -44,145 +18,66 @@ std::int64_t signed_difference(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-bool SourceTracker::active(const Source& source, std::int64_t now_ns) const {
-    if (!source.frame_ns || now_ns - *source.frame_ns >= options_.source_timeout_ns) return false;
-    return !source.sequence.ended() || source.sequence.gaps() > 0;
-}
-
-bool SourceTracker::lagging(const Source& source) const {
-    return reference_ && source.time.settled() &&
-           add_or_max(source.time.progress(), options_.max_lag) < *reference_;
-}
-
-bool SourceTracker::holds(const Source& source, std::int64_t now_ns) const {
-    return active(source, now_ns) && !source.unresolved && !lagging(source);
-}
-
-/// The time on which the sources other than `without` agree.
-std::optional<std::uint64_t> SourceTracker::agreed_time(std::int64_t now_ns, std::size_t without) const {
-    std::size_t all = 0;
-    std::size_t heard_lately = 0;
-    votes_.clear();
-    for (std::size_t i = 0; i < sources_.size(); ++i) {
-        const Source& source = sources_[i];
-        if (i == without || !source.time.settled()) continue;
-        const bool is_active = active(source, now_ns);
-        if (is_active) {
-            ++all;
-            if (!source.unresolved) votes_.push_back(source.time.progress());
-        }
-        const bool ended = source.sequence.ended();
-        if (is_active || (!ended && now_ns - *source.frame_ns < lately * options_.source_timeout_ns))
-            ++heard_lately;
-    }
-    if (2 * votes_.size() < all && 2 * all >= heard_lately) {
-        votes_.clear();
-        for (std::size_t i = 0; i < sources_.size(); ++i) {
-            const Source& source = sources_[i];
-            if (i == without || !source.time.settled() || !active(source, now_ns)) continue;
-            votes_.push_back(source.time.progress());
-        }
-    }
-    if (votes_.empty()) return std::nullopt;
-    return largest_supported(votes_, options_.max_lag);
-}
-
-void SourceTracker::update_reference(std::int64_t now_ns) {
-    reference_ = agreed_time(now_ns, nobody);
-    updated_ns_ = now_ns;
-    if (!reference_) return;
-    leading_above_ = add_or_max(*reference_, options_.max_lag);
-    for (Source& source : sources_) {
-        if (!source.time.settled() || !active(source, now_ns)) continue;
-        const std::uint64_t progress = source.time.progress();
-        if (progress > leading_above_) {
-            source.unresolved = true;
-        } else if (!lagging(source)) {
-            source.unresolved = false;
-        }
-    }
-}
-
-/// Decides whether the others contradict the time to which a source has moved.
-void SourceTracker::reconsider(std::size_t index, std::int64_t now_ns, std::uint64_t tolerance) {
-    Source& source = sources_[index];
-    const auto others = agreed_time(now_ns, index);
-    source.unresolved = others && time_between(source.time.progress(), *others) > tolerance;
-}
-
 bool SourceTracker::waiting_for_expected(std::int64_t now_ns) const {
-    if (options_.expected.empty()) return false;
-    if (first_frame_ns_ && now_ns - *first_frame_ns_ >= options_.source_timeout_ns) return false;
+    if (first_proven_ns_ && now_ns - *first_proven_ns_ >= options_.source_timeout_ns) return false;
     // The expected sources come first in sources_.
-    const auto end = sources_.begin() + static_cast<std::ptrdiff_t>(options_.expected.size());
-    return std::any_of(sources_.begin(), end, [](const Source& s) { return !s.time.anchored(); });
-}
-
-/// The newest believable frame. Sources with unknown progress count only if there are no others.
-std::optional<std::uint64_t> SourceTracker::newest_frame() const {
-    std::optional<std::uint64_t> newest;
-    std::optional<std::uint64_t> doubtful;
-    for (const Source& source : sources_) {
-        if (!source.newest) continue;
-        auto& best = source.time.settled() ? newest : doubtful;
-        best = std::max(best.value_or(0), *source.newest);
-    }
-    return newest ? newest : doubtful;
+    const auto end = sources_.begin() + static_cast<std::ptrdiff_t>(expected_);
+    return std::any_of(sources_.begin(), end, [](const Source& s) { return !s.time.proven(); });
 }
 
 std::uint64_t SourceTracker::watermark(std::int64_t now_ns, std::uint64_t latest_pending_time) {
-    update_reference(now_ns);
-    if (waiting_for_expected(now_ns)) return watermark_;
-    bool held = false;
-    std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
+    decide(now_ns);
+    held_ = !reference_ || waiting_for_expected(now_ns);
+    if (held_) return watermark_;
+    std::uint64_t lowest = *reference_;
     for (const Source& source : sources_) {
-        if (!holds(source, now_ns)) continue;
-        held = true;
+        if (!votes(source, now_ns)) continue;
+        held_ = true;
         lowest = std::min(lowest, source.time.progress());
     }
-    std::uint64_t candidate = 0;
-    if (held) {
-        candidate = subtract_or_zero(subtract_or_zero(lowest, options_.max_disorder), options_.max_offset);
-    } else if (const auto newest = newest_frame()) {
-        // Pending singles further ahead come from a wild first frame: they must not move the watermark.
-        const std::uint64_t reach = add_or_max(add_or_max(*newest, options_.max_jump), options_.max_offset);
-        candidate = std::max(*newest, std::min(latest_pending_time, reach));
-        candidate = add_or_max(candidate, add_or_max(options_.max_offset, options_.flush_reach));
-        candidate = add_or_max(candidate, 1);
-    }
+    const std::uint64_t candidate =
+        held_ ? subtract_or_zero(subtract_or_zero(lowest, options_.max_disorder), options_.max_offset)
+              : flushed(now_ns, latest_pending_time);
     watermark_ = std::max(watermark_, candidate);
     return watermark_;
 }
 
-void SourceTracker::restart_watermark() {
-    watermark_ = 0;
-    reference_.reset();
-    updated_ns_.reset();
-    leading_above_ = std::numeric_limits<std::uint64_t>::max();
-    for (Source& source : sources_) {
-        source.newest.reset();
-        source.unresolved = false;
-    }
+/// Past everything received, when no member holds the watermark.
+std::uint64_t SourceTracker::flushed(std::int64_t now_ns, std::uint64_t latest_pending_time) const {
+    if (newest_ == 0) return 0;
+    // Pending singles further ahead come from a wild frame: they must not move the watermark.
+    const std::uint64_t reach = add_or_max(add_or_max(newest_, options_.max_jump), options_.max_offset);
+    const std::uint64_t newest = std::max(newest_, std::min(latest_pending_time, reach));
+    const std::uint64_t past =
+        add_or_max(newest, add_or_max(options_.max_offset, add_or_max(options_.flush_reach, 1)));
+    const bool all_ended = std::all_of(sources_.begin(), sources_.end(),
+                                       [](const Source& s) { return !s.member || s.sequence.ended(); });
+    if (all_ended || options_.ticks_per_ns == 0) return past;
+    const std::uint64_t present = std::max(*reference_, host_reference(now_ns));
+    return std::min(past,
+                    subtract_or_zero(subtract_or_zero(present, options_.max_disorder), options_.max_offset));
 }
 
 SourceState SourceTracker::state_of(const Source& source, std::int64_t now_ns) const {
     if (source.time.jumping()) return SourceState::jumping;
     if (source.sequence.ended()) return SourceState::ended;
+    if (!source.time.proven()) {
+        const bool heard = source.seen_ns && now_ns - *source.seen_ns < options_.source_timeout_ns;
+        return heard && source.time.row() > 0 ? SourceState::active : SourceState::silent;
+    }
     if (!active(source, now_ns)) return SourceState::silent;
-    if (!source.time.settled()) return SourceState::active;
-    if (lagging(source)) return SourceState::lagging;
-    if (source.unresolved) return SourceState::leading;
-    return SourceState::active;
+    if (!reference_ || in_place(source)) return SourceState::active;
+    return source.time.progress() < *reference_ ? SourceState::lagging : SourceState::leading;
 }
 
 TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
     TrackerStatus t;
     t.watermark = watermark_;
     t.reference = reference_;
-    // The reference is as old as the latest watermark; the sources have advanced since.
-    const auto agreed = agreed_time(now_ns, nobody);
+    t.replaced = replacements_;
+    // The sources have advanced since the reference was determined.
+    const auto agreed = reference_ ? median_vote(now_ns) : std::nullopt;
     t.sources.reserve(sources_.size());
-    bool anybody = false;
     std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
     for (const Source& source : sources_) {
         const std::uint64_t progress = source.time.progress();
@@ -197,19 +92,19 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
         s.sequence = source.sequence.counts();
         s.jumped_datagrams = source.jumped_datagrams;
         s.clock_jumps = source.clock_jumps;
+        s.steps_back = source.steps_back;
         s.progress = progress;
-        if (agreed && source.time.settled()) s.skew = signed_difference(progress, *agreed);
+        if (agreed && source.time.proven()) s.skew = signed_difference(progress, *agreed);
+        s.first_seen = source.first_seen_ns;
         s.last_seen = source.seen_ns;
-        if (holds(source, now_ns)) {
-            anybody = true;
-            if (progress < lowest) {
-                lowest = progress;
-                t.holding = t.sources.size();
-            }
+        s.bdms = source.bdms;
+        if (votes(source, now_ns) && progress < lowest) {
+            lowest = progress;
+            t.holding = t.sources.size();
         }
         t.sources.push_back(s);
     }
-    t.behind_watermark = anybody && reference_ && *reference_ < watermark_;
+    t.behind_watermark = back_ != Back::no || (t.holding && *reference_ < watermark_);
     return t;
 }
 

@@ -2,64 +2,35 @@
 
 namespace petacq::daemon {
 
-/// Sets the progress from a datagram, one of whose times, `centre`, is believable.
-void TimeGuard::anchor(const DatagramTimes& d, std::uint64_t centre) {
-    // A time far from the believable one is wild. A single believable frame does not settle the progress.
-    const bool both = within(d.first, centre) && within(d.last, centre);
-    anchor_ = both ? std::min(d.first, d.last) : centre;
-    previous_ = anchor_;
-    tentative_ = !both || d.frames == 1;
-    anchored_ = true;
-    row_ = 0;
-}
-
-TimeGuard::Outcome TimeGuard::place(const DatagramTimes& d, std::optional<std::uint64_t> others,
-                                    std::uint64_t& reference) {
-    if (others) {
-        const bool last_fits = within(d.last, *others);
-        if (last_fits || within(d.first, *others)) {
-            reference = last_fits ? d.last : d.first;
-            anchor(d, reference);
-            return Outcome::placed;
-        }
-    } else if (!anchored_) {
-        // If the times are far apart, take the smaller: a wild time ahead does more harm.
-        reference = within(d.first, d.last) ? d.last : std::min(d.first, d.last);
-        anchor(d, reference);
-        return Outcome::placed;
+TimeGuard::Step TimeGuard::elsewhere(const DatagramTimes& d, std::uint64_t& believed) {
+    if (!proven_ && unproven_ < UINT32_MAX) ++unproven_;
+    const bool agrees = row_ > 0 && (within(d.last, row_time_) || within(d.first, row_time_));
+    if (agrees) {
+        believed = within(d.last, row_time_) ? d.last : d.first;
+    } else {
+        // If the two are far apart, one of them is wild: more often the larger.
+        believed = within(d.first, d.last) ? d.last : std::min(d.first, d.last);
     }
-
-    std::uint64_t time = d.last;
-    if (row_ > 0 && !within(d.last, row_time_)) {
-        if (within(d.first, row_time_)) {
-            time = d.first;
-        } else {
-            row_ = 0;
-        }
+    const std::uint64_t other = believed == d.last ? d.first : d.last;
+    const std::uint64_t low = within(other, believed) ? std::min(other, believed) : believed;
+    if (!agrees) {
+        row_ = 1;
+        row_progress_ = low;
+    } else {
+        ++row_;
+        // The first datagram may have a single frame, wild by less than max_jump.
+        row_progress_ = row_ == 2 ? std::min(row_progress_, low) : std::max(row_progress_, candidate(d, low));
     }
-    const std::uint64_t before = row_ > 0 ? row_time_ : time;
-    ++row_;
-    row_time_ = time;
-    if (row_ < confirmations_) return Outcome::rejected;
-
-    const bool known = settled();
-    const std::uint64_t other_end = time == d.last ? d.first : d.last;
-    const std::uint64_t low = within(other_end, time) ? std::min(other_end, time) : time;
-    anchored_ = true;
-    tentative_ = false;
-    row_ = 0;
-    anchor_ = std::min(before, low);
+    row_time_ = believed;
     previous_ = low;
-    reference = time;
-    return known ? Outcome::reanchored : Outcome::placed;
-}
-
-void TimeGuard::forget() {
-    anchored_ = false;
-    tentative_ = false;
-    anchor_ = 0;
-    previous_ = 0;
+    behind_ = 0;
+    if (row_ < confirmations_) return Step::unconfirmed;
+    const bool moved = proven_;
+    proven_ = true;
+    unproven_ = 0;
     row_ = 0;
+    progress_ = row_progress_;
+    return moved ? Step::moved : Step::proven;
 }
 
 }  // namespace petacq::daemon

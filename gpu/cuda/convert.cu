@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
         const std::uint32_t span_base = a.tile_first[tile];
         const std::uint32_t spans = a.tile_first[tile + 1] - span_base + 1;
         for (std::uint32_t i = threadIdx.x; i < spans; i += threads)
-            span_first[i] = a.spans[span_base + i].first;
+            span_first[i] = a.spans[span_base + i].first();
         __syncthreads();
         // For the next tile; the barriers below make it visible to all threads.
         if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
@@ -127,9 +127,11 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
                 }
             }
             const SpanEntry& span = a.spans[span_base + low];
-            present[k] = position - span.first < span.count;
+            present[k] = position - span.first() < span.count();
             jump[k] = TimeGuard::of(span.time_low, span.time_high).refuses(frame_raw_time(words[k]));
-            if (present[k] && markers_match(words[k], t)) cell[k] = frame_cell(words[k], t);
+            if (!present[k] || !markers_match(words[k], t)) continue;
+            if (t.modules_of_source != nullptr && !module_of_source(words[k], span.source(), t)) continue;
+            cell[k] = frame_cell(words[k], t);
         }
         std::uint32_t slot[per_thread];
         bool inside[per_thread];

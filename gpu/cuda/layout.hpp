@@ -13,12 +13,32 @@ inline constexpr std::uint32_t single_tile = 2048;   ///< singles that one block
 inline constexpr std::uint32_t super_tiles = 64;     ///< tiles whose exits are composed into one
 inline constexpr std::uint32_t disorder_room = 256;  ///< out-of-order places that can be listed individually
 
-/// The frames of one span as 16-byte cells of the uploaded slice. Cells between spans hold no frames.
+/// The frames of one span, or a part of it, as 16-byte cells of the uploaded slice. Cells between spans hold
+/// no frames. Packed, because a slice has one for each datagram, and the bus is the bottleneck.
 struct SpanEntry {
-    std::uint32_t first;
-    std::uint32_t count;
+    std::uint64_t place;  ///< from the highest bit on: source, count, first
     std::uint64_t time_low;
     std::uint64_t time_high;
+
+    static constexpr std::uint32_t first_bits = 28;
+    static constexpr std::uint32_t count_bits = 22;
+    static constexpr std::uint32_t source_bits = 64 - first_bits - count_bits;
+    static constexpr std::uint32_t most_frames = (1U << count_bits) - 1;
+
+    /// `count` is at most most_frames. `source`: FrameSpan::source.
+    PETACQ_HD static SpanEntry of(std::uint32_t first, std::uint32_t count, std::uint32_t source,
+                                  std::uint64_t low, std::uint64_t high) {
+        return {(std::uint64_t{source} << count_bits | count) << first_bits | first, low, high};
+    }
+    PETACQ_HD std::uint32_t first() const {
+        return static_cast<std::uint32_t>(place) & ((1U << first_bits) - 1);
+    }
+    PETACQ_HD std::uint32_t count() const {
+        return static_cast<std::uint32_t>(place >> first_bits) & most_frames;
+    }
+    PETACQ_HD std::uint32_t source() const {
+        return static_cast<std::uint32_t>(place >> (first_bits + count_bits));
+    }
 };
 
 /// The totals of conversion.
@@ -41,6 +61,8 @@ enum CountIndex : std::uint32_t {
     count_oversize,
     count_unused,
     count_reused,
+    count_delayed_dropped,
+    count_delayed_oversize,
     count_fields
 };
 

@@ -16,6 +16,9 @@ namespace petacq::gpu {
 namespace {
 
 constexpr std::uint32_t most_slice_frames = 1U << 27;
+// A slice has room for a quarter more cells than frames.
+static_assert(most_slice_frames + most_slice_frames / 4 + 64 < 1U << cuda::SpanEntry::first_bits);
+constexpr std::size_t most_sources = (std::size_t{1} << cuda::SpanEntry::source_bits) - 2;
 constexpr std::uint64_t most_singles = std::uint64_t{1} << 31;
 constexpr std::uint32_t most_multiplicity = 4096;
 
@@ -32,6 +35,10 @@ void check_options(const PipelineOptions& o) {
     if (o.max_slice_frames > most_slice_frames) {
         throw std::invalid_argument(fmt::format("max_slice_frames of {}: expected at most {} on CUDA",
                                                 o.max_slice_frames, most_slice_frames));
+    }
+    if (o.sources.size() > most_sources) {
+        throw std::invalid_argument(
+            fmt::format("{} sources: expected at most {} on CUDA", o.sources.size(), most_sources));
     }
     if (o.max_pending_singles > most_singles - most_slice_frames) {
         throw std::invalid_argument(fmt::format("max_pending_singles of {}: expected at most {} on CUDA",

@@ -15,7 +15,7 @@ __device__ const SpanEntry& span_of(const ConvertArguments& a, std::uint32_t til
     std::uint32_t high = a.tile_first[tile + 1] + 1;
     while (high - low > 1) {
         const std::uint32_t middle = (low + high) / 2;
-        if (a.spans[middle].first <= position) {
+        if (a.spans[middle].first() <= position) {
             low = middle;
         } else {
             high = middle;
@@ -35,7 +35,7 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
     auto fate = static_cast<std::uint32_t>(fate_count);  // no single in this cell
     if (position < a.cell_count) {
         const SpanEntry& span = span_of(a, position / cell_tile, position);
-        if (position - span.first < span.count) {
+        if (position - span.first() < span.count()) {
             const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
             const std::uint64_t time = v.x;
             const auto crystal = static_cast<std::uint32_t>(v.y);

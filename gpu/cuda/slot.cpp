@@ -1,6 +1,7 @@
 #include "gpu/cuda/slot.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <nvtx3/nvtx3.hpp>
@@ -25,6 +26,7 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
     histogram_sizes = {o.geometry.crystal_count(), o.geometry.bdm_count * SinglesHistograms::energy_bins,
                        o.geometry.bdm_count * o.geometry.du_count};
     input = o.input;
+    sources = o.sources;
     frame_room = o.max_slice_frames;
     cell_room = frame_room + frame_room / 4 + 64;
     const std::uint32_t tiles = cell_room / cell_tile + 2;
@@ -34,7 +36,8 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
     single_room = o.emit_singles ? frame_room : 0;
     cells = memory.device<net::FrameWords>(cell_room);
     table_head = (std::size_t{tiles} * sizeof(std::uint32_t) + 31) / 32 * 32;
-    const std::size_t table_bytes = table_head + std::size_t{span_room} * sizeof(SpanEntry);
+    const std::size_t entries = span_room + frame_room / SpanEntry::most_frames + 1;
+    const std::size_t table_bytes = table_head + entries * sizeof(SpanEntry);
     table = memory.device<std::byte>(table_bytes);
     host_table = memory.pinned<std::byte>(table_bytes);
     if (table != nullptr) {
@@ -84,11 +87,14 @@ class Uploader {
             run_begin_ = span.frames;
             run_cell_ = next_cell_;
         }
+        const std::uint32_t source = slot_.sources.empty() ? 0 : span.source;
         SpanEntry* const last = joins && gap == 0 ? &slot_.host_spans[entries_ - 1] : nullptr;
-        if (last != nullptr && last->time_low == span.time_low && last->time_high == span.time_high) {
-            last->count += span.count;
+        if (last != nullptr && last->time_low == span.time_low && last->time_high == span.time_high &&
+            last->source() == source && last->count() + span.count <= SpanEntry::most_frames) {
+            *last = SpanEntry::of(last->first(), last->count() + span.count, source, span.time_low,
+                                  span.time_high);
         } else {
-            enter({next_cell_, span.count, span.time_low, span.time_high});
+            enter(next_cell_, span.count, source, span.time_low, span.time_high);
         }
         run_end_ = span.frames + std::size_t{span.count} * net::frame_bytes;
         next_cell_ += span.count;
@@ -99,12 +105,11 @@ class Uploader {
         }
     }
 
-    /// Packs the frames of spans that are too many for the table. Frames inside the time windows of their
-    /// spans come first; the others follow with an empty window. The order of frames within a slice does not
-    /// matter.
+    /// Packs the frames of spans that are too many for the table, into one span for each lot. The order of
+    /// frames within a slice does not matter.
     void pack(std::span<const FrameSpan> spans) {
         std::vector<std::byte> packed(packed_bytes);
-        for (const bool outside : {false, true}) {
+        for (const Lot lot : {Lot::inside, Lot::outside, Lot::foreign}) {
             const std::uint32_t first = next_cell_;
             std::size_t used = 0;
             const auto send = [&] {
@@ -119,7 +124,7 @@ class Uploader {
                 const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
                 const std::byte* frame = span.frames;
                 for (std::uint32_t k = 0; k < span.count; ++k, frame += net::frame_bytes) {
-                    if (guard.refuses(time_of(frame)) != outside) continue;
+                    if (lot_of(frame, span.source, guard) != lot) continue;
                     if (used == packed.size()) send();
                     std::memcpy(packed.data() + used, frame, net::frame_bytes);
                     used += net::frame_bytes;
@@ -127,8 +132,11 @@ class Uploader {
             }
             send();
             if (next_cell_ == first) continue;
-            const std::uint64_t low = outside ? 1 : 0;
-            enter({first, next_cell_ - first, low, outside ? 0 : UINT64_MAX});
+            const bool outside = lot == Lot::outside;
+            // The source after the last one has no modules.
+            const std::size_t source = lot == Lot::foreign ? slot_.sources.size() + 1 : 0;
+            enter(first, next_cell_ - first, static_cast<std::uint32_t>(source), outside ? 1 : 0,
+                  outside ? 0 : UINT64_MAX);
         }
     }
 
@@ -144,6 +152,16 @@ class Uploader {
     }
 
   private:
+    /// Frames that are packed together: those inside the time windows of their spans; those outside, which
+    /// get an empty window; those with a module that is not their source's.
+    enum class Lot : std::uint8_t { inside, outside, foreign };
+
+    [[nodiscard]] Lot lot_of(const std::byte* frame, std::uint32_t source, const TimeGuard& guard) const {
+        if (!slot_.sources.empty() && source != 0 && !slot_.sources[source - 1][net::frame_bdm(frame)])
+            return Lot::foreign;
+        return guard.refuses(time_of(frame)) ? Lot::outside : Lot::inside;
+    }
+
     [[nodiscard]] std::size_t gap_room() const { return slot_.cell_room - slot_.frame_room; }
 
     [[nodiscard]] std::uint64_t time_of(const std::byte* frame) const {
@@ -153,10 +171,16 @@ class Uploader {
         return time;
     }
 
-    void enter(const SpanEntry& entry) {
-        while (std::uint64_t{next_tile_} * cell_tile < entry.first)
-            slot_.host_tile_first[next_tile_++] = entries_ - 1;
-        slot_.host_spans[entries_++] = entry;
+    void enter(std::uint32_t first, std::uint32_t count, std::uint32_t source, std::uint64_t low,
+               std::uint64_t high) {
+        while (count > 0) {
+            const std::uint32_t part = std::min(count, SpanEntry::most_frames);
+            while (std::uint64_t{next_tile_} * cell_tile < first)
+                slot_.host_tile_first[next_tile_++] = entries_ - 1;
+            slot_.host_spans[entries_++] = SpanEntry::of(first, part, source, low, high);
+            first += part;
+            count -= part;
+        }
     }
 
     void copy_run() {

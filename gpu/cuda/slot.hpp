@@ -24,6 +24,7 @@ struct Slot {
     Slot(const PipelineOptions& options, Memory& memory);
 
     Input input = Input::frames;
+    std::vector<ModuleSet> sources;
     HistogramSizes histogram_sizes;
     std::uint32_t cell_room = 0;
     std::uint32_t frame_room = 0;

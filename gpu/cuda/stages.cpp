@@ -59,6 +59,8 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     tables_.position = upload_table(tables.position(), memory);
     tables_.crystals = upload_table(tables.crystals(), memory);
     tables_.factor = upload_table(tables.factor(), memory);
+    if (!tables.modules_of_source().empty())
+        tables_.modules_of_source = upload_table(tables.modules_of_source(), memory);
     value_bits_ = 32 + std::max(1, static_cast<int>(std::bit_width(o.geometry.crystal_count() - 1)));
 
     const auto arrays = [&] {
@@ -268,6 +270,8 @@ void Stages::found(Slot& slot) {
     c.in_oversize_multiples = t.counts[count_oversize];
     c.unused_in_multiples = t.counts[count_unused];
     c.reused = t.counts[count_reused];
+    c.delayed_dropped = t.counts[count_delayed_dropped];
+    c.delayed_oversize = t.counts[count_delayed_oversize];
     result.pending = std::uint64_t{count_} - begin_ - taken_ + pending_;
     result.latest_pending_time =
         result.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);

@@ -155,9 +155,9 @@ void CoincidenceFinder::scan_delayed(std::span<const Single> singles, std::size_
     const std::size_t n = singles.size();
     std::size_t lo = from;
     std::size_t hi = from;
-    std::uint64_t pairs = 0;
+    SingleCounts c;
     const auto take = [&](const Single& a, const Single& b) {
-        ++pairs;
+        ++c.delayeds;
         share.delayeds.push_back(make_coincidence(a, b, Kind::delayed, delay));
     };
     for (std::size_t i = from; i < to; ++i) {
@@ -172,14 +172,18 @@ void CoincidenceFinder::scan_delayed(std::span<const Single> singles, std::size_
         if (partners == 0) continue;
         if (partners == 1) {
             if (rule_.good(opener.crystal, singles[lo].crystal)) take(opener, singles[lo]);
-        } else if (partners < rules_.max_multiplicity) {
+        } else if (partners >= rules_.max_multiplicity) {
+            ++c.delayed_oversize;
+        } else {
+            const std::uint64_t pairs_before = c.delayeds;
             resolve_multiple(
                 static_cast<std::uint32_t>(partners + 1), true, rules_.policy, rule_,
                 [&](std::uint32_t k) -> const Single& { return k == 0 ? opener : singles[lo + k - 1]; },
                 [&](std::uint32_t, std::uint32_t b) { take(opener, singles[lo + b - 1]); });
+            if (c.delayeds == pairs_before) ++c.delayed_dropped;
         }
     }
-    share.counts.delayeds += pairs;
+    share.counts += c;
 }
 
 std::size_t CoincidenceFinder::find(std::span<const Single> singles, std::size_t first_anchor,

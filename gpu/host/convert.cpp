@@ -39,8 +39,12 @@ SinglesHistograms make_histograms(const config::Geometry& g) {
     return h;
 }
 
-std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
-                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
+namespace {
+
+/// `restricted`: a source has only the modules of its own.
+template <bool restricted>
+std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
+                    FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
     // Two passes over blocks that fit in the L1 cache. The position table does not fit, so its entries are
     // prefetched one block ahead.
     constexpr std::uint32_t block_frames = 128;
@@ -62,7 +66,9 @@ std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const C
         const std::byte* frames = span.frames + std::size_t{first} * net::frame_bytes;
         for (std::uint32_t k = 0; k < block; ++k) {
             const net::FrameWords w = net::load_frame(frames + std::size_t{k} * net::frame_bytes);
-            cells[k] = markers_match(w, t) ? frame_cell(w, t) : no_cell;
+            bool known = markers_match(w, t);
+            if constexpr (restricted) known = known && module_of_source(w, span.source, t);
+            cells[k] = known ? frame_cell(w, t) : no_cell;
             __builtin_prefetch(t.position + (cells[k] == no_cell ? 0 : cells[k]));
         }
         for (std::uint32_t k = 0; k < block; ++k) {
@@ -108,6 +114,15 @@ std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const C
     counts.accepted += n - before_span;
     histograms.frames_ += span.count;
     return n;
+}
+
+}  // namespace
+
+std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
+                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
+    return tables.modules_of_source == nullptr
+               ? convert<false>(span, watermark, tables, counts, histograms, out, n)
+               : convert<true>(span, watermark, tables, counts, histograms, out, n);
 }
 
 std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/configuration.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 
@@ -67,6 +68,50 @@ TEST_CASE("counts that do not fit each other are refused") {
     CHECK(about("/geometry/crystls", "{}") == "/geometry/crystls: unknown key; did you mean \"crystals\"?");
 }
 
+TEST_CASE("sources that do not fit the scanner or each other are refused") {
+    CHECK(about("/sources/1/bdms/2", "24") ==
+          "/sources/1/bdms/2: expected less than bdm_count = 24, found 24");
+    CHECK(about("/sources/1/bdms", "[]").starts_with("/sources/1/bdms: expected"));
+    CHECK(about("/sources/1/bdms", "[6, 6]").starts_with("/sources/1/bdms"));
+    CHECK(
+        about("/sources/1/bdms", "[6, 7, 8, 9, 11]") ==
+        "/sources: expected each module below bdm_count = 24 in the bdms of a source; module 10 is in none");
+    CHECK(about("/sources/3/id", "1") ==
+          "/sources/3/id: expected an id of its own, found 1 as in /sources/1");
+    CHECK(about("/sources/3/id", "65536").starts_with("/sources/3/id: expected an integer from 0 to 65535"));
+    CHECK(about("/sources/2", R"({"bdms": [12, 13, 14, 15, 16, 17]})") ==
+          "/sources/2: expected an id (sequenced framing), or an address and a port (bare framing)");
+    CHECK(about("/sources/2", R"({"bdms": [12], "address": "10.0.0.1", "port": 5})") ==
+          "/sources/2: expected an id, as in /sources/0");
+    CHECK(about("/sources/2", R"({"bdms": [12], "id": 2, "port": 5})") ==
+          "/sources/2/port: expected none beside an id, found 5");
+    CHECK(about("/sources/2/address", "\"board-2\"").starts_with("/sources/2/address: expected"));
+    CHECK(about("/sources/2/boards", "3").starts_with("/sources/2/boards: unknown key"));
+    CHECK(about("/sources", "[]").empty());
+    CHECK(about("/sources/2/address", "\"10.0.0.1\"").empty());
+    // Two sources may carry parts of one module.
+    CHECK(about("/sources/2/bdms", "[12, 13, 14, 15, 16, 17, 18]").empty());
+}
+
+TEST_CASE("sources without an id are known by address and port") {
+    json document = json_of(example("small.scanner.json"));
+    json all = json::array();
+    for (int bdm = 0; bdm < 24; ++bdm)
+        all.push_back({{"address", "10.0.0.1"}, {"port", 5000 + bdm}, {"bdms", {bdm}}});
+    document["sources"] = all;
+    const auto scanner = config::scanner_from_json(document);
+    REQUIRE(scanner.sources.size() == 24);
+    CHECK_FALSE(scanner.sources[3].id);
+    CHECK(scanner.sources[3].port == 5003);
+    CHECK(config::to_json(scanner)["sources"] == all);
+    document["sources"][3]["port"] = 5001;
+    CHECK(complaint([&] { config::scanner_from_json(document); }) ==
+          "/sources/3: expected an address and port of its own, found 10.0.0.1:5001 as in /sources/1");
+    document["sources"][0] = {{"id", 4}, {"bdms", {0}}};
+    CHECK(complaint([&] { config::scanner_from_json(document); }) ==
+          "/sources/1: expected an id, as in /sources/0");
+}
+
 TEST_CASE("256 crystals in a block are allowed") {
     json document = json_of(example("mouse.scanner.json"));
     document["geometry"]["crystals"] = {{"y", 16}, {"z", 16}};
@@ -79,10 +124,31 @@ TEST_CASE("modules that overlap in the ring are refused, with the radius that wo
     // Twelve modules of 2 * 5 crystals at 1.6 mm and one gap of 0.4 mm.
     CHECK(lacking(text, {"/dimensions/ring_radius_mm: ", "16.4 mm wide", "polygon of 12", "at least 30.6"}) ==
           "");
-    json two = json_of(example("small.scanner.json"));
-    two["geometry"]["channels"] = 1;
-    two["geometry"]["bdm_count"] = 4;
-    CHECK(complaint([&] { config::scanner_from_json(two); }).starts_with("/geometry/channels: expected"));
+}
+
+TEST_CASE("a scanner may have two heads, of any width") {
+    json document = json_of(example("small.scanner.json"));
+    document.erase("sources");
+    document["geometry"]["channels"] = 1;  // two modules around
+    document["geometry"]["bdm_count"] = 4;
+    document["dimensions"]["ring_radius_mm"] = 5;
+    const config::Scanner two = config::scanner_from_json(document);
+    CHECK(two.geometry.modules_in_ring() == 2);
+    const config::CrystalPlace a = config::crystal_place(two, 0);
+    const config::CrystalPlace b = config::crystal_place(two, two.geometry.crystals_per_module_y());
+    CHECK(a.outward[0] == Approx(1));
+    CHECK(b.outward[0] == Approx(-1));
+    CHECK(a.front_centre_mm[0] == Approx(5));
+    CHECK(b.front_centre_mm[0] == Approx(-5));
+    // The heads are one module apart, so that a condition can only exclude pairs within one head.
+    config::Configuration configuration;
+    configuration.sources.accept_any = true;
+    configuration.coincidence.min_module_difference = 1;
+    CHECK_NOTHROW(config::check_against_scanner(configuration, two));
+    configuration.coincidence.min_module_difference = 2;
+    CHECK(complaint([&] {
+              config::check_against_scanner(configuration, two);
+          }).starts_with("/coincidence/min_module_difference: "));
 }
 
 TEST_CASE("the crystal numbers are those of the contract") {

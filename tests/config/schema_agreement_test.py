@@ -37,6 +37,7 @@ refused = {
     "no sockets": {**small, "receive": {"sockets": []}},
     "not a multiple": {**small, "listmode": {"block_bytes": 4097}},
     "id twice": {**small, "sources": {"ids": [1, 1]}},
+    "too many ids": {**small, "sources": {"ids": list(range(5000))}},
 }
 for why, document in refused.items():
     try:

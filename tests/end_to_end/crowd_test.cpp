@@ -165,6 +165,8 @@ TEST_CASE("ten thousand simultaneous connections do not affect a run", "[e2e][ht
     }
     CHECK(eventually([&] { return http_get(port, "/healthz").status == 200; }));
     {
+        daemon.call("subscribe",
+                    {{"interval_s", 60}});  // the connection of an idle client would go to others
         const auto clients = gather<ControlClient>(site.socket().string(), count, connected);
         CHECK(connected == count);
         const std::uint64_t before = frames();

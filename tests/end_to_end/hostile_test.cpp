@@ -79,11 +79,10 @@ Garbage make_garbage() {
 }  // namespace
 
 TEST_CASE("hostile senders and clients do not affect a run", "[e2e][hostile]") {
-    const json patch{{"sources", {{"ids", {0, 1, 2, 3}}}}};
     const std::vector<std::string> stream{"--seed", "21", "--duration-s", "0.6"};
     std::string undisturbed;
     {
-        const Site site(patch);
+        const Site site;
         Daemon daemon(site);
         daemon.start("r");
         const json summary = simulate(site, short_stream(daemon, stream));
@@ -92,7 +91,7 @@ TEST_CASE("hostile senders and clients do not affect a run", "[e2e][hostile]") {
         undisturbed = payload_of(site.run("r") / "coincidences.plm");
     }
 
-    const Site site(patch);
+    const Site site;
     Daemon daemon(site);
     const std::string socket = site.socket().string();
     daemon.start("r");

@@ -10,7 +10,7 @@ using nlohmann::json;
 namespace {
 
 /// A run of a simulated stream, by replay.
-void replay(const Site& site, const std::string& capture, const std::string& run) {
+void replay_capture(const Site& site, const std::string& capture, const std::string& run) {
     const Outcome outcome =
         run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
     INFO(outcome.err);
@@ -44,7 +44,7 @@ json singles_too(json patch) {
 TEST_CASE("a run is split by size or by time, and its parts form one sequence", "[e2e][files]") {
     Site site(singles_too(json::object()));
     const std::string capture = simulated(site);
-    replay(site, capture, "one-file");
+    replay_capture(site, capture, "one-file");
     const std::string whole = payload_of(site.run("one-file") / "coincidences.plm");
     const std::string whole_singles = payload_of(site.run("one-file") / "singles.plm");
     REQUIRE(whole.size() > 500'000);
@@ -58,7 +58,7 @@ TEST_CASE("a run is split by size or by time, and its parts form one sequence", 
         patch["listmode"]["block_bytes"] = 32768;
         site.configure(patch);
         const std::string name = "split-" + std::to_string(split.dump().size());
-        replay(site, capture, name);
+        replay_capture(site, capture, name);
         const json files = site.run_json(name)["files"];
         std::string joined;
         std::string joined_singles;
@@ -106,7 +106,7 @@ TEST_CASE("a run is split by size or by time, and its parts form one sequence", 
 
 TEST_CASE("the merged pieces of a run are the run", "[e2e][files]") {
     const Site site(singles_too(json::object()));
-    replay(site, simulated(site), "r");
+    replay_capture(site, simulated(site), "r");
     const auto run = site.run("r").string();
     const std::string whole = payload_of(site.run("r") / "coincidences.plm");
     const std::uint64_t end = site.run_json("r")["stop_ticks"];
@@ -129,7 +129,7 @@ TEST_CASE("the merged pieces of a run are the run", "[e2e][files]") {
     CHECK(payload_of(name("none")).empty());
 
     CHECK(petlm({"cut", run, "-o", name("a")}).status == 64);  // exists
-    CHECK(petlm({"cut", run, "-o", name("d"), "--from-ticks", "5", "--to-ticks", "5"}).status == 64);
+    CHECK(petlm({"cut", run, "-o", name("d"), "--from-ticks", "6", "--to-ticks", "5"}).status == 64);
     CHECK(petlm({"merge", name("a"), name("s"), "-o", name("d")}).status == 65);  // the other kind
     CHECK_FALSE(std::filesystem::exists(name("d")));
     // A damaged file does not pass for a complete one.
@@ -145,7 +145,7 @@ TEST_CASE("the merged pieces of a run are the run", "[e2e][files]") {
 TEST_CASE("coincidences resorted from singles are those of a run with the other settings", "[e2e][files]") {
     Site site(singles_too(json::object()));
     const std::string capture = simulated(site);
-    replay(site, capture, "r");
+    replay_capture(site, capture, "r");
     struct Way {
         std::string name;
         json patch;
@@ -170,7 +170,7 @@ TEST_CASE("coincidences resorted from singles are those of a run with the other 
     for (const Way& way : ways) {
         INFO(way.name);
         site.configure(way.patch);
-        replay(site, capture, "as-" + way.name);
+        replay_capture(site, capture, "as-" + way.name);
         const std::string out = (site.directory() / (way.name + ".plm")).string();
         std::vector<std::string> arguments{"resort", site.run("r").string(), "-o", out};
         arguments.insert(arguments.end(), way.options.begin(), way.options.end());
@@ -187,4 +187,32 @@ TEST_CASE("coincidences resorted from singles are those of a run with the other 
     CHECK(petlm({"resort", site.run("as-window").string(), "-o", out}).status == 65);  // no singles
     CHECK(petlm({"resort", site.directory().string(), "-o", out}).status == 64);
     CHECK_FALSE(std::filesystem::exists(out));
+}
+
+TEST_CASE("resort knows which energies a run has saved", "[e2e][files]") {
+    Site site(singles_too({{"energy", {{"filter", false}}}}));
+    const std::string capture = simulated(site);
+    replay_capture(site, capture, "all");
+    const auto resorted = [&](const std::string& run, const std::vector<std::string>& limits) {
+        std::vector<std::string> arguments{"resort", site.run(run).string(), "-o",
+                                           (site.directory() / "out.plm").string(), "--force"};
+        arguments.insert(arguments.end(), limits.begin(), limits.end());
+        return petlm(arguments);
+    };
+    // A limit that is not given cuts nothing, although the configuration has a value for it.
+    site.configure({{"energy", {{"filter", true}, {"lower_keV", 400}, {"upper_keV", 1'000'000}}}});
+    replay_capture(site, capture, "from-400");
+    REQUIRE(resorted("all", {"--lower-kev", "400"}).status == 0);
+    CHECK(payload_of((site.directory() / "out.plm").string()) ==
+          payload_of(site.run("from-400") / "coincidences.plm"));
+    // Wider limits than those of the saved singles would not be true.
+    const Outcome lower = resorted("from-400", {"--lower-kev", "399.5"});
+    CHECK(lower.status == 64);
+    CHECK(contains(lower.err, "--lower-kev 399.5: the run has saved singles from 400 to 1000000 keV"));
+    site.configure(singles_too({{"energy", {{"filter", true}, {"lower_keV", 400}, {"upper_keV", 600}}}}));
+    replay_capture(site, capture, "to-600");
+    CHECK(resorted("to-600", {"--upper-kev", "601"}).status == 64);
+    const Outcome same = resorted("to-600", {"--lower-kev", "400", "--upper-kev", "600"});
+    INFO(same.err);
+    CHECK(same.status == 0);
 }

@@ -151,6 +151,7 @@ TEST_CASE("invalid configuration, scanner and calibration", "[e2e][refusals]") {
     const Outcome good = petacqd(site, {"--check"});
     CHECK(good.status == 0);
     CHECK(contains(good.out, "are good"));
+    CHECK(contains(good.out, "nothing is lost while the process stands still for"));
     CHECK(good.err.empty());
     CHECK_FALSE(std::filesystem::exists(site.socket()));
 
@@ -178,6 +179,10 @@ TEST_CASE("invalid configuration, scanner and calibration", "[e2e][refusals]") {
     std::filesystem::remove(site.configuration());
     refused({"petacqd.json"});
 
+    site.configure({{"data_dir", "nowhere"}});
+    refused({"data directory " + (site.directory() / "nowhere").string() + ": No such file"});
+    site.configure({{"data_dir", "small.h5"}});
+    refused({"small.h5: not a directory"});
     site.configure({{"scanner", "other.json"}});
     refused({"other.json"});
     site.configure({{"calibration", "other.h5"}});
@@ -190,6 +195,8 @@ TEST_CASE("invalid configuration, scanner and calibration", "[e2e][refusals]") {
     scanner["geometry"]["channels"] = 8;
     scanner["geometry"]["bdm_count"] = 32;
     scanner["dimensions"]["ring_radius_mm"] = 50;
+    for (int bdm = 24; bdm < 32; ++bdm)
+        scanner["sources"][3]["bdms"].push_back(bdm);
     write_file(site.directory() / "other.scanner.json", scanner.dump());
     const Outcome made =
         run_program(PETCAL_PROGRAM, {"make", "--scanner", (site.directory() / "other.scanner.json").string(),
@@ -200,4 +207,14 @@ TEST_CASE("invalid configuration, scanner and calibration", "[e2e][refusals]") {
     refused({"wide.h5", "expected u8[24][6][4096]", "found u8[32][6][4096]"});
     site.configure({{"calibration", "wide.h5"}, {"scanner", "other.scanner.json"}});
     CHECK(petacqd(site, {"--check"}).status == 0);
+}
+
+TEST_CASE("a replay with an invalid run id is a usage error", "[e2e][refusals]") {
+    const Site site;
+    for (const char* id : {"a/b", "", ".hidden"}) {
+        const Outcome refused = petacqd(site, {"--replay", "none.pcap", "--run", id});
+        INFO(refused.err);
+        CHECK(refused.status == exit_usage);
+        CHECK(contains(refused.err, "expected 1 to 64 characters"));
+    }
 }

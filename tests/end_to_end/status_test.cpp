@@ -5,8 +5,11 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <span>
 #include <sstream>
 
+#include "net/sender.hpp"
+#include "net/wire.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
 #include "tests/support/catch.hpp"
@@ -122,7 +125,6 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
         CHECK(source["lost_per_s"] == 0);
         CHECK(source["lost_fraction"] == 0);
         CHECK(source["skew_us"].is_number());
-        CHECK(source["skew_us"] <= 0);  // relative to the source furthest ahead
     }
     for (const json& module : status["modules"]) {
         CHECK(module["health"] == "ok");
@@ -211,24 +213,34 @@ TEST_CASE("the manual lists exactly the fields of the status, with their types",
     const Site site(json{{"estimates", {{"dead_time_ns", 2000}}},
                          {"health", {{"max_temperature_C", -100}}},
                          {"listmode", {{"write_raw", true}}}});
+    std::filesystem::create_directory(site.run("old"));
+    write_file(site.run("old") / ".reserve", "");
+    write_file(site.run("old") / "run.json",
+               R"({"state": "running", "start_utc": "2026-03-01T00:00:00.000Z"})");
     const auto documented = documented_fields();
     CHECK(documented.size() > 100);
     Daemon daemon(site);
+    REQUIRE(daemon.until([](const json& s) { return s["interrupted"]["count"] == 1; }));
     std::set<std::string> seen;
     json status = daemon.status();  // idle, before any data
     check_fields(status, "", documented, seen);
     daemon.start("r");
     simulate(site, short_stream(daemon));
+    petacq::net::Sender stranger({"127.0.0.1", daemon.ports().front(), false});
+    std::vector<std::byte> heartbeat(petacq::net::header_bytes);
+    petacq::net::encode_header({0, 999, 0}, heartbeat.data());
+    const std::span<const std::byte> one(heartbeat);
+    stranger.send({&one, 1});
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
-        return !s["health"]["reasons"].empty() && s["run"]["capture"]["datagrams_written"] > 0;
+        return !s["modules"].empty() && s["modules"][0]["health"] == "degraded" &&
+               s["stages"].back()["name"] == "capture" && !s["unknown_sources"].empty() &&
+               s["run"]["capture"]["datagrams_written"] > 0;
     }));
     CHECK(status["queues"]["capture_high_water"] > 0);
-    CHECK(status["stages"].back()["name"] == "capture");
     CHECK(status["stages"].back()["state"] != "stalled");
     check_fields(status, "", documented, seen);
     CHECK(status["health"]["state"] == "degraded");
-    CHECK(status["modules"][0]["health"] == "degraded");
     daemon.stop();
     check_fields(daemon.status(), "", documented, seen);
     for (const auto& [path, type] : documented) {

@@ -9,7 +9,9 @@ using namespace petacq::test;
 using nlohmann::json;
 
 TEST_CASE("bare framing: frames are counted, loss is unknown", "[e2e][streams]") {
-    const Site site(json{{"receive", {{"framing", "bare"}}}, {"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site(json{{"receive", {{"framing", "bare"}}},
+                         {"sources", {{"accept_any", true}}},
+                         {"watermark", {{"source_timeout_ms", 1000}}}});
     Daemon daemon(site);
     daemon.start("bare");
     const json summary = simulate(site, short_stream(daemon, {"--framing", "bare", "--loss", "0.1"}));
@@ -55,7 +57,8 @@ TEST_CASE("a stream without an end marker is decided after the source timeout", 
 }
 
 TEST_CASE("the last singles of a quiet detector reach the disk without a stop", "[e2e][streams]") {
-    const Site site(json{{"watermark", {{"source_timeout_ms", 500}}},
+    const Site site(json{{"sources", {{"accept_any", true}}},
+                         {"watermark", {{"source_timeout_ms", 500}}},
                          {"energy", {{"filter", false}}},
                          {"listmode", {{"write_singles", true}, {"sync_interval_ms", 100}}}});
     Daemon daemon(site);
@@ -113,7 +116,7 @@ TEST_CASE("a source that falls silent does not hold up the others for long", "[e
 
 TEST_CASE("the daemon waits for the expected sources", "[e2e][streams]") {
     // Source 3 starts much later than the others; without the list its first frames would be late.
-    const Site site(json{{"sources", {{"ids", {0, 1, 2, 3}}}}, {"watermark", {{"max_disorder_us", 1000}}}});
+    const Site site(json{{"watermark", {{"max_disorder_us", 1000}}}});
     Daemon daemon(site);
     daemon.start("r");
     const json summary = simulate(site, short_stream(daemon, {"--skew-us", "500"}));

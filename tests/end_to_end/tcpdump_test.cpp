@@ -17,8 +17,8 @@
 #include <memory>
 #include <optional>
 
-#include "net/pcap_reader.hpp"
-#include "net/replayer.hpp"
+#include "net/pcap/pcap_reader.hpp"
+#include "net/pcap/replayer.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
 

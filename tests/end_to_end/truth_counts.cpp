@@ -53,7 +53,7 @@ void check_ledger(const nlohmann::json& ledger, const nlohmann::json& summary, c
     CHECK(datagrams.at("reordered") == expected.at("datagrams_reordered"));
     for (const char* none :
          {"unknown_source", "too_many_sources", "dropped_no_buffer", "dropped_kernel", "discarded_backlog",
-          "in_flight_at_start", "in_flight_at_end", "stray", "restarted"}) {
+          "in_flight_at_start", "in_flight_at_end", "stray", "restarted", "repeated", "recovered"}) {
         INFO(none);
         CHECK(datagrams.at(none) == 0);
     }

@@ -149,10 +149,10 @@ gpu::CoincidenceRules random_rules(const config::Geometry& geometry, Family fami
         rules.min_module_difference = rng.between(0U, geometry.modules_in_ring() / 2 + 1);
     if (rng.chance(frequent)) rules.max_ring_difference = rng.between(0U, geometry.rings());
     const std::uint64_t tau = rules.window;
-    const std::vector<std::uint64_t> delays{
-        tau + 1, 2 * tau, 2 * tau + 1, 5 * tau + 3, 40 * tau, std::uint64_t{1} << 33, 1ULL << 62};
+    const std::vector<std::uint64_t> delays{tau / 2 + 1, tau,      tau + 1,    2 * tau,   2 * tau + 1,
+                                            5 * tau + 3, 40 * tau, 1ULL << 33, 1ULL << 62};
     const bool near = family == Family::delay_edges || rng.chance(0.8);
-    rules.delay = std::max(tau + 1, near ? delays[rng.index(5)] : rng.pick(delays));
+    rules.delay = near ? delays[rng.index(7)] : rng.pick(delays);
     return rules;
 }
 
@@ -226,6 +226,16 @@ void cut_source_windows(Case& c, Rng& rng) {
                 c.frames[c.frames.size() - 1 - rng.between<std::size_t>(0, tenth)].raw.bytes.data());
             c.sources[source] = {std::min(first, last), std::max(first, last)};
         }
+    }
+}
+
+/// Gives each source some of the modules; a few frames then have a module that is not their source's.
+void choose_modules(Case& c, Rng& rng) {
+    const double left_out = rng.chance(0.3) ? 0.5 : 0.1;
+    for (std::size_t source = 0; source < c.sources.size(); ++source) {
+        gpu::ModuleSet& modules = c.options.sources.emplace_back();
+        for (std::uint32_t bdm = 0; bdm < c.setup.geometry.bdm_count; ++bdm)
+            modules.set(bdm, !rng.chance(left_out));
     }
 }
 
@@ -320,6 +330,7 @@ Case make_case(Family family, std::uint64_t seed, std::size_t frames) {
     }
     if (rng.chance(0.5)) c.options.energy = random_energy_window(c, rng);
     cut_source_windows(c, rng);
+    if (rng.chance(0.3)) choose_modules(c, rng);
     return c;
 }
 

@@ -50,8 +50,8 @@ struct Case {
     Family family = Family::tiny;
     std::uint64_t seed = 0;
     Setup setup;
-    gpu::PipelineOptions options;  ///< the caller sets mode, policy, threads and bounds
-    std::vector<SourceWindow> sources;
+    gpu::PipelineOptions options;       ///< the caller sets mode, policy, threads and bounds
+    std::vector<SourceWindow> sources;  ///< options.sources has the modules of each, or is empty
     std::vector<InputFrame> frames;
 };
 

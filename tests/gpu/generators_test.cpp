@@ -62,6 +62,8 @@ TEST_CASE("generators: the cases reach every fate, every count and both kinds") 
             n.in_oversize_multiples += more.in_oversize_multiples;
             n.unused_in_multiples += more.unused_in_multiples;
             n.reused += more.reused;
+            n.delayed_dropped += more.delayed_dropped;
+            n.delayed_oversize += more.delayed_oversize;
         }
     }
     CHECK(fates.size() == fate_count - 1);  // all but late, which needs a plan
@@ -73,6 +75,8 @@ TEST_CASE("generators: the cases reach every fate, every count and both kinds") 
     CHECK(n.in_oversize_multiples > 100);
     CHECK(n.unused_in_multiples > 100);
     CHECK(n.reused > 100);
+    CHECK(n.delayed_dropped > 100);
+    CHECK(n.delayed_oversize > 100);
 }
 
 TEST_CASE("generators: a frame converts to the single that it was made for") {

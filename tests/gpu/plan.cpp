@@ -32,7 +32,8 @@ std::vector<Arriving> arrivals(const Case& c, std::size_t disorder, Rng& rng) {
         const InputFrame& frame = c.frames[which];
         const SourceWindow& window = c.sources[frame.source];
         const Converted converted =
-            reference_convert(frame.raw, c.options, c.setup.calibration, {window.low, window.high, 0});
+            reference_convert(frame.raw, c.options, c.setup.calibration,
+                              {window.low, window.high, 0, std::uint32_t{frame.source} + 1});
         const bool timed = converted.fate == Fate::below_window || converted.fate == Fate::above_window ||
                            converted.fate == Fate::accepted;
         result.push_back({frame, timed, converted.single.time});
@@ -85,6 +86,7 @@ void make_spans(PlannedSlice& slice, std::vector<InputFrame> arrived, const Case
         span.count = static_cast<std::uint32_t>(cut.end - cut.begin);
         span.time_low = window.low;
         span.time_high = window.high;
+        if (cut.begin < cut.end) span.source = std::uint32_t{arrived[cut.begin].source} + 1;
         for (std::size_t i = cut.begin; i < cut.end; ++i)
             slice.frames.push_back(arrived[i].raw);
         slice.spans.push_back(span);
@@ -200,8 +202,9 @@ Expected reference_run(const Case& c, const Plan& plan) {
         const RawFrame* frame = slice.frames.data();
         for (const gpu::FrameSpan& span : slice.spans) {
             for (std::uint32_t i = 0; i < span.count; ++i, ++frame) {
-                const Converted converted = reference_convert(*frame, c.options, c.setup.calibration,
-                                                              {span.time_low, span.time_high, watermark});
+                const Converted converted =
+                    reference_convert(*frame, c.options, c.setup.calibration,
+                                      {span.time_low, span.time_high, watermark, span.source});
                 count_fate(counts, converted.fate);
                 add_to_histograms(expected.histograms, c.setup.geometry, converted);
                 if (converted.fate != Fate::accepted) continue;

@@ -51,7 +51,7 @@ CrystalNumbers reference_crystal(const config::Geometry& geometry, std::uint32_t
 }
 
 Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& options,
-                            const config::Calibration& calibration, const TimeLimits& limits) {
+                            const config::Calibration& calibration, const Limits& limits) {
     const config::Geometry& g = options.geometry;
     const std::uint32_t head = byte_at(frame, 0) / 16;
     const std::uint32_t du = byte_at(frame, 0) % 16;
@@ -73,6 +73,9 @@ Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& o
 
     if (head != options.head_marker || tail != options.tail_marker) return fate(Fate::bad_marker);
     if (bdm >= g.bdm_count || du >= g.du_count || x >= g.position_size || y >= g.position_size) {
+        return fate(Fate::bad_address);
+    }
+    if (!options.sources.empty() && limits.source > 0 && !options.sources.at(limits.source - 1).test(bdm)) {
         return fate(Fate::bad_address);
     }
     const std::size_t detector = std::size_t{bdm} * g.du_count + du;
@@ -339,7 +342,7 @@ void delayeds_of_openers(const Segment& segment, std::uint64_t delay, Decided& o
     std::size_t start = 0;  // earlier singles are in no later window; saves time only
     for (std::size_t i = 0; i < s.size(); ++i) {
         // Differences, not sums: time + delay may not fit in 64 bits.
-        start = std::max(start, i);
+        start = std::max(start, i + 1);
         while (start < s.size() && s[start].time - s[i].time < delay)
             ++start;
         std::vector<Pair> candidates;
@@ -348,11 +351,16 @@ void delayeds_of_openers(const Segment& segment, std::uint64_t delay, Decided& o
             candidates.emplace_back(i, k);
         }
         std::vector<Pair> pairs;
-        if (candidates.empty() || candidates.size() + 1 > segment.rules.max_multiplicity) continue;
+        if (candidates.empty()) continue;
+        if (candidates.size() + 1 > segment.rules.max_multiplicity) {
+            out.counts.delayed_oversize += 1;
+            continue;
+        }
         if (candidates.size() == 1) {
             if (segment.good(candidates[0])) pairs = candidates;
         } else {
             pairs = segment.apply_policy(candidates);
+            if (pairs.empty()) out.counts.delayed_dropped += 1;
         }
         for (const Pair& p : pairs)
             out.coincidences.push_back(segment.record(p, Kind::delayed, delay));

@@ -33,10 +33,11 @@ enum class Fate : std::uint8_t {
 };
 inline constexpr std::size_t fate_count = 9;
 
-struct TimeLimits {
+struct Limits {
     std::uint64_t low = 0;  ///< raw times outside [low, high] are time jumps
     std::uint64_t high = UINT64_MAX;
     std::uint64_t late_below = 0;  ///< corrected times below are late
+    std::uint32_t source = 0;      ///< of the frame: FrameSpan::source
 };
 
 struct Converted {
@@ -49,9 +50,9 @@ struct Converted {
     std::int32_t temperature_16ths = 0;
 };
 
-/// Uses geometry, markers and energy window of the options.
+/// Uses geometry, markers, sources and energy window of the options.
 Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& options,
-                            const config::Calibration& calibration, const TimeLimits& limits);
+                            const config::Calibration& calibration, const Limits& limits);
 
 /// The crystal and the local crystal that an entry of the position table names; entry < cY*cZ.
 struct CrystalNumbers {

@@ -286,7 +286,7 @@ TEST_CASE("reference: conversion reads the bytes of the contract's table") {
     CHECK(c.single.energy == 500.0F);
     CHECK(c.temperature_16ths == -16 + 8);
 
-    auto fate_with = [&](std::size_t offset, int byte, TimeLimits limits = {}) {
+    auto fate_with = [&](std::size_t offset, int byte, Limits limits = {}) {
         set(good);
         frame.bytes.at(offset) = static_cast<std::byte>(byte);
         return reference_convert(frame, options, calibration, limits).fate;

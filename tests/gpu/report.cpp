@@ -46,8 +46,9 @@ void print_plan(std::ostream& out, const Case& c, const PlanOptions& options, st
         const RawFrame* frame = slice.frames.data();
         for (const gpu::FrameSpan& span : slice.spans) {
             for (std::uint32_t i = 0; i < span.count && printed < 60; ++i, ++frame, ++printed) {
-                const Converted converted = reference_convert(*frame, c.options, c.setup.calibration,
-                                                              {span.time_low, span.time_high, watermark});
+                const Converted converted =
+                    reference_convert(*frame, c.options, c.setup.calibration,
+                                      {span.time_low, span.time_high, watermark, span.source});
                 out << "    fate " << static_cast<int>(converted.fate) << " " << to_string(converted.single)
                     << "\n";
             }
@@ -89,7 +90,8 @@ std::string to_string(const gpu::SingleCounts& c) {
         << ", unpaired " << c.unpaired << ", same_crystal " << c.same_crystal << ", geometry " << c.geometry
         << ", in_dropped_multiples " << c.in_dropped_multiples << ", in_oversize_multiples "
         << c.in_oversize_multiples << ", unused_in_multiples " << c.unused_in_multiples << ", reused "
-        << c.reused << "}";
+        << c.reused << ", delayed_dropped " << c.delayed_dropped << ", delayed_oversize "
+        << c.delayed_oversize << "}";
     return out.str();
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("an empty pool drops datagrams, counts them, and garbles none") {
 TEST_CASE("senders and ids that are not on the list are counted as unknown") {
     net::ReceiverOptions options;
     options.allowed_addresses = {0x7F000003, 0x7F000001};
-    options.allowed_sources = {7, 65535, 0};
+    options.allowed_sources = {{7, {}}, {65535, {}}, {0, {}}};
     Loopback loop(options);
     loop.receiver.start();
     std::mt19937_64 random(15);
@@ -172,7 +172,7 @@ TEST_CASE("senders and ids that are not on the list are counted as unknown") {
             ++sent;
             if (last != 2 && (id == 0 || id == 7 || id == 65535)) expected.insert({0x7F000000 + last, id});
         }
-        sender.send(Bytes(3));  // malformed, whatever its sender
+        sender.send(Bytes(3));  // malformed, unless its sender is unknown
         ++sent;
     }
     REQUIRE(loop.wait_received(sent));
@@ -181,8 +181,8 @@ TEST_CASE("senders and ids that are not on the list are counted as unknown") {
     for (const Received& r : loop.received)
         got.insert({r.record.address, r.record.source});
     CHECK(got == expected);
-    CHECK(loop.counters().datagrams_unknown_source.value() == 12);
-    CHECK(loop.counters().datagrams_malformed.value() == 3);
+    CHECK(loop.counters().datagrams_unknown_source.value() == 13);
+    CHECK(loop.counters().datagrams_malformed.value() == 2);
     CHECK(loop.identity_closes());
 }
 

@@ -13,9 +13,9 @@ namespace {
 // Why the set-up of a receiver fails; empty if it does not.
 std::string refusal(const net::ReceiverOptions& options) {
     net::BatchPool pool(2, std::size_t{64} << 10, net::make_host_memory({false, false}));
-    net::BatchQueue queue(2, 1, 0);
+    net::BatchQueue queue(1, 2);
     try {
-        const net::Receiver receiver(options, pool, queue);
+        const net::Receiver receiver(options, pool, queue.lane(0));
     } catch (const std::runtime_error& e) {
         return e.what();
     }
@@ -57,8 +57,8 @@ TEST_CASE("refusals name the address, the port and the reason") {
 
 TEST_CASE("a batch must hold the largest datagram") {
     net::BatchPool pool(2, std::size_t{32} << 10, net::make_host_memory({false, false}));
-    net::BatchQueue queue(2, 1, 0);
-    CHECK_THROWS_AS(net::Receiver({}, pool, queue), std::invalid_argument);
+    net::BatchQueue queue(1, 2);
+    CHECK_THROWS_AS(net::Receiver({}, pool, queue.lane(0)), std::invalid_argument);
 }
 
 TEST_CASE("a receiver can be started once, and need not be started") {

@@ -156,6 +156,9 @@ TEST_CASE("valid and malformed datagrams") {
         for (const std::size_t size : {17, 31, 40, 8972, 65507}) {
             CHECK(parse(Framing::sequenced, datagram(size)) == Malformed::ragged);
         }
+        for (const std::size_t size : {65520, 1 << 20}) {
+            CHECK(parse(Framing::sequenced, datagram(size)) == Malformed::too_long);
+        }
         for (std::size_t i = 0; i < 4; ++i) {
             auto bytes = datagram(48);
             bytes[i] ^= std::byte{0x20};

@@ -61,7 +61,11 @@ with tempfile.TemporaryDirectory(prefix="petacq-installed-") as name:
     # The steps before the first start.
     subprocess.run([prefix / "bin/petcal", "make", "--scanner", settings / "mouse.scanner.json", "--output",
                     settings / "calibration.h5"], check=True, stdout=subprocess.DEVNULL)
-    done = subprocess.run([prefix / "bin/petacqd", "--check", "--config", settings / "petacqd.json"], check=False,
+    configuration = settings / "petacqd.json"
+    wanted('"/var/lib/petacqd"' in configuration.read_text(), "a configuration that names the data directory")
+    # systemd and its helper make this directory, with its owner.
+    configuration.write_text(configuration.read_text().replace("/var/lib/petacqd", name))
+    done = subprocess.run([prefix / "bin/petacqd", "--check", "--config", configuration], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     wanted(done.returncode == 0, f"a configuration that is good: {done.stdout}")
 

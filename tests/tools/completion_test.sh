@@ -39,7 +39,7 @@ offers() {
     fi
 }
 
-offers "petctl " "ledger log-level runs start status stop watch"
+offers "petctl " "acknowledge ledger log-level runs sources start status stop watch"
 offers "petctl st" "start status stop"
 offers "petctl --so" "--socket"
 offers "petctl --socket " "bin data.plm other.d two words.json"
@@ -52,6 +52,7 @@ offers "petctl ledger --run " "mouse-1 rat-2"
 offers "petctl ledger --run=m" "mouse-1"
 offers "petctl ledger --run r" "rat-2"
 offers "petctl --socket /elsewhere ledger --run " "elsemouse-1 elserat-2"
+offers "petctl acknowledge m" "mouse-1"
 offers "petctl ledger --file d" "data.plm"
 offers "petctl log-level " "debug error info trace warning"
 offers "petctl log-level e" "error"

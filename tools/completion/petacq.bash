@@ -98,6 +98,8 @@ _petacq() {
         _petacq_offer "$current" "$(awk '{ print $1 }' <<<"$options")"
     elif [[ -n $commands && -z $command ]]; then
         _petacq_offer "$current" "$commands"
+    elif [[ $name == petctl && $command == acknowledge ]]; then
+        _petacq_offer "$current" "$(_petacq_runs "$program" "${words[@]}")"
     else
         type=$(awk '/^Positionals:/ { found = 1; next } /^[^ ]/ { found = 0 } found && NF { print $2; exit }' <<<"$help")
         if [[ $type == *'{'* ]]; then

@@ -129,13 +129,13 @@ class OwnReceiver {
   public:
     explicit OwnReceiver(const ReceiveSuite& options)
         : pool_(options.batch_count, options.batch_bytes, net::make_host_memory({})),
-          queue_(options.batch_count, 1, 0),
-          receiver_(settings(options), pool_, queue_) {
+          queue_(1, options.batch_count),
+          receiver_(settings(options), pool_, queue_.lane(0)) {
         receiver_.start();
         consumer_ = std::thread([this] {
-            net::Batch* batch = nullptr;
             while (!stop_.load(std::memory_order_relaxed)) {
-                if (queue_.wait_dequeue_timed(batch, std::chrono::milliseconds(20))) pool_.put(batch);
+                const auto piece = queue_.take(std::chrono::milliseconds(20));
+                if (piece && piece->last) pool_.put(piece->batch);
             }
         });
     }

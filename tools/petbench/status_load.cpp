@@ -54,6 +54,7 @@ class Daemon {
             {"calibration", "c.h5"},
             {"data_dir", "."},
             {"receive", {{"sockets", {{{"address", "127.0.0.1"}, {"port", 0}}}}, {"lock_memory", false}}},
+            {"sources", {{"accept_any", true}}},
             {"coincidence", {{"window_ticks", 320}}},
             {"pipeline", {{"backend", "cpu"}}},
             {"control", {{"socket", "control.sock"}, {"max_clients", 4096}}},

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "config/json_file.hpp"
+#include "tools/petctl/sources.hpp"
 #include "tools/petctl/status_text.hpp"
 #include "tools/petctl/values.hpp"
 
@@ -63,6 +64,16 @@ int show_status(ControlClient& client, bool as_json) {
     return 0;
 }
 
+int show_sources(ControlClient& client, bool list_only) {
+    const json status = client.call("status");
+    if (!list_only) {
+        print(joined(sources_lines(status), colour_wanted()));
+        print("\nAs \"sources\" of a scanner description:\n");
+    }
+    print(sources_list(status));
+    return 0;
+}
+
 int show_ledger(ControlClient& client, const std::optional<std::string>& run, bool as_json) {
     json parameters = json::object();
     if (run) parameters["run"] = *run;
@@ -73,9 +84,12 @@ int show_ledger_of_file(const std::string& path, bool as_json) {
     std::error_code ignored;
     std::filesystem::path file(path);
     if (std::filesystem::is_directory(file, ignored)) file /= "run.json";
-    std::ifstream in(file);
-    if (!in) throw OutputError("cannot open " + file.string());
-    const json content = json::parse(in, nullptr, false);
+    json content;
+    try {
+        content = config::read_json_file(file, config::max_run_json_bytes);
+    } catch (const config::Error& error) {
+        throw OutputError(error.what());
+    }
     const json& ledger = at(content, {"ledger"});
     if (!ledger.is_object()) throw OutputError(file.string() + ": not a run.json with a ledger");
     return show_ledger_answer(
@@ -108,6 +122,14 @@ int show_runs(ControlClient& client, std::optional<std::size_t> last, bool as_js
         print("no runs\n");
     } else {
         print(joined(runs_lines(runs), colour_wanted()));
+    }
+    return 0;
+}
+
+int acknowledge_runs(ControlClient& client, const std::vector<std::string>& runs) {
+    for (const std::string& run : runs) {
+        client.call("acknowledge", {{"run", run}});
+        print(fmt::format("run {} acknowledged as interrupted\n", run));
     }
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/control/client.hpp"
 #include "tools/petctl/text.hpp"
@@ -17,12 +18,16 @@ inline constexpr int exit_refused = 1;  ///< refused, an incomplete run, or a le
 int start_run(daemon::ControlClient& client, const nlohmann::json& parameters);
 int stop_run(daemon::ControlClient& client);
 int show_status(daemon::ControlClient& client, bool as_json);
+/// `list_only`: only the list that a scanner description has, as JSON.
+int show_sources(daemon::ControlClient& client, bool list_only);
 /// `run` absent: the run in progress, or else the last one.
 int show_ledger(daemon::ControlClient& client, const std::optional<std::string>& run, bool as_json);
 /// Shows the ledger of a run.json or of the run directory that holds it. Needs no daemon.
 int show_ledger_of_file(const std::string& path, bool as_json);
 /// `last`: the maximum number of runs.
 int show_runs(daemon::ControlClient& client, std::optional<std::size_t> last, bool as_json);
+/// Acknowledges that these runs were interrupted. The first refusal passes through to the caller.
+int acknowledge_runs(daemon::ControlClient& client, const std::vector<std::string>& runs);
 /// Sets the level, or only shows it if `level` is empty.
 int log_level(daemon::ControlClient& client, const std::string& level);
 

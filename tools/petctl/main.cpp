@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/control/client.hpp"
 #include "daemon/host/version.hpp"
@@ -29,6 +30,7 @@ struct Arguments {
     std::string note;
     std::string file;
     std::string level;
+    std::vector<std::string> runs;
     double duration_s = 0;
     std::size_t last = 0;
     bool as_json = false;
@@ -76,6 +78,11 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
         return a.watching ? petctl::watch_status(client, a.as_json) : petctl::show_status(client, a.as_json);
     }));
 
+    CLI::App* sources = app.add_subcommand("sources", "Show who is heard, known or unknown");
+    sources->add_flag("--json", a.as_json, "Only the list, as the scanner description has it");
+    sources->callback(
+        with_client([&a](ControlClient& client) { return petctl::show_sources(client, a.as_json); }));
+
     CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
     watch->callback(with_client(petctl::watch_dashboard));
 
@@ -100,6 +107,12 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     runs->callback(with_client([&a, last](ControlClient& client) {
         return petctl::show_runs(client, last->count() > 0 ? std::optional(a.last) : std::nullopt, a.as_json);
     }));
+
+    CLI::App* acknowledge =
+        app.add_subcommand("acknowledge", "Confirm that runs were interrupted; ends the health reason");
+    acknowledge->add_option("RUN", a.runs, "Ids of interrupted runs")->required();
+    acknowledge->callback(
+        with_client([&a](ControlClient& client) { return petctl::acknowledge_runs(client, a.runs); }));
 
     CLI::App* level = app.add_subcommand("log-level", "Show or set the log level of the running daemon");
     level->add_option("LEVEL", a.level, "Least important messages to log")

@@ -106,9 +106,7 @@ int info(const InfoOptions& options) {
         if (!as_json) {
             const auto& run = document["run"];
             std::cout << "run          " << target.string() << ": "
-                      << (run.is_null() ? why
-                                        : "state " + run.value("state", nlohmann::json("unknown")).dump())
-                      << "\n\n";
+                      << (run.is_null() ? why : "state " + state_of_run(target, run)) << "\n\n";
         }
     }
     for (std::size_t i = 0; i < files.size(); ++i) {

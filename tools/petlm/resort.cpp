@@ -20,6 +20,26 @@ namespace {
 
 constexpr std::uint32_t slice_singles = 1U << 20;
 
+/// The largest limit that a configuration may have.
+constexpr double any_energy_keV = 1'000'000;  // NOLINT(readability-identifier-naming)
+
+/// Sets the given limits. A limit that is not given is that of the saved singles.
+void narrow(nlohmann::json& energy, const ResortOptions& options) {
+    if (!options.lower_keV && !options.upper_keV) return;
+    const bool filtered = energy.at("filter").get<bool>();
+    const double lowest = filtered ? energy.at("lower_keV").get<double>() : 0;
+    const double highest = filtered ? energy.at("upper_keV").get<double>() : any_energy_keV;
+    const double lower = options.lower_keV.value_or(lowest);
+    const double upper = options.upper_keV.value_or(highest);
+    const auto refuse = [&](const char* option, double found) {
+        throw UsageError(fmt::format("{} {}: the run has saved singles from {} to {} keV", option, found,
+                                     lowest, highest));
+    };
+    if (lower < lowest) refuse("--lower-kev", lower);
+    if (upper > highest) refuse("--upper-kev", upper);
+    energy = {{"filter", true}, {"lower_keV", lower}, {"upper_keV", upper}};
+}
+
 /// The configuration of the run with the given settings replaced.
 config::Configuration configured(const nlohmann::json& run, const ResortOptions& options) {
     nlohmann::json document = run.at("configuration");
@@ -35,9 +55,7 @@ config::Configuration configured(const nlohmann::json& run, const ResortOptions&
     set(coincidence, "max_ring_difference", options.max_ring_difference);
     set(coincidence, "delay_ticks", options.delay_ticks);
     if (options.no_delay) coincidence.erase("delay_ticks");
-    set(document["energy"], "lower_keV", options.lower_keV);
-    set(document["energy"], "upper_keV", options.upper_keV);
-    if (options.lower_keV || options.upper_keV) document["energy"]["filter"] = true;
+    narrow(document.at("energy"), options);
     document["pipeline"]["backend"] = options.backend;
     set(document["pipeline"], "threads", options.threads);
     document["pipeline"]["slice_frames"] = slice_singles;

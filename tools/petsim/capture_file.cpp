@@ -6,7 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "net/pcap_reader.hpp"
+#include "config/json_schema.hpp"
+#include "net/pcap/pcap_reader.hpp"
 
 namespace petacq::sim {
 
@@ -18,8 +19,23 @@ constexpr std::size_t most_senders = 4096;
 
 }  // namespace
 
-CaptureFile::CaptureFile(const std::string& file, std::vector<net::Endpoint> to, double tick_ps)
-    : file_(file, daemon::IfExists::fail, 0640), to_(std::move(to)), ns_per_tick_(tick_ps * 1e-3) {
+std::vector<net::Endpoint> capture_senders(const std::vector<config::Source>& sources) {
+    std::vector<net::Endpoint> senders;
+    for (const config::Source& source : sources) {
+        net::Endpoint from{loopback, static_cast<std::uint16_t>(first_port + senders.size())};
+        if (!source.address.empty()) from.address = config::parse_ipv4(source.address).value();
+        if (source.port != 0) from.port = source.port;
+        senders.push_back(from);
+    }
+    return senders;
+}
+
+CaptureFile::CaptureFile(const std::string& file, std::vector<net::Endpoint> from,
+                         std::vector<net::Endpoint> to, double tick_ps)
+    : file_(file, daemon::IfExists::fail, 0640),
+      from_(std::move(from)),
+      to_(std::move(to)),
+      ns_per_tick_(tick_ps * 1e-3) {
     try {
         file_.append(net::pcap_file_header());
     } catch (...) {
@@ -38,8 +54,8 @@ void CaptureFile::flush() {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
         const StreamStore::Entry& entry = store_.entries()[i];
         const auto time_ns = static_cast<std::int64_t>(static_cast<double>(entry.due_ticks) * ns_per_tick_);
-        const auto port = static_cast<std::uint16_t>(first_port + sources_[i]);
-        packets_.add(time_ns, {loopback, port}, to_[sources_[i] % to_.size()], {}, {entry.data, entry.size});
+        packets_.add(time_ns, from_.at(sources_[i]), to_[sources_[i] % to_.size()], {},
+                     {entry.data, entry.size});
     }
     file_.append(packets_.pieces());
     written_ += packets_.size();

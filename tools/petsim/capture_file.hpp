@@ -7,19 +7,25 @@
 #include <string>
 #include <vector>
 
+#include "config/scanner.hpp"
 #include "daemon/host/file.hpp"
-#include "net/pcap_packets.hpp"
+#include "net/pcap/pcap_packets.hpp"
 #include "tools/petsim/transmit.hpp"
 
 namespace petacq::sim {
 
+/// Where the sources of a capture send from: the address and port of each in the scanner description, else
+/// loopback and port 40000 + s for source s.
+std::vector<net::Endpoint> capture_senders(const std::vector<config::Source>& sources);
+
 /// Each packet is stamped with the time at which it is due, counted from 1970, so that the same options give
-/// the same file. Source s sends from port 40000 + s. For one thread.
+/// the same file. For one thread.
 class CaptureFile {
   public:
     /// Sources are distributed over `to` as Transmitter does. Throws std::system_error if the file exists or
     /// cannot be created.
-    CaptureFile(const std::string& file, std::vector<net::Endpoint> to, double tick_ps);
+    CaptureFile(const std::string& file, std::vector<net::Endpoint> from, std::vector<net::Endpoint> to,
+                double tick_ps);
 
     void add(const Datagram& datagram);
     /// Writes everything added so far.
@@ -31,6 +37,7 @@ class CaptureFile {
     daemon::File file_;
     net::PcapPackets packets_;
     std::uint64_t written_ = 0;
+    std::vector<net::Endpoint> from_;
     std::vector<net::Endpoint> to_;
     double ns_per_tick_;
     StreamStore store_{1};  // datagrams that are not in the file yet

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
 
+#include "config/json_file.hpp"
 #include "config/json_schema.hpp"
 
 namespace petacq::sim {
@@ -56,7 +58,10 @@ void read_activity(Command& command) {
     if (!command.source_file.empty()) {
         std::ifstream in(command.source_file);
         if (!in) throw std::invalid_argument("--source: cannot open " + command.source_file);
-        const auto document = nlohmann::json::parse(in, nullptr, false, true);
+        const std::string text{std::istreambuf_iterator<char>(in), {}};
+        if (config::json_nested_deeper(text))
+            throw std::invalid_argument("--source: " + command.source_file + " is nested too deeply");
+        const auto document = nlohmann::json::parse(text, nullptr, false, true);
         if (document.is_discarded())
             throw std::invalid_argument("--source: " + command.source_file + " is not JSON");
         try {
@@ -154,7 +159,8 @@ void add_wire(CLI::App& app, Command& c) {
         return app.add_option(name, value, help)->group("Wire")->capture_default_str();
     };
     option("--framing", c.framing, "sequenced or bare")->check(CLI::IsMember({"sequenced", "bare"}));
-    option("--sources", w.sources, "Sources that share the modules; 0: one per module");
+    option("--sources", w.sources,
+           "Sources that share the modules; 0: those of the scanner description, else one per module");
     option("--payload", w.payload, "Largest datagram, bytes (up to 65507)");
     option("--flush-us", w.flush_us, "A partly filled datagram is sent after this detector time");
     option("--heartbeat-ms", w.heartbeat_ms, "Empty datagram after this quiet detector time; 0: none");

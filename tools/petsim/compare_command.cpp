@@ -1,11 +1,11 @@
 // `petsim compare`: reads the files and prints the comparison.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "config/json_file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "tools/petsim/compare.hpp"
 
@@ -14,11 +14,7 @@ namespace petacq::sim {
 namespace {
 
 nlohmann::json read_json(const std::filesystem::path& file) {
-    std::ifstream in(file);
-    if (!in) throw std::runtime_error(file.string() + ": cannot be opened");
-    nlohmann::json document = nlohmann::json::parse(in, nullptr, false);
-    if (document.is_discarded()) throw std::runtime_error(file.string() + ": not JSON");
-    return document;
+    return config::read_json_file(file, config::max_run_json_bytes);
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {

@@ -53,8 +53,25 @@ struct Timing {
     bool gso = false;
 };
 
-Timing transmit(const sim::Command& command, sim::Simulation& simulation, double tick_ps,
+/// The scanner as it sends: with the sources on the wire, as far as their addresses are known.
+config::Scanner described(config::Scanner scanner, const sim::Command& command) {
+    scanner.sources = sim::wire_sources(command.options, scanner);
+    if (scanner.sources.front().id || scanner.sources.front().port != 0) return scanner;
+    if (command.write_file.empty()) {
+        scanner.sources.clear();  // the kernel chooses the ports
+        return scanner;
+    }
+    const std::vector<net::Endpoint> senders = sim::capture_senders(scanner.sources);
+    for (std::size_t s = 0; s < senders.size(); ++s) {
+        scanner.sources[s].address = "127.0.0.1";
+        scanner.sources[s].port = senders[s].port;
+    }
+    return scanner;
+}
+
+Timing transmit(const sim::Command& command, sim::Simulation& simulation, const config::Scanner& scanner,
                 const sim::Simulation::TruthSink& truth) {
+    const double tick_ps = scanner.tick_ps;
     Timing timing;
     auto start = Clock::now();
     // Simulates, and passes every datagram to `use`.
@@ -73,7 +90,9 @@ Timing transmit(const sim::Command& command, sim::Simulation& simulation, double
         return timing;
     }
     if (!command.write_file.empty()) {
-        sim::CaptureFile file(command.write_file, sim::capture_destinations(command), tick_ps);
+        sim::CaptureFile file(command.write_file,
+                              sim::capture_senders(sim::wire_sources(command.options, scanner)),
+                              sim::capture_destinations(command), tick_ps);
         simulate("writing", [&](const sim::Datagram& datagram) { file.add(datagram); });
         file.flush();
         timing.sent_s = seconds_since(start);
@@ -109,7 +128,7 @@ void report(const sim::Command& command, const sim::Simulation& simulation, cons
     const bool sequenced = command.options.wire.framing == net::Framing::sequenced;
     nlohmann::json summary = sim::to_json(simulation.statistics(), sequenced);
     summary["options"] = sim::to_json(simulation.options());
-    summary["scanner"] = config::to_json(scanner);
+    summary["scanner"] = config::to_json(described(scanner, command));
     summary["interrupted"] = interrupted.load();
     summary["sending"] = {{"seconds", timing.sent_s},
                           {"simulating_seconds", timing.simulated_s},
@@ -178,13 +197,13 @@ int simulate(sim::Command& command) {
     sim::Simulation::TruthSink truth;
     if (!command.truth_file.empty()) {
         const nlohmann::json description{{"options", sim::to_json(simulation.options())},
-                                         {"scanner", config::to_json(scanner)},
+                                         {"scanner", config::to_json(described(scanner, command))},
                                          {"calibration_sha256", calibration.sha256},
                                          {"decays", simulation.expected_decays()}};
         writer = std::make_unique<sim::TruthWriter>(command.truth_file, description);
         truth = [&](std::span<const sim::TruthRecord> records) { writer->add(records); };
     }
-    const Timing timing = transmit(command, simulation, scanner.tick_ps, truth);
+    const Timing timing = transmit(command, simulation, scanner, truth);
     if (writer) writer->close();
     report(command, simulation, scanner, timing);
     return 0;

@@ -142,6 +142,15 @@ __global__ void __launch_bounds__(find_threads, 5)
     });
 }
 
+/// Adds the values of a whole warp to a counter in global memory.
+__device__ void add_count(FindTotals* totals, CountIndex index, std::uint32_t value) {
+    const std::uint32_t sum = __reduce_add_sync(all_lanes, value);
+    if (threadIdx.x % 32 == 0 && sum > 0) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&totals->counts[index]),
+                  static_cast<unsigned long long>(sum));
+    }
+}
+
 /// Every decided single opens the window [time + delay, time + delay + width] for partners.
 __global__ void __launch_bounds__(find_threads)
     count_delayeds_kernel(const __grid_constant__ FindArguments a) {
@@ -156,6 +165,8 @@ __global__ void __launch_bounds__(find_threads)
     const std::uint32_t view = a.totals->view;
     const std::uint64_t delay = a.rules.delay;
     const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    std::uint32_t dropped = 0;
+    std::uint32_t oversize = 0;
     if (threadIdx.x < 64) {
         const std::uint32_t opener = threadIdx.x < 32 ? tile.begin : tile.end - 1;
         const std::uint64_t time = a.singles[opener].time;
@@ -182,16 +193,21 @@ __global__ void __launch_bounds__(find_threads)
         highs[i] = high;
         if (partners == 1) {
             pairs[i] = a.rules.pair.good(a.singles[opener].crystal, a.singles[low].crystal) ? 1 : 0;
-        } else if (partners > 1 && partners < a.rules.max_multiplicity) {
+        } else if (partners >= a.rules.max_multiplicity) {
+            ++oversize;
+        } else if (partners > 1) {
             const GroupPairs group{partners + 1, true, a.rules.pair, Members{a.singles, opener, low}};
             const Taken taken = take_from(group, a.rules.policy);
             pairs[i] = taken.pairs;
+            dropped += taken.pairs == 0 ? 1 : 0;
             if (one_pair) {  // only the partner
                 lows[i] = low + taken.j - 1;
                 highs[i] = low + taken.j;
             }
         }
     }
+    add_count(a.totals, count_delayed_dropped, dropped);
+    add_count(a.totals, count_delayed_oversize, oversize);
     __syncthreads();
     list_emitters(pairs, tile.size(), a.delayeds, [&](std::uint32_t i, std::uint32_t records) {
         return Emitter{tile.begin + i, lows[i], highs[i] - lows[i] + 1, records};

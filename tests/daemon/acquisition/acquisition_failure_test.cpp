@@ -113,3 +113,23 @@ TEST_CASE("the end of the daemon does not hide a failure") {
     check_after_failure(stand);
     CHECK(stand.finished[0].end.reason == failure);
 }
+
+TEST_CASE("a live run whose start detector time does not reach fails, and the next one starts") {
+    AcquisitionStand stand;
+    stand.options.start_timeout = std::chrono::milliseconds(0);
+    const Acquisition& acquisition = stand.make();
+    stand.stream(1000 * ms, 1020 * ms);
+    const std::uint64_t watermark = acquisition.snapshot()->watermark;
+    stand.begin({1'000'000 * ms, {}, {}});
+    stand.turns(1);
+    CHECK(stand.started == 0);
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.failed);
+    CHECK(stand.finished[0].end.reason.starts_with("the run could not start: "));
+    CHECK(stand.finished[0].end.start_ticks == stand.finished[0].end.stop_ticks);
+    CHECK(stand.finished[0].end.start_ticks < 1'000'000 * ms);  // no frame became late for it
+    CHECK(watermark < 1'000'000 * ms);
+    stand.check_closed();
+    stand.begin();
+    CHECK(stand.started == 1);
+}

@@ -1,8 +1,8 @@
 // An Acquisition that is driven turn by turn in the test's thread, with runs in a temporary directory.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -24,7 +24,7 @@
 
 namespace petacq::test {
 
-// A tick is a nanosecond. Host time is that of a replay: the test sets it.
+// A tick is a nanosecond. Host time is what the lane says.
 inline constexpr std::uint64_t ms = 1'000'000;
 
 class AcquisitionStand {
@@ -35,10 +35,12 @@ class AcquisitionStand {
         options.stop_timeout = std::chrono::hours(1);
         options.max_disorder = tracker.max_disorder = 10 * ms;
         options.max_offset = tracker.max_offset = 100;
-        options.max_lag = tracker.max_lag = 1000 * ms;
+        tracker.max_lag = 1000 * ms;
         options.second = 1000 * ms;
-        options.replay_clock = &host_clock;
         tracker.max_jump = 2000 * ms;
+        tracker.ticks_per_ns = 1;
+        tracker.expected = {1};  // the detector has one source
+        tracker.jump_confirmations = 1;
         tracker.source_timeout_ns = 500'000'000;
         const nlohmann::json document = {{"scanner", "small.scanner.json"},
                                          {"calibration", "small.h5"},
@@ -64,7 +66,7 @@ class AcquisitionStand {
     }
 
     /// A batch with a datagram of 100 frames over 1 ms, which arrives at the time of its last frame.
-    void send(std::uint64_t time, std::uint16_t source = 1) {
+    void send(std::uint64_t time, std::uint16_t source = 1, bool valid = true) {
         net::Batch* const batch = pool.take();
         net::Datagram d;
         d.sequence = sequence[source]++;
@@ -72,11 +74,16 @@ class AcquisitionStand {
         d.first_time = time;
         d.last_time = time + ms;
         d.frames = 100;
+        d.timed_frames = valid ? 100 : 0;
+        // Instead of frames: what the datagram is.
+        std::memcpy(batch->data, &time, sizeof time);
+        std::memcpy(batch->data + sizeof time, &source, sizeof source);
+        d.arrival_ns = host_ns += between_ns;
         batch->datagrams.push_back(d);
-        batch->arrival_ns = batch->first_arrival_ns = ++arrivals * static_cast<std::int64_t>(ms);
         counters.datagrams_delivered.add();
         counters.datagrams_received.add();
-        filled.enqueue(batch);
+        filled.lane(0).finish(*batch);
+        filled.lane(0).advance(d.arrival_ns + 1);
         acquisition->turn();
     }
     /// Datagrams back to back over [from, to).
@@ -90,9 +97,14 @@ class AcquisitionStand {
     }
     /// All sources have been silent for longer than the source timeout.
     void silence() {
-        arrivals += 1000;
-        host_clock = arrivals * static_cast<std::int64_t>(ms);
+        pass(1000);
         turns(2);
+    }
+    /// Nothing arrives for `milliseconds` of host time.
+    void pass(std::int64_t milliseconds) {
+        host_ns += milliseconds * static_cast<std::int64_t>(ms);
+        filled.lane(0).advance(host_ns);
+        acquisition->turn();
     }
     void begin(const daemon::RequestedInterval& interval = {}) {
         daemon::RunSetting setting;
@@ -105,7 +117,8 @@ class AcquisitionStand {
         acquisition->turn();
     }
     void end() {
-        acquisition->end_run("stopped by operator");
+        acquisition->end_run("stopped by operator",
+                             std::chrono::steady_clock::time_point(std::chrono::nanoseconds(host_ns)));
         acquisition->turn();
     }
     /// Closes the files of the runs that have ended since the last call, and checks that their ledgers close.
@@ -124,15 +137,15 @@ class AcquisitionStand {
     daemon::AcquisitionOptions options;
     daemon::TrackerOptions tracker;
     PipelineScript script;
-    std::atomic<std::int64_t> host_clock{0};
     net::BatchPool pool{32, 4096, net::make_host_memory({false, false})};
-    net::BatchQueue filled{32, 1, 0};
+    net::BatchQueue filled{1, 32};
     net::ReceiverCounters counters;
     std::vector<daemon::FinishedRun> finished;
     std::size_t closed = 0;
     int started = 0;
     int runs = 0;
-    std::int64_t arrivals = 0;  ///< ms of host time
+    std::int64_t host_ns = 0;      ///< of the latest arrival
+    std::int64_t between_ns = ms;  ///< from one arrival to the next
     std::map<std::uint16_t, std::uint64_t> sequence;
     std::unique_ptr<daemon::Acquisition> acquisition;
 };

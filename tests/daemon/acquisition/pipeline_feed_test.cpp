@@ -15,7 +15,7 @@ constexpr std::uint64_t most_pending = 1000;
 struct Stand {
     PipelineScript script;
     net::BatchPool pool{16, 4096, net::make_host_memory({false, false})};
-    net::BatchQueue filled{16, 1, 0};
+    net::BatchQueue filled{1, 16};
     BatchExchange batches{pool, filled};
     AcquisitionProgress progress;
 

@@ -46,7 +46,7 @@ TEST_CASE("a run waits for its start, runs, and is gone") {
 TEST_CASE("nothing of a run is left for the next one") {
     RunInterval interval = running(100, {{}, 200, {}});
     interval.ask_to_stop("operator", 0, t0);
-    interval.fix_stop(150);
+    interval.fix_stop(150, t0);
     interval.fail("disk");
     interval.finish();
     interval.wait(300, {});
@@ -54,7 +54,7 @@ TEST_CASE("nothing of a run is left for the next one") {
     CHECK(interval.reason() == "duration reached");
     CHECK_FALSE(interval.failed());
     CHECK_FALSE(interval.overdue(t0 + 1h));
-    CHECK_FALSE(interval.wants_stop(INT64_MAX, t0 + 1h));
+    CHECK_FALSE(interval.wants_stop(INT64_MAX));
     CHECK_FALSE(interval.close_at(UINT64_MAX));
 }
 
@@ -108,19 +108,18 @@ TEST_CASE("a duration counts from the start, or from the first frame when that c
     }
 }
 
-TEST_CASE("a stop waits for what has been received, or for its deadline") {
+TEST_CASE("a stop waits for what has been received, however long that takes, and then for its deadline") {
     RunInterval interval = running(100);
-    CHECK_FALSE(interval.wants_stop(INT64_MAX, t0));
+    CHECK_FALSE(interval.wants_stop(INT64_MAX));
     interval.ask_to_stop("operator", 5000, t0);
     CHECK(interval.reason() == "operator");
-    CHECK_FALSE(interval.wants_stop(4999, t0 - 1s));
-    CHECK(interval.wants_stop(5000, t0 - 1s));
-    CHECK_FALSE(interval.overdue(t0 - 1ns));
-    CHECK(interval.overdue(t0));
-    CHECK(interval.wants_stop(4999, t0));
-    interval.fix_stop(777);
-    CHECK_FALSE(interval.wants_stop(INT64_MAX, t0));
-    CHECK(interval.overdue(t0));
+    CHECK_FALSE(interval.wants_stop(4999));
+    CHECK_FALSE(interval.overdue(t0 + 1h));
+    CHECK(interval.wants_stop(5000));
+    interval.fix_stop(777, t0 + 2h);
+    CHECK_FALSE(interval.wants_stop(INT64_MAX));
+    CHECK_FALSE(interval.overdue(t0 + 2h - 1ns));
+    CHECK(interval.overdue(t0 + 2h));
     CHECK_FALSE(interval.close_at(776));
     CHECK(interval.close_at(777) == 777);
 }
@@ -128,15 +127,15 @@ TEST_CASE("a stop waits for what has been received, or for its deadline") {
 TEST_CASE("a stop that was asked for comes neither after a requested one nor before the start") {
     RunInterval early = running(100, {{}, 400, {}});
     early.ask_to_stop("operator", 0, t0);
-    early.fix_stop(300);
+    early.fix_stop(300, t0);
     CHECK(early.close_at(1000) == 300);
     RunInterval late = running(100, {{}, 400, {}});
     late.ask_to_stop("operator", 0, t0);
-    late.fix_stop(500);
+    late.fix_stop(500, t0);
     CHECK(late.close_at(1000) == 400);
     RunInterval empty = running(100);
     empty.ask_to_stop("operator", 0, t0);
-    empty.fix_stop(40);
+    empty.fix_stop(40, t0);
     CHECK(empty.close_at(100) == 100);
     CHECK(empty.data_ticks(100, 50) == 0);
 }
@@ -151,9 +150,27 @@ TEST_CASE("the first request to stop counts, and without a run there is nothing 
     interval.ask_to_stop("second", 20, t0 + 1h);
     CHECK(interval.reason() == "first");
     CHECK(interval.overdue(t0));
-    CHECK_FALSE(interval.wants_stop(INT64_MAX, t0));  // not before it runs
+    CHECK_FALSE(interval.wants_stop(INT64_MAX));  // not before it runs
     interval.start();
-    CHECK(interval.wants_stop(10, t0 - 1s));
+    CHECK(interval.wants_stop(10));
+}
+
+TEST_CASE("the end of the input ends a run, but not before a stop that has been reached") {
+    RunInterval interval = running(100);
+    interval.end_input("end", 500);
+    CHECK(interval.reason() == "end");
+    CHECK(interval.stop_ticks(0) == 500);
+    RunInterval reached = running(100, {{}, 400, {}});
+    reached.end_input("end", 400);
+    CHECK(reached.reason() == "end of the interval");
+    CHECK(reached.stop_ticks(0) == 400);
+    RunInterval cut = running(100, {{}, 400, {}});
+    cut.end_input("end", 399);
+    CHECK(cut.reason() == "end");
+    CHECK(cut.stop_ticks(0) == 399);
+    RunInterval empty = running(100);
+    empty.end_input("end", 50);
+    CHECK(empty.stop_ticks(0) == 100);
 }
 
 TEST_CASE("a run that ends early stops at the watermark, but not before its start") {
@@ -178,5 +195,21 @@ TEST_CASE("when detector time starts again, a waiting run takes all there is") {
     CHECK(interval.close_at(0) == 0);
     RunInterval in_progress = running(1000);
     in_progress.time_restarted();
-    CHECK(in_progress.start_ticks() == 1000);
+    CHECK(in_progress.start_ticks() == 0);
+}
+
+TEST_CASE("a run that waits for too long is late, and can start where the watermark stands") {
+    RunInterval interval = waiting(100);
+    CHECK_FALSE(interval.late(t0 + 1h));  // it may wait for ever
+    interval.start_by(t0);
+    CHECK_FALSE(interval.late(t0 - 1ns));
+    CHECK(interval.late(t0));
+    interval.start_now(40);
+    CHECK(interval.close_at(40) == 40);
+    interval.start();
+    CHECK(interval.start_ticks() == 40);
+    CHECK_FALSE(interval.late(t0));
+    interval.finish();
+    interval.wait(300, {});
+    CHECK_FALSE(interval.late(t0 + 1h));
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -23,11 +24,14 @@ struct PipelineScript {
     bool decides = true;       ///< false: singles stay pending until their segment is closed
 
     gpu::SinglesHistograms histograms;
+    /// Called for each span, with the watermark below which frames are late.
+    std::function<void(const gpu::FrameSpan&, std::uint64_t)> on_span;
 
     struct Slice {
         std::uint64_t frames = 0;
         std::uint64_t watermark = 0;
         std::optional<std::uint64_t> close_at;
+        std::vector<gpu::FrameSpan> spans;
     };
     std::vector<Slice> slices;
     int resets = 0;
@@ -51,9 +55,14 @@ class ScriptedPipeline final : public gpu::Pipeline {
     [[nodiscard]] std::size_t depth() const override { return script_.depth; }
     void submit(const gpu::Slice& slice) override {
         may_fail("submit");
-        PipelineScript::Slice seen{0, slice.watermark, slice.close_at};
+        PipelineScript::Slice seen{
+            0, slice.watermark, slice.close_at, {slice.spans.begin(), slice.spans.end()}};
         for (const gpu::FrameSpan& span : slice.spans)
             seen.frames += span.count;
+        if (script_.on_span)
+            for (const gpu::FrameSpan& span : slice.spans)
+                script_.on_span(span, watermark_);
+        watermark_ = slice.close_at == UINT64_MAX ? 0 : slice.watermark;
         script_.slices.push_back(seen);
         gpu::SliceResult result;
         result.id = slice.id;
@@ -97,6 +106,7 @@ class ScriptedPipeline final : public gpu::Pipeline {
     PipelineScript& script_;
     std::deque<gpu::SliceResult> results_;
     std::uint64_t pending_ = 0;
+    std::uint64_t watermark_ = 0;
     int calls_ = 0;
 };
 

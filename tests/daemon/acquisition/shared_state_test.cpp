@@ -104,7 +104,7 @@ TEST_CASE("the account adds up receivers, sources and pipeline, and closes") {
     Account account({&one, &two}, net::Framing::sequenced);
     CHECK(account.bytes_received() == 750);
     for (int i = 0; i < 7; ++i)
-        account.add_datagram();
+        account.add_datagram({});
     account.add_frames(600);
     TrackerTotals sources;
     sources.accepted = 6;

@@ -1,4 +1,4 @@
-// When a slice is full, and when it is due.
+// When a slice is full, and when it keeps too many batches.
 #include "daemon/acquisition/slice_builder.hpp"
 
 #include <array>
@@ -7,7 +7,6 @@
 
 using namespace petacq;
 using namespace petacq::daemon;
-using namespace std::chrono_literals;
 
 TEST_CASE("accepted datagrams are spans of a slice until it is full") {
     std::array<std::byte, 4096> memory{};
@@ -36,17 +35,14 @@ TEST_CASE("accepted datagrams are spans of a slice until it is full") {
     CHECK(contents.batches == std::vector<net::Batch*>{&batch});
 }
 
-TEST_CASE("a slice is due after its interval, or when it keeps a quarter of the batches") {
+TEST_CASE("a slice keeps too many batches when it keeps a quarter of them") {
     SliceBuilder builder(100, 8);
-    const auto now = SliceBuilder::Clock::now();
-    CHECK_FALSE(builder.due(now, 1h));
-    CHECK(builder.due(now + 2h, 1h));
-    CHECK(builder.due(now, 0s));
+    CHECK_FALSE(builder.keeps_too_many());
     net::Batch batch;
     builder.keep(&batch);
-    CHECK_FALSE(builder.due(now, 1h));
+    CHECK_FALSE(builder.keeps_too_many());
     builder.keep(&batch);
-    CHECK(builder.due(now, 1h));
+    CHECK(builder.keeps_too_many());
     builder.contents().batches.clear();
-    CHECK_FALSE(builder.due(now, 1h));
+    CHECK_FALSE(builder.keeps_too_many());
 }

@@ -25,8 +25,10 @@ struct Stand {
         options.max_pending_singles = 500;
         options.max_disorder = tracker.max_disorder = disorder;
         options.max_offset = tracker.max_offset = offset;
-        options.max_lag = tracker.max_lag = 1000 * ms;
+        tracker.max_lag = 1000 * ms;
         tracker.max_jump = 2000 * ms;
+        tracker.jump_confirmations = 1;
+        tracker.expected = {1};
         tracker.source_timeout_ns = timeout_ns;
     }
 
@@ -47,7 +49,7 @@ struct Stand {
         d.source = source;
         d.first_time = time;
         d.last_time = time + ms;
-        d.frames = 100;
+        d.frames = d.timed_frames = 100;
         batch->datagrams.push_back(d);
         counters.datagrams_delivered.add();
         counters.datagrams_received.add();
@@ -60,7 +62,7 @@ struct Stand {
     TrackerOptions tracker;
     PipelineScript script;
     net::BatchPool pool{16, 4096, net::make_host_memory({false, false})};
-    net::BatchQueue filled{16, 1, 0};
+    net::BatchQueue filled{1, 16};
     BatchExchange batches{pool, filled};
     net::ReceiverCounters counters;
     AcquisitionProgress progress;
@@ -100,7 +102,7 @@ TEST_CASE("batches without frames go back at once, unless a slice in flight may 
     stand.script.ready = false;
     SliceFlow flow = stand.flow();
     net::Datagram rejected;
-    rejected.rejected = true;
+    rejected.admitted = net::Admitted::malformed;
     net::Batch* batch = stand.pool.take();
     CHECK_FALSE(flow.add(*batch, rejected, 0));
     flow.keep(batch);
@@ -148,12 +150,40 @@ TEST_CASE("a full pipeline is waited for") {
 TEST_CASE("the received data end past the newest believed frame") {
     Stand stand;
     SliceFlow flow = stand.flow();
-    CHECK(flow.end_of_received(flow.sources(0)) == 0);
+    CHECK(flow.end_of_received() == 0);
     stand.send(flow, 1, 100 * ms);
-    const TrackerStatus sources = flow.sources(host(101 * ms));
-    CHECK(flow.end_of_received(sources) == 101 * ms + offset + 1);
+    CHECK(flow.earliest() == 100 * ms);
+    CHECK(flow.end_of_received() == 101 * ms + offset + 1);
+    stand.send(flow, 2, 100'000 * ms);  // a stranger to this time
+    CHECK(flow.end_of_received() == 101 * ms + offset + 1);
     flow.close_segment(300 * ms);
-    CHECK(flow.end_of_received(sources) == 300 * ms);
+    CHECK(flow.end_of_received() == 300 * ms);
+}
+
+TEST_CASE("frames wait in the slice until detector time has begun, and are judged then") {
+    Stand stand;
+    stand.tracker.expected.clear();
+    stand.tracker.jump_confirmations = 3;
+    SliceFlow flow = stand.flow();
+    CHECK_FALSE(stand.send(flow, 3, 7'000'000 * ms));
+    for (std::uint64_t i = 0; i < 2; ++i) {
+        CHECK_FALSE(stand.send(flow, 1, (100 + i) * ms));
+        CHECK_FALSE(stand.send(flow, 2, (100 + i) * ms));
+    }
+    stand.send(flow, 1, 102 * ms);
+    CHECK_FALSE(flow.time_established());
+    CHECK(stand.send(flow, 2, 102 * ms) == 103 * ms);
+    CHECK(flow.time_established());
+    CHECK(flow.earliest() == 100 * ms);
+    flow.submit({flow.next_watermark(host(103 * ms)).ticks, {}, {}});
+    flow.collect_all();
+    const auto& spans = stand.script.slices.back().spans;
+    REQUIRE(spans.size() == 7);
+    CHECK(spans[0].time_high < 7'000'000 * ms);
+    for (std::size_t i = 1; i < spans.size(); ++i) {
+        CHECK(spans[i].time_low <= 100 * ms);
+        CHECK(spans[i].time_high >= 103 * ms);
+    }
 }
 
 TEST_CASE("detector time starts again after everything has been decided") {
@@ -168,7 +198,7 @@ TEST_CASE("detector time starts again after everything has been decided") {
     CHECK(stand.script.slices.back().close_at == UINT64_MAX);
     CHECK(stand.script.slices.back().frames == 100);
     CHECK(flow.watermark() == 0);
-    CHECK(flow.received().newest() == 0);
+    CHECK(flow.newest() == 0);
     CHECK(flow.total(Account::Reading::one_moment).open_identities().empty());
     CHECK(flow.total(Account::Reading::quick).singles.decided == 200);
 }
@@ -199,4 +229,26 @@ TEST_CASE("the ledger closes at any moment, and when the pipeline fails") {
     flow.give_back_batches();
     CHECK(stand.pool.free_count() == 16);
     CHECK_FALSE(stand.script.used_after_failure);
+}
+
+TEST_CASE("the loss of a run is what was noticed in it, also when an earlier datagram arrives") {
+    Stand stand;
+    SliceFlow flow = stand.flow();
+    const auto send = [&](std::uint64_t number) {
+        stand.sequence[1] = number;
+        stand.send(flow, 1, number * ms);
+    };
+    send(5);
+    send(7);  // 6 is missing when the run starts
+    flow.mark_sources();
+    const Ledger at_start = flow.total(Account::Reading::one_moment);
+    CHECK(at_start.datagrams.lost == 1);
+    send(9);
+    send(6);
+    const Ledger total = flow.total(Account::Reading::one_moment);
+    const Ledger run = total - at_start;
+    CHECK(total.datagrams.lost == 1);
+    CHECK(run.datagrams.lost == 1);
+    CHECK(run.datagrams.recovered == 1);
+    CHECK(run.datagrams.reordered == 1);
 }

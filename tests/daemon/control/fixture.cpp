@@ -34,11 +34,11 @@ void FakeHandler::stop(Reply reply) {
     stop_arrived_.notify_all();
 }
 
-json FakeHandler::status() {
+std::shared_ptr<const std::string> FakeHandler::status() {
     ++status_calls_;
     const std::lock_guard lock(mutex_);
     if (status_ == "throw") throw std::runtime_error("thrown by status");
-    return status_;
+    return std::make_shared<const std::string>(daemon::rpc_text(status_));
 }
 
 void FakeHandler::runs(daemon::RunsRequest request, Reply reply) {
@@ -59,6 +59,11 @@ void FakeHandler::ledger(std::optional<std::string> run, Reply reply) {
     json answer = ledger_;
     if (run) answer["run"] = *run;
     reply.result(answer);
+}
+
+void FakeHandler::acknowledge(std::string run, Reply reply) {
+    if (run == "complete") return reply.error(daemon::rpc_refused, "run 'complete' was not interrupted");
+    reply.result({{"run", run}, {"state", "interrupted"}});
 }
 
 void FakeHandler::set_runs(json runs) {

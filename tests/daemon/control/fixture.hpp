@@ -23,11 +23,13 @@ class FakeHandler final : public daemon::ControlHandler {
   public:
     void start(daemon::StartRequest request, daemon::Reply reply) override;
     void stop(daemon::Reply reply) override;
-    nlohmann::json status() override;
+    std::shared_ptr<const std::string> status() override;
     /// The `limit` runs before `before`.
     void runs(daemon::RunsRequest request, daemon::Reply reply) override;
     /// The ledger set by the test; refuses the run "missing".
     void ledger(std::optional<std::string> run, daemon::Reply reply) override;
+    /// Refuses the run "complete".
+    void acknowledge(std::string run, daemon::Reply reply) override;
 
     /// Waits for a stop request and takes its reply.
     daemon::Reply take_stop();

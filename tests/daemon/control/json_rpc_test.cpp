@@ -120,6 +120,8 @@ TEST_CASE("rpc: parameters are checked by name and type", "[control]") {
     CHECK(message_of(text) == "unknown parameter 'rum': start takes run, duration_s");
     give({{"run", 5}});
     CHECK(message_of(text) == "run: expected a string, found number");
+    give({{"run", std::string("a\0b", 3)}});
+    CHECK(message_of(text) == "run: expected text without a NUL");
     for (const json& bad : {json("2"), json(true), json(), json(2.1), json(0.4), json(-1)}) {
         give({{"duration_s", bad}});
         CHECK(message_of(number).starts_with("duration_s: expected half to two, found "));

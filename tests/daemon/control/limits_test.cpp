@@ -61,13 +61,13 @@ TEST_CASE("control: the longest request is served, one byte more is not", "[cont
 TEST_CASE("control: clients above the limit are told so", "[control]") {
     TestServer server;
     std::vector<std::unique_ptr<ControlClient>> clients;
-    for (int i = 0; i < 200; ++i)
-        clients.push_back(std::make_unique<ControlClient>(server.socket()));
     int served = 0;
     int refused = 0;
-    for (const auto& client : clients) {
+    for (int i = 0; i < 200; ++i) {
+        clients.push_back(std::make_unique<ControlClient>(server.socket()));
         try {
-            served += client->call("status")["state"] == "idle" ? 1 : 0;
+            // A subscriber keeps its place.
+            served += clients.back()->call("subscribe", {{"interval_s", 3600}})["state"] == "idle" ? 1 : 0;
         } catch (const RpcError& error) {
             refused += std::string(error.what()) == "too many clients, at most 128" ? 1 : 0;
         }
@@ -79,6 +79,38 @@ TEST_CASE("control: clients above the limit are told so", "[control]") {
     clients.clear();
     CHECK(eventually([&] { return server.statistics().clients == 0; }));
     CHECK(ControlClient(server.socket()).call("status")["state"] == "idle");
+}
+
+TEST_CASE("control: idle clients give way to others, the one idle for longest first", "[control]") {
+    ControlOptions options;
+    options.max_clients = 3;
+    TestServer server(options);
+    ControlClient subscriber(server.socket());
+    subscriber.call("subscribe", {{"interval_s", 3600}});
+    ControlClient second(server.socket());
+    second.call("status");
+    ControlClient third(server.socket());
+    third.call("status");
+    second.call("status");  // now the third has been idle for longer
+
+    ControlClient operator_(server.socket());
+    CHECK(operator_.call("status")["state"] == "idle");
+    CHECK(second.call("status")["state"] == "idle");
+    const json reason = json::parse(third.read_line().value());
+    CHECK(reason["error"]["message"] == "disconnected: others need the connection, and this one was idle");
+    CHECK_THROWS_AS(third.read_line(), ControlUnavailable);
+    CHECK(server.statistics().dropped == 1);
+    CHECK(server.statistics().refused == 0);
+
+    // A client that waits for its answer is not idle.
+    second.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"stop"})"
+                      "\n");
+    operator_.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"stop"})"
+                         "\n");
+    REQUIRE(eventually([&] { return server.handler.stops() == 2; }));
+    ControlClient refused(server.socket());
+    CHECK_THROWS_AS(refused.call("status"), RpcError);
+    CHECK(server.statistics().clients == 3);
 }
 
 TEST_CASE("control: a subscriber that never reads is skipped, nothing piles up", "[control]") {

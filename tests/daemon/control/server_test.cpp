@@ -241,6 +241,9 @@ TEST_CASE("control: runs and ledgers are asked for by their parameters", "[contr
         CHECK(refusal([&, m = method, w = wrong] { client.call(m, w); }).code() == -32602);
     }
     CHECK(refusal([&] { client.call("ledger", {{"run", "missing"}}); }).code() == -32000);
+    CHECK(client.call("acknowledge", {{"run", "r"}})["run"] == "r");
+    CHECK(refusal([&] { client.call("acknowledge"); }).code() == -32602);
+    CHECK(refusal([&] { client.call("acknowledge", {{"run", "complete"}}); }).code() == -32000);
 }
 
 TEST_CASE("control: the log level is told and set", "[control]") {

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "daemon/run/ledger.hpp"
 #include "tests/support/eventually.hpp"
 
 namespace petacq::test {
@@ -158,6 +159,7 @@ json full_status(std::uint64_t n) {
                        {"datagrams_dropped", 40 * n},
                        {"bytes", 1'400'000 * n},
                        {"failure", nullptr}}}}},
+                   {"interrupted", {{"count", 0}, {"runs", json::array()}}},
                    {"watermark_s", 99.5}};
     status["health"] = {
         {"state", "degraded"},
@@ -205,6 +207,8 @@ json full_status(std::uint64_t n) {
                          {"in_oversize_multiples", 0},
                          {"unused_in_multiples", 0}}},
                        {"pairs", {{"written", 1400 * n}, {"write_failed", 0}, {"in_queue", 3}}}};
+    for (const daemon::LedgerCounter& counter : daemon::ledger_counters())
+        status["total"][counter.section].emplace(counter.name, n);
     status["ledger"] = status["total"];
     status["sources"] = json::array();
     for (int id = 0; id < 4; ++id) {

@@ -44,6 +44,22 @@ TEST_CASE("input that is no HTTP request is refused and the connection closed", 
     CHECK(http_get(site.port, "/status").status == 200);
 }
 
+TEST_CASE("a transfer coding that the server does not know is refused", "[http][hostile]") {
+    const Site site;
+    for (const std::string coding :
+         {"xchunked", "gzip, chunked", "chunked\r\nTransfer-Encoding: chunked", ""}) {
+        INFO(coding);
+        HttpClient client(site.port);
+        REQUIRE(client.send("POST /status HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: " + coding +
+                            "\r\n\r\n0\r\n\r\n"));
+        client.half_close();
+        const HttpAnswer answer = client.answer();
+        CHECK((answer.status == 501 || answer.status == 400));
+        CHECK(answer.headers.at("connection") == "close");
+        CHECK(client.closed());
+    }
+}
+
 TEST_CASE("headers and bodies have a limit", "[http][hostile]") {
     HttpOptions options;
     options.max_request_bytes = 1000;

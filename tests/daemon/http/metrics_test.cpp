@@ -19,7 +19,7 @@ TEST_CASE("metrics have the values of the status, in base units", "[http][metric
                  R"(version="1.2.3",scanner="tiny \"ring\"",backend="cpu, 4 threads")") == 1);
     CHECK(sample(m, "petacqd_state", R"(state="running")") == 1);
     CHECK(sample(m, "petacqd_state", R"(state="idle")") == 0);
-    CHECK(m.at("petacqd_state").samples.size() == 4);
+    CHECK(m.at("petacqd_state").samples.size() == 5);
     CHECK(sample(m, "petacqd_health", R"(state="degraded")") == 1);
     CHECK(sample(m, "petacqd_health", R"(state="ok")") == 0);
     CHECK(sample(m, "petacqd_health_reasons", R"(reason="source_silent",severity="degraded")") == 1);

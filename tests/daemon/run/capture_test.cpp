@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "daemon/run/disk_space.hpp"
-#include "net/pcap_reader.hpp"
+#include "net/pcap/pcap_reader.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/faulty_disk.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -17,8 +17,7 @@ namespace {
 constexpr std::size_t payload_bytes = 8192;
 constexpr std::size_t datagrams_of_a_batch = 64;
 
-/// False when the capture refuses it.
-bool offer_one(daemon::Capture& capture, net::BatchPool& pool) {
+void offer_one(daemon::Capture& capture, net::BatchPool& pool) {
     net::Batch* batch = nullptr;
     while ((batch = pool.take()) == nullptr)
         std::this_thread::yield();
@@ -32,9 +31,8 @@ bool offer_one(daemon::Capture& capture, net::BatchPool& pool) {
         d.port = 40001;
         batch->datagrams.push_back(d);
     }
-    if (capture.offer(batch)) return true;
+    capture.offer(*batch, batch->datagrams);
     pool.put(batch);
-    return false;
 }
 
 }  // namespace
@@ -54,10 +52,9 @@ TEST_CASE("a capture stops while there is room for the list-mode, and is whole u
     daemon::CaptureCounts counts;
     {
         daemon::Capture capture(file, net::Framing::bare, pool, 4, space->free_bytes - 32 * mib);
-        // 128 MiB, or until it has ended.
-        for (std::size_t bytes = 0; bytes < 128 * mib && capture.failure().empty();) {
-            if (offer_one(capture, pool)) bytes += datagrams_of_a_batch * payload_bytes;
-        }
+        // Until it has ended, or far more has been written than there is room for.
+        while (capture.counts().written * payload_bytes < 256 * mib && capture.failure().empty())
+            offer_one(capture, pool);
         // Later datagrams are only counted.
         offer_one(capture, pool);
         capture.finish();

@@ -86,6 +86,28 @@ TEST_CASE("rows of the ledger over time add up to the ledger", "[ledger]") {
     CHECK(sum(rows, "singles.prompts") == 126);
 }
 
+TEST_CASE("the loss of the rows adds up to that of the run", "[ledger]") {
+    const TemporaryDirectory directory;
+    daemon::LedgerSeries series(directory / "ledger.csv");
+    daemon::Ledger total;
+    total.datagrams.lost = 1;
+    series.start(0, 10, total);
+    const daemon::Ledger at_start = total;
+    REQUIRE(series.row_ends(10, 0));
+    total.datagrams.lost = 2;  // one more
+    series.add(10, total);
+    REQUIRE(series.row_ends(20, 0));
+    total.datagrams.lost = 1;  // the one from before the run arrives
+    total.datagrams.recovered = 1;
+    series.add(20, total);
+    series.add_last(30, 0, total);
+    series.finish();
+    const auto rows = rows_of(read_file(directory / "ledger.csv"));
+    CHECK(rows[0].at("datagrams.lost") == "1");
+    CHECK(rows[1].at("datagrams.lost") == "0");
+    CHECK(sum(rows, "datagrams.lost") == static_cast<std::int64_t>((total - at_start).datagrams.lost));
+}
+
 TEST_CASE("the first row starts with the first frame of the run", "[ledger]") {
     const TemporaryDirectory directory;
     daemon::LedgerSeries series(directory / "ledger.csv");

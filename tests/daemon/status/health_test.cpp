@@ -1,12 +1,9 @@
 // Health: each problem is found, and its start and end are reported once each.
-#include "daemon/status/health.hpp"
-
 #include <fstream>
 #include <functional>
 #include <iterator>
 
-#include "daemon/status/status.hpp"
-#include "tests/daemon/status/helpers.hpp"
+#include "tests/daemon/status/patient.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"
 
@@ -16,64 +13,6 @@ using namespace petacq::test;
 using nlohmann::json;
 
 namespace {
-
-Problem problem(const char* code, std::uint32_t subject = 0, bool failed = false) {
-    return {code, subject, "what", "advice", failed};
-}
-
-/// An acquisition in good health, read once a second.
-class Patient {
-  public:
-    explicit Patient(const json& patch = json::object()) {
-        setting.configuration = std::make_shared<const config::Configuration>(configuration_with(patch));
-        setting.scanner = &scanner;
-        now.total.datagrams.received = 1000;
-        now.total.frames.received = 100'000;
-        now.histograms = histograms(scanner.geometry, 0, 100, 30);
-        for (const std::uint16_t id : {std::uint16_t{3}, std::uint16_t{5}}) {
-            SourceStatus source;
-            source.id = id;
-            source.state = SourceState::active;
-            source.lost = 0;
-            now.sources.sources.push_back(source);
-        }
-        reading.disk = DiskStatus{DiskSpace{100ULL << 30, 200ULL << 30}, 0};
-        reading.stages = {{"acquisition", Activity::busy, 0.5, 0}, {"writer", Activity::idle, 0, 0}};
-        second();
-    }
-
-    /// The next second: 10,000 more datagrams, and `happens`.
-    std::vector<HealthChange> second(const std::function<void(Patient&)>& happens = nullptr) {
-        before = now;
-        Reading reading_before = reading;
-        time += 1;
-        now.taken = at(time);
-        now.total.datagrams.received += 10'000;
-        now.total.frames.received += 1'000'000;
-        for (SourceStatus& s : now.sources.sources)
-            s.last_seen = ns_at(time);
-        if (happens) happens(*this);
-        reading.taken = at(time);
-        reading.acquisition = std::make_shared<const AcquisitionSnapshot>(now);
-        reading_before.acquisition = std::make_shared<const AcquisitionSnapshot>(before);
-        const Observation seen{&setting, &run, &reading, &reading_before, &before, &health};
-        return health.observe(find_problems(seen), at(time));
-    }
-
-    RunReading& open_run() {
-        if (!reading.run) reading.run.emplace();
-        return *reading.run;
-    }
-
-    const config::Scanner scanner = small_scanner();
-    RunSetting setting;
-    RunState run;
-    AcquisitionSnapshot now;
-    AcquisitionSnapshot before;
-    Reading reading;
-    Health health;
-    double time = 0;
-};
 
 struct Case {
     const char* code;
@@ -90,6 +29,21 @@ const std::vector<Case>& cases() {
          [](Patient& p) { p.now.failure.clear(); }, "failed"},
         {"run_failed", "No space left", [](Patient& p) { p.run.last_failure = "No space left"; },
          [](Patient& p) { p.run.last_failure.clear(); }},
+        {"start_delayed", "has not started: no source moves detector time",
+         [](Patient& p) { p.run.start_asked = at(p.time - 10); },
+         [](Patient& p) { p.run.start_asked.reset(); }},
+        {"run_interrupted",
+         "run b and 1 before it were interrupted: `petlm recover /data/b` saves what it holds; `petctl "
+         "acknowledge b` ends this message",
+         [](Patient& p) {
+             p.run.interrupted = {{"a", "/data/a", ""}, {"b", "/data/b", ""}};
+         },
+         [](Patient& p) { p.run.interrupted.clear(); }},
+        {"ledger_series_incomplete", "ledger.csv: another program has removed it",
+         [](Patient& p) {
+             p.open_run().ledger_series_failure = "ledger.csv: another program has removed it";
+         },
+         [](Patient& p) { p.open_run().ledger_series_failure.clear(); }},
         {"no_data", "no data have arrived",
          [](Patient& p) {
              p.now.run.emplace();
@@ -106,8 +60,32 @@ const std::vector<Case>& cases() {
              *p.now.sources.sources[1].lost += 15;
          },
          nullptr},
+        {"stream_repeated", "20 datagrams received again, 20 of them from source 5",
+         [](Patient& p) {
+             p.now.total.datagrams.repeated += 20;
+             p.now.sources.sources[1].sequence.repeated += 20;
+         },
+         nullptr},
+        {"source_restarted", "source 5 has restarted its sequence numbers",
+         [](Patient& p) {
+             p.now.sources.sources[0].sequence.restarted += 1;  // after an end of stream
+             p.now.sources.sources[0].sequence.new_streams += 1;
+             p.now.sources.sources[1].sequence.restarted += 1;
+         },
+         nullptr, "degraded", 1},
         {"kernel_drops", "the kernel dropped 1 datagram:",
          [](Patient& p) { p.now.total.datagrams.dropped_kernel += 1; }, nullptr},
+        {"unknown_source", "3 datagrams from unknown senders, the latest is id 9 from 10.0.0.7:4000",
+         [](Patient& p) {
+             p.now.total.datagrams.unknown_source += 3;
+             net::Stranger stranger;
+             stranger.id = 9;
+             stranger.sender = {0x0A000007, 4000};
+             p.reading.strangers = {stranger};
+         },
+         nullptr},
+        {"too_many_sources", "2 datagrams discarded",
+         [](Patient& p) { p.now.total.datagrams.too_many_sources += 2; }, nullptr},
         {"no_free_batch", "2 datagrams dropped",
          [](Patient& p) { p.now.total.datagrams.dropped_no_buffer += 2; }, nullptr},
         {"malformed_datagrams", "50 datagrams (0.5 %) malformed",
@@ -146,6 +124,8 @@ const std::vector<Case>& cases() {
         {"source_jumping", "source 5 jumps",
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::jumping; },
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::active; }, "degraded", 1},
+        {"source_stepped_back", "source 3 stepped back",
+         [](Patient& p) { ++p.now.sources.sources[0].steps_back; }, nullptr},
         {"temperature_high", "module 7 is at 61.0 C, above 50 C",
          [](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 7, 100, 61); },
          [](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 7, 100, 40); }, "degraded", 7},
@@ -254,124 +234,4 @@ TEST_CASE("the manual lists exactly the codes that there are") {
         CHECK(status.find(word + c.state) != std::string::npos);
         CHECK(operations.find(word) != std::string::npos);
     }
-}
-
-TEST_CASE("counters of an earlier run do not hide the problems of the next one") {
-    Patient patient;
-    patient.second([](Patient& p) {
-        p.open_run().id = "first";
-        p.open_run().written.stalls = 100;
-    });
-    for (int i = 0; i < 10; ++i)
-        patient.second();
-    REQUIRE(patient.health.reasons().empty());
-    patient.second([](Patient& p) {
-        p.open_run().id = "second";
-        p.open_run().written.stalls = 1;
-    });
-    CHECK(patient.health.find("disk_slow") != nullptr);
-}
-
-TEST_CASE("a problem that comes and goes is one reason") {
-    Health health;
-    int told = 0;
-    for (int i = 0; i < 30; ++i) {
-        std::vector<Problem> problems;
-        if (i % 4 == 0) problems.push_back(problem("datagrams_lost"));
-        told += static_cast<int>(health.observe(problems, at(i)).size());
-    }
-    CHECK(told == 1);
-    CHECK(health.observe({}, at(33)).size() == 1);
-}
-
-TEST_CASE("a problem that does not last disappears at once") {
-    Health health;
-    Problem now_or_never = problem("run_failed");
-    now_or_never.lasts = {};
-    CHECK(health.observe({now_or_never}, at(1)).size() == 1);
-    CHECK(health.observe({}, at(1.5)).size() == 1);
-    CHECK(health.reasons().empty());
-}
-
-TEST_CASE("the same problem of two sources is two reasons, the worst is the state") {
-    Health health;
-    CHECK(health.observe({problem("source_silent", 1), problem("source_silent", 2)}, at(1)).size() == 2);
-    CHECK(std::string(health.state()) == "degraded");
-    CHECK(health.find("source_silent", 2) != nullptr);
-    CHECK(health.find("source_silent", 3) == nullptr);
-    CHECK(health.find("source_lagging", 2) == nullptr);
-    health.observe({problem("source_silent", 1), problem("stage_stalled", 0, true)}, at(2));
-    CHECK(std::string(health.state()) == "failed");
-}
-
-TEST_CASE("a threshold is crossed back by a margin") {
-    Patient patient(json{{"health", {{"max_temperature_C", 40}, {"max_latency_ms", 100}}}});
-    const auto hot = [&](double temperature) {
-        patient.second(
-            [&](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 2, 10, temperature); });
-        return patient.health.find("temperature_high", 2) != nullptr;
-    };
-    CHECK_FALSE(hot(39.5));
-    CHECK(hot(40.5));
-    for (int i = 0; i < 20; ++i)
-        CHECK(hot(39));  // not 2 degrees below
-    for (int i = 0; i < 6; ++i)
-        hot(37.5);
-    CHECK_FALSE(hot(37.5));
-
-    const auto slow = [&](double p99) {
-        patient.second([&](Patient& p) { p.open_run().latency = {100, 1, p99, p99}; });
-        return patient.health.find("latency_high") != nullptr;
-    };
-    CHECK_FALSE(slow(100));
-    CHECK(slow(101));
-    for (int i = 0; i < 20; ++i)
-        CHECK(slow(90));
-    for (int i = 0; i < 6; ++i)
-        slow(70);
-    CHECK_FALSE(slow(70));
-}
-
-TEST_CASE("values below the thresholds of the configuration are no problem") {
-    Patient patient(json{{"health",
-                          {{"max_loss_fraction", 0.01},
-                           {"max_temperature_C", 70},
-                           {"min_disk_free_bytes", 0},
-                           {"min_disk_time_s", 0},
-                           {"max_latency_ms", 10'000}}}});
-    patient.second([](Patient& p) {
-        p.now.total.datagrams.lost += 50;
-        p.now.total.frames.late += 5000;
-        p.now.histograms = histograms(p.scanner.geometry, 7, 100, 61);
-        p.reading.disk.space->free_bytes = 1;
-        p.reading.disk.write_bytes_per_s = 0x1p30;
-        p.open_run().latency = {100, 10, 7000, 8000};
-    });
-    CHECK(patient.health.reasons().empty());
-}
-
-TEST_CASE("a board without hits that sends heartbeats is healthy") {
-    Patient patient;
-    patient.second([](Patient& p) { p.now.sources.sources[0].state = SourceState::silent; });
-    CHECK(patient.health.reasons().empty());
-}
-
-TEST_CASE("a counter that decreases is no problem") {
-    Patient patient;
-    patient.second([](Patient& p) { p.before.total.datagrams.lost = 1000; });
-    CHECK(patient.health.reasons().empty());
-}
-
-TEST_CASE("messages name sources with bare framing by their address") {
-    Patient patient(json{{"receive", {{"framing", "bare"}}}});
-    patient.second([](Patient& p) {
-        SourceStatus& s = p.now.sources.sources[0];
-        s.address = 0x7F000001;
-        s.port = 9601;
-        s.state = SourceState::silent;
-        s.last_seen.reset();
-    });
-    REQUIRE(patient.health.reasons().size() == 1);
-    CHECK(patient.health.reasons()[0].problem.what ==
-          "source 127.0.0.1:9601 has been silent since the daemon started");
 }

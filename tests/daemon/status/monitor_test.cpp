@@ -1,11 +1,16 @@
 // The monitor: one reading, and views that agree with it.
 #include "daemon/status/monitor.hpp"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <memory>
 
 #include "tests/daemon/acquisition/scripted_pipeline.hpp"
 #include "tests/daemon/status/helpers.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/eventually.hpp"
 
 using namespace petacq;
 using namespace petacq::daemon;
@@ -35,7 +40,7 @@ struct Stand {
     RunState run;
     PipelineScript script = no_data(scanner.geometry);
     net::BatchPool pool{4, 65536, net::make_host_memory({})};
-    net::BatchQueue filled{4, 1, 0};
+    net::BatchQueue filled{1, 4};
     Acquisition acquisition{{}, {}, std::make_unique<ScriptedPipeline>(script), pool, filled, {}, nullptr};
     Monitor monitor{setting, pool, 1000, {}};
 };
@@ -91,4 +96,48 @@ TEST_CASE("health and stages follow from what the monitor observes") {
     CHECK(health["reasons"][0]["code"] == "run_failed");
     CHECK(health["reasons"][1]["code"] == "disk_unknown");
     CHECK(stand.monitor.status(stand.run)["disk"]["free_bytes"].is_null());
+}
+
+TEST_CASE("a run that takes long to start is a problem that names what it waits for") {
+    Stand stand;
+    stand.run.daemon = DaemonState::starting;
+    stand.run.start_asked = std::chrono::steady_clock::now() - std::chrono::seconds(10);
+    const auto reason = [&] {
+        stand.monitor.observe(stand.run);
+        const json status = stand.monitor.status(stand.run);
+        for (const json& found : status["health"]["reasons"]) {
+            if (found["code"] == "start_delayed") return found["message"].get<std::string>();
+        }
+        return std::string();
+    };
+    CHECK(reason() == "a run was asked for 10 s ago and has not started: the disk does not respond");
+    stand.run.daemon = DaemonState::running;
+    CHECK(reason().ends_with("check the clocks of the boards"));
+}
+
+TEST_CASE("the counters of the receivers go on while the acquisition waits") {
+    Stand stand;  // its acquisition is not started
+    net::ReceiverOptions options;
+    options.address = "127.0.0.1";
+    options.port = 0;
+    net::Receiver receiver(options, stand.pool, stand.filled.lane(0));
+    Monitor monitor(stand.setting, stand.pool, 1000, {&receiver});
+    monitor.attach(stand.acquisition, stand.run);
+    receiver.start();
+    const int sender = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(receiver.port());
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < 5; ++i)
+        CHECK(::sendto(sender, "bad", 3, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 3);
+    ::close(sender);
+    CHECK(eventually([&] {
+        monitor.read(stand.run);
+        return monitor.status(stand.run)["total"]["datagrams"]["received"] == 5;
+    }));
+    const json datagrams = monitor.status(stand.run)["total"]["datagrams"];
+    CHECK(datagrams["malformed"] == 5);
+    CHECK(datagrams["in_flight_at_end"] == 0);
+    receiver.stop();
 }

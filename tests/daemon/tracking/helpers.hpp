@@ -37,8 +37,16 @@ inline daemon::TrackerOptions usual_options() {
     o.max_jump = 2000 * ms;
     o.jump_confirmations = 3;
     o.source_timeout_ns = 500 * host_ms;
+    o.ticks_per_ns = 1;
     o.max_offset = 100;
     o.flush_reach = 5000;
+    return o;
+}
+
+/// The detector has one source, whose id is 1.
+inline daemon::TrackerOptions options_for_one() {
+    daemon::TrackerOptions o = usual_options();
+    o.expected = {1};
     return o;
 }
 
@@ -60,7 +68,7 @@ class Detector {
         d.sequence = bare_ ? 0 : number;
         d.first_time = first;
         d.last_time = last;
-        d.frames = frames;
+        d.frames = d.timed_frames = frames;
         d.address = 0x7F000001;
         d.port = static_cast<std::uint16_t>(10000 + id);
         d.source = bare_ ? std::uint16_t{0} : id;
@@ -74,7 +82,7 @@ class Detector {
     }
     [[nodiscard]] daemon::SourceStatus status(std::uint16_t id, std::int64_t now) const {
         for (const auto& s : tracker.status(now).sources) {
-            if (bare_ ? s.port == 10000 + id : s.id == id) return s;
+            if (bare_ ? s.port == static_cast<std::uint16_t>(10000 + id) : s.id == id) return s;
         }
         return {};
     }

@@ -36,7 +36,7 @@ TEST_CASE("the watermark follows the slowest source", "[tracking]") {
 }
 
 TEST_CASE("the watermark never goes back and never below zero", "[tracking]") {
-    const auto o = usual_options();
+    const auto o = options_for_one();
     Detector d(o);
     d.tick(1, 0);
     CHECK(d.tracker.watermark(0, 0) == 0);
@@ -181,12 +181,53 @@ TEST_CASE("when everybody is silent or has ended, everything received is decided
     }
 }
 
-TEST_CASE("a single datagram of a single frame is decided after the timeout", "[tracking]") {
-    const auto o = usual_options();
+TEST_CASE("a single datagram decides nothing, unless nothing else is to come", "[tracking]") {
+    const auto o = options_for_one();
     Detector d(o);
     CHECK(takes(d.send(1, start, start, 1, 0), start));
-    CHECK(d.tracker.watermark(o.source_timeout_ns - 1, start) == 0);
-    CHECK(d.tracker.watermark(o.source_timeout_ns, start) == start + 1 + o.max_offset + o.flush_reach);
+    CHECK(d.tracker.watermark(100 * o.source_timeout_ns, start) == 0);
+    d.tracker.establish_now(100 * o.source_timeout_ns);
+    CHECK_FALSE(d.tracker.established());
+}
+
+TEST_CASE("a source that is alone begins time when it has waited for others", "[tracking]") {
+    auto o = usual_options();
+    std::int64_t timeouts = 1;
+    SECTION("nobody else is known") {}
+    SECTION("others are expected") {
+        o.expected = {1, 2, 3};
+        timeouts = 10;
+    }
+    Detector d(o);
+    for (std::uint64_t t = start; t < start + 6'000 * ms; t += ms) {
+        CHECK(takes(d.tick(1, t), t));
+        const bool begun = host(t) >= host(start + 2 * ms) + timeouts * o.source_timeout_ns;
+        REQUIRE((d.tracker.watermark(host(t + ms), 0) > 0) == begun);
+    }
+}
+
+TEST_CASE("a stop does not wait for other sources", "[tracking]") {
+    const auto o = usual_options();
+    Detector d(o);
+    run(d, {1}, start, start + 50 * ms);
+    d.tracker.establish_now(host(start + 50 * ms));
+    CHECK(d.tracker.watermark(host(start + 50 * ms), 0) == start + 49 * ms - o.max_disorder - o.max_offset);
+}
+
+TEST_CASE("frames that are not valid do not keep a source from being silent", "[tracking]") {
+    Detector d(usual_options());
+    run(d, {1, 2}, start, start + 20 * ms);
+    for (std::uint64_t t = start + 20 * ms; t < start + 600 * ms; t += ms) {
+        net::Datagram invalid;
+        invalid.sequence = d.sequence[2]++;
+        invalid.source = 2;
+        invalid.frames = 90;
+        CHECK(d.tracker.observe(invalid, host(t)).use);
+        d.tick(1, t);
+    }
+    const std::int64_t now = host(start + 600 * ms);
+    CHECK(d.tracker.watermark(now, 0) > start + 500 * ms);
+    CHECK(d.status(2, now).state == SourceState::silent);
 }
 
 TEST_CASE("with nothing received the watermark stays at zero", "[tracking]") {
@@ -231,13 +272,14 @@ TEST_CASE("expected sources are waited for, but not longer than the timeout", "[
     CHECK(d.status(3, host(start + 100 * ms)).state == SourceState::silent);
     CHECK_FALSE(d.status(3, host(start + 100 * ms)).last_seen);
     SECTION("the third comes") {
-        d.tick(3, start + 60 * ms);
+        for (std::uint64_t i = 0; i < 3; ++i)
+            d.tick(3, start + (60 + i) * ms);
         CHECK(d.tracker.watermark(host(start + 100 * ms), 0) ==
-              start + 60 * ms - o.max_disorder - o.max_offset);
+              start + 62 * ms - o.max_disorder - o.max_offset);
     }
     SECTION("it does not come") {
         run(d, {1, 2}, start + 100 * ms, start + 600 * ms);
-        const std::int64_t first = host(start + ms);
+        const std::int64_t first = host(start + 3 * ms);  // two sources are proven
         CHECK(d.tracker.watermark(first + o.source_timeout_ns - 1, 0) == 0);
         CHECK(d.tracker.watermark(first + o.source_timeout_ns, 0) ==
               start + 599 * ms - o.max_disorder - o.max_offset);
@@ -268,13 +310,15 @@ TEST_CASE("there may be many sources, up to a bound", "[tracking]") {
     Detector d(o);
     for (std::uint32_t i = 0; i < 5000; ++i) {
         const auto id = static_cast<std::uint16_t>(i);
-        const Verdict v = d.tick(id, start);
-        CHECK(v.use == (i < SourceTracker::max_sources));
+        bool used = true;
+        for (std::uint64_t time = start; time < start + 3 * ms; time += ms)
+            used = d.tick(id, time).use && used;
+        CHECK(used == (i < SourceTracker::max_sources));
     }
-    CHECK(d.tracker.totals().too_many_sources == 5000 - SourceTracker::max_sources);
-    CHECK(d.tracker.totals().accepted == SourceTracker::max_sources);
-    CHECK(takes(d.tick(4095, start + ms), start + ms));
-    CHECK(d.status(4095, 0).datagrams == 2);
+    CHECK(d.tracker.totals().too_many_sources == 3 * (5000 - SourceTracker::max_sources));
+    CHECK(d.tracker.totals().accepted == 3 * SourceTracker::max_sources);
+    CHECK(takes(d.tick(4095, start + 3 * ms), start + 3 * ms));
+    CHECK(d.status(4095, 0).datagrams == 4);
 }
 
 TEST_CASE("expected ids that cannot be are refused", "[tracking]") {
@@ -297,4 +341,31 @@ TEST_CASE("states have their words", "[tracking]") {
     CHECK(std::string(name_of(SourceState::leading)) == "leading");
     CHECK(std::string(name_of(SourceState::ended)) == "ended");
     CHECK(std::string(name_of(SourceState::jumping)) == "jumping");
+}
+
+TEST_CASE("copies are discarded, also when a stream is sent again or after a restart", "[tracking]") {
+    Detector d(usual_options());
+    const auto send_stream = [&](std::uint64_t from, std::uint64_t time) {
+        std::size_t used = 0;
+        for (std::uint64_t i = 0; i < 100; ++i) {
+            const std::uint8_t flags = i == 99 ? net::flag_end_of_stream : 0;
+            const std::uint64_t t = time + i * ms;
+            used += d.send_numbered(1, from + i, t, t + ms, 90, host(t), flags).use ? 1 : 0;
+        }
+        return used;
+    };
+    CHECK(send_stream(0, start) == 100);
+    CHECK(send_stream(0, start) == 0);
+    CHECK(d.tracker.totals().repeated == 100);
+    CHECK(d.tracker.totals().duplicate == 0);
+    CHECK(send_stream(0, start + 200 * ms) == 100);
+    // A copy from before the restart of the numbers.
+    CHECK_FALSE(d.send_numbered(1, 50, start + 50 * ms, start + 51 * ms, 90, host(start + 400 * ms)).use);
+    CHECK(d.tracker.totals().repeated == 101);
+    // Detector time starts again: the operator may send the same stream for another run.
+    d.tracker.restart_watermark();
+    d.tracker.allow_repetition();
+    CHECK(send_stream(0, start) == 100);
+    CHECK(d.tracker.totals().restarted == 2);
+    CHECK(d.tracker.totals().lost == 0);
 }

@@ -184,7 +184,7 @@ TEST_CASE("petlm verify compares a run with its run.json", "[listmode][petlm]") 
                contains("/pairs/prompts_found is 81, the files hold 80"));
     const Outcome running = verify_with({{"state", "running"}, {"ledger", ledger(100)}});
     CHECK(running.status == 1);
-    CHECK_THAT(running.out, contains("the run's state is \"running\", expected \"complete\""));
+    CHECK_THAT(running.out, contains("the run's state is \"interrupted\", expected \"complete\""));
     CHECK_THAT(verify_with({{"state", "complete"}, {"ledger", nlohmann::json::object()}}).out,
                contains("the ledger has no /pairs/written"));
     CHECK(verify_with({{"state", "complete"}, {"ledger", 5}}).status == 1);

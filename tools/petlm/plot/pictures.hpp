@@ -15,6 +15,7 @@
 #include "tools/petlm/plot/axes.hpp"
 #include "tools/petlm/plot/histograms.hpp"
 #include "tools/petlm/plot/run_files.hpp"
+#include "tools/petlm/records/ledger_rows.hpp"
 #include "tools/petlm/records/output.hpp"
 
 namespace petacq::petlm {

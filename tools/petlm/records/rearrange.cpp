@@ -127,9 +127,9 @@ void check_alike(const RecordSource& a, const RecordSource& b) {
 }  // namespace
 
 int cut(const CutOptions& options) {
-    if (options.from >= options.to) {
+    if (options.from > options.to) {
         throw UsageError(
-            fmt::format("--from-ticks {}: expected less than --to-ticks {}", options.from, options.to));
+            fmt::format("--from-ticks {}: expected at most --to-ticks {}", options.from, options.to));
     }
     const RecordKind kind = kind_of(options.target, options.singles);
     RecordSource source(options.target, kind);

@@ -2,26 +2,54 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
 #include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/run/reserve.hpp"
+#include "tools/petlm/records/recovered_run.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
 
-daemon::Condition scan(const std::filesystem::path& file) {
+struct Scan {
+    daemon::Condition condition;
+    RecoveredFile found;
+};
+
+std::uint64_t prompts_in(std::span<const gpu::Coincidence> pairs) {
+    return static_cast<std::uint64_t>(std::count_if(
+        pairs.begin(), pairs.end(), [](const gpu::Coincidence& c) { return c.kind == gpu::Kind::prompt; }));
+}
+
+Scan scan(const std::filesystem::path& file) {
     daemon::ListModeReader reader(file);
     daemon::ProgressLine progress("scanning " + file.filename().string(), reader.file_bytes());
-    while (reader.next())
+    RecoveredFile found;
+    found.name = file.filename().string();
+    found.kind = reader.kind();
+    while (reader.next()) {
+        if (found.records == 0) found.first_time = reader.block().first_time;
+        found.last_time = reader.block().last_time;
+        found.records += reader.block().records;
+        if (found.kind == daemon::RecordKind::coincidences)
+            found.prompts += prompts_in(reader.coincidences());
         progress.show(reader.block_offset());
-    return reader.condition();
+    }
+    const daemon::Condition& condition = reader.condition();
+    found.state = daemon::name_of(condition.state);
+    found.missing_records = condition.missing_records;
+    found.lost_bytes = condition.damaged_bytes + condition.tail_bytes;
+    return {condition, found};
 }
 
 /// The description of the file, with a note that records are missing.
@@ -78,54 +106,59 @@ void link_or_copy(const std::filesystem::path& file, const std::filesystem::path
     if (failed) std::filesystem::copy_file(file, output);
 }
 
-/// Writes run.json with the state of the recovered files.
+/// Writes run.json, and copies the files that describe the run.
 void describe_run(const std::filesystem::path& run, const std::filesystem::path& output,
-                  const nlohmann::json& files) {
-    std::string why;
-    nlohmann::json document = run_json(run, why);
-    if (document.is_null()) {
-        std::cout << why << "; " << output.string() << " has no run.json\n";
-        return;
+                  const std::vector<RecoveredFile>& files) {
+    for (const char* name : {daemon::histograms_file, daemon::ledger_file}) {
+        if (std::filesystem::exists(run / name)) std::filesystem::copy_file(run / name, output / name);
     }
-    document["recovered"] = {{"from", std::filesystem::absolute(run).string()}, {"files", files}};
-    daemon::write_json_atomically(output / daemon::run_file, document);
-    const auto histograms = run / daemon::histograms_file;
-    if (std::filesystem::exists(histograms)) {
-        std::filesystem::copy_file(histograms, output / histograms.filename());
+    std::string why;
+    const nlohmann::json original = run_json(run, why);
+    if (original.is_null()) std::cout << why << "; the recovered run.json holds only what the files tell\n";
+    const nlohmann::json content = recovered_description(run, original, files);
+    daemon::write_json_atomically(output / daemon::run_file, content);
+    const nlohmann::json::json_pointer missing("/ledger/pairs/write_failed");
+    if (content.contains(missing) && content[missing].is_number() && content[missing] > 0) {
+        std::cout << fmt::format("{}: at least {} coincidences are missing\n", output.string(),
+                                 content[missing].dump());
     }
 }
 
 int recover_run(std::filesystem::path run, std::filesystem::path output) {
     if (!run.has_filename()) run = run.parent_path();  // trailing slash
+    if (daemon::is_being_written(run)) throw UsageError(run.string() + ": the run is in progress");
     if (output.empty()) output = run.string() + ".recovered";
     const auto files = listmode_files(run);
     if (!std::filesystem::create_directory(output)) {
         throw UsageError(output.string() + " exists, nothing was written; name another with --output");
     }
     int status = ok;
-    nlohmann::json states;
+    std::vector<RecoveredFile> recovered;
     for (const auto& file : files) {
         const std::string name = file.filename().string();
         try {
-            const daemon::Condition condition = scan(file);
-            states[name] = {{"state", daemon::name_of(condition.state)},
-                            {"records", condition.records},
-                            {"missing_records", condition.missing_records},
-                            {"lost_bytes", condition.damaged_bytes + condition.tail_bytes}};
+            const auto [condition, found] = scan(file);
+            recovered.push_back(found);
             if (condition.state == daemon::FileState::complete) {
                 link_or_copy(file, output / name);
                 std::cout << fmt::format("{}: {}\n", file.string(), condition.summary());
             } else {
                 recover_file(file, condition, output / name);
             }
+            recovered.back().bytes = std::filesystem::file_size(output / name);
             if (condition.state == daemon::FileState::damaged) status = has_problems;
         } catch (const daemon::NotListMode& error) {
-            states[name] = {{"state", "lost"}, {"why", error.what()}};
+            RecoveredFile lost;
+            lost.name = name;
+            lost.state = "lost";
+            lost.why = error.what();
+            if (name.starts_with("singles")) lost.kind = daemon::RecordKind::singles;
+            recovered.push_back(lost);
             std::cout << error.what() << ": nothing of it can be recovered\n";
             status = has_problems;
         }
     }
-    describe_run(run, output, states);
+    describe_run(run, output, recovered);
     return status;
 }
 
@@ -141,7 +174,7 @@ int recover(const RecoverOptions& options) {
     if (std::filesystem::exists(output)) {
         throw UsageError(output.string() + " exists, nothing was written; name another with --output");
     }
-    const daemon::Condition condition = scan(target);
+    const daemon::Condition condition = scan(target).condition;
     recover_file(target, condition, output);
     return condition.state == daemon::FileState::damaged ? has_problems : ok;
 }

@@ -11,8 +11,9 @@ struct RecoverOptions {
 };
 /// Copies every whole block of a file to `output`; empty: <file without .plm>.recovered.plm. For a run
 /// directory, `output` is a directory (empty: <run>.recovered) that receives its list-mode files under their
-/// names, complete ones unchanged, and its run.json. Never replaces existing files. Returns an exit status.
-/// Throws UsageError when the output exists, daemon::NotListMode, std::system_error.
+/// names, complete ones unchanged, histograms.json, ledger.csv, and a run.json of its own
+/// (recovered_run.hpp). Never replaces existing files. Returns an exit status. Throws UsageError when the
+/// output exists, daemon::NotListMode, std::system_error.
 int recover(const RecoverOptions& options);
 
 }  // namespace petacq::petlm

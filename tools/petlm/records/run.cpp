@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "config/json_file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/run/reserve.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -71,19 +72,20 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& tar
 
 nlohmann::json run_json(const std::filesystem::path& directory, std::string& why) {
     const auto path = directory / daemon::run_file;
-    std::ifstream in(path);
-    if (!in) {
-        why = path.string() + ": cannot be read";
-        return nullptr;
-    }
     try {
-        auto json = nlohmann::json::parse(in);
+        auto json = config::read_json_file(path, config::max_run_json_bytes);
         if (json.is_object()) return json;
         why = path.string() + ": not a JSON object";
-    } catch (const nlohmann::json::exception& error) {
-        why = path.string() + ": " + error.what();
+    } catch (const config::Error& error) {
+        why = error.what();
     }
     return nullptr;
+}
+
+std::string state_of_run(const std::filesystem::path& directory, const nlohmann::json& run) {
+    const auto state = run.value("state", nlohmann::json("unknown"));
+    if (state == "running" && !daemon::is_being_written(directory)) return "interrupted";
+    return state.is_string() ? state.get<std::string>() : state.dump();
 }
 
 std::string json_line(const nlohmann::json& value) {

@@ -24,6 +24,9 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& tar
 /// run.json of a run directory. Null if it is unreadable or not an object; `why` gives the reason.
 nlohmann::json run_json(const std::filesystem::path& directory, std::string& why);
 
+/// The state in its run.json; "interrupted" if that says "running" and nobody writes the run.
+std::string state_of_run(const std::filesystem::path& directory, const nlohmann::json& run);
+
 /// A value of a run or of a list-mode file in one line. Replaces bytes that are not UTF-8.
 std::string json_line(const nlohmann::json& value);
 

@@ -79,14 +79,19 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
       energy_width_(options.physics.energy_resolution / fwhm_per_sigma * std::sqrt(annihilation_keV)),
       compton_(compton_cosines()),
       lutetium_(lutetium_energies()),
-      dark_(dark_density(), 0, options.physics.dark_mean_keV * dark_step),
-      sources_(wire_sources(options, scanner)) {
+      dark_(dark_density(), 0, options.physics.dark_mean_keV * dark_step) {
     const double e = options.physics.efficiency;
     either_ = 1 - (1 - e) * (1 - e);
     both_given_either_ = either_ > 0 ? e * e / either_ : 0;
     const config::Geometry& g = scanner.geometry;
-    for (std::uint32_t unit = 0; unit < g.bdm_count * g.du_count; ++unit) {
-        source_of_unit_.push_back(static_cast<std::uint16_t>(unit / g.du_count * sources_ / g.bdm_count));
+    source_of_unit_.resize(std::size_t{g.bdm_count} * g.du_count);
+    const std::vector<config::Source> sources = wire_sources(options, scanner);
+    sources_ = static_cast<std::uint32_t>(sources.size());
+    for (std::size_t s = sources.size(); s-- > 0;) {  // a module with several sources has the first of them
+        for (const std::uint32_t bdm : sources[s].bdms) {
+            std::fill_n(source_of_unit_.begin() + bdm * g.du_count, g.du_count,
+                        static_cast<std::uint16_t>(s));
+        }
     }
     for (const auto& source : options.activity)
         add_emitter(source);

@@ -132,7 +132,7 @@ class EventGenerator {
     Quantiles lutetium_;
     Quantiles dark_;
     std::vector<std::uint16_t> source_of_unit_;
-    std::uint32_t sources_;
+    std::uint32_t sources_ = 0;
     std::uint64_t begin_ = 0;
     std::uint64_t length_ = 0;
     std::uint64_t chunk_ticks_ = 0;

@@ -66,7 +66,7 @@ void check_faults(const Options& options, const config::Scanner& scanner) {
         }
     }
     if (sum > 1) refuse("the sum of all --corrupt", text(sum), "at most 1");
-    const std::uint32_t sources = wire_sources(options, scanner);
+    const std::size_t sources = wire_sources(options, scanner).size();
     const auto source = [&](const char* what, std::uint16_t id) {
         if (id >= sources) {
             refuse(std::string("the source of ") + what, std::to_string(id),
@@ -189,8 +189,16 @@ Field field_from_name(const std::string& name) {
     return static_cast<Field>(found - field_names.begin());
 }
 
-std::uint32_t wire_sources(const Options& options, const config::Scanner& scanner) {
-    return options.wire.sources > 0 ? options.wire.sources : scanner.geometry.bdm_count;
+std::vector<config::Source> wire_sources(const Options& options, const config::Scanner& scanner) {
+    if (options.wire.sources == 0 && !scanner.sources.empty()) return scanner.sources;
+    const std::uint32_t modules = scanner.geometry.bdm_count;
+    const std::uint32_t count = options.wire.sources > 0 ? options.wire.sources : modules;
+    std::vector<config::Source> sources(count);
+    for (std::uint32_t s = 0; s < count && options.wire.framing == net::Framing::sequenced; ++s)
+        sources[s].id = static_cast<std::uint16_t>(s);
+    for (std::uint32_t bdm = 0; bdm < modules; ++bdm)
+        sources[bdm * count / modules].bdms.push_back(bdm);
+    return sources;
 }
 
 void check(const Options& options, const config::Scanner& scanner) {
@@ -219,6 +227,11 @@ void check(const Options& options, const config::Scanner& scanner) {
     if (w.sources > scanner.geometry.bdm_count) {
         refuse("--sources", std::to_string(w.sources),
                "at most one per module, " + std::to_string(scanner.geometry.bdm_count));
+    }
+    if (w.sources == 0 && !scanner.sources.empty() &&
+        scanner.sources.front().id.has_value() != (w.framing == net::Framing::sequenced)) {
+        refuse("--framing", w.framing == net::Framing::bare ? "bare" : "sequenced",
+               "that of the sources that the scanner description lists (or --sources)");
     }
     within("--payload", w.payload, w.framing == net::Framing::bare ? 16 : 32, net::max_datagram_bytes);
     within("--flush-us", w.flush_us, 0.001, 1e9);

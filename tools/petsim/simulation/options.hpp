@@ -84,7 +84,8 @@ struct Faults {
 
 struct Wire {
     net::Framing framing = net::Framing::sequenced;
-    std::uint32_t sources = 0;  ///< modules are distributed over them in blocks; 0: one per module
+    /// Modules are distributed over them in blocks; 0: those of the scanner description, else one per module.
+    std::uint32_t sources = 0;
     std::uint32_t payload = 1472;
     double flush_us = 1000;     ///< detector time after which a partly filled datagram is sent
     double heartbeat_ms = 100;  ///< detector time without a datagram before a heartbeat; 0: none
@@ -108,8 +109,9 @@ struct Options {
 
 /// Throws std::invalid_argument with the name of the option, what was found and what was expected.
 void check(const Options& options, const config::Scanner& scanner);
-/// Number of sources on the wire.
-std::uint32_t wire_sources(const Options& options, const config::Scanner& scanner);
+/// The sources on the wire: those of the scanner description, or others with the ids 0, 1, 2, ... (without
+/// address and port for bare framing).
+std::vector<config::Source> wire_sources(const Options& options, const config::Scanner& scanner);
 /// Every option that affects the result, for the truth file and the summary.
 nlohmann::json to_json(const Options& options);
 /// The list under "sources" of a source description (docs/reference/petsim.md). Throws std::invalid_argument.

@@ -24,14 +24,14 @@ Simulation::Simulation(config::Scanner scanner, const config::Calibration& calib
       options_(std::move(options)),
       calibration_(scanner_, calibration),
       generator_(scanner_, calibration_, checked(options_, scanner_)) {
-    const std::uint32_t sources = wire_sources(options_, scanner_);
-    streams_.reserve(sources);
-    for (std::uint32_t s = 0; s < sources; ++s) {
-        streams_.emplace_back(static_cast<std::uint16_t>(s), scanner_, calibration_, options_,
-                              generator_.begin_ticks(), output_);
+    const std::vector<config::Source> sources = wire_sources(options_, scanner_);
+    streams_.reserve(sources.size());
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+        streams_.emplace_back(static_cast<std::uint16_t>(s), sources[s].id.value_or(0), scanner_,
+                              calibration_, options_, generator_.begin_ticks(), output_);
     }
-    seen_.resize(sources);
-    statistics_.sources.resize(sources);
+    seen_.resize(sources.size());
+    statistics_.sources.resize(sources.size());
 }
 
 double Simulation::progress() const {

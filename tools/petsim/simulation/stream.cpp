@@ -23,14 +23,15 @@ std::vector<std::byte> StreamOutput::take_buffer() {
     return buffer;
 }
 
-SourceStream::SourceStream(std::uint16_t id, const config::Scanner& scanner,
+SourceStream::SourceStream(std::uint16_t number, std::uint16_t id, const config::Scanner& scanner,
                            const InverseCalibration& calibration, const Options& options,
                            std::uint64_t begin_ticks, StreamOutput& output)
     : calibration_(calibration),
       options_(options),
       output_(output),
+      number_(number),
       id_(id),
-      random_(options.seed, Purpose::stream, id),
+      random_(options.seed, Purpose::stream, number),
       tick_ps_(scanner.tick_ps),
       flush_(std::max<std::uint64_t>(ticks_of(options.wire.flush_us * 1e-6, scanner), 1)),
       heartbeat_(ticks_of(options.wire.heartbeat_ms * 1e-3, scanner)),
@@ -43,15 +44,15 @@ SourceStream::SourceStream(std::uint16_t id, const config::Scanner& scanner,
     if (heartbeat_ > 0) heartbeat_at_ = begin_ticks + heartbeat_;
     const auto at = [&](double seconds) { return begin_ticks + ticks_of(seconds, scanner); };
     for (const auto& j : options.faults.jumps) {
-        if (j.source == id) {
+        if (j.source == number) {
             jumps_.push_back({at(j.at_s), static_cast<std::uint64_t>(j.ticks), j.datagrams.value_or(never)});
         }
     }
     for (const auto& r : options.faults.resets) {
-        if (r.source == id) resets_.push_back(at(r.at_s));
+        if (r.source == number) resets_.push_back(at(r.at_s));
     }
     for (const auto& s : options.faults.silences) {
-        if (s.source == id) silences_.push_back({at(s.from_s), at(s.to_s)});
+        if (s.source == number) silences_.push_back({at(s.from_s), at(s.to_s)});
     }
     std::sort(resets_.rbegin(), resets_.rend());
     std::sort(silences_.begin(), silences_.end(),
@@ -149,7 +150,7 @@ void SourceStream::append(const Hit& hit) {
         record.sequence = sequence_;
         record.crystal = convertible ? hit.crystal : no_crystal;
         record.energy = hit.energy;
-        record.source = id_;
+        record.source = number_;
         record.index = static_cast<std::uint16_t>(count_);
         record.flags = hit.kind;
         record.epoch = epoch_;
@@ -215,7 +216,7 @@ void SourceStream::update_temperatures(std::uint64_t time) {
 Packet SourceStream::seal(std::uint64_t at, bool end_of_stream) {
     if (count_ == 0) buffer_ = output_.take_buffer();
     Packet packet;
-    packet.source = id_;
+    packet.source = number_;
     packet.epoch = epoch_;
     packet.sequence = sequence_++;
     packet.frames = count_;

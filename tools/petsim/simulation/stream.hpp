@@ -21,8 +21,8 @@ struct Packet {
     std::uint64_t key = 0;    ///< ticks at which it is sent
     std::uint64_t order = 0;  ///< within its source; never contradicts the key
     std::uint64_t sequence = 0;
-    std::uint16_t source = 0;
-    std::uint16_t epoch = 0;  ///< board resets before it
+    std::uint16_t source = 0;  ///< its number
+    std::uint16_t epoch = 0;   ///< board resets before it
     std::uint32_t frames = 0;
     std::uint32_t copies = 1;
     bool malformed = false;
@@ -42,9 +42,11 @@ struct StreamOutput {
 
 class SourceStream {
   public:
-    /// The arguments passed by reference must outlive the stream.
-    SourceStream(std::uint16_t id, const config::Scanner& scanner, const InverseCalibration& calibration,
-                 const Options& options, std::uint64_t begin_ticks, StreamOutput& output);
+    /// `number`: position among the sources; `id`: in the headers. The arguments passed by reference must
+    /// outlive the stream.
+    SourceStream(std::uint16_t number, std::uint16_t id, const config::Scanner& scanner,
+                 const InverseCalibration& calibration, const Options& options, std::uint64_t begin_ticks,
+                 StreamOutput& output);
 
     /// Takes hits in order of raw time. Those before `limit` become final; the others wait.
     void take(std::span<const Hit> hits, std::uint64_t limit);
@@ -89,6 +91,7 @@ class SourceStream {
     const InverseCalibration& calibration_;
     const Options& options_;
     StreamOutput& output_;
+    std::uint16_t number_;
     std::uint16_t id_;
     Random random_;
     SourceStatistics statistics_;

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "config/json_file.hpp"
+
 namespace petacq::sim {
 
 namespace {
@@ -136,6 +138,7 @@ std::vector<TruthRecord> read_truth(const std::filesystem::path& file, nlohmann:
     }
     std::string text(header.description_bytes, '\0');
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (config::json_nested_deeper(text)) throw wrong("the description is nested too deeply");
     nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
     if (parsed.is_discarded()) throw wrong("the description is not JSON");
     if (description != nullptr) *description = std::move(parsed);

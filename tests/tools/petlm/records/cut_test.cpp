@@ -35,6 +35,9 @@ TEST_CASE("cut: the index tells which blocks to read", "[petlm][cut]") {
     CHECK(cut(0, 1000) == 0);
     CHECK(cut(20'991, 20'992) == 0);
     CHECK(cut(0, UINT64_MAX) == 0);
+    for (const std::uint64_t empty : {0UL, 1000UL, 1005UL, 10'000UL, 30'000UL})
+        CHECK(cut(empty, empty) == 0);
+    CHECK(cut(1001, 1000) == 64);
 
     // Damage outside the interval does not matter; damage inside is an error.
     std::string bytes = read_file(file);

@@ -123,6 +123,10 @@ TEST_CASE("recover: a run whose last part was cut becomes usable", "[petlm][reco
     CHECK(read_file(recovered / "coincidences-0001.plm") == read_file(run / "coincidences-0001.plm"));
     const auto json = nlohmann::json::parse(read_file(recovered / "run.json"));
     CHECK(json["run_id"] == "test-run");
+    CHECK(json["state"] == "recovered");
+    CHECK(json["recovered"]["state"] == "complete");
+    CHECK(json["files"].size() == 3);
+    CHECK(json["files"][2]["first_record"] == 2000);
     CHECK(json["recovered"]["files"]["coincidences-0002.plm"]["state"] == "complete");
     CHECK(json["recovered"]["files"]["coincidences-0003.plm"]["state"] == "truncated");
     REQUIRE(exported("csv", recovered, directory / "out.csv").status == 0);
@@ -137,4 +141,114 @@ TEST_CASE("recover: a run whose last part was cut becomes usable", "[petlm][reco
     CHECK(names_in(directory / "second").count("coincidences-0003.plm") == 1);
     CHECK(exported("csv", directory / "second", directory / "none.csv").status == 65);
     CHECK(test::petlm("recover" + quoted(directory / "nowhere")).status == 74);
+}
+
+namespace {
+
+/// An interrupted run of about 1000 pairs, the second half of which is cut off, with rows that count 1010
+/// pairs.
+void write_interrupted(const std::filesystem::path& run) {
+    write_run(run, point_source(export_scanner(), {3, -8, 1}, 1000));
+    const auto file = run / "coincidences.plm";
+    const std::string bytes = read_file(file);
+    write_file(file, bytes.substr(0, bytes.size() / 2));
+    auto json = nlohmann::json::parse(read_file(run / "run.json"));
+    json["state"] = "running";
+    json.erase("stop_ticks");
+    write_file(run / "run.json", json.dump());
+    write_file(run / "ledger.csv",
+               "from_ticks,to_ticks,datagrams.lost,frames.received,singles.prompts,singles.delayeds\n"
+               "1000,2000,3,5000,400,100\n"
+               "2000,9000,-1,6000,408,102\n"
+               "9000,9500,0,60");
+}
+
+nlohmann::json recovered_json(const std::filesystem::path& run) {
+    return nlohmann::json::parse(read_file(std::filesystem::path(run.string() + ".recovered") / "run.json"));
+}
+
+}  // namespace
+
+TEST_CASE("recover: an interrupted run gets the ledger that is known", "[petlm][recover]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    write_interrupted(run);
+    const Outcome outcome = test::petlm("recover" + quoted(run));
+    CAPTURE(outcome.out);
+    REQUIRE(outcome.status == 0);
+    const nlohmann::json json = recovered_json(run);
+    const auto kept = read_coincidences(directory / "run.recovered" / "coincidences.plm");
+    REQUIRE(kept.size() < 1000);
+    const nlohmann::json& ledger = json["ledger"];
+    CHECK(json["state"] == "recovered");
+    CHECK(json["recovered"]["state"] == "interrupted");
+    CHECK(json["recovered"]["ledger_until_ticks"] == 9000);
+    CHECK(json["ledger_over_time"]["rows"] == 2);
+    CHECK_THAT(json["ledger_over_time"]["failure"].get<std::string>(), contains("line 4 is cut off"));
+    CHECK(ledger["datagrams"]["lost"] == 2);
+    CHECK(ledger["frames"]["received"] == 11000);
+    CHECK(ledger["frames"]["late"].is_null());
+    CHECK(ledger["pairs"] == nlohmann::json{{"prompts_found", 808},
+                                            {"delayeds_found", 202},
+                                            {"written", kept.size()},
+                                            {"write_failed", 1010 - kept.size()},
+                                            {"in_queue", 0}});
+    CHECK(ledger["saved_singles"]["found"] == 0);
+    CHECK(ledger["loss_known"] == true);
+    CHECK(ledger["closed"].is_null());
+    CHECK_THAT(ledger["open"][0].get<std::string>(), contains("interrupted") && contains("9000 ticks"));
+    CHECK_THAT(outcome.out, contains("at least " + std::to_string(1010 - kept.size()) + " coincidences"));
+    CHECK(names_in(directory / "run.recovered") ==
+          std::set<std::string>{"run.json", "coincidences.plm", "ledger.csv"});
+    CHECK(test::petlm("verify" + quoted(directory / "run.recovered")).status == 0);
+    CHECK(test::petlm("verify" + quoted(run)).status == 1);
+    // What was recovered can be recovered again: nothing is lost or invented.
+    REQUIRE(test::petlm("recover" + quoted(directory / "run.recovered")).status == 0);
+    CHECK(recovered_json(directory / "run.recovered")["ledger"] == ledger);
+}
+
+TEST_CASE("recover: without ledger.csv and run.json only the files count", "[petlm][recover]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    write_interrupted(run);
+    std::filesystem::remove(run / "ledger.csv");
+    std::filesystem::remove(run / "run.json");
+    REQUIRE(test::petlm("recover" + quoted(run)).status == 0);
+    const nlohmann::json json = recovered_json(run);
+    CHECK(json["run_id"] == "run");
+    CHECK(json["state"] == "recovered");
+    CHECK(json["recovered"]["ledger_until_ticks"].is_null());
+    CHECK(json["ledger"]["frames"]["received"].is_null());
+    CHECK(json["ledger"]["loss_known"] == false);
+    CHECK(json["ledger"]["pairs"]["written"] == json["files"][0]["records"]);
+    CHECK(json["ledger"]["pairs"]["write_failed"] == 0);
+    CHECK(test::petlm("verify" + quoted(directory / "run.recovered")).status == 0);
+}
+
+TEST_CASE("recover: a run that had stopped keeps its ledger, and counts what is missing",
+          "[petlm][recover]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    write_interrupted(run);
+    auto json = nlohmann::json::parse(read_file(run / "run.json"));
+    json["state"] = "complete";
+    json["stop_reason"] = "stopped by operator";
+    json["ledger"] = {{"closed", true},
+                      {"frames", {{"received", 7}}},
+                      {"pairs",
+                       {{"prompts_found", 800},
+                        {"delayeds_found", 200},
+                        {"written", 1000},
+                        {"write_failed", 0},
+                        {"in_queue", 0}}}};
+    write_file(run / "run.json", json.dump());
+    REQUIRE(test::petlm("recover" + quoted(run)).status == 0);
+    const nlohmann::json recovered = recovered_json(run);
+    const std::uint64_t kept = recovered["files"][0]["records"];
+    CHECK(recovered["state"] == "recovered");
+    CHECK(recovered["stop_reason"] == "stopped by operator");
+    CHECK(recovered["ledger"]["closed"] == true);
+    CHECK(recovered["ledger"]["frames"]["received"] == 7);
+    CHECK(recovered["ledger"]["pairs"]["written"] == kept);
+    CHECK(recovered["ledger"]["pairs"]["write_failed"] == 1000 - kept);
 }

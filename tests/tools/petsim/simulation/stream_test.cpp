@@ -81,6 +81,35 @@ TEST_CASE("each source is in its own time order and counts its datagrams", "[pet
     CHECK(ended.size() == sources);
 }
 
+TEST_CASE("sources and modules are those of the scanner description", "[petsim][stream]") {
+    auto options = test::point_options();
+    auto scanner = test::small_scanner();
+    const auto carried = [&](const std::map<std::uint16_t, std::set<unsigned>>& expected) {
+        std::map<std::uint16_t, std::set<unsigned>> modules;
+        for (const auto& d : test::record(scanner, test::small_calibration(), options).datagrams) {
+            net::DatagramHeader header;
+            REQUIRE(net::parse_datagram(net::Framing::sequenced, d.bytes.data(), d.bytes.size(), header) ==
+                    net::Malformed::none);
+            for (std::size_t i = 0; i < d.frames(); ++i)
+                modules[header.source].insert(d.frame(i).bdm);
+        }
+        CHECK(modules == expected);
+    };
+    std::vector<std::uint32_t> odd;
+    std::vector<std::uint32_t> even;
+    for (std::uint32_t bdm = 0; bdm < 24; ++bdm)
+        (bdm % 2 == 1 ? odd : even).push_back(bdm);
+    scanner.sources = {{700, "", 0, odd}, {9, "", 0, even}};
+    carried({{700, {odd.begin(), odd.end()}}, {9, {even.begin(), even.end()}}});
+    CHECK(sim::wire_sources(options, scanner).size() == 2);
+    options.wire.sources = 24;
+    CHECK(sim::wire_sources(options, scanner)[23].id == 23);
+    options.wire.framing = net::Framing::bare;
+    CHECK_FALSE(sim::wire_sources(options, scanner)[23].id);
+    options.wire.sources = 0;
+    CHECK_THROWS_AS(sim::check(options, scanner), std::invalid_argument);
+}
+
 TEST_CASE("a partly filled datagram leaves in time, quiet sources send heartbeats", "[petsim][stream]") {
     auto options = test::point_options(0.05, 1.0);
     options.wire.flush_us = 500;

@@ -1,0 +1,30 @@
+// A snapshot of the counters of a receiver.
+#pragma once
+
+#include <cstdint>
+
+#include "net/receiver.hpp"
+
+namespace petacq::daemon {
+
+/// ReceiverCounters as plain numbers; received = delivered + malformed + unknown_source + dropped_no_buffer.
+struct ReceiverTotals {
+    std::uint64_t datagrams_received = 0;
+    std::uint64_t datagrams_delivered = 0;
+    std::uint64_t datagrams_malformed = 0;
+    std::uint64_t datagrams_unknown_source = 0;
+    std::uint64_t datagrams_dropped_no_buffer = 0;
+    std::uint64_t datagrams_dropped_kernel = 0;
+    std::uint64_t datagrams_discarded_backlog = 0;
+    std::uint64_t bytes_received = 0;
+};
+
+/// Reads each counter once. While the receiver runs, the values may be of different moments.
+ReceiverTotals read_totals(const net::ReceiverCounters& counters);
+
+/// Reads until all values are of one moment. The receiver adds to `received` last, so this is the case if
+/// `received` does not change during the reading and equals the sum of its parts. Gives up after one second
+/// and returns the values as they are.
+ReceiverTotals read_totals_at_one_moment(const net::ReceiverCounters& counters);
+
+}  // namespace petacq::daemon

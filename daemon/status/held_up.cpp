@@ -1,0 +1,64 @@
+#include "daemon/status/held_up.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "daemon/acquisition/receiver_totals.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+/// Five times the interval at which the acquisition publishes.
+constexpr std::chrono::milliseconds held_up_after{500};
+
+std::uint64_t growth(std::uint64_t now, std::uint64_t before) {
+    return now > before ? now - before : 0;
+}
+
+}  // namespace
+
+std::shared_ptr<const AcquisitionSnapshot> with_receivers_of_now(
+    std::shared_ptr<const AcquisitionSnapshot> snapshot, const std::vector<const net::Receiver*>& receivers,
+    std::chrono::steady_clock::time_point now) {
+    if (now - snapshot->taken < held_up_after) return snapshot;
+    ReceiverTotals sum;
+    for (const net::Receiver* receiver : receivers) {
+        const ReceiverTotals r = read_totals(receiver->counters());
+        sum.datagrams_received += r.datagrams_received;
+        sum.datagrams_malformed += r.datagrams_malformed;
+        sum.datagrams_unknown_source += r.datagrams_unknown_source;
+        sum.datagrams_dropped_no_buffer += r.datagrams_dropped_no_buffer;
+        sum.datagrams_dropped_kernel += r.datagrams_dropped_kernel;
+        sum.datagrams_discarded_backlog += r.datagrams_discarded_backlog;
+        sum.bytes_received += r.bytes_received;
+    }
+    const DatagramLedger& then = snapshot->total.datagrams;
+    DatagramLedger more;
+    more.received = growth(sum.datagrams_received, then.received);
+    more.malformed = growth(sum.datagrams_malformed, then.malformed);
+    more.unknown_source = growth(sum.datagrams_unknown_source, then.unknown_source);
+    more.dropped_no_buffer = growth(sum.datagrams_dropped_no_buffer, then.dropped_no_buffer);
+    more.dropped_kernel = growth(sum.datagrams_dropped_kernel, then.dropped_kernel);
+    more.discarded_backlog = growth(sum.datagrams_discarded_backlog, then.discarded_backlog);
+    more.in_flight_at_end =
+        growth(more.received, more.malformed + more.unknown_source + more.dropped_no_buffer);
+    const auto add = [&](DatagramLedger& d) {
+        d.received += more.received;
+        d.malformed += more.malformed;
+        d.unknown_source += more.unknown_source;
+        d.dropped_no_buffer += more.dropped_no_buffer;
+        d.dropped_kernel += more.dropped_kernel;
+        d.discarded_backlog += more.discarded_backlog;
+        d.in_flight_at_end += more.in_flight_at_end;
+    };
+    auto result = std::make_shared<AcquisitionSnapshot>(*snapshot);
+    add(result->total.datagrams);
+    if (result->run) add(result->run->datagrams);
+    result->bytes_received = std::max(result->bytes_received, sum.bytes_received);
+    result->taken = now;
+    return result;
+}
+
+}  // namespace petacq::daemon

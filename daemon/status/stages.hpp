@@ -1,0 +1,35 @@
+// The progress of every stage, for the status document and for the watchdog, each in a thread of its own.
+#pragma once
+
+#include <vector>
+
+#include "daemon/acquisition/acquisition.hpp"
+#include "daemon/host/progress.hpp"
+#include "daemon/run/run.hpp"
+#include "net/mutex.hpp"
+#include "net/receiver.hpp"
+
+namespace petacq::daemon {
+
+/// Thread-safe. Everything passed to it outlives it, but for the run.
+class Stages {
+  public:
+    explicit Stages(std::vector<const net::Receiver*> receivers) : receivers_(std::move(receivers)) {}
+
+    /// Before the first read().
+    void attach(const Acquisition& acquisition) { acquisition_ = &acquisition; }
+    /// The run whose files are open, or else the one whose files are being closed; nullptr: none. Call it
+    /// before a run goes away.
+    void show(const Run* open, const Run* closing);
+    /// Receivers, acquisition, pipeline, writers, the end of a run. Waits for no stage.
+    [[nodiscard]] std::vector<StageProgress> read() const;
+
+  private:
+    const std::vector<const net::Receiver*> receivers_;
+    const Acquisition* acquisition_ = nullptr;
+    mutable net::Mutex mutex_;
+    const Run* open_ PETACQ_GUARDED_BY(mutex_) = nullptr;
+    const Run* closing_ PETACQ_GUARDED_BY(mutex_) = nullptr;
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,82 @@
+// Reads the UDP datagrams of a capture: those of petacqd, tcpdump and Wireshark.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/endpoint.hpp"
+#include "net/pcap/packet_file.hpp"
+
+namespace petacq::net {
+
+struct CapturedDatagram {
+    std::int64_t time_ns = 0;  ///< since 1970
+    Endpoint from;
+    Endpoint to;
+    /// The UDP payload; valid until the next call of next().
+    std::span<const std::byte> payload;
+};
+
+/// The contents of a file. packets = datagrams + other + fragments that did not complete a datagram.
+struct PcapCounts {
+    std::uint64_t packets = 0;
+    std::uint64_t datagrams = 0;  ///< UDP over IPv4, returned by next()
+    std::uint64_t other = 0;      ///< other protocols, other ports, damaged headers
+    std::uint64_t fragments = 0;  ///< of IP packets
+    std::uint64_t fragments_incomplete =
+        0;  ///< packets given up because a fragment was missing or did not fit
+};
+
+/// Reads files (packet_file.hpp) that hold Ethernet (also with VLAN tags), Linux cooked (1 and 2), BSD
+/// loopback or raw IP packets. For one thread at a time.
+class PcapReader {
+  public:
+    /// `ports`: destination ports to return; empty: all. Throws std::system_error if the file cannot be
+    /// opened, PcapError if it is not such a capture.
+    PcapReader(const std::string& file, std::vector<std::uint16_t> ports);
+
+    /// Finds the next datagram; false at the end of the file. Throws PcapError if the snap length cut a
+    /// requested datagram short, and if the file is damaged or ends within a packet.
+    bool next(CapturedDatagram& out);
+
+    [[nodiscard]] const PcapCounts& counts() const { return counts_; }
+    [[nodiscard]] std::uint64_t size() const { return file_.size(); }          ///< bytes of the file
+    [[nodiscard]] std::uint64_t position() const { return file_.position(); }  ///< bytes read so far
+    /// A packet is never several datagrams that the kernel has coalesced.
+    [[nodiscard]] bool is_one_datagram_each() const { return file_.is_ours(); }
+
+  private:
+    /// A packet of which fragments are missing.
+    struct Fragments {
+        std::uint32_t from = 0;
+        std::uint32_t to = 0;
+        std::uint16_t identification = 0;
+        std::int64_t first_ns = 0;  // time of the fragment that was captured first
+        std::size_t distance = 0;   // fragments of other packets of the sender since the latest
+        std::vector<std::byte> bytes;
+        std::vector<bool> present;          // for each 8 bytes
+        std::size_t missing = 0;            // bytes cut off by the snap length
+        std::optional<std::size_t> length;  // known from the last fragment
+    };
+
+    [[nodiscard]] static std::optional<std::size_t> ip_offset(const CapturedPacket& packet);
+    bool take_ip(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out);
+    bool take_udp(std::span<const std::byte> udp, std::size_t missing, CapturedDatagram& out);
+    void give_up_stale(const CapturedDatagram& now);
+    Fragments& fragments_of(std::uint16_t identification, const CapturedDatagram& packet);
+    bool join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
+              std::uint16_t identification, CapturedDatagram& out);
+
+    PacketFile file_;
+    std::vector<std::uint16_t> ports_;  // sorted
+    PcapCounts counts_;
+    std::list<Fragments> waiting_;      // the oldest first; few
+    std::vector<std::byte> assembled_;  // the datagram returned last, if it came in fragments
+};
+
+}  // namespace petacq::net

@@ -1,0 +1,162 @@
+#include "net/pcap/replayer.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+namespace petacq::net {
+
+namespace {
+
+// Short, because the pool is empty only while the pipeline is the slowest stage.
+constexpr auto pool_wait = std::chrono::microseconds(50);
+
+}  // namespace
+
+std::size_t joined_length(std::span<const std::byte> payload) {
+    // All have one length except the last, which may be shorter, so the headers are at multiples of that
+    // length. Some headers may be damaged, and their sequence numbers need not be consecutive.
+    const std::size_t whole = payload.size() / frame_bytes * frame_bytes;
+    std::size_t length = 0;
+    for (std::size_t at = header_bytes; at + header_bytes <= whole && length != frame_bytes;
+         at += frame_bytes) {
+        DatagramHeader header;
+        if (parse_datagram(Framing::sequenced, payload.data() + at, header_bytes, header) ==
+            Malformed::none) {
+            length = std::gcd(length, at);
+        }
+    }
+    return length == 0 ? payload.size() : length;
+}
+
+Replayer::Replayer(const std::vector<std::string>& files, const ReceiverOptions& options,
+                   const std::vector<std::uint16_t>& ports, BatchPool& pool, BatchLane& output)
+    : framing_(options.framing), admission_(options), pool_(pool), output_(output) {
+    for (const std::string& file : files)
+        inputs_.push_back(std::unique_ptr<Input>(new Input{PcapReader(file, ports), {}, false}));
+}
+
+Replayer::~Replayer() {
+    stop();
+}
+
+void Replayer::start() {
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "replay");
+}
+
+void Replayer::stop() {
+    stopping_.store(true, std::memory_order_relaxed);
+    if (thread_.joinable()) thread_.join();
+}
+
+PcapCounts Replayer::packets() const {
+    PcapCounts all;
+    for (const auto& input : inputs_) {
+        const PcapCounts& c = input->reader.counts();
+        all.packets += c.packets;
+        all.datagrams += c.datagrams;
+        all.other += c.other;
+        all.fragments += c.fragments;
+        all.fragments_incomplete += c.fragments_incomplete;
+    }
+    return all;
+}
+
+std::uint64_t Replayer::bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& input : inputs_)
+        sum += input->reader.size();
+    return sum;
+}
+
+void Replayer::run() {
+    try {
+        for (const auto& input : inputs_)
+            input->has_datagram = input->reader.next(input->datagram);
+        while (Input* const input = earliest()) {
+            if (stopping_.load(std::memory_order_relaxed)) break;
+            take(*input);
+            const std::uint64_t before = input->reader.position();
+            input->has_datagram = input->reader.next(input->datagram);
+            read_.add(input->reader.position() - before);
+        }
+    } catch (const std::exception& e) {
+        failure_ = e.what();
+    }
+    finish();
+    output_.close();
+    done_.store(true, std::memory_order_release);
+}
+
+/// The input whose next datagram arrived first; of several with equal times, the one named first.
+Replayer::Input* Replayer::earliest() {
+    Input* found = nullptr;
+    for (const auto& input : inputs_) {
+        if (input->has_datagram && (found == nullptr || input->datagram.time_ns < found->datagram.time_ns)) {
+            found = input.get();
+        }
+    }
+    return found;
+}
+
+void Replayer::take(const Input& input) {
+    const CapturedDatagram& datagram = input.datagram;
+    std::span<const std::byte> rest = datagram.payload;
+    const bool may_be_joined = framing_ == Framing::sequenced && !input.reader.is_one_datagram_each();
+    const std::size_t length = may_be_joined ? joined_length(rest) : rest.size();
+    do {
+        const std::size_t size = std::min(length, rest.size());
+        take_one(datagram, rest.first(size));
+        rest = rest.subspan(size);
+    } while (!rest.empty());
+}
+
+void Replayer::take_one(const CapturedDatagram& datagram, std::span<const std::byte> payload) {
+    DatagramHeader header;
+    const Admitted admitted = admission_.judge(datagram.from, payload.data(), payload.size(), header);
+    const std::span<const std::byte> frames =
+        admitted == Admitted::yes ? payload.subspan(admission_.header_size()) : payload.first(0);
+    if (!make_room(frames.size())) return;
+    std::byte* const first = batch_->data + batch_->used;
+    std::copy(frames.begin(), frames.end(), first);
+    if (batch_->datagrams.empty()) batch_->to = datagram.to;
+    Datagram& d = batch_->datagrams.emplace_back();
+    if (admitted == Admitted::yes) admission_.describe(header, datagram.from, first, payload.size(), d);
+    d.admitted = admitted;
+    d.offset = static_cast<std::uint32_t>(batch_->used);
+    d.bytes = static_cast<std::uint32_t>(payload.size());
+    d.arrival_ns = now_ns_ = std::max(now_ns_, datagram.time_ns);
+    d.address = datagram.from.address;
+    d.port = datagram.from.port;
+    batch_->used += frames.size();
+}
+
+/// Waits for a batch with room. False if stop() was called meanwhile.
+bool Replayer::make_room(std::size_t bytes) {
+    if (batch_ != nullptr &&
+        (batch_->capacity - batch_->used < bytes || batch_->datagrams.size() == batch_->max_datagrams)) {
+        finish();
+    }
+    while (batch_ == nullptr) {
+        if (stopping_.load(std::memory_order_relaxed)) return false;
+        batch_ = pool_.take();
+        if (batch_ == nullptr) std::this_thread::sleep_for(pool_wait);
+    }
+    return true;
+}
+
+void Replayer::finish() {
+    if (batch_ == nullptr) return;
+    if (batch_->datagrams.empty()) {
+        pool_.put(batch_);
+    } else {
+        output_.finish(*batch_);
+        output_.advance(now_ns_);
+    }
+    batch_ = nullptr;
+}
+
+}  // namespace petacq::net

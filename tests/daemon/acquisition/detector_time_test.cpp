@@ -1,0 +1,170 @@
+// A bad source harms no other: runs of eight boards, and what one more sender does before, in and after them.
+#include "tests/daemon/acquisition/acquisition_stand.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using namespace petacq::daemon;
+using namespace petacq::test;
+
+namespace {
+
+constexpr std::uint64_t offset = 100;
+constexpr std::uint64_t origin = 3'600'000 * ms;
+constexpr std::uint16_t boards = 8;
+constexpr std::uint16_t bad = 77;
+
+enum class List { yes, no };
+
+/// Eight boards, and a ninth source that is listed with them.
+struct Stand : AcquisitionStand {
+    explicit Stand(List list) {
+        tracker.jump_confirmations = 3;
+        tracker.expected.clear();
+        if (list == List::yes) tracker.expected = {1, 2, 3, 4, 5, 6, 7, 8, bad};
+        options.slice_frames = 10'000;
+        between_ns = static_cast<std::int64_t>(ms / boards);
+        script.on_span = [this](const gpu::FrameSpan& span, std::uint64_t watermark) {
+            std::uint64_t time = 0;
+            std::uint16_t source = 0;
+            std::memcpy(&time, span.frames, sizeof time);
+            std::memcpy(&source, span.frames + sizeof time, sizeof source);
+            const bool believed = span.time_low <= time && time + ms <= span.time_high;
+            if (source <= boards && time >= origin && time < origin + 10'000 * ms && believed &&
+                time >= watermark + offset)
+                in_time += span.count;
+        };
+        make();
+    }
+    void send_all(std::uint64_t from, std::uint64_t to) {
+        for (std::uint64_t time = from; time < to; time += ms) {
+            for (std::uint16_t id = 1; id <= boards; ++id) {
+                send(time, id);
+                sent += 100;
+            }
+        }
+    }
+    /// The run ends as it was asked to, past everything that the boards have sent.
+    void stop_at(std::uint64_t last) {
+        end();
+        pass(300);
+        silence();
+        silence();
+        REQUIRE(finished.size() == 1);
+        CHECK(finished[0].end.reason == "stopped by operator");
+        CHECK(finished[0].end.stop_ticks >= last + offset + 1);
+        CHECK(finished[0].end.stop_ticks <= last + 20 * ms);
+        check_closed();
+    }
+    std::uint64_t sent = 0;     ///< frames of the boards
+    std::uint64_t in_time = 0;  ///< of these, believed and not late
+};
+
+}  // namespace
+
+TEST_CASE("frames that are not valid, from an unknown id before the boards, decide nothing") {
+    Stand stand(GENERATE(List::yes, List::no));
+    stand.begin();
+    stand.send(UINT64_MAX - ms, bad, false);
+    stand.turns(3);
+    stand.pass(50);
+    stand.send_all(origin, origin + 50 * ms);
+    stand.stop_at(origin + 50 * ms);
+    CHECK(stand.in_time == stand.sent);
+}
+
+TEST_CASE("a wild first datagram of a board decides nothing and costs nothing") {
+    const std::uint64_t wild = GENERATE(UINT64_MAX - ms, std::uint64_t{0}, origin + 3'600'000 * ms);
+    Stand stand(GENERATE(List::yes, List::no));
+    stand.begin();
+    stand.send(wild, 1);
+    stand.pass(50);
+    stand.send_all(origin, origin + 50 * ms);
+    stand.stop_at(origin + 50 * ms);
+    CHECK(stand.finished[0].end.data_ticks <= 60 * ms);
+    CHECK(stand.in_time == stand.sent);
+}
+
+TEST_CASE("a duration does not count from a wild time") {
+    Stand stand(GENERATE(List::yes, List::no));
+    stand.begin({{}, {}, 2000 * ms});
+    stand.send(0, bad);
+    stand.pass(50);
+    stand.send_all(origin, origin + 2'020 * ms);
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.reason == "duration reached");
+    CHECK(stand.finished[0].end.stop_ticks == origin + 2000 * ms);
+    CHECK(stand.finished[0].end.data_ticks == 2000 * ms);
+    stand.check_closed();
+}
+
+TEST_CASE("a bad source in a pause of all boards does not end the run") {
+    const bool valid = GENERATE(false, true);
+    const std::uint64_t time = GENERATE(std::uint64_t{0}, origin + 3'600'000 * ms);
+    Stand stand(GENERATE(List::yes, List::no));
+    stand.begin();
+    stand.send_all(origin, origin + 600 * ms);
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        stand.pass(150);
+        stand.send(time + i * ms, bad, valid);
+    }
+    CHECK(stand.finished.empty());
+    stand.send_all(origin + 2'100 * ms, origin + 2'150 * ms);
+    CHECK(stand.finished.empty());
+    stand.stop_at(origin + 2'150 * ms);
+    CHECK(stand.in_time == stand.sent);
+}
+
+TEST_CASE("a source that lags when the others end does not end the run") {
+    Stand stand(GENERATE(List::yes, List::no));
+    stand.begin();
+    // It falls behind, in steps that are no jumps.
+    std::uint64_t lagging = origin;
+    for (std::uint64_t time = origin; time < origin + 3'000 * ms; time += ms) {
+        stand.send_all(time, time + ms);
+        if (time % (10 * ms) == 0) stand.send(lagging += ms, bad);
+    }
+    for (int i = 0; i < 20; ++i) {
+        stand.pass(100);
+        stand.send(lagging += ms, bad);
+    }
+    CHECK(stand.finished.empty());
+    // Everything that the others have sent is decided.
+    CHECK(stand.script.slices.back().watermark > origin + 3'000 * ms);
+    CHECK(stand.in_time == stand.sent);
+    stand.stop_at(origin + 3'000 * ms);
+}
+
+TEST_CASE("nothing from before a common reset is lost") {
+    Stand stand(GENERATE(List::yes, List::no));
+    stand.begin();
+    stand.send_all(origin, origin + 100 * ms);
+    stand.send_all(20 * ms, 60 * ms);
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.reason == "the boards were reset: detector time went back");
+    CHECK_FALSE(stand.finished[0].end.failed);
+    CHECK(stand.finished[0].end.stop_ticks == origin + 100 * ms + offset + 1);
+    stand.check_closed();
+    stand.begin();
+    stand.send_all(60 * ms, 100 * ms);
+    CHECK(stand.finished.size() == 1);
+    stand.end();
+    stand.silence();
+    stand.silence();
+    REQUIRE(stand.finished.size() == 2);
+    CHECK(stand.finished[1].end.stop_ticks == 100 * ms + offset + 1);
+    stand.check_closed();
+}
+
+TEST_CASE("a run goes on where two boards begin, whatever a source that was alone had sent") {
+    const std::uint64_t there = GENERATE(std::uint64_t{0}, origin + 3'600'000 * ms);
+    Stand stand(List::no);
+    stand.begin();
+    for (std::uint64_t i = 0; i < 30; ++i) {
+        stand.send(there + i * 50 * ms, bad);
+        stand.pass(50);
+    }
+    stand.send_all(origin, origin + 90 * ms);
+    CHECK(stand.finished.empty());
+    stand.stop_at(origin + 90 * ms);
+    CHECK(stand.finished[0].end.data_ticks <= 100 * ms);
+}

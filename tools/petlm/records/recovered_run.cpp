@@ -1,0 +1,166 @@
+#include "tools/petlm/records/recovered_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "daemon/host/utc.hpp"
+#include "daemon/run/directory.hpp"
+#include "daemon/run/ledger.hpp"
+#include "tools/petlm/records/ledger_rows.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using nlohmann::json;
+
+/// The records of all files.
+struct Held {
+    std::uint64_t prompts = 0;
+    std::uint64_t delayeds = 0;
+    std::uint64_t singles = 0;
+    bool has_singles = false;
+};
+
+Held held_in(const std::vector<RecoveredFile>& files) {
+    Held held;
+    for (const RecoveredFile& file : files) {
+        if (file.kind == daemon::RecordKind::singles) {
+            held.has_singles = true;
+            held.singles += file.records;
+        } else {
+            held.prompts += file.prompts;
+            held.delayeds += file.records - file.prompts;
+        }
+    }
+    return held;
+}
+
+/// Absent without a column of that name.
+std::optional<std::uint64_t> sum_of(const LedgerOverTime& over_time, const std::string& column) {
+    if (!over_time.rows || !over_time.rows->has(column)) return {};
+    const auto& counts = over_time.rows->counters.at(column);
+    const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+}
+
+json or_null(const std::optional<std::uint64_t>& value) {
+    return value ? json(*value) : json();
+}
+
+/// The ledger of an interrupted run, as far as ledger.csv and the files tell.
+json ledger_of_rows(const LedgerOverTime& over_time, const Held& held) {
+    json ledger;
+    for (const daemon::LedgerCounter& counter : daemon::ledger_counters()) {
+        ledger[counter.section][counter.name] =
+            or_null(sum_of(over_time, std::string(counter.section) + '.' + counter.name));
+    }
+    ledger["loss_known"] = !ledger["datagrams"]["lost"].is_null();
+    ledger["pairs"]["prompts_found"] =
+        std::max(sum_of(over_time, "singles.prompts").value_or(0), held.prompts);
+    ledger["pairs"]["delayeds_found"] =
+        std::max(sum_of(over_time, "singles.delayeds").value_or(0), held.delayeds);
+    if (!held.has_singles) {
+        for (auto& [name, count] : ledger["saved_singles"].items())
+            count = 0;
+    }
+    ledger["closed"] = nullptr;
+    ledger["open"] = {over_time.rows ? fmt::format("the run was interrupted: its counters are known up to {} "
+                                                   "ticks, and no identity can be checked",
+                                                   over_time.rows->to_ticks.back())
+                                     : "the run was interrupted: no counter is known but those of its files"};
+    return ledger;
+}
+
+/// Records that were found and are in no file have not been written.
+void count_records(json& ledger, const Held& held) {
+    json& pairs = ledger["pairs"];
+    if (!pairs.is_object()) return;
+    const std::uint64_t written = held.prompts + held.delayeds;
+    pairs["written"] = written;
+    const auto found = [&](const char* name) { return pairs.value(name, json()); };
+    if (found("prompts_found").is_number_unsigned() && found("delayeds_found").is_number_unsigned()) {
+        const std::uint64_t all =
+            found("prompts_found").get<std::uint64_t>() + found("delayeds_found").get<std::uint64_t>();
+        pairs["write_failed"] = all - std::min(all, written);
+        pairs["in_queue"] = 0;
+    }
+    json& saved = ledger["saved_singles"];
+    if (!held.has_singles || !saved.is_object()) return;
+    saved["written"] = held.singles;
+    if (const json all = saved.value("found", json()); all.is_number_unsigned()) {
+        saved["write_failed"] = all.get<std::uint64_t>() - std::min(all.get<std::uint64_t>(), held.singles);
+        saved["in_queue"] = 0;
+    }
+}
+
+json list_of(const std::vector<RecoveredFile>& files) {
+    json list = json::array();
+    for (const daemon::RecordKind kind : {daemon::RecordKind::coincidences, daemon::RecordKind::singles}) {
+        std::uint64_t first_record = 0;
+        for (const RecoveredFile& file : files) {
+            if (file.kind != kind || file.state == "lost") continue;
+            const auto time = [&](std::uint64_t ticks) { return file.records == 0 ? json() : json(ticks); };
+            list.push_back({{"name", file.name},
+                            {"kind", daemon::name_of(kind)},
+                            {"bytes", file.bytes},
+                            {"first_record", first_record},
+                            {"records", file.records},
+                            {"first_time", time(file.first_time)},
+                            {"last_time", time(file.last_time)}});
+            first_record += file.records;
+        }
+    }
+    return list;
+}
+
+json fate_of(const std::vector<RecoveredFile>& files) {
+    json fate = json::object();
+    for (const RecoveredFile& file : files) {
+        if (file.state == "lost") {
+            fate[file.name] = {{"state", file.state}, {"why", file.why}};
+        } else {
+            fate[file.name] = {{"state", file.state},
+                               {"records", file.records},
+                               {"missing_records", file.missing_records},
+                               {"lost_bytes", file.lost_bytes}};
+        }
+    }
+    return fate;
+}
+
+}  // namespace
+
+json recovered_description(const std::filesystem::path& run, const json& original,
+                           const std::vector<RecoveredFile>& files) {
+    json content = original.is_object() ? original : json{{"run_id", run.filename().string()}};
+    const json state = content.value("state", json());
+    const bool interrupted = !original.is_object() || state == "running" || state == "interrupted";
+    const Held held = held_in(files);
+    json recovered = {{"from", std::filesystem::absolute(run).string()},
+                      {"utc", daemon::utc_text(std::chrono::system_clock::now())},
+                      {"state", interrupted ? json("interrupted") : state},
+                      {"files", fate_of(files)}};
+    if (interrupted) {
+        const LedgerOverTime over_time = ledger_over_time(run);
+        content["ledger"] = ledger_of_rows(over_time, held);
+        content["stop_reason"] = "interrupted: the daemon was killed or the host lost power";
+        content["ledger_over_time"] = {
+            {"file", daemon::ledger_file},
+            {"rows", over_time.lines},
+            {"failure", over_time.trouble.empty() ? "the run was interrupted" : over_time.trouble}};
+        recovered["ledger_until_ticks"] =
+            over_time.rows ? json(over_time.rows->to_ticks.back()) : json(nullptr);
+    }
+    if (content.value("ledger", json()).is_object()) count_records(content["ledger"], held);
+    content["files"] = list_of(files);
+    content["recovered"] = std::move(recovered);
+    content["state"] = "recovered";
+    return content;
+}
+
+}  // namespace petacq::petlm

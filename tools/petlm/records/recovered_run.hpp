@@ -1,0 +1,37 @@
+// run.json of a recovered run: its state, what was kept, what is missing, and the ledger as far as it is
+// known.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "daemon/listmode/format.hpp"
+
+namespace petacq::petlm {
+
+/// What became of one list-mode file.
+struct RecoveredFile {
+    std::string name;
+    std::string state;  ///< of the original: "complete", "truncated", "damaged", or "lost": nothing is left
+    std::string why;    ///< it is lost
+    daemon::RecordKind kind = daemon::RecordKind::coincidences;
+    std::uint64_t bytes = 0;  ///< of the recovered file, as the records
+    std::uint64_t records = 0;
+    std::uint64_t prompts = 0;          ///< of the records
+    std::uint64_t first_time = 0;       ///< ticks; 0 without records
+    std::uint64_t last_time = 0;        ///< likewise
+    std::uint64_t missing_records = 0;  ///< known to be missing before the last whole block
+    std::uint64_t lost_bytes = 0;       ///< of the original, in no whole block
+};
+
+/// `original`: run.json of `run`, or null. The state is "recovered". A run that had stopped keeps its ledger;
+/// the ledger of an interrupted run is the sum of the whole rows of its ledger.csv: each counter is a lower
+/// bound, null where there is none, and `closed` is null. In both, `pairs.written` counts the recovered
+/// records, and `pairs.write_failed` those known to be missing.
+nlohmann::json recovered_description(const std::filesystem::path& run, const nlohmann::json& original,
+                                     const std::vector<RecoveredFile>& files);
+
+}  // namespace petacq::petlm
