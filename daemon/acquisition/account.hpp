@@ -38,8 +38,10 @@ class Account {
     /// `frames_under_way`: accepted and not through the pipeline. `pending`: singles not decided.
     [[nodiscard]] Ledger total(Reading reading, const TrackerTotals& sources, std::uint64_t frames_under_way,
                                std::uint64_t pending) const;
-    [[nodiscard]] std::uint64_t pairs_found() const {
-        return counted_.pairs.prompts_found + counted_.pairs.delayeds_found;
+    /// Coincidences and saved singles found.
+    [[nodiscard]] std::uint64_t records_found() const { return records_in(counted_); }
+    static std::uint64_t records_in(const Ledger& ledger) {
+        return ledger.pairs.prompts_found + ledger.pairs.delayeds_found + ledger.saved_singles.found;
     }
     /// UDP payload.
     [[nodiscard]] std::uint64_t bytes_received() const;

@@ -210,8 +210,8 @@ void Acquisition::prepare_run(std::unique_ptr<Run> run, const RequestedInterval&
     check_detector_time();
     // The next stream may start at any detector time, also at an earlier one.
     if (!flow_.time_supported(now_ns_)) {
+        flow_.allow_repetition(now_ns_);
         flow_.restart_time();
-        flow_.allow_repetition();
     }
     // Data below the watermark belong to the time before the run.
     std::uint64_t start = std::max(flow_.next_watermark(now_ns_).ticks, interval.start.value_or(0));
@@ -354,9 +354,7 @@ void Acquisition::check_detector_time() {
 /// List-mode is in the order of time: what comes before its records cannot be part of a run in progress.
 void Acquisition::follow_reset(SourceTracker::Back back) {
     const bool common = back == SourceTracker::Back::common_reset;
-    const auto has_records = [this] {
-        return flow_.pairs_found() != run_.at_start.pairs.prompts_found + run_.at_start.pairs.delayeds_found;
-    };
+    const auto has_records = [this] { return flow_.records_found() != Account::records_in(run_.at_start); };
     if (run_.interval.running() && !common) {
         // The time of a single sender has been replaced: only a common reset ends a run.
         if (has_records()) return;

@@ -68,7 +68,7 @@ class SliceFlow {
     [[nodiscard]] bool time_deserted(std::int64_t now_ns) const { return tracker_.deserted(now_ns); }
     /// SourceTracker::mark and SourceTracker::allow_repetition.
     void mark_sources() { tracker_.mark(); }
-    void allow_repetition() { tracker_.allow_repetition(); }
+    void allow_repetition(std::int64_t now_ns) { tracker_.allow_repetition(now_ns); }
 
     [[nodiscard]] PipelineFeed& pipeline() { return feed_; }
     [[nodiscard]] std::uint64_t watermark() const { return feed_.watermark(); }
@@ -80,7 +80,7 @@ class SliceFlow {
     /// Past all believed frames, so that a wild one does not prolong a run, and not below the watermark.
     [[nodiscard]] std::uint64_t end_of_received() const;
     /// Coincidences found since the daemon started.
-    [[nodiscard]] std::uint64_t pairs_found() const { return account_.pairs_found(); }
+    [[nodiscard]] std::uint64_t records_found() const { return account_.records_found(); }
     /// Submits the slice, and returns a time past everything received, decided or not.
     std::uint64_t end_of_input();
     [[nodiscard]] TrackerStatus sources(std::int64_t now_ns) const { return tracker_.status(now_ns); }

@@ -218,6 +218,11 @@ bool SourceTracker::deserted(std::int64_t now_ns) const {
     return elsewhere;
 }
 
+void SourceTracker::allow_repetition(std::int64_t now_ns) {
+    const auto sends = [&](const Source& source) { return active(source, now_ns); };
+    if (std::none_of(sources_.begin(), sources_.end(), sends)) ++period_;
+}
+
 void SourceTracker::follow_reset(std::int64_t now_ns) {
     assert(back_ != Back::no);
     watermark_ = 0;

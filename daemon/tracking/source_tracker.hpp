@@ -199,9 +199,9 @@ class SourceTracker {
 
     /// A run starts: what is missing now was lost before it (sequence_tracker.hpp).
     void mark();
-    /// No source is sending and detector time starts again: from now on a stream that has been sent before is
-    /// not a copy.
-    void allow_repetition() { ++period_; }
+    /// Detector time starts again: if no source is sending, a stream that has been sent before is not a copy
+    /// from now on.
+    void allow_repetition(std::int64_t now_ns);
 
     [[nodiscard]] TrackerTotals totals() const;
     [[nodiscard]] TrackerStatus status(std::int64_t now_ns) const;

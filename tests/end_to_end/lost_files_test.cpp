@@ -15,9 +15,18 @@ struct Loss {
     std::function<void(const std::filesystem::path&)> happens;  ///< gets the directory of the run
 };
 
+/// The daemon may be making a file in it.
+void remove_directory(const std::filesystem::path& run) {
+    REQUIRE(eventually([&] {
+        std::error_code error;
+        std::filesystem::remove_all(run, error);
+        return !std::filesystem::exists(run);
+    }));
+}
+
 const std::vector<Loss>& losses() {
     static const std::vector<Loss> all = {
-        {"directory", "/directory/", [](const auto& run) { std::filesystem::remove_all(run); }},
+        {"directory", "/directory/", remove_directory},
         {"moved", "/moved/", [](const auto& run) { std::filesystem::rename(run, run.string() + ".moved"); }},
         {"part", "coincidences-0001.plm",
          [](const auto& run) { std::filesystem::remove(run / "coincidences-0001.plm"); }},
@@ -85,7 +94,7 @@ TEST_CASE("a run whose list-mode is removed stops while it waits for data", "[e2
     const Site site;
     Daemon daemon(site);
     daemon.start("gone");
-    std::filesystem::remove_all(site.run("gone"));
+    remove_directory(site.run("gone"));
     REQUIRE(daemon.until([](const json& s) { return s["state"] == "idle"; }));
     CHECK(contains(daemon.status()["health"]["reasons"].dump(), "coincidences.plm"));
     CHECK(daemon.terminate() == 74);

@@ -13,6 +13,15 @@ BOTH = (False, True)
 NOTHING_LOST = {"datagrams.lost": 0, "datagrams.duplicate": 0}
 
 
+def remove_directory(directory):
+    """The daemon may be making a file in it."""
+    def gone():
+        shutil.rmtree(directory, ignore_errors=True)
+        return not os.path.exists(directory)
+
+    wait_for(gone, "the directory is removed")
+
+
 @row("a board's numbers restart at 0 in the middle", when="during", lists=BOTH, short=True,
      counters={**NOTHING_LOST, "datagrams.restarted": 1})
 def numbers_restart(stage):
@@ -203,7 +212,7 @@ def _replace(_, file):
 
 
 for _name, _fault, _what in (
-        ("run_directory_removed", "the directory of the run is removed", lambda directory, _: shutil.rmtree(directory)),
+        ("run_directory_removed", "the directory of the run is removed", lambda directory, _: remove_directory(directory)),
         ("run_file_removed", "the list-mode file is removed", lambda _, file: os.remove(file)),
         ("run_file_replaced", "the list-mode file is replaced", _replace),
         ("run_file_truncated", "the list-mode file is truncated", lambda _, file: os.truncate(file, 100))):
