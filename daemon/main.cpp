@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
         const int code = app.exit(e);
         return code == 0 ? 0 : EX_USAGE;
     }
-    // Whoever sends these by mistake must not end a run.
+    // By default these signals would kill the daemon in the middle of a run.
     std::signal(SIGUSR1, SIG_IGN);
     std::signal(SIGUSR2, SIG_IGN);
     try {

@@ -104,7 +104,7 @@ class BatchQueue {
 
     /// The oldest datagrams; nothing if there are none, or while a lane could bring older ones.
     std::optional<Piece> take();
-    /// As take(), but waits for a while: until a batch is finished, at most for `timeout`.
+    /// Like take(), but waits until a batch is finished, at most for `timeout`.
     std::optional<Piece> take(std::chrono::microseconds timeout);
     /// Host time up to which everything has been taken, as of the latest take() that found nothing.
     [[nodiscard]] std::int64_t taken_until_ns() const { return taken_until_ns_; }

@@ -21,7 +21,7 @@
 
 namespace petacq::net {
 
-/// What the kernel says about a message beside its sender.
+/// Facts about a message, from its control messages; recvmmsg reports the sender separately.
 struct MessageFacts {
     std::size_t segment = 0;  ///< size of its datagrams if the kernel coalesced several, else of the message
     std::int64_t realtime_ns = 0;  ///< when the kernel received it; 0: not known

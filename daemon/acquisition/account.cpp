@@ -49,21 +49,16 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
     d.restarted = sources.restarted;
     d.stepped_back = sources.steps_back;
     d.end_of_stream = sources.end_of_stream;
-    std::uint64_t delivered = 0;
-    const auto add = [&](const ReceiverTotals& r) {
-        d.received += r.datagrams_received;
-        d.malformed += r.datagrams_malformed;
-        d.unknown_source += r.datagrams_unknown_source;
-        d.dropped_no_buffer += r.datagrams_dropped_no_buffer;
-        d.dropped_kernel += r.datagrams_dropped_kernel;
-        d.discarded_backlog += r.datagrams_discarded_backlog;
-        delivered += r.datagrams_delivered;
-    };
-    add(counted_here_);
-    for (const net::ReceiverCounters* receiver : receivers_) {
-        add(reading == Reading::one_moment ? read_totals_at_one_moment(*receiver) : read_totals(*receiver));
-    }
-    d.in_flight_at_end = delivered - datagrams_;
+    ReceiverTotals sum = counted_here_;
+    for (const net::ReceiverCounters* receiver : receivers_)
+        sum += reading == Reading::one_moment ? read_totals_at_one_moment(*receiver) : read_totals(*receiver);
+    d.received = sum.datagrams_received;
+    d.malformed = sum.datagrams_malformed;
+    d.unknown_source = sum.datagrams_unknown_source;
+    d.dropped_no_buffer = sum.datagrams_dropped_no_buffer;
+    d.dropped_kernel = sum.datagrams_dropped_kernel;
+    d.discarded_backlog = sum.datagrams_discarded_backlog;
+    d.in_flight_at_end = sum.datagrams_delivered - datagrams_;
     d.frames = frames_;
     d.frames_in_flight_at_end = frames_under_way;
     ledger.singles.pending_at_end = pending;

@@ -5,6 +5,18 @@
 
 namespace petacq::daemon {
 
+ReceiverTotals& operator+=(ReceiverTotals& sum, const ReceiverTotals& more) {
+    sum.datagrams_received += more.datagrams_received;
+    sum.datagrams_delivered += more.datagrams_delivered;
+    sum.datagrams_malformed += more.datagrams_malformed;
+    sum.datagrams_unknown_source += more.datagrams_unknown_source;
+    sum.datagrams_dropped_no_buffer += more.datagrams_dropped_no_buffer;
+    sum.datagrams_dropped_kernel += more.datagrams_dropped_kernel;
+    sum.datagrams_discarded_backlog += more.datagrams_discarded_backlog;
+    sum.bytes_received += more.bytes_received;
+    return sum;
+}
+
 ReceiverTotals read_totals(const net::ReceiverCounters& c) {
     ReceiverTotals t;
     t.datagrams_received = c.datagrams_received.value();

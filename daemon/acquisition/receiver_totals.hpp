@@ -19,6 +19,8 @@ struct ReceiverTotals {
     std::uint64_t bytes_received = 0;
 };
 
+ReceiverTotals& operator+=(ReceiverTotals& sum, const ReceiverTotals& more);
+
 /// Reads each counter once. While the receiver runs, the values may be of different moments.
 ReceiverTotals read_totals(const net::ReceiverCounters& counters);
 

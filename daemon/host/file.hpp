@@ -35,7 +35,7 @@ struct FileIdentity {
     ino_t inode = 0;  ///< 0: no regular file; it always passes the check
     std::uint64_t bytes = 0;
 
-    /// Of a file that is whole. Throws std::system_error.
+    /// Reads the identity of a file that is known to be whole. Throws std::system_error.
     static FileIdentity of(const std::filesystem::path& path);
     /// Throws std::system_error, naming the file, when the path names no file or another one, or when the
     /// file is shorter: another program has removed, renamed, replaced or cut it.

@@ -48,7 +48,7 @@ class ListModeSeries {
     /// Looks at the current file and, at each call, at one of those before it. Throws if another program has
     /// removed, replaced or cut it.
     void check();
-    /// Of every file, in order.
+    /// The identity of each file, in the order of the files.
     [[nodiscard]] std::vector<FileIdentity> identities() const;
 
     /// Sum over all files.

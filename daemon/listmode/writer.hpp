@@ -80,7 +80,7 @@ class ListModeWriter {
     [[nodiscard]] ListModeCounts counts() const;
     /// The files, in order. Only after finish().
     [[nodiscard]] std::vector<ListModePart> parts() const { return file_.parts(); }
-    /// Of the files, in order. Only after finish().
+    /// The identity of each file, in the order of the files. Only after finish().
     [[nodiscard]] std::vector<FileIdentity> identities() const { return file_.identities(); }
     /// The recent latency from arrival until the write returned.
     [[nodiscard]] LatencySummary latency() const;

@@ -24,16 +24,8 @@ std::shared_ptr<const AcquisitionSnapshot> with_receivers_of_now(
     std::chrono::steady_clock::time_point now) {
     if (now - snapshot->taken < held_up_after) return snapshot;
     ReceiverTotals sum;
-    for (const net::Receiver* receiver : receivers) {
-        const ReceiverTotals r = read_totals(receiver->counters());
-        sum.datagrams_received += r.datagrams_received;
-        sum.datagrams_malformed += r.datagrams_malformed;
-        sum.datagrams_unknown_source += r.datagrams_unknown_source;
-        sum.datagrams_dropped_no_buffer += r.datagrams_dropped_no_buffer;
-        sum.datagrams_dropped_kernel += r.datagrams_dropped_kernel;
-        sum.datagrams_discarded_backlog += r.datagrams_discarded_backlog;
-        sum.bytes_received += r.bytes_received;
-    }
+    for (const net::Receiver* receiver : receivers)
+        sum += read_totals(receiver->counters());
     const DatagramLedger& then = snapshot->total.datagrams;
     DatagramLedger more;
     more.received = growth(sum.datagrams_received, then.received);

@@ -72,7 +72,8 @@ void SourceTracker::establish_now(std::int64_t now_ns) {
     if (!reference_) establish(now_ns, true);
 }
 
-/// Of the times in scratch_, the most that agree; of several such groups, the lowest. Sorts scratch_.
+/// Finds the largest group of times in scratch_ that agree; if several are equally large, the lowest one.
+/// Sorts scratch_.
 SourceTracker::Group SourceTracker::agreeing() const {
     std::sort(scratch_.begin(), scratch_.end());
     Group best;

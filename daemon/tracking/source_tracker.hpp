@@ -175,7 +175,8 @@ class SourceTracker {
     /// The frame times that are believed of a source in place.
     [[nodiscard]] Verdict believed_times() const;
     /// The earliest and the newest believed frame of all members since time began; UINT64_MAX and 0: none.
-    /// Of three members or more, one that is further than max_disorder before the others does not count.
+    /// With three members or more, earliest() ignores a single one that is more than max_disorder before all
+    /// others.
     [[nodiscard]] std::uint64_t earliest() const;
     [[nodiscard]] std::uint64_t newest() const { return newest_; }
     /// Whether some member supports the present time: it is active and in place. The time of one source alone

@@ -47,7 +47,7 @@ class PacketFile {
     [[noreturn]] void refuse(const std::string& why) const;
 
   private:
-    /// Of a pcapng section.
+    /// An interface of a pcapng section.
     struct Interface {
         std::uint32_t link_type = 0;
         std::uint32_t snap_length = 0;  // 0: none

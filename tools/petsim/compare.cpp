@@ -20,7 +20,7 @@ auto order_of(const Coincidence& c) {
     return std::tuple(c.time, c.crystal_a, c.dt, c.crystal_b, c.energy_a, c.energy_b);
 }
 
-/// Of singles or of coincidences.
+/// Compares two singles or two coincidences.
 struct Before {
     template <class Record>
     bool operator()(const Record& a, const Record& b) const {

@@ -65,7 +65,7 @@ TEST_CASE("a run is interrupted if nobody writes it and its run.json is not fina
     // Has no run.json: the start was interrupted.
     std::filesystem::remove(interrupted(data, "no-description") / run_file);
     write_file(interrupted(data, "damaged") / run_file, "{");
-    // Of a tool, or older.
+    // A run without .reserve: a tool has made it.
     const RunDirectory other = RunDirectory::create(data.path(), "other");
     write_json_atomically(other.file(run_file), {{"state", "complete"}});
     write_file(data / "file", "");

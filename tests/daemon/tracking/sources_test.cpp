@@ -369,3 +369,22 @@ TEST_CASE("copies are discarded, also when a stream is sent again or after a res
     CHECK(d.tracker.totals().restarted == 2);
     CHECK(d.tracker.totals().lost == 0);
 }
+
+TEST_CASE("a stream that is sent again is a copy while another source sends", "[tracking]") {
+    Detector d(usual_options());
+    const auto send_stream = [&] {
+        std::size_t used = 0;
+        for (std::uint64_t i = 0; i < 100; ++i) {
+            const std::uint8_t flags = i == 99 ? net::flag_end_of_stream : 0;
+            const std::uint64_t t = start + i * ms;
+            used += d.send_numbered(1, i, t, t + ms, 90, host(t), flags).use ? 1 : 0;
+            d.tick(2, t);
+        }
+        return used;
+    };
+    CHECK(send_stream() == 100);
+    d.tracker.allow_repetition(host(start + 100 * ms));
+    CHECK(send_stream() == 0);
+    d.tracker.allow_repetition(host(start + 60'000 * ms));
+    CHECK(send_stream() == 100);
+}
