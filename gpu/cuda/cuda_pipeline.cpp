@@ -9,6 +9,7 @@
 #include "gpu/cuda/cuda_pipeline.hpp"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <algorithm>
 #include <condition_variable>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "gpu/cuda/ring.hpp"
 #include "gpu/cuda/slot.hpp"
 #include "gpu/cuda/stages.hpp"
+#include "gpu/device_memory_error.hpp"
 #include "gpu/host/coincidence.hpp"
 #include "net/mutex.hpp"
 
@@ -63,7 +65,9 @@ class CudaPipeline final : public Pipeline {
                                    name_of(options.sort_engine), memory_.device_bytes() >> 20,
                                    memory_.pinned_bytes() >> 20);
         driver_ = std::thread([this] { guarded([this] { drive(); }); });
+        pthread_setname_np(driver_.native_handle(), "cuda driver");
         deliverer_ = std::thread([this] { guarded([this] { deliver_all(); }); });
+        pthread_setname_np(deliverer_.native_handle(), "cuda results");
     }
     CudaPipeline(const CudaPipeline&) = delete;
     CudaPipeline& operator=(const CudaPipeline&) = delete;

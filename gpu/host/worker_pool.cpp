@@ -1,5 +1,7 @@
 #include "gpu/host/worker_pool.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +10,7 @@ namespace petacq::gpu {
 WorkerPool::WorkerPool(std::uint32_t threads) {
     for (std::uint32_t i = 1; i < threads; ++i) {
         threads_.emplace_back([this, i] { loop(i); });
+        pthread_setname_np(threads_.back().native_handle(), "worker");
     }
 }
 

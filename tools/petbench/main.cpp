@@ -144,6 +144,51 @@ void add_options(CLI::App& app, StatusLoadSuite& s) {
     add_repetitions(app, s.repetitions);
 }
 
+/// Checks that involve several options.
+void check(const LiveSuite& s) {
+    if (s.from > s.to) throw CLI::ValidationError("--to", "expected at least the rate of --from");
+    if (s.senders > 0 && s.senders < s.sockets)
+        throw CLI::ValidationError("--senders", "expected at least one for each socket");
+}
+
+void add_options(CLI::App& app, LiveSuite& s) {
+    option(app, "--scanner", s.scanner, "Scanner description");
+    app.add_option("--calibration", s.calibration, "Calibration; default one made for the scanner")
+        ->check(CLI::ExistingFile);
+    app.add_option("--capture", s.capture,
+                   "Capture (pcap) whose frames are sent, sequenced framing; default simulated frames")
+        ->check(CLI::ExistingFile);
+    add_directory(app, s.directory, "Directory to write runs to");
+    app.add_option("--petacqd", s.petacqd, "petacqd; default the one in the directory of petbench")
+        ->check(CLI::ExistingFile);
+    app.add_option("--patch", s.patch, "JSON merge patch of the configuration of petacqd");
+    option(app, "--backend", s.backend, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+    option(app, "--threads", s.threads, "Threads of the CPU back-end; 0: one per core")
+        ->check(CLI::Range(0, 4096));
+    option(app, "--sockets", s.sockets, "Sockets of petacqd, each with a port")->check(CLI::Range(1U, 64U));
+    app.add_option("--senders", s.senders, "Threads that send; default one for each socket")
+        ->check(CLI::Range(1U, 64U));
+    option(app, "--payload", s.payload, "Datagram size in bytes, cut to whole frames")
+        ->check(CLI::Range(std::size_t{32}, net::max_datagram_bytes));
+    option(app, "--frames", s.frames, "Simulated frames in memory, sent over and over")
+        ->check(CLI::Range(1000, 1 << 28));
+    option(app, "--detector-rate", s.detector_rate, "Simulated frames per second of detector time")
+        ->check(CLI::PositiveNumber);
+    option(app, "--efficiency", s.efficiency,
+           "Chance that a crystal detects a simulated photon; decides the share of prompts")
+        ->check(CLI::Range(0.001, 1.0));
+    option(app, "--window-ns", s.window_ns, "Coincidence window")->check(CLI::NonNegativeNumber);
+    option(app, "--delay-ns", s.delay_ns, "Delay of the delayed window; 0: none")
+        ->check(CLI::NonNegativeNumber);
+    app.add_flag("--raw", s.raw, "Also write a raw capture");
+    option(app, "--from", s.from, "Lowest rate, frames per second")->check(CLI::PositiveNumber);
+    option(app, "--to", s.to, "Highest rate, frames per second")->check(CLI::PositiveNumber);
+    option(app, "--steps", s.steps, "Runs at most")->check(CLI::Range(1U, 100U));
+    app.add_option("--rate", s.rate, "One run at this rate, frames per second, without search")
+        ->check(CLI::PositiveNumber);
+    option(app, "--seconds", s.seconds, "Length of a run")->check(CLI::PositiveNumber);
+}
+
 void add_options(CLI::App& app, SortSuite& s) {
     option(app, "--from", s.least, "Singles in the shortest sort")->check(CLI::Range(1, 1 << 30));
     option(app, "--to", s.most, "Singles in the longest sort; lengths grow by 4")
@@ -159,7 +204,7 @@ void add(CLI::App& app, const char* name, const char* help) {
     CLI::App* const command = app.add_subcommand(name, help);
     add_options(*command, *suite);
     command->callback([suite] {
-        if constexpr (std::is_same_v<Suite, PipelineSuite>) check(*suite);
+        if constexpr (std::is_same_v<Suite, PipelineSuite> || std::is_same_v<Suite, LiveSuite>) check(*suite);
         run(*suite);
     });
 }
@@ -173,6 +218,7 @@ void add_suites(CLI::App& app) {
     add<ReplaySuite>(app, "replay", "Replay of a capture against the pipeline in memory");
     add<StatusLoadSuite>(app, "status-load",
                          "What status subscribers cost the receive path of a real petacqd");
+    add<LiveSuite>(app, "live", "The highest rate without loss from UDP to list-mode, with a real petacqd");
     add<SortSuite>(app, "sort", "The sort engines of the CUDA back-end; needs a GPU");
 }
 
@@ -186,8 +232,7 @@ int fail(const std::exception& error, int status) {
 
 int main(int argc, char** argv) {
     using petacq::bench::fail;
-    CLI::App app{
-        "petbench: measures the receive path, the pipeline, the list-mode writer and the sort engines"};
+    CLI::App app{"petbench: measures the parts of petacqd on this machine"};
     app.require_subcommand(1);
     petacq::bench::add_suites(app);
     try {

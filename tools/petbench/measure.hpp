@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <ctime>
 
 #include <algorithm>
 #include <chrono>
@@ -33,6 +34,13 @@ inline double cpu_seconds() {
         sum += seconds(used.ru_utime) + seconds(used.ru_stime);
     }
     return sum;
+}
+
+/// Processor time of the calling thread.
+inline double thread_cpu_seconds() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 /// Middle value; of an even number, the lower of the two.

@@ -11,8 +11,8 @@
 #include "config/error.hpp"
 #include "daemon/backend.hpp"
 #include "daemon/replay.hpp"
-#include "net/pcap/pcap_reader.hpp"
-#include "net/pcap/replayer.hpp"
+#include "net/wire.hpp"
+#include "tools/petbench/captured.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/measure.hpp"
 #include "tools/petbench/scratch_directory.hpp"
@@ -26,23 +26,10 @@ namespace {
 Stream frames_of(const std::string& capture, std::uint64_t margin) {
     Stream stream;
     std::vector<std::size_t> offsets;
-    net::PcapReader reader(capture, {});
-    net::CapturedDatagram packet;
-    while (reader.next(packet)) {
-        const std::size_t length = net::joined_length(packet.payload);
-        for (std::size_t at = 0; at < packet.payload.size(); at += length) {
-            const auto datagram = packet.payload.subspan(at, std::min(length, packet.payload.size() - at));
-            net::DatagramHeader header;
-            if (net::parse_datagram(net::Framing::sequenced, datagram.data(), datagram.size(), header) !=
-                    net::Malformed::none ||
-                datagram.size() == net::header_bytes) {
-                continue;
-            }
-            const auto frames = datagram.subspan(net::header_bytes);
-            offsets.push_back(stream.bytes.size());
-            stream.bytes.insert(stream.bytes.end(), frames.begin(), frames.end());
-        }
-    }
+    for_each_captured(capture, [&](const net::DatagramHeader&, std::span<const std::byte> frames) {
+        offsets.push_back(stream.bytes.size());
+        stream.bytes.insert(stream.bytes.end(), frames.begin(), frames.end());
+    });
     offsets.push_back(stream.bytes.size());
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
         gpu::FrameSpan span;

@@ -22,7 +22,6 @@ using gpu::SortEngine;
 using gpu::cuda::check;
 using gpu::cuda::Event;
 using gpu::cuda::Memory;
-using gpu::cuda::Stream;
 
 constexpr double too_long_ms = 2000;  // per sort; slower engines get no figure
 
@@ -139,7 +138,7 @@ void run(const SortSuite& o) {
     if (const auto reason = gpu::cuda_unusable_reason())
         throw std::runtime_error("sort: needs a GPU: " + *reason);
     Memory memory(Memory::Purpose::use);
-    const Stream stream;
+    const gpu::cuda::Stream stream;
     Timer timer(stream);
     Arrays a{{memory.device<std::uint64_t>(o.most), memory.device<std::uint64_t>(o.most)},
              {memory.device<std::uint64_t>(o.most), memory.device<std::uint64_t>(o.most)},

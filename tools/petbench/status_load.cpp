@@ -3,19 +3,15 @@
 // A sender runs at a fixed rate, in turns without and with the subscribers. One of them never reads, and a
 // few HTTP clients ask ten times a second. The reproducible figure is the CPU time that the receiving thread
 // spends on a million datagrams; the loss is what an operator would see.
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -27,8 +23,10 @@
 #include "daemon/control/client.hpp"
 #include "net/sender.hpp"
 #include "net/wire.hpp"
+#include "tools/petbench/daemon_process.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/measure.hpp"
+#include "tools/petbench/process_figures.hpp"
 #include "tools/petbench/scratch_directory.hpp"
 #include "tools/petbench/suites.hpp"
 
@@ -40,89 +38,36 @@ using daemon::ControlClient;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// A daemon in its own directory; both are removed at the end.
-class Daemon {
-  public:
-    explicit Daemon(const std::string& scanner_file) {
-        const config::Scanner scanner = config::load_scanner(scanner_file);
-        config::CalibrationModel model;
-        model.bins = 16;
-        config::save_calibration(scratch_.path() / "c.h5", scanner.geometry,
-                                 config::make_calibration(scanner, model));
-        const json configuration = {
-            {"scanner", fs::absolute(scanner_file).string()},
+/// The configuration of the daemon, in the directory. Writes its calibration there.
+json configuration(const std::string& scanner_file, const fs::path& directory) {
+    const config::Scanner scanner = config::load_scanner(scanner_file);
+    config::CalibrationModel model;
+    model.bins = 16;
+    config::save_calibration(directory / "c.h5", scanner.geometry, config::make_calibration(scanner, model));
+    return {{"scanner", fs::absolute(scanner_file).string()},
             {"calibration", "c.h5"},
             {"data_dir", "."},
             {"receive", {{"sockets", {{{"address", "127.0.0.1"}, {"port", 0}}}}, {"lock_memory", false}}},
             {"sources", {{"accept_any", true}}},
             {"coincidence", {{"window_ticks", 320}}},
             {"pipeline", {{"backend", "cpu"}}},
-            {"control", {{"socket", "control.sock"}, {"max_clients", 4096}}},
+            {"control", {{"max_clients", 4096}}},
             {"http", {{"listen", "127.0.0.1:0"}}}};
-        std::ofstream(scratch_.path() / "petacqd.json") << configuration;
-        const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "petacqd";
-        if (!fs::exists(program)) throw std::runtime_error(program.string() + ": not found; build petacqd");
-        const std::string file = (scratch_.path() / "petacqd.json").string();
-        const std::string log = (scratch_.path() / "log").string();
-        pid_ = ::fork();
-        if (pid_ == 0) {
-            const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-            ::dup2(out, 2);
-            ::execl(program.c_str(), program.c_str(), "--config", file.c_str(), nullptr);
-            ::_exit(127);
-        }
-        for (int tries = 0; log_text().find(" ready: ") == std::string::npos; ++tries) {
-            if (tries > 600 || ::waitpid(pid_, nullptr, WNOHANG) != 0) {
-                throw std::runtime_error("petacqd does not start: " + log_text());
-            }
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        }
-        client_ = std::make_unique<ControlClient>(socket());
-    }
-    ~Daemon() {
-        ::kill(pid_, SIGTERM);
-        ::waitpid(pid_, nullptr, 0);
-    }
-    Daemon(const Daemon&) = delete;
-    Daemon& operator=(const Daemon&) = delete;
+}
 
-    [[nodiscard]] fs::path socket() const { return scratch_.path() / "control.sock"; }
-    json status() { return client_->call("status"); }
-    [[nodiscard]] std::uint16_t http_port() const {
-        const std::string log = log_text();
-        const std::size_t at = log.find(", port ", log.find("http: listening"));
-        return static_cast<std::uint16_t>(std::stoul(log.substr(at + 7)));
+/// CPU time of the receive thread.
+double receive_cpu_seconds(const DaemonProcess& daemon) {
+    for (const ThreadTime& thread : thread_times(daemon.pid())) {
+        if (thread.name == "receive") return thread.seconds;
     }
-    /// CPU time of the receive thread.
-    [[nodiscard]] double receive_cpu_seconds() const {
-        for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(pid_) + "/task")) {
-            std::ifstream name(task.path() / "comm");
-            std::string comm;
-            name >> comm;
-            if (comm != "receive") continue;
-            std::ifstream schedule(task.path() / "schedstat");
-            double ns = 0;
-            schedule >> ns;
-            return ns * 1e-9;
-        }
-        throw std::runtime_error("petacqd has no thread named receive");
-    }
-
-  private:
-    [[nodiscard]] std::string log_text() const {
-        std::ifstream in(scratch_.path() / "log");
-        return {std::istreambuf_iterator<char>(in), {}};
-    }
-    const ScratchDirectory scratch_{fs::temp_directory_path(), "status-load"};
-    pid_t pid_ = -1;
-    std::unique_ptr<ControlClient> client_;
-};
+    throw std::runtime_error("petacqd has no thread named receive");
+}
 
 /// Subscribers whose notifications are read and discarded. The first never reads, and asks for more than fits
 /// into the buffers between it and the daemon.
 class Crowd {
   public:
-    Crowd(const Daemon& daemon, const StatusLoadSuite& options) {
+    Crowd(const DaemonProcess& daemon, const StatusLoadSuite& options) {
         for (unsigned i = 0; i < options.subscribers; ++i) {
             clients_.push_back(std::make_unique<ControlClient>(daemon.socket()));
             clients_.back()->send_bytes(
@@ -245,14 +190,16 @@ class PacedLoad {
     std::vector<std::span<const std::byte>> payloads_;
 };
 
-struct Figures {
+struct LoadFigures {
     std::vector<double> cpu;   // seconds per million datagrams
     std::vector<double> loss;  // fraction
 };
 
-void measure(Daemon& daemon, PacedLoad& load, double seconds, Figures& figures) {
-    const double cpu = daemon.receive_cpu_seconds();
-    const auto received = [&] { return daemon.status()["total"]["datagrams"]["received"].get<double>(); };
+void measure(DaemonProcess& daemon, PacedLoad& load, double seconds, LoadFigures& figures) {
+    const double cpu = receive_cpu_seconds(daemon);
+    const auto received = [&] {
+        return daemon.call("status")["total"]["datagrams"]["received"].get<double>();
+    };
     const double before = received();
     const auto sent = static_cast<double>(load.run(seconds));
     double now = received();
@@ -260,11 +207,11 @@ void measure(Daemon& daemon, PacedLoad& load, double seconds, Figures& figures) 
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         now = received();
     }
-    figures.cpu.push_back((daemon.receive_cpu_seconds() - cpu) / (now - before) * 1e6);
+    figures.cpu.push_back((receive_cpu_seconds(daemon) - cpu) / (now - before) * 1e6);
     figures.loss.push_back(1 - (now - before) / sent);
 }
 
-void print(const char* name, const Figures& f) {
+void print(const char* name, const LoadFigures& f) {
     const auto [least, most] = std::minmax_element(f.cpu.begin(), f.cpu.end());
     std::printf("  %-20s %7.3f CPU s per M datagrams (%.3f to %.3f)   %9.6f %% lost, at most %9.6f %%\n",
                 name, median(f.cpu), *least, *most, 100 * median(f.loss),
@@ -274,17 +221,18 @@ void print(const char* name, const Figures& f) {
 }  // namespace
 
 void run(const StatusLoadSuite& options) {
-    Daemon daemon(options.scanner);
-    PacedLoad load(daemon.status()["sockets"][0]["port"].get<std::uint16_t>(), options.scanner, options.rate);
+    const ScratchDirectory scratch(fs::temp_directory_path(), "status-load");
+    DaemonProcess daemon(configuration(options.scanner, scratch.path()), scratch.path(), petacqd_beside());
+    PacedLoad load(daemon.ports().front(), options.scanner, options.rate);
     std::printf(
         "status-load: %u subscribers every %g s, one of which never reads, %u HTTP clients at 10/s; %.0f "
         "datagrams/s, "
         "medians of %u x %g s in turns\n",
         options.subscribers, options.interval_s, options.http_clients, options.rate, options.repetitions,
         options.seconds);
-    Figures without;
-    Figures with;
-    Figures warm;
+    LoadFigures without;
+    LoadFigures with;
+    LoadFigures warm;
     measure(daemon, load, 1, warm);
     std::uint64_t bytes = 0;
     std::uint64_t answers = 0;

@@ -94,6 +94,33 @@ struct StatusLoadSuite {
 };
 void run(const StatusLoadSuite& suite);
 
+/// The highest rate without loss from UDP on loopback to list-mode, through a real petacqd.
+struct LiveSuite {
+    std::string scanner = "config/examples/mouse.scanner.json";
+    std::string calibration;      ///< empty: made for the scanner
+    std::string capture;          ///< whose frames to send; empty: simulated ones
+    std::string directory = ".";  ///< where runs are written
+    std::string petacqd;          ///< program; empty: beside petbench
+    std::string patch;            ///< JSON merge patch of petacqd's configuration; empty: none
+    std::string backend = "cpu";
+    std::uint32_t threads = 0;  ///< of the CPU back-end; 0: one per core
+    unsigned sockets = 4;
+    unsigned senders = 0;  ///< 0: one for each socket
+    std::size_t payload = 1472;
+    std::size_t frames = std::size_t{4} << 20;  ///< simulated, in a pass of the stream
+    double detector_rate = 50e6;                ///< frames per second of detector time
+    double efficiency = 0.5;                    ///< of the simulated crystals
+    double window_ns = 4;
+    double delay_ns = 0;  ///< 0: no delayeds
+    bool raw = false;     ///< also a raw capture
+    double from = 10e6;   ///< frames per second
+    double to = 1e9;
+    unsigned steps = 8;
+    double rate = 0;  ///< one step at this rate; 0: search
+    double seconds = 3;
+};
+void run(const LiveSuite& suite);
+
 /// The engines that sort singles on the GPU. Throws std::runtime_error when there is no usable GPU.
 struct SortSuite {
     std::uint32_t least = 1U << 10;  ///< singles

@@ -137,6 +137,30 @@ TEST_CASE("petbench replay measures the pipeline and a replay, and leaves nothin
     CHECK(std::filesystem::is_empty(directory.path() / "runs"));
 }
 
+TEST_CASE("petbench live judges runs of a real petacqd, and leaves nothing behind", "[petbench]") {
+    const TemporaryDirectory directory;
+    const std::string live = "live --seconds 1 --sockets 2 --backend cpu --threads 2 --frames 50000 --dir '" +
+                             directory.path().string() + "'" + small_scanner;
+    const Outcome outcome = petbench(live + "--rate 200000 --delay-ns 200 --raw");
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.out, "  step  1      0.20 M frames/s, at the end "));
+    CHECK(contains(outcome.out, " s behind   passed\n"));
+    for (const char* part :
+         {"\nhighest rate without loss: ", "\n    receive ", "\n    acquisition ",
+          "\n  busiest stage: ", "\n  latency ", "\n  UDP ", "\n  bare receive loop, 2 pairs "})
+        CHECK(contains(outcome.out, part));
+    CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("petbench live refuses what it cannot measure", "[petbench]") {
+    CHECK(petbench("live --from 2e6 --to 1e6").status == 64);
+    CHECK(petbench("live --sockets 4 --senders 2").status == 64);
+    const Outcome few = petbench("live --frames 1000 --sockets 5" + small_scanner);
+    CHECK(few.status == 70);
+    CHECK(contains(few.out, "the stream has 4 sources"));
+}
+
 TEST_CASE("petbench reports errors by its exit status", "[petbench]") {
     CHECK(petbench("--help").status == 0);
     CHECK(petbench("").status == 64);

@@ -1,0 +1,112 @@
+#include "tools/petbench/daemon_process.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+namespace petacq::bench {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr daemon::ControlClient::Milliseconds patience{600'000};  // a run that ends may have much to write
+
+}  // namespace
+
+fs::path petacqd_beside() {
+    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "petacqd";
+    if (!fs::exists(program)) throw std::runtime_error(program.string() + ": not found; build petacqd");
+    return program;
+}
+
+DaemonProcess::DaemonProcess(json configuration, const fs::path& directory, const fs::path& program)
+    : directory_(directory) {
+    configuration["control"]["socket"] = "control.sock";
+    std::ofstream(directory_ / "petacqd.json") << configuration;
+    start(program);
+    try {
+        wait_until_ready();
+        client_ = std::make_unique<daemon::ControlClient>(socket());
+    } catch (...) {
+        end();
+        throw;
+    }
+}
+
+DaemonProcess::~DaemonProcess() {
+    end();
+}
+
+void DaemonProcess::start(const fs::path& program) {
+    const std::string file = (directory_ / "petacqd.json").string();
+    const std::string log_file = (directory_ / "log").string();
+    fs::remove(log_file);  // of an earlier daemon in the directory
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (pid_ > 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(127);
+    const int out = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ::dup2(out, 2);
+    ::execl(program.c_str(), program.c_str(), "--config", file.c_str(), nullptr);
+    ::_exit(127);
+}
+
+void DaemonProcess::wait_until_ready() const {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (log().find(" ready: ") == std::string::npos) {
+        siginfo_t ended{};
+        ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+        if (ended.si_pid != 0 || std::chrono::steady_clock::now() > deadline)
+            throw std::runtime_error("petacqd does not start: " + log());
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+}
+
+void DaemonProcess::end() const {
+    ::kill(pid_, SIGTERM);
+    ::waitpid(pid_, nullptr, 0);
+}
+
+std::string DaemonProcess::log() const {
+    std::ifstream in(directory_ / "log");
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::uint16_t DaemonProcess::http_port() const {
+    const std::string text = log();
+    const std::size_t at = text.find(", port ", text.find("http: listening"));
+    return static_cast<std::uint16_t>(std::stoul(text.substr(at + 7)));
+}
+
+std::vector<std::uint16_t> DaemonProcess::ports() {
+    std::vector<std::uint16_t> found;
+    const json status = call("status");
+    for (const json& socket : status.at("sockets"))
+        found.push_back(socket.at("port").get<std::uint16_t>());
+    return found;
+}
+
+json DaemonProcess::call(std::string_view method) {
+    return call(method, json::object());
+}
+
+json DaemonProcess::call(std::string_view method, const json& parameters) {
+    return client_->call(method, parameters, patience);
+}
+
+}  // namespace petacq::bench

@@ -1,0 +1,149 @@
+#include "tools/petbench/live/step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "tools/petbench/daemon_process.hpp"
+
+namespace petacq::bench {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A passing step has none of these.
+constexpr struct {
+    const char* section;
+    const char* counter;
+    const char* fault;
+} fault_counters[] = {
+    {"datagrams", "lost", "datagrams lost"},
+    {"datagrams", "dropped_kernel", "dropped by the kernel"},
+    {"datagrams", "dropped_no_buffer", "dropped because no batch was free"},
+    {"datagrams", "malformed", "malformed datagrams"},
+    {"datagrams", "unknown_source", "datagrams of unknown sources"},
+    {"datagrams", "too_many_sources", "datagrams of too many sources"},
+    {"datagrams", "duplicate", "duplicate datagrams"},
+    {"datagrams", "repeated", "repeated datagrams"},
+    {"datagrams", "stray", "stray datagrams"},
+    {"datagrams", "restarted", "restarts of a source"},
+    {"frames", "late", "frames late"},
+    {"frames", "time_jump", "frames with a time jump"},
+    {"frames", "bad_time", "frames with a bad time"},
+    {"pairs", "write_failed", "pairs not written"},
+};
+
+/// Waits until the daemon has received that many datagrams, or no more for two seconds.
+void wait_for(DaemonProcess& daemon, std::uint64_t datagrams) {
+    std::uint64_t seen = 0;
+    for (auto moved = Clock::now(); Clock::now() - moved < std::chrono::seconds(2);) {
+        const auto received = daemon.call("status")["total"]["datagrams"]["received"].get<std::uint64_t>();
+        if (received >= datagrams) return;
+        if (received != seen) moved = Clock::now();
+        seen = received;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+}
+
+std::optional<double> number(const json& value) {
+    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+void judge(LiveStep& step, double seconds, const json& run, std::uint64_t given_up_slices) {
+    auto& faults = step.faults;
+    if (step.sent.seconds > seconds * 1.01 + 0.01)
+        faults.push_back(fmt::format("the sender ended at {:.2f} M frames/s", step.reached() * 1e-6));
+    if (run["state"] != "complete") {
+        faults.push_back(fmt::format("the run is {}: {}", run["state"].get<std::string>(),
+                                     run.value("stop_reason", std::string())));
+    }
+    const json& ledger = run["ledger"];
+    for (const auto& [section, counter, fault] : fault_counters) {
+        const auto count = ledger[section][counter].get<std::int64_t>();
+        if (count != 0) faults.push_back(fmt::format("{} {}", count, fault));
+    }
+    if (given_up_slices != 0)
+        faults.push_back(fmt::format("{} slices with too many pending singles", given_up_slices));
+    if (step.frames != step.sent.frames)
+        faults.push_back(fmt::format("{} frames sent, {} received", step.sent.frames, step.frames));
+    if (!ledger["closed"].get<bool>()) faults.emplace_back("the ledger does not close");
+    if (!run.contains("capture") || !run["capture"].is_object()) return;
+    const json& capture = run["capture"];
+    const auto dropped = capture["datagrams_dropped"].get<std::uint64_t>();
+    if (dropped != 0) faults.push_back(fmt::format("{} datagrams missing from the raw capture", dropped));
+    if (!capture["failure"].is_null())
+        faults.push_back("raw capture: " + capture["failure"].get<std::string>());
+}
+
+/// Reads what the run has left, and judges it.
+void take_results(LiveStep& step, double seconds, const fs::path& directory, std::uint64_t given_up_slices) {
+    std::ifstream file(directory / "run.json");
+    const json run = json::parse(file);
+    if (!run.contains("ledger")) {
+        step.faults.push_back("the run has no ledger: " + run.value("stop_reason", std::string("no reason")));
+        return;
+    }
+    step.frames = run["ledger"]["frames"]["received"].get<std::uint64_t>();
+    step.prompts = run["ledger"]["pairs"]["prompts_found"].get<std::uint64_t>();
+    step.delayeds = run["ledger"]["pairs"]["delayeds_found"].get<std::uint64_t>();
+    for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+        if (!entry.is_regular_file()) continue;
+        step.run_bytes += entry.file_size();
+        if (entry.path().extension() == ".plm") step.listmode_bytes += entry.file_size();
+    }
+    judge(step, seconds, run, given_up_slices);
+}
+
+void measure(LiveStep& step, DaemonProcess& daemon, LiveStream& stream, double seconds,
+             const fs::path& directory) {
+    const std::vector<std::uint16_t> ports = daemon.ports();
+    daemon.call("start", {{"run", directory.filename().string()}});
+
+    const std::vector<ThreadTime> before = thread_times(daemon.pid());
+    const auto started = Clock::now();
+    step.sent = send(stream, ports, step.rate, seconds);
+    const double watched = std::chrono::duration<double>(Clock::now() - started).count();
+    step.threads = thread_groups(before, thread_times(daemon.pid()), watched);
+    const auto processed = daemon.call("status")["total"]["frames"]["received"].get<std::uint64_t>();
+    step.behind = step.sent.frames - std::min(processed, step.sent.frames);
+
+    wait_for(daemon, step.sent.datagrams);
+    const json status = daemon.call("status");
+    step.backend = status["backend"].get<std::string>();
+    step.p50_ms = number(status["latency"]["p50_ms"]);
+    step.p99_ms = number(status["latency"]["p99_ms"]);
+    daemon.call("stop");
+    const auto given_up = daemon.call("status")["queues"]["given_up_slices"].get<std::uint64_t>();
+    step.memory_bytes = peak_memory_bytes(daemon.pid());
+    take_results(step, seconds, directory, given_up);
+}
+
+}  // namespace
+
+LiveStep run_step(const LiveSite& site, const json& configuration, LiveStream& stream, double rate,
+                  double seconds) {
+    LiveStep step;
+    step.rate = rate;
+    const fs::path directory = site.data / "live";
+    {
+        DaemonProcess daemon(configuration, site.directory, site.program);
+        try {
+            measure(step, daemon, stream, seconds, directory);
+        } catch (const daemon::ControlUnavailable& error) {  // its pipeline failed, or it crashed
+            step.faults.emplace_back(error.what());
+        }
+    }
+    fs::remove_all(directory);
+    return step;
+}
+
+}  // namespace petacq::bench

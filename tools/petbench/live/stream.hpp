@@ -1,0 +1,72 @@
+// The stream of a live benchmark: one pass of frames as datagrams in memory, sent over and over. Before a
+// datagram is sent again it is stamped for the pass: its frame times move on by the length of a pass, and its
+// sequence number by the datagrams that its source has in a pass. So the numbers have no gap, and the times
+// go on without a step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace petacq::bench {
+
+/// The frames of a source, back to back, in any order.
+struct SourceFrames {
+    std::uint16_t source = 0;
+    std::vector<std::byte> frames;
+};
+
+/// The datagrams of some sources. They lie back to back in the order in which they are due, so that those of
+/// equal size can be sent with GSO. For one thread at a time.
+class StreamPart {
+  public:
+    /// The datagrams of one pass.
+    [[nodiscard]] std::size_t size() const { return datagrams_.size(); }
+    /// Ticks since the start of the pass: the time of the last frame.
+    [[nodiscard]] std::uint64_t due(std::size_t i) const { return datagrams_[i].due; }
+    [[nodiscard]] std::span<const std::span<const std::byte>> payloads() const { return payloads_; }
+    [[nodiscard]] std::size_t frames(std::size_t i) const;
+    /// Makes `count` datagrams from the first on those of the pass.
+    void stamp(std::size_t first, std::size_t count, std::uint64_t pass);
+    /// For each source the datagram that ends its stream in place of datagram `next` of the pass.
+    [[nodiscard]] std::vector<std::vector<std::byte>> ends(std::size_t next, std::uint64_t pass) const;
+
+  private:
+    friend class LiveStream;
+    struct Source {
+        std::uint16_t id;
+        std::uint64_t datagrams;  // in a pass
+    };
+    struct Datagram {
+        std::uint64_t due;
+        std::uint64_t place;   // among those of its source
+        std::uint64_t pass;    // that its bytes belong to
+        std::uint32_t source;  // index into sources_
+    };
+    std::uint64_t period_ = 0;
+    std::vector<Source> sources_;
+    std::vector<Datagram> datagrams_;
+    std::vector<std::byte> bytes_;
+    std::vector<std::span<const std::byte>> payloads_;  // [datagram] into bytes_
+};
+
+class LiveStream {
+  public:
+    /// Spreads the sources over `parts`, and their frames over datagrams of at most `payload` bytes. Throws
+    /// std::invalid_argument when there are fewer sources than parts.
+    LiveStream(std::vector<SourceFrames> sources, std::size_t payload, unsigned parts);
+
+    [[nodiscard]] std::vector<StreamPart>& parts() { return parts_; }
+    [[nodiscard]] std::uint64_t frames() const { return frames_; }  ///< in a pass
+    [[nodiscard]] std::uint64_t period() const { return period_; }  ///< ticks in a pass
+    [[nodiscard]] std::size_t sources() const { return sources_; }
+
+  private:
+    std::vector<StreamPart> parts_;
+    std::uint64_t frames_ = 0;
+    std::uint64_t period_ = 0;
+    std::size_t sources_ = 0;
+};
+
+}  // namespace petacq::bench
