@@ -6,14 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "config/energy_bins.hpp"
 #include "config/scanner.hpp"
 
 namespace petacq::config {
-
-/// ADC values per energy bin of the factor table (spec: min(adc / 10, bins - 1)).
-inline constexpr std::uint32_t adc_per_bin = 10;
-/// A 16-bit ADC value reaches no bin beyond these.
-inline constexpr std::uint32_t max_bins = 65535 / adc_per_bin + 1;
 
 struct Calibration {
     /// [bdm][du][x + y * position_size]: a value of crystals_per_du() or more means outside any crystal.
@@ -30,8 +26,10 @@ struct Calibration {
 /// scanner. Throws config::Error naming the file, the data set, the expected and the found shape or type. The
 /// HDF5 library is not thread-safe: one thread at a time reads or writes calibrations.
 Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry);
-/// Writes one, replacing the file as a whole. Throws config::Error when the shapes or values are wrong,
-/// IoError when the file cannot be written; what was there before is then still there.
+/// Writes one, replacing the file as a whole: at any time, power cuts included, it has its previous content
+/// or all of the calibration. Throws config::Error when the shapes or values are wrong, IoError when the file
+/// cannot be written; what was there before is then still there unless only the directory could not be
+/// synced.
 void save_calibration(const std::filesystem::path& file, const Geometry& geometry,
                       const Calibration& calibration);
 /// Checks shapes and values. Throws config::Error.

@@ -1,7 +1,10 @@
 // Calibration files: HDF5 in, HDF5 out.
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <new>
+#include <system_error>
 
 #include "config/calibration.hpp"
 #include "config/error.hpp"
@@ -198,6 +201,17 @@ void write_file(const std::filesystem::path& file, const Geometry& geometry, con
     require(positions.close() && factors.close() && offsets.close() && h5.close());
 }
 
+/// Returns when the file, or the names in the directory, are on the disk. (daemon/host/file.hpp does this for
+/// files that HDF5 does not write; this folder lies below it.)
+void sync(const std::filesystem::path& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // Some file systems cannot sync a directory.
+    const bool synced = descriptor >= 0 && (::fsync(descriptor) == 0 || errno == EINVAL);
+    const std::error_code why(errno, std::generic_category());
+    if (descriptor >= 0) ::close(descriptor);
+    if (!synced) throw IoError("cannot be synced to the disk: " + why.message());
+}
+
 }  // namespace
 
 Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry) {
@@ -225,8 +239,10 @@ void save_calibration(const std::filesystem::path& file, const Geometry& geometr
     try {
         check_calibration(geometry, calibration);
         write_file(partial, geometry, calibration);
+        sync(partial);
         std::filesystem::rename(partial, file, failed);
         if (failed) throw IoError("cannot be written: " + failed.message());
+        sync(file.has_parent_path() ? file.parent_path() : ".");
     } catch (const Error& e) {
         std::error_code ignored;
         std::filesystem::remove(partial, ignored);

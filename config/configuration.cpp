@@ -164,7 +164,7 @@ void check(const Configuration& c) {
                  std::to_string(c.sources.ids.size()));
     }
     if (c.sources.accept_any && !(c.sources.ids.empty() && c.sources.addresses.empty())) {
-        fail("/sources/accept_any", "expected false beside ids or addresses, which say who may send");
+        fail("/sources/accept_any", "expected false together with ids or addresses, which say who may send");
     }
     if (c.energy.upper_keV < c.energy.lower_keV) {
         const json& energy = c.document->at("energy");  // as written, not as a double

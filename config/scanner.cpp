@@ -90,7 +90,7 @@ void check_kind(const Source& s, bool with_id, const std::string& path) {
         throw Error(path + ": expected an id (sequenced framing), or an address and a port (bare framing)");
     }
     if (has_id && s.port != 0) {
-        throw Error(path + "/port: expected none beside an id, found " + std::to_string(s.port));
+        throw Error(path + "/port: expected none together with an id, found " + std::to_string(s.port));
     }
     if (has_id != with_id) {
         throw Error(path + ": expected " + (with_id ? "an id" : "an address and a port, and no id") +

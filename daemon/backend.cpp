@@ -8,6 +8,7 @@
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
 #include "gpu/cuda/randoms.hpp"
+#include "gpu/device_memory_error.hpp"
 #endif
 
 namespace petacq::daemon {

@@ -26,8 +26,7 @@ BufferTimes buffer_times(const config::Configuration& configuration, double fram
         sockets * static_cast<double>(r.receive_buffer_bytes) * payload_share / bytes_per_s;
     const double pool_s =
         static_cast<double>(r.batch_count) * static_cast<double>(r.batch_bytes) / bytes_per_s;
-    // When the process goes on, what waits in the sockets moves to the pool faster than it is processed.
-    return {std::min(sockets_s, pool_s), pool_s};
+    return {sockets_s, pool_s + sockets_s};
 }
 
 double slice_rate(const config::Configuration& configuration) {

@@ -108,7 +108,7 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
                    assembly_.pool, assembly_.filled,
                    of_receivers([](const net::Receiver& receiver) { return &receiver.counters(); }),
                    [this](FinishedRun finished) { service_.run_finished(std::move(finished)); }),
-      control_(io_, service_, control_options(configuration_.control)) {
+      control_(io_, service_, configuration_.control) {
     assembly_.setting.pool = &assembly_.pool;
     service_.measure_randoms(std::move(assembly_.backend.randoms));
     service_.attach(acquisition_);

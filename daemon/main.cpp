@@ -38,10 +38,10 @@ void add_options(CLI::App& app, Arguments& a) {
     app.add_option("-c,--config", a.file, "Configuration (JSON; docs/reference/configuration.md)")
         ->required();
     app.add_flag("--check", a.check,
-                 "Check configuration, scanner description, calibration and data directory, and exit");
+                 "Check configuration, scanner description, calibration and data directory, print how long "
+                 "the buffers last, and exit");
     app.add_option("--rate", a.rate,
-                   "With --check: frames per second for which to say how long the buffers last; default: a "
-                   "full slice in each "
+                   "With --check: frames per second at which the buffers fill; default: a full slice in each "
                    "pipeline.slice_interval_ms")
         ->needs("--check")
         ->check(CLI::PositiveNumber);
@@ -53,7 +53,7 @@ void add_options(CLI::App& app, Arguments& a) {
                                     ->excludes("--check");
     app.add_option("--run", a.replay.id, "With --replay: id of the run")->needs(replay);
     app.add_option("--from-ticks", a.replay.start,
-                   "With --replay: start of the run; default: as in the run.json beside the first file")
+                   "With --replay: start of the run; default: as in the run.json next to the first file")
         ->needs(replay);
     app.add_option("--to-ticks", a.replay.stop, "With --replay: end of the run; default: likewise")
         ->needs(replay);
@@ -78,8 +78,9 @@ void print_buffer_times(const config::Configuration& configuration, std::optiona
     const BufferTimes times = buffer_times(configuration, frames_per_s);
     std::printf(
         "at %.3g frames/s nothing is lost while the process stands still for %.3g s "
-        "(receive.receive_buffer_bytes, if "
-        "the kernel grants it), or the disk or the pipeline for %.3g s (receive.batch_count)\n",
+        "(receive.receive_buffer_bytes, if the kernel grants it), or the disk or the pipeline for %.3g s "
+        "(with "
+        "receive.batch_count)\n",
         frames_per_s, times.process_s, times.disk_s);
 }
 

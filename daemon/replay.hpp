@@ -12,7 +12,7 @@ namespace petacq::daemon {
 
 struct ReplayOptions {
     std::vector<std::string> files;  ///< pcap; merged by the times of their packets
-    /// Start and end of the run, in ticks of detector time. Default: as in run.json beside the first file,
+    /// Start and end of the run, in ticks of detector time. Default: as in run.json next to the first file,
     /// else all data.
     std::optional<std::uint64_t> start;
     std::optional<std::uint64_t> stop;

@@ -354,7 +354,7 @@ const nlohmann::json& Service::document() {
     const Clock::time_point start = Clock::now();
     if (start - reading().taken > longest) show_change();
     if (!shown_) {
-        shown_.emplace();
+        shown_ = Shown{};
         shown_->document = std::make_shared<const nlohmann::json>(monitor_.status(run_));
         shown_->text = std::make_shared<const std::string>(rpc_text(*shown_->document));
         shown_->cost = Clock::now() - start;

@@ -134,15 +134,4 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     return o;
 }
 
-ControlOptions control_options(const config::Control& control) {
-    ControlOptions o;
-    o.socket = control.socket;
-    o.socket_mode = static_cast<mode_t>(std::stoul(control.socket_mode, nullptr, 8));
-    o.group = control.group;
-    o.max_clients = control.max_clients;
-    o.max_request_bytes = control.max_request_bytes;
-    o.send_buffer_bytes = control.send_buffer_bytes;
-    return o;
-}
-
 }  // namespace petacq::daemon

@@ -8,7 +8,6 @@
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
-#include "daemon/control/server.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/receiver.hpp"
@@ -27,7 +26,5 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
 
 AcquisitionOptions acquisition_options(const config::Configuration& configuration,
                                        const TrackerOptions& tracker);
-
-ControlOptions control_options(const config::Control& control);
 
 }  // namespace petacq::daemon

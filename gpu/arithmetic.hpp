@@ -4,7 +4,10 @@
 
 #include <cstdint>
 
-#include "gpu/pipeline.hpp"
+#include "config/energy_bins.hpp"
+#include "config/geometry.hpp"
+#include "gpu/coincidence_rules.hpp"
+#include "gpu/histograms.hpp"
 #include "gpu/types.hpp"
 #include "net/wire.hpp"
 

@@ -7,6 +7,7 @@
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
+#include "gpu/pipeline.hpp"
 
 namespace petacq::gpu {
 

@@ -13,35 +13,18 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/geometry.hpp"
+#include "gpu/coincidence_rules.hpp"
 #include "gpu/counters.hpp"
+#include "gpu/histograms.hpp"
 #include "gpu/sort/engine.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::gpu {
-
-using config::MultiplesPolicy;
-using config::WindowMode;
-
-struct CoincidenceRules {
-    std::uint32_t window = 0;  ///< tau, ticks, inclusive
-    WindowMode mode = WindowMode::single;
-    MultiplesPolicy policy = MultiplesPolicy::remove_multiples;
-    std::uint32_t max_multiplicity = 64;      ///< larger groups are dropped
-    std::uint32_t min_module_difference = 0;  ///< circular, around the ring; 0: no condition
-    std::uint32_t max_ring_difference = UINT32_MAX;
-    std::optional<std::uint64_t> delay;  ///< D, ticks; absent: no delayeds
-};
-
-/// Throws std::invalid_argument for rules that no back-end accepts: fewer than two singles in a group,
-/// or a delay above 2^62 ticks.
-void check_rules(const CoincidenceRules& rules);
 
 struct EnergyWindow {
     bool filter = true;
@@ -126,27 +109,6 @@ struct SliceResult {
     SingleCounts counts;
     std::uint64_t pending = 0;              ///< accepted singles not decided yet
     std::uint64_t latest_pending_time = 0;  ///< the newest of them; 0 when there is none
-};
-
-/// Histograms since the pipeline was created, filled during conversion with all frames inside a crystal, also
-/// with late ones and time jumps. Frames with a bad marker or address, or outside any crystal, do not count,
-/// not even in the temperatures, because their fields cannot be trusted.
-struct SinglesHistograms {
-    static constexpr std::uint32_t energy_bins = 256;
-    static constexpr float energy_bin_keV = 4;  // NOLINT(readability-identifier-naming)
-    std::vector<std::uint64_t> per_crystal;     ///< [crystal] singles inside the energy window
-    std::vector<std::uint64_t> energy;  ///< [bdm][energy_bins]; the last bin holds all higher energies
-    std::vector<std::int64_t> temperature_sum_16ths;  ///< [bdm][du] sum of sixteenths of a degree C
-    std::vector<std::uint64_t> temperature_count;     ///< [bdm][du] frames in that sum
-
-    /// Subtracts an earlier state of the same histograms.
-    SinglesHistograms& operator-=(const SinglesHistograms& earlier);
-};
-
-/// The device lacks the memory for the options. The message gives the bytes needed and free.
-class DeviceMemoryError : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
 };
 
 /// Slices go in by submit and come out by collect, in the same order. One thread at a time.

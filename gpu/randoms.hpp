@@ -21,8 +21,8 @@
 #include <span>
 #include <vector>
 
-#include "config/scanner.hpp"
-#include "gpu/pipeline.hpp"
+#include "config/geometry.hpp"
+#include "gpu/coincidence_rules.hpp"
 
 namespace petacq::gpu {
 

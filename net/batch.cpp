@@ -58,7 +58,24 @@ BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::uniq
     }
 }
 
-Batch* BatchPool::take() {
+Batch* BatchPool::set_aside() {
+    Batch* const batch = take();
+    if (batch == nullptr) {
+        throw std::invalid_argument("batch pool: " + std::to_string(count()) +
+                                    " batches; expected at least one for each receiver");
+    }
+    batch->set_aside = true;
+    put(batch);
+    return batch;
+}
+
+Batch* BatchPool::take(Batch* own) {
+    if (own != nullptr && own->at_home.exchange(false, std::memory_order_acquire)) {
+        free_count_.fetch_sub(1, std::memory_order_relaxed);
+        own->clear();
+        own->holders.store(1, std::memory_order_relaxed);
+        return own;
+    }
     std::uint64_t top = top_.load(std::memory_order_acquire);
     for (;;) {
         const auto index = static_cast<std::uint32_t>(top);
@@ -78,11 +95,21 @@ Batch* BatchPool::take() {
 void BatchPool::put(Batch* batch) {
     assert(batch == &batches_[batch->index]);
     assert(batch->holders.load(std::memory_order_relaxed) != 0);
-    if (batch->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) release(batch);
+    if (batch->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    release(batch);
+    wake();
 }
 
 void BatchPool::release(Batch* batch) {
     free_count_.fetch_add(1, std::memory_order_relaxed);
+    if (batch->set_aside) {
+        batch->at_home.store(true, std::memory_order_release);
+    } else {
+        push(batch);
+    }
+}
+
+void BatchPool::push(Batch* batch) {
     std::uint64_t top = top_.load(std::memory_order_relaxed);
     for (;;) {
         below_[batch->index].store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
@@ -90,6 +117,30 @@ void BatchPool::release(Batch* batch) {
         if (top_.compare_exchange_weak(top, next, std::memory_order_release, std::memory_order_relaxed))
             return;
     }
+}
+
+bool BatchPool::has_free(const Batch* own) const {
+    return static_cast<std::uint32_t>(top_.load(std::memory_order_acquire)) != nothing ||
+           (own != nullptr && own->at_home.load(std::memory_order_acquire));
+}
+
+bool BatchPool::wait(const Batch* own, std::chrono::microseconds timeout) {
+    const auto end = std::chrono::steady_clock::now() + timeout;
+    MutexLock lock(mutex_);
+    waiting_.fetch_add(1, std::memory_order_acq_rel);
+    waits_.fetch_add(1, std::memory_order_relaxed);
+    bool found = has_free(own);
+    while (!found && returned_.wait_until(lock.native(), end) == std::cv_status::no_timeout)
+        found = has_free(own);
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    return found || has_free(own);
+}
+
+void BatchPool::wake() {
+    if (waiting_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
+    // A thread that waits holds the mutex until it sleeps.
+    const MutexLock lock(mutex_);
+    returned_.notify_all();
 }
 
 }  // namespace petacq::net

@@ -3,16 +3,19 @@
 // A receiver takes a free batch and receives into it until it is full. Meanwhile the next stage already reads
 // the datagrams that the batch holds (batch_queue.hpp), so a batch is never given up half empty. The last
 // stage that uses it puts it back. The pool is the only memory that reception uses: while it is empty,
-// datagrams are counted and dropped.
+// datagrams wait in the socket buffers.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "net/endpoint.hpp"
+#include "net/mutex.hpp"
 
 namespace petacq::net {
 
@@ -54,6 +57,8 @@ struct Batch {
     Endpoint to;                              ///< the socket that received it
     std::atomic<std::uint32_t> published{0};  ///< of a BatchLane
     std::atomic<std::uint32_t> holders{0};    ///< of the pool
+    bool set_aside = false;                   ///< for one thread (BatchPool::set_aside)
+    std::atomic<bool> at_home{false};         ///< of a batch that is set aside: it is free
 
     void clear() {
         used = 0;
@@ -82,14 +87,25 @@ struct HostMemoryOptions {
 std::unique_ptr<MemorySource> make_host_memory(const HostMemoryOptions& options);
 
 /// A fixed number of batches in one piece of memory. take() and put() may be called from any thread; they
-/// neither block nor allocate.
+/// neither block nor allocate, but put() wakes the threads that wait.
 class BatchPool {
   public:
     /// `batch_bytes` is rounded up to a page. Throws std::invalid_argument, or what the source throws.
     BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::unique_ptr<MemorySource> memory);
 
-    /// A cleared batch, or nullptr if all are in use.
-    Batch* take();
+    /// Sets a batch aside for one thread, for as long as the pool lives: nobody else can take it. A thread
+    /// that waits for a batch thus never waits for batches that others use and that wait for this thread.
+    /// Before other threads use the pool. Throws std::invalid_argument if no batch is left.
+    Batch* set_aside();
+
+    /// A cleared batch, or nullptr if all are in use. `own`: the batch that is set aside for the caller.
+    Batch* take(Batch* own = nullptr);
+    /// Waits until take(own) may find a batch, at most for `timeout`. Returns false after the timeout.
+    bool wait(const Batch* own, std::chrono::microseconds timeout);
+    /// Whether a thread waits now.
+    [[nodiscard]] bool is_awaited() const { return waiting_.load(std::memory_order_relaxed) != 0; }
+    /// How often a thread has waited.
+    [[nodiscard]] std::uint64_t waits() const { return waits_.load(std::memory_order_relaxed); }
     /// One more stage uses the batch; it will put it back, too.
     static void hold(Batch* batch) { batch->holders.fetch_add(1, std::memory_order_relaxed); }
     /// Returns a batch that came from take() or was held. It is free when all have returned it.
@@ -103,6 +119,9 @@ class BatchPool {
 
   private:
     void release(Batch* batch);
+    void push(Batch* batch);
+    void wake();
+    [[nodiscard]] bool has_free(const Batch* own) const;
 
     std::unique_ptr<MemorySource> memory_;
     std::size_t batch_bytes_;
@@ -113,6 +132,13 @@ class BatchPool {
     std::unique_ptr<std::atomic<std::uint32_t>[]> below_;
     std::atomic<std::uint64_t> top_;
     std::atomic<std::size_t> free_count_;
+
+    // wait() adds to waiting_ before it looks for a batch, put() reads it after it has returned one: both are
+    // read-modify-write operations, so one of them sees the other.
+    std::atomic<std::uint32_t> waiting_{0};
+    std::atomic<std::uint64_t> waits_{0};
+    Mutex mutex_;
+    std::condition_variable returned_;
 };
 
 }  // namespace petacq::net

@@ -67,7 +67,7 @@ std::optional<Piece> BatchQueue::take() {
                 if (lane.complete_ && lane.read_ == lane.known_) return piece_of(lane, lane.read_);
             }
         }
-        if (lane.read_ == lane.known_) {
+        if (lane.batch_ == nullptr || lane.read_ == lane.known_) {
             limit = std::min(limit, lane.seen_clock_);
             continue;
         }

@@ -14,6 +14,7 @@ struct Endpoint {
     std::uint32_t address = 0;
     std::uint16_t port = 0;
 
+    // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
     auto operator<=>(const Endpoint&) const = default;
 };
 

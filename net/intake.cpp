@@ -4,6 +4,7 @@
 //   recvmmsg        the kernel fills the slots; what does not fit a slot goes to its overflow area
 //   process         moves a message to its final place, where that is not its slot
 //   split           cuts a message into its datagrams and checks each
+//   set_rest_aside  only if no batch is free for the rest of the messages: the next call goes on with them
 //   finish_call     publishes the counters, then the datagrams, then the time up to which all have been read
 #include "net/intake.hpp"
 
@@ -61,13 +62,14 @@ Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool
                ReceiverCounters& counters)
     : fd_(fd),
       pool_(pool),
+      own_(pool.set_aside()),
       output_(output),
       counters_(counters),
       admission_(options),
       strangers_(options),
       keep_rejected_(options.keep_rejected),
       local_(local),
-      overflow_(new std::byte[(max_messages + 1) * overflow_bytes]),  // pages are touched only when used
+      overflow_(new std::byte[max_messages * overflow_bytes]),  // pages are touched only when used
       stride_(first_stride) {
     if (pool.batch_bytes() < overflow_bytes) {
         throw std::invalid_argument("batches of " + std::to_string(pool.batch_bytes()) +
@@ -89,7 +91,7 @@ Intake::~Intake() {
 }
 
 Batch* Intake::take_batch() {
-    Batch* const batch = pool_.take();
+    Batch* const batch = pool_.take(own_);
     if (batch != nullptr) batch->to = local_;
     return batch;
 }
@@ -111,55 +113,67 @@ std::int64_t Intake::arrival_of(std::int64_t realtime_ns) {
     return arrival_ns_;
 }
 
-Intake::Taken Intake::receive() {
+Intake::Taken Intake::receive(WithoutBatch without) {
+    if (!holds_messages()) {
+        if (batch_ == nullptr) batch_ = take_batch();
+        if (batch_ == nullptr && without == WithoutBatch::wait) return {0, 0, true, true};
+        if (read() == 0) return {};
+    }
+    const unsigned first = next_;
+    while (next_ < call_count_ && process(next_, without))
+        ++next_;
+    if (holds_messages()) set_rest_aside();
+    const Taken taken{next_ - first, tally_.bytes, more_ || holds_messages(), next_ == first};
+    finish_call();
+    // While the socket may hold more, only what came before the latest message is certain to have been read.
+    // A message that was stamped earlier but comes later arrives, for the lane, after this time.
+    if (!taken.more) arrival_ns_ = std::max(arrival_ns_, call_ns_);
+    output_.advance(arrival_ns_);
+    return taken;
+}
+
+// Reads messages into the slots of the batch, or to the overflow areas if there is none. Returns their
+// number.
+unsigned Intake::read() {
     const unsigned wanted = prepare_slots();
-    const std::int64_t before_ns = clock_ns(CLOCK_MONOTONIC);
+    call_ns_ = clock_ns(CLOCK_MONOTONIC);
     const int got = recvmmsg(fd_, headers_.data(), wanted, MSG_DONTWAIT, nullptr);
     if (got <= 0) {
         // The socket was empty.
-        arrival_ns_ = std::max(arrival_ns_, before_ns);
+        arrival_ns_ = std::max(arrival_ns_, call_ns_);
         output_.advance(arrival_ns_);
-        return {};
+        return 0;
     }
-    const auto count = static_cast<unsigned>(got);
-    call_count_ = count;
+    call_count_ = static_cast<unsigned>(got);
+    next_ = 0;
+    more_ = call_count_ == wanted;
     read_ns_ = clock_ns(CLOCK_MONOTONIC);
     steady_less_real_ = read_ns_ - clock_ns(CLOCK_REALTIME);
 
     std::size_t largest = 0;
     std::size_t in_slots = 0;
-    for (unsigned i = 0; i < count; ++i) {
+    for (unsigned i = 0; i < call_count_; ++i) {
         const std::size_t size = headers_[i].msg_len;
         largest = std::max(largest, size);
         in_slots += rounded_up(std::min(size, call_stride_));
     }
     if (batch_ != nullptr) {
         packed_ = batch_->used;
-        tail_ = batch_->used + count * call_stride_;
-        packing_ = 2 * in_slots < count * call_stride_;
+        tail_ = batch_->used + call_count_ * call_stride_;
+        packing_ = 2 * in_slots < call_count_ * call_stride_;
     }
     segments_ = 1;
-    for (unsigned i = 0; i < count; ++i)
-        process(i);
-
     // The stride shrinks slowly: only a long message in a short slot costs a copy.
     stride_ = std::clamp(rounded_up(largest), rounded_up(stride_ - stride_ / 8), overflow_bytes);
-    const Taken taken{count, tally_.bytes, count == wanted};
-    finish_call();
-    // While the socket may hold more, only what came before the latest message is certain to have been read.
-    // A message that was stamped earlier but comes later arrives, for the lane, after this time.
-    if (!taken.more) arrival_ns_ = std::max(arrival_ns_, before_ns);
-    output_.advance(arrival_ns_);
-    return taken;
+    return call_count_;
 }
 
 // Divides the free part of the batch into slots. Returns the number of messages that the call may take.
 unsigned Intake::prepare_slots() {
-    if (batch_ == nullptr) batch_ = take_batch();
     slots_batch_ = batch_;
     std::size_t count = max_messages;
     if (batch_ == nullptr) {
-        // The pool is empty. Slots of size 0 send everything to the overflow areas, to be dropped.
+        // Slots of size 0 send everything to the overflow areas, to be dropped.
         call_stride_ = 0;
         slots_ = overflow_.get();
     } else {
@@ -178,33 +192,34 @@ unsigned Intake::prepare_slots() {
     return static_cast<unsigned>(count);
 }
 
-// Moves message i to its final place and splits it.
-void Intake::process(unsigned i) {
+// Moves message i to its final place and splits it. Returns false if there is no room and it should wait.
+bool Intake::process(unsigned i, WithoutBatch without) {
     msghdr& header = headers_[i].msg_hdr;
     const std::size_t size = headers_[i].msg_len;
     const MessageFacts facts = facts_of(header, size);
     const std::size_t segments = size == 0 ? 1 : (size + facts.segment - 1) / facts.segment;
     segments_ = std::max(segments_, segments);
-    Message m{overflow(i),
+    std::byte* const room = find_room(i, size, segments);
+    if (room == nullptr && without == WithoutBatch::wait) return false;
+    Message m{room,
               size,
               facts.segment,
               ntohl(senders_[i].sin_addr.s_addr),
               ntohs(senders_[i].sin_port),
               arrival_of(facts.realtime_ns)};
-    if (slots_batch_ == nullptr) {
+    if (room == nullptr) {
+        m.data = join(i);
         split(m, nullptr);
-        return;
+        return true;
     }
-    std::byte* const slot = slots_ + i * call_stride_;
+    const std::byte* const slot = slots_ + i * call_stride_;
     const std::size_t head = std::min(size, call_stride_);
-    std::byte* const room = find_room(i, size, segments);
-    m.data = room != nullptr ? room : overflow(max_messages);
-    if (m.data != slot) std::memmove(m.data, slot, head);
-    if (size > head) std::memcpy(m.data + head, overflow(i), size - head);
+    if (room != slot) std::memmove(room, slot, head);
+    if (size > head) std::memcpy(room + head, overflow(i), size - head);
 
-    const std::size_t end = split(m, room != nullptr ? batch_ : nullptr);
-    if (end == 0) return;  // no datagram was kept: the room stays free
-    const auto used = static_cast<std::size_t>(m.data - batch_->data) + rounded_up(end);
+    const std::size_t end = split(m, batch_);
+    if (end == 0) return true;  // no datagram was kept: the room stays free
+    const auto used = static_cast<std::size_t>(room - batch_->data) + rounded_up(end);
     assert(used <= batch_->capacity);
     batch_->used = std::max(batch_->used, used);
     if (batch_ == slots_batch_) {
@@ -214,11 +229,12 @@ void Intake::process(unsigned i) {
             packed_ = used;
         }
     }
+    return true;
 }
 
-// The place for message i in batch_, or in a fresh batch if it is full; nullptr if the pool is empty.
+// The place for message i in batch_, or in a fresh batch if it is full; nullptr if no batch is free.
 std::byte* Intake::find_room(unsigned i, std::size_t size, std::size_t segments) {
-    if (batch_ == slots_batch_) {
+    if (batch_ != nullptr && batch_ == slots_batch_) {
         const std::size_t slot = static_cast<std::size_t>(slots_ - batch_->data) + i * call_stride_;
         const std::size_t here = packing_ ? packed_ : slot;
         // A message may extend to the next slot; the last one may use everything behind it.
@@ -228,15 +244,33 @@ std::byte* Intake::find_room(unsigned i, std::size_t size, std::size_t segments)
             if (here + size <= end) return batch_->data + here;
             if (tail_ + size <= batch_->capacity) return batch_->data + tail_;
         }
-    } else if (has_records(segments) && batch_->used + size <= batch_->capacity) {
+    } else if (batch_ != nullptr && has_records(segments) && batch_->used + size <= batch_->capacity) {
         return batch_->data + batch_->used;
     }
-    Batch* fresh = take_batch();
-    if (fresh == nullptr) return nullptr;
-    // Later messages of this call may lie in the old batch: pass it on at the end of the call.
-    full_[full_count_++] = batch_;
-    batch_ = fresh;
-    return batch_->data;
+    // Later messages of this call may lie in the old batch: it is passed on at the end of the call.
+    if (batch_ != nullptr) full_[full_count_++] = batch_;
+    batch_ = take_batch();
+    return batch_ == nullptr ? nullptr : batch_->data;
+}
+
+// Joins message i in its overflow area.
+std::byte* Intake::join(unsigned i) {
+    std::byte* const area = overflow(i);
+    const std::size_t size = headers_[i].msg_len;
+    const std::size_t head = std::min(size, call_stride_);
+    std::memmove(area + head, area, size - head);
+    std::memcpy(area, slots_ + i * call_stride_, head);
+    return area;
+}
+
+// The messages that have not been processed leave their slots: the batch may be passed on.
+void Intake::set_rest_aside() {
+    if (slots_batch_ == nullptr) return;
+    for (unsigned i = next_; i < call_count_; ++i)
+        join(i);
+    slots_batch_ = nullptr;
+    slots_ = overflow_.get();
+    call_stride_ = 0;
 }
 
 // Records the datagrams of a message that lies in `into`; without a batch, counts them as dropped. Returns

@@ -5,6 +5,9 @@
 // recent message. Steady traffic of any size, with or without GRO, is therefore stored back to back and never
 // copied. The rare longer message is joined by a copy, and a call that would leave more holes than data is
 // packed.
+//
+// Without a free batch nothing is read: datagrams wait in the socket buffer. If the last batch is full in the
+// middle of a call, the rest of its messages move to the overflow areas until a batch comes back.
 #pragma once
 
 #include <netinet/in.h>
@@ -12,6 +15,7 @@
 #include <ctime>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -39,8 +43,11 @@ class Intake {
     struct Taken {
         unsigned messages = 0;  ///< with GRO a message may hold several datagrams
         std::size_t bytes = 0;
-        bool more = false;  ///< the socket may hold more
+        bool more = false;         ///< there may be more
+        bool needs_batch = false;  ///< nothing was taken, because no batch is free
     };
+    /// What happens to datagrams for which no batch is free.
+    enum class WithoutBatch : std::uint8_t { wait, drop };
 
     /// `fd` is a bound UDP socket, `local` its address. Throws std::invalid_argument if a batch is smaller
     /// than the largest datagram.
@@ -51,7 +58,11 @@ class Intake {
     Intake& operator=(const Intake&) = delete;
 
     /// Takes queued messages with one recvmmsg, and publishes them. Never blocks.
-    Taken receive();
+    Taken receive(WithoutBatch without = WithoutBatch::wait);
+    /// Waits for a free batch. Returns false if there is none after `timeout`.
+    bool wait_for_batch(std::chrono::microseconds timeout) { return pool_.wait(own_, timeout); }
+    /// Messages have been read that wait for a batch.
+    [[nodiscard]] bool holds_messages() const { return next_ != call_count_; }
     /// Finishes the current batch. An empty one goes back to the pool.
     void pass_on();
     [[nodiscard]] Strangers& strangers() { return strangers_; }
@@ -74,8 +85,11 @@ class Intake {
         std::uint64_t frames = 0, frames_dropped = 0, bytes = 0;
     };
 
+    unsigned read();
     unsigned prepare_slots();
-    void process(unsigned i);
+    bool process(unsigned i, WithoutBatch without);
+    std::byte* join(unsigned i);
+    void set_rest_aside();
     std::byte* find_room(unsigned i, std::size_t size, std::size_t segments);
     std::size_t split(const Message& m, Batch* into);
     Datagram& add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const;
@@ -88,6 +102,7 @@ class Intake {
 
     int fd_;
     BatchPool& pool_;
+    Batch* const own_;  // set aside for this receiver
     BatchLane& output_;
     ReceiverCounters& counters_;
     Admission admission_;
@@ -99,7 +114,7 @@ class Intake {
     std::array<iovec, 2 * std::size_t{max_messages}> pieces_{};
     std::array<sockaddr_in, max_messages> senders_{};
     std::array<Control, max_messages> controls_{};
-    // One area per message, and one to join a message for which there is no room.
+    // One area per message.
     std::unique_ptr<std::byte[]> overflow_;
 
     Batch* batch_ = nullptr;             // being filled
@@ -109,13 +124,17 @@ class Intake {
     std::int64_t read_ns_ = 0;           // steady clock of the present call
     std::int64_t steady_less_real_ = 0;  // at that time, ns
     Tally tally_;
-    // State of one call: the batch with the slots, their geometry, and the batches that became full.
+    // State of one call of recvmmsg: the batch with the slots, their geometry, and the batches that became
+    // full.
     Batch* slots_batch_ = nullptr;
     std::byte* slots_ = nullptr;
     std::size_t call_stride_ = 0;
     unsigned call_count_ = 0;
-    std::size_t packed_ = 0;  // offset of the next message if the call is packed
-    std::size_t tail_ = 0;    // offset behind all slots, where long messages are joined
+    unsigned next_ = 0;         // the message to be processed next
+    bool more_ = false;         // the socket may hold more
+    std::int64_t call_ns_ = 0;  // steady clock before the call
+    std::size_t packed_ = 0;    // offset of the next message if the call is packed
+    std::size_t tail_ = 0;      // offset behind all slots, where long messages are joined
     bool packing_ = false;
     std::size_t full_count_ = 0;
     std::array<Batch*, max_messages> full_{};

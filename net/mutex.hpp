@@ -13,7 +13,6 @@
 #endif
 #define PETACQ_GUARDED_BY(mutex) PETACQ_THREAD_ANNOTATION(guarded_by(mutex))
 #define PETACQ_REQUIRES(mutex) PETACQ_THREAD_ANNOTATION(requires_capability(mutex))
-#define PETACQ_EXCLUDES(mutex) PETACQ_THREAD_ANNOTATION(locks_excluded(mutex))
 
 namespace petacq::net {
 

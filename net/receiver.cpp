@@ -1,6 +1,7 @@
 // The receive thread, in the order of its stages: wait() until the socket is readable; drain() it into
-// batches (intake.hpp has the rest of the path). Beside that, look() does so in any case at an interval, so
-// that the lane's clock advances while nothing arrives, and poll() reads the drop count of the kernel.
+// batches (intake.hpp has the rest of the path), and wait for a batch if none is free. Beside that, look()
+// does so in any case at an interval, so that the lane's clock advances while nothing arrives, and poll()
+// reads the drop count of the kernel.
 #include "net/receiver.hpp"
 
 #include <pthread.h>
@@ -32,6 +33,10 @@ constexpr auto poll_interval = std::chrono::milliseconds(250);
 constexpr auto gather_interval = std::chrono::microseconds(100);
 constexpr int max_rounds = 8;
 constexpr int max_calls = 32;
+// While no batch is free, the timers and stop() get their turn after so long.
+constexpr auto batch_wait = std::chrono::milliseconds(5);
+// A stop gives up when no batch has come back for so long.
+constexpr auto stop_wait = std::chrono::milliseconds(100);
 
 Endpoint local_endpoint(const asio::ip::udp::socket& socket) {
     const asio::ip::udp::endpoint name = socket.local_endpoint();
@@ -63,12 +68,16 @@ struct Receiver::Impl {
     void drain() {
         for (int i = 0; i < max_rounds; ++i) {
             if (i != 0) std::this_thread::sleep_for(gather_interval);
-            Intake::Taken taken = intake.receive();
-            if (taken.messages == 0) return;
-            for (int n = 1; n < max_calls && taken.more; ++n)
-                taken = intake.receive();
-            if (taken.more) return;
+            Intake::Taken taken = receive();
+            for (int n = 1; n < max_calls && taken.more && !taken.needs_batch; ++n)
+                taken = receive();
+            if (taken.messages == 0 || taken.more) return;
         }
+    }
+
+    Intake::Taken receive() {
+        const Intake::Taken taken = intake.receive();
+        return taken.needs_batch && intake.wait_for_batch(batch_wait) ? intake.receive() : taken;
     }
 
     void look() {
@@ -106,13 +115,25 @@ struct Receiver::Impl {
 
     void stop_receiving() {
         stopping = true;
+        auto without = Intake::WithoutBatch::wait;
+        const auto take = [&] {
+            Intake::Taken taken = intake.receive(without);
+            while (taken.needs_batch) {
+                if (!intake.wait_for_batch(stop_wait)) without = Intake::WithoutBatch::drop;
+                taken = intake.receive(without);
+            }
+            return taken;
+        };
+        while (intake.holds_messages())
+            take();
         // Reads only what the socket holds now: a sender that never pauses must not delay the stop.
         const std::size_t held = socket.queued_bytes();
         std::size_t drained = 0;
-        for (;;) {
-            const Intake::Taken taken = intake.receive();
+        bool more = true;
+        while ((more && drained < held) || intake.holds_messages()) {
+            const Intake::Taken taken = take();
             drained += taken.bytes + taken.messages * least_overhead;
-            if (!taken.more || drained >= held) break;
+            more = taken.more;
         }
         intake.pass_on();
         lane.close();

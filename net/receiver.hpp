@@ -57,7 +57,7 @@ struct ReceiverCounters {
     Counter datagrams_delivered;  ///< published in batches
     Counter datagrams_malformed;
     Counter datagrams_unknown_source;     ///< of strangers: not on an allow-list
-    Counter datagrams_dropped_no_buffer;  ///< no free batch
+    Counter datagrams_dropped_no_buffer;  ///< at stop, when no batch comes back
     /// Socket queue full (SO_MEMINFO, read a few times a second and at stop). Not part of `received`. With
     /// GRO the kernel counts coalesced datagrams as one; the exact loss shows in the sequence numbers.
     Counter datagrams_dropped_kernel;
@@ -74,7 +74,9 @@ struct ReceiverCounters {
 
 /// Receives from start() to stop(), and then closes its lane. Call each once, from the same thread. Datagrams
 /// that arrive before start() wait in the socket; in an inherited socket they are discarded, because they
-/// arrived while no daemon was running. The pool and the lane must outlive the receiver.
+/// arrived while no daemon was running. While no batch is free, datagrams wait in the socket, and its lane
+/// stands. One batch of the pool is set aside for each receiver, so that none waits for the others. The pool
+/// and the lane must outlive the receiver.
 class Receiver {
   public:
     /// Opens, configures and binds the socket. Datagrams go to `output`. Throws every error of the set-up:
@@ -86,7 +88,8 @@ class Receiver {
     Receiver& operator=(const Receiver&) = delete;
 
     void start();
-    /// Reads the datagrams in the socket, publishes the last batch, joins the thread. Idempotent.
+    /// Reads the datagrams in the socket, publishes the last batch, joins the thread. Waits while batches
+    /// come back; the datagrams that remain after that are counted and dropped. Idempotent.
     void stop();
 
     [[nodiscard]] std::uint16_t port() const;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "config/configuration.hpp"
+#include "config/choices.hpp"
 
 #ifdef __CUDACC__
 #define PETACQ_HD __host__ __device__

@@ -1,9 +1,10 @@
 // The acquisition thread: it cuts the received batches into slices, sends them through the pipeline, and
 // hands the results to the run.
 //
-// One turn of its loop reads: take datagrams, compute the watermark, submit, collect, account, check the run,
-// publish. Each step is a class of its own in this folder; this one connects them. Other threads start and
-// stop runs with begin_run() and end_run(), and watch with snapshot() and progress().
+// One turn of its loop reads: take datagrams, cut slices, execute commands, collect results, check the run,
+// publish. Each step is a class of its own in this folder; this one connects them and decides when a slice is
+// cut; run_control.hpp knows the run. Other threads start and stop runs with begin_run() and end_run(), and
+// watch with snapshot() and progress().
 //
 // Host time is the arrival of the datagram that is being read. When none waits, it is the time up to which
 // everything has been read. It decides when a slice is old, when a source is silent, and when to look for a
@@ -19,15 +20,13 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/acquisition/active_run.hpp"
 #include "daemon/acquisition/batch_exchange.hpp"
 #include "daemon/acquisition/command_queue.hpp"
-#include "daemon/acquisition/limit_clock.hpp"
 #include "daemon/acquisition/options.hpp"
 #include "daemon/acquisition/replay_steps.hpp"
+#include "daemon/acquisition/run_control.hpp"
 #include "daemon/acquisition/slice_flow.hpp"
 #include "daemon/acquisition/snapshot.hpp"
-#include "daemon/host/logging.hpp"
 
 namespace petacq::daemon {
 
@@ -76,43 +75,22 @@ class Acquisition {
     struct Statistics {
         AcquisitionProgress progress;
         BusyTime busy;
-        std::uint64_t given_up = 0;  ///< slices whose watermark passed waiting sources to save memory
     };
-    /// Why a slice is cut where it is. In a replay only a step may end a row of the ledger over time.
-    enum class Cut { any, step };
 
     void loop(const std::stop_token& stopping);
     void take(const net::Piece& piece);
     void advance(std::int64_t host_ns);
-    void end_input();
-    void process_slice(Cut cut = Cut::any);
-    [[nodiscard]] bool row_ends(const SliceEnd& end, Cut cut);
-    void account(const CollectedSlice& slice);
-    void check_pipeline();
-    void check_run();
-    void check_detector_time();
-    void follow_reset(SourceTracker::Back back);
     void publish(bool with_histograms);
 
-    void prepare_run(std::unique_ptr<Run> run, const RequestedInterval& interval,
-                     std::function<void()> started);
-    void start_run();
-    void give_up_start();
-    void finish_run();
-
     const AcquisitionOptions options_;
-    const std::function<void(FinishedRun)> on_finished_;
-    RateLimit log_limit_{std::chrono::seconds(10)};
     Statistics statistics_;
     SnapshotBoard board_;
     CommandQueue commands_;
     BatchExchange batches_;
     SliceFlow flow_;
-    std::int64_t now_ns_ = 0;            ///< host time; never goes back
-    std::int64_t slice_started_ns_ = 0;  ///< host time
-    LimitClock limits_;
+    RunControl runs_;
     ReplaySteps steps_;
-    ActiveRun run_;
+    std::int64_t now_ns_ = 0;  ///< host time; never goes back
     std::jthread thread_;
 };
 

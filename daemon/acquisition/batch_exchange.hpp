@@ -43,6 +43,9 @@ class BatchExchange {
     /// The capture gets the datagrams up to the one that is being read.
     void stop_capture();
 
+    /// A receiver waits for a batch, and may hold up the others.
+    [[nodiscard]] bool awaited() const { return pool_.is_awaited(); }
+
     /// Batches of the pool, free or not.
     [[nodiscard]] std::size_t count() const { return pool_.count(); }
     /// The fewest free batches, as seen by take() and now, since the low water was last restarted.

@@ -43,7 +43,7 @@ std::optional<std::uint64_t> SliceFlow::add(const net::Batch& batch, const net::
 /// Once detector time has begun: the frames of the first datagrams that are far from it are time jumps.
 void SliceFlow::judge_held_frames() {
     if (!tracker_.established()) return;
-    builder_.restrict_times(tracker_.believed_times());
+    builder_.restrict_times([verdict = tracker_.believed_times()](std::uint32_t) { return verdict; });
     newest_held_ = 0;
 }
 
@@ -56,6 +56,29 @@ void SliceFlow::establish_time(std::int64_t now_ns) {
 void SliceFlow::keep(net::Batch* batch) {
     builder_.keep(batch);
     if (builder_.empty() && feed_.empty()) give_back_batches();
+}
+
+bool SliceFlow::full() const {
+    if (builder_.has_many_batches()) return true;
+    return tracker_.established() ? builder_.full() : too_many_wait();
+}
+
+/// Before detector time begins, nothing is decided.
+bool SliceFlow::too_many_wait() const {
+    return builder_.frames() + feed_.pending() >= options_.max_pending_singles;
+}
+
+bool SliceFlow::old(std::int64_t now_ns) const {
+    return tracker_.established() &&
+           builder_.age_ns(now_ns) >= std::chrono::nanoseconds(options_.slice_interval).count();
+}
+
+void SliceFlow::start_slice(std::int64_t now_ns) {
+    const bool can_wait = tracker_.established() || !full();
+    builder_.start(now_ns);
+    if (can_wait) return;
+    if (too_many_wait()) establish_time(now_ns);
+    builder_.restrict_times([this](std::uint32_t source) { return tracker_.own_times(source); });
 }
 
 SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
@@ -79,11 +102,24 @@ SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
 }
 
 bool SliceFlow::submit(const SliceEnd& end) {
+    make_room();
+    while (builder_.has_waiting()) {
+        SliceContents waiting = builder_.take_waiting();
+        feed_.submit(waiting, {feed_.watermark(), {}, {}});
+        make_room();
+    }
+    const bool submitted = feed_.submit(builder_.contents(), end);
+    if (tracker_.established()) {
+        collect(false);
+    } else {
+        collect_all();  // so that feed_.pending() is what waits
+    }
+    return submitted;
+}
+
+void SliceFlow::make_room() {
     while (feed_.full())
         collect(true);
-    const bool submitted = feed_.submit(builder_.contents(), end);
-    collect(false);
-    return submitted;
 }
 
 void SliceFlow::close_segment(std::uint64_t close_at) {

@@ -34,10 +34,16 @@ class SliceFlow {
                                      std::int64_t now_ns);
     /// All datagrams of the batch have been added. The batch returns after the pipeline has used it.
     void keep(net::Batch* batch);
-    /// The slice has all the frames it may have.
-    [[nodiscard]] bool full() const { return builder_.full(); }
-    /// The slice should be submitted although it is not full: too many batches wait for it.
-    [[nodiscard]] bool keeps_too_many() const { return builder_.keeps_too_many(); }
+    /// Whether the slice must be submitted: it has all the frames it may have, or many batches have been
+    /// read. Before detector time begins, frames wait to be judged by it, and the slice must be submitted
+    /// when there is no room for more.
+    [[nodiscard]] bool full() const;
+    /// Whether the slice should be submitted because it is old. Not before detector time begins.
+    [[nodiscard]] bool old(std::int64_t now_ns) const;
+    /// The slice is about to be submitted, and the next one starts. Frames that can wait for detector time no
+    /// longer are judged by the times of their own source. When max_pending_singles wait, detector time
+    /// begins with the sources that are proven.
+    void start_slice(std::int64_t now_ns);
 
     /// The watermark that the sources allow; never below the present one.
     Watermark next_watermark(std::int64_t now_ns);
@@ -92,6 +98,8 @@ class SliceFlow {
   private:
     bool collect(bool wait);
     bool decide_all();
+    void make_room();
+    [[nodiscard]] bool too_many_wait() const;
     void judge_held_frames();
 
     const AcquisitionOptions options_;

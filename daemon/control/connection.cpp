@@ -189,7 +189,7 @@ void ControlConnection::send(std::shared_ptr<const std::string> line, bool notif
 }
 
 void ControlConnection::write() {
-    stall_timer_.expires_after(context_->options.stall_timeout);
+    stall_timer_.expires_after(context_->stall_timeout);
     stall_timer_.async_wait([self = shared_from_this()](error_code error) {
         // If the wait and the write ended together, the next write has moved the expiry: that is no stall.
         if (error || self->output_.empty() ||

@@ -32,14 +32,16 @@ void send_last_words(boost::asio::local::stream_protocol::socket& client, const 
 /// Shared by the server and its connections; each of them keeps it alive.
 struct ControlContext {
     ControlContext(boost::asio::io_context& io, ControlHandler& control_handler,
-                   ControlOptions control_options)
+                   config::Control control_options, std::chrono::milliseconds client_stall_timeout)
         : handler(control_handler),
           options(std::move(control_options)),
+          stall_timeout(client_stall_timeout),
           access{options.group, group_id(options.group)},
           gate(std::make_shared<ControlGate>(io)) {}
 
     ControlHandler& handler;
-    const ControlOptions options;
+    const config::Control options;
+    const std::chrono::milliseconds stall_timeout;
     const ControlAccess access;
     const std::shared_ptr<ControlGate> gate;
     /// The open connections. This set keeps them alive while they wait for a reply.

@@ -19,8 +19,9 @@ using boost::system::error_code;
 
 class ControlServer::Implementation : public std::enable_shared_from_this<ControlServer::Implementation> {
   public:
-    Implementation(boost::asio::io_context& io, ControlHandler& handler, ControlOptions options)
-        : context_(std::make_shared<ControlContext>(io, handler, std::move(options))),
+    Implementation(boost::asio::io_context& io, ControlHandler& handler, config::Control options,
+                   std::chrono::milliseconds stall_timeout)
+        : context_(std::make_shared<ControlContext>(io, handler, std::move(options), stall_timeout)),
           listener_(io),
           retry_timer_(io) {
         const ControlAccess& access = context_->access;
@@ -30,7 +31,8 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
                 "stop runs",
                 access.group);
         }
-        socket_.emplace(context_->options.socket, context_->options.socket_mode, access.gid);
+        const auto mode = static_cast<mode_t>(std::stoul(context_->options.socket_mode, nullptr, 8));
+        socket_.emplace(context_->options.socket, mode, access.gid);
         // The acceptor closes what it is given; the path's owner keeps the original.
         const int descriptor = ::fcntl(socket_->descriptor(), F_DUPFD_CLOEXEC, 0);
         if (descriptor < 0) {
@@ -117,8 +119,9 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
     boost::asio::steady_timer retry_timer_;
 };
 
-ControlServer::ControlServer(boost::asio::io_context& io, ControlHandler& handler, ControlOptions options)
-    : implementation_(std::make_shared<Implementation>(io, handler, std::move(options))) {
+ControlServer::ControlServer(boost::asio::io_context& io, ControlHandler& handler, config::Control options,
+                             std::chrono::milliseconds stall_timeout)
+    : implementation_(std::make_shared<Implementation>(io, handler, std::move(options), stall_timeout)) {
     implementation_->accept();
 }
 

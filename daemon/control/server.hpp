@@ -4,16 +4,14 @@
 // carries out the requests. docs/reference/control.md describes the protocol.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
+#include "config/configuration.hpp"
 #include "daemon/control/reply.hpp"
 
 namespace boost::asio {
@@ -61,24 +59,6 @@ class ControlHandler {
     virtual void acknowledge(std::string run, Reply reply) = 0;
 };
 
-struct ControlOptions {
-    std::filesystem::path socket;
-    /// Mode and group of the socket: who may connect and read the status. Members of the group, root and the
-    /// daemon's own user may also control (daemon/control/access.hpp). A group that does not exist is a
-    /// warning in the log.
-    mode_t socket_mode = 0660;
-    std::string group = "petacq";
-    /// When another client connects, the one that has been idle for longest is disconnected. A client that
-    /// waits for an answer or has subscribed is not idle. If there is no idle one, the other client is
-    /// refused.
-    std::uint32_t max_clients = 128;
-    std::uint64_t max_request_bytes = 1U << 20;
-    std::uint64_t send_buffer_bytes = 4U
-                                      << 20;  ///< for each client; a client with more waiting is disconnected
-    /// A client that does not read one message within this time is disconnected.
-    std::chrono::milliseconds stall_timeout{30'000};
-};
-
 /// A snapshot; all numbers but `clients` only grow.
 struct ControlStatistics {
     std::uint64_t clients = 0;   ///< connected now
@@ -97,8 +77,11 @@ struct ControlStatistics {
 /// are answered later are ignored.
 class ControlServer {
   public:
-    /// Throws std::runtime_error if it cannot make the socket (daemon/control/socket.hpp).
-    ControlServer(boost::asio::io_context& io, ControlHandler& handler, ControlOptions options);
+    /// A client that does not read one message within `stall_timeout` is disconnected. A group that does not
+    /// exist is a warning in the log. Throws std::runtime_error if it cannot make the socket
+    /// (daemon/control/socket.hpp).
+    ControlServer(boost::asio::io_context& io, ControlHandler& handler, config::Control options,
+                  std::chrono::milliseconds stall_timeout = std::chrono::seconds(30));
     ControlServer(const ControlServer&) = delete;
     ControlServer& operator=(const ControlServer&) = delete;
     ~ControlServer();

@@ -1,5 +1,5 @@
-// Writes files that must reach the disk. All files that the daemon and the tools write go through here, so
-// that tests can simulate a failing disk in one place.
+// Writes files that must reach the disk. All files that the daemon and the tools write go through here,
+// except those of the HDF5 library, so that tests can simulate a failing disk in one place.
 #pragma once
 
 #include <sys/types.h>

@@ -14,7 +14,7 @@ namespace petacq::daemon {
 /// A ring of fixed size. Belongs to one thread.
 class RateHistory {
   public:
-    /// Columns beside the time, with their names in `rates` of the status document.
+    /// Columns besides the time, with their names in `rates` of the status document.
     static constexpr std::array<const char*, 8> columns{
         "singles_per_s",   "prompts_per_s", "delayeds_per_s", "net_trues_per_s",
         "datagrams_per_s", "frames_per_s",  "lost_fraction",  "bytes_per_s"};

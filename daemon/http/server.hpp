@@ -21,7 +21,7 @@ namespace petacq::daemon {
 
 struct HttpOptions {
     std::string listen = "127.0.0.1:0";   ///< ADDRESS:PORT; port 0: any free one
-    std::vector<std::string> host_names;  ///< accepted in Host beside localhost and numeric addresses
+    std::vector<std::string> host_names;  ///< accepted in Host besides localhost and numeric addresses
     std::uint32_t max_connections = 64;
     std::chrono::milliseconds request_timeout{10'000};  ///< to send a request, and to receive its answer
     std::chrono::milliseconds idle_timeout{30'000};     ///< between two requests

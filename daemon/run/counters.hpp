@@ -13,7 +13,7 @@
     X(datagrams, malformed, growth, "datagrams", 6, by_reason, "Datagrams too short, with a wrong magic number or version, or without whole frames.") \
     X(datagrams, unknown_source, growth, "datagrams", 7, by_reason, "Datagrams from a sender that is not among the known sources.") \
     X(datagrams, too_many_sources, growth, "datagrams", 8, by_reason, "Datagrams from a sender beyond the 4096 that the daemon can track.") \
-    X(datagrams, dropped_no_buffer, growth, "datagrams", 4, by_reason, "Datagrams dropped because no batch was free: the pipeline or the disk is too slow, or the pool too small.") \
+    X(datagrams, dropped_no_buffer, growth, "datagrams", 4, by_reason, "Datagrams dropped when the daemon stopped, because no batch was free: the pipeline or the disk stood still.") \
     X(datagrams, in_flight_at_start, at_start, "datagrams", 0, no_metric, "Datagrams between receiver and acquisition when the run started.") \
     X(datagrams, in_flight_at_end, at_end, "datagrams", 0, no_metric, "Datagrams between receiver and acquisition when the run stopped.") \
     X(datagrams, frames, growth, "frames", 0, no_metric, "Frames in accepted datagrams, counted when the acquisition handed them over.") \
@@ -29,7 +29,7 @@
     X(datagrams, recovered, growth, "datagrams", 33, "petacqd_datagrams_recovered_total", "Datagrams that were missing when the run started and arrived in it; they do not count in its `lost`.") \
     X(datagrams, end_of_stream, growth, "datagrams", 0, no_metric, "Accepted datagrams with the end-of-stream flag.")
 
-/// Section "singles", beside those of the pipeline.
+/// Section "singles", besides those of the pipeline.
 #define PETACQ_PENDING_COUNTERS(X) \
     X(singles, pending_at_start, at_start, "singles", 0, no_metric, "Singles accepted before the run and decided in it.") \
     X(singles, pending_at_end, at_end, "singles", 0, no_metric, "Singles accepted in the run and not decided when it stopped.")

@@ -100,6 +100,7 @@ void Monitor::read(const RunState& run) {
     now_.acquisition = with_receivers_of_now(acquisition_->snapshot(), receivers_, now_.taken);
     now_.strangers = strangers_of(receivers_);
     now_.free_batches = pool_.free_count();
+    now_.batch_waits = pool_.waits();
     now_.log = log_statistics();
     now_.run.reset();
     if (run.open != nullptr)

@@ -128,16 +128,19 @@ class Finder {
                     worst_source([](const SourceStatus& s) { return s.sequence.repeated; }),
                 "a stream is being sent a second time: find out what sends it; the copies are not used");
         }
-        if (const auto n = more(now.dropped_kernel, before.dropped_kernel); n > 0) {
+        const std::uint64_t dropped = more(now.dropped_kernel, before.dropped_kernel) +
+                                      more(now.dropped_no_buffer, before.dropped_no_buffer);
+        if (dropped > 0 && seen_.now->batch_waits > seen_.before->batch_waits) {
+            add("no_free_batch",
+                counted(dropped, "datagram") +
+                    " dropped: no batch was free, and the socket buffer overflowed",
+                "more data arrive than can be processed or written: see stages and queues; a higher "
+                "receive.batch_count bridges short spells");
+        } else if (const auto n = more(now.dropped_kernel, before.dropped_kernel); n > 0) {
             add("kernel_drops",
                 "the kernel dropped " + counted(n, "datagram") + ": the socket buffer overflowed",
                 "raise net.core.rmem_max and receive.receive_buffer_bytes, or spread the sources over more "
                 "sockets");
-        }
-        if (const auto n = more(now.dropped_no_buffer, before.dropped_no_buffer); n > 0) {
-            add("no_free_batch", counted(n, "datagram") + " dropped: no free batch",
-                "more data arrive than can be processed or written: see stages and queues; a higher "
-                "receive.batch_count bridges short spells");
         }
         if (const auto n = more(now.unknown_source, before.unknown_source); n > 0) {
             add("unknown_source", counted(n, "datagram") + " from unknown senders" + latest_stranger(),

@@ -36,6 +36,7 @@ struct Reading {
     std::optional<RunReading> run;         ///< while the files of a run are open
     std::vector<net::Stranger> strangers;  ///< heard last, by all receivers; the latest first
     std::size_t free_batches = 0;
+    std::uint64_t batch_waits = 0;  ///< how often a receiver has waited for a free batch
     LogStatistics log;
     // Read once a second, since they cost more than a counter:
     DiskStatus disk;

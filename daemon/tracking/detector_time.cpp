@@ -47,6 +47,7 @@ void SourceTracker::decide(std::int64_t now_ns) {
     }
     set_place(now_ns);
     admit_members(now_ns);
+    if (options_.framing == net::Framing::bare) find_successor(now_ns);
     advance_reference(now_ns);
     look_elsewhere(now_ns);
 }
@@ -133,6 +134,28 @@ void SourceTracker::admit_members(std::int64_t now_ns) {
         if (!in_place(source) || !active(source, now_ns)) continue;
         source.moved = false;
         if (!source.member) admit(source);
+    }
+}
+
+/// Rule 3, for one silent member: a decision takes a few steps for each source, and no more.
+void SourceTracker::find_successor(std::int64_t now_ns) {
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+        next_silent_ = next_silent_ + 1 < sources_.size() ? next_silent_ + 1 : 0;
+        Source& old = sources_[next_silent_];
+        if (!old.member || active(old, now_ns)) continue;
+        const auto found = std::find_if(sources_.begin(), sources_.end(), [&](const Source& s) {
+            return !s.successor && s.time.proven() && active(s, now_ns) && s.address == old.address &&
+                   *s.first_seen_ns > *old.seen_ns && (s.bdms & old.bdms).any();
+        });
+        if (found == sources_.end()) return;
+        found->successor = old.succeeded = true;
+        old.member = false;
+        if (found->member) {
+            --members_;
+        } else {
+            found->member = found->moved = true;  // it is proven and not in place
+        }
+        return;
     }
 }
 

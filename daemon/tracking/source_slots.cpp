@@ -79,7 +79,7 @@ std::size_t SourceTracker::take_slot(std::int64_t now_ns) {
 }
 
 bool SourceTracker::may_be_replaced(const Source& source, std::int64_t now_ns) const {
-    if (!source.time.proven()) return true;
+    if (!source.believed) return true;
     return source.seen_ns && now_ns - *source.seen_ns >= long_silence * options_.source_timeout_ns;
 }
 

@@ -51,6 +51,7 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     source.port = datagram.port;
     if (!source.first_seen_ns) source.first_seen_ns = now_ns;
     source.seen_ns = now_ns;
+    source.succeeded = false;
     if (options_.framing == net::Framing::sequenced) {
         const bool last = (datagram.flags & net::flag_end_of_stream) != 0;
         const auto verdict = source.sequence.observe(datagram.sequence, content_of(datagram, period_), last);
@@ -113,7 +114,7 @@ Verdict SourceTracker::guard(Source& source, const net::Datagram& datagram, std:
             break;
         case TimeGuard::Step::proven:
             if (!first_proven_ns_) first_proven_ns_ = now_ns;
-            changed_ = true;
+            source.believed = changed_ = true;
             break;
         case TimeGuard::Step::moved:
             ++source.clock_jumps;
@@ -158,6 +159,15 @@ Verdict SourceTracker::believed_times() const {
     if (!reference_) return {};
     return {true, subtract_or_zero(*reference_, options_.max_jump),
             add_or_max(subtract_or_zero(place_high_, options_.max_lag), options_.max_jump)};
+}
+
+Verdict SourceTracker::own_times(std::uint32_t source) const {
+    const Source& s = sources_[source];
+    if (!s.time.consistent()) return nothing;
+    const TimeRange& range = s.time.proven() ? s.times : s.row_times;
+    if (range.newest < range.earliest) return {};
+    return {true, subtract_or_zero(range.earliest, options_.max_jump),
+            add_or_max(range.newest, options_.max_jump), source};
 }
 
 void SourceTracker::mark() {

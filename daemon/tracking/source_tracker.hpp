@@ -7,8 +7,8 @@
 // A sequenced source is identified by its id, a bare one by the address and port of its sender. Each source
 // has sequence accounting (sequence_tracker.hpp) and a clock (time_guard.hpp). Datagrams without valid frames
 // say nothing about time. Once max_sources senders have been heard, another one takes the slot of a source
-// that is not proven, or that has been silent for ten timeouts (source_slots.cpp). Expected sources keep
-// their slots.
+// that has never been proven, or that has been silent for ten timeouts (source_slots.cpp). Expected sources
+// keep their slots.
 //
 // The rules. A source counts only when it is proven (time_guard.hpp). It is active if it has sent a
 // believable frame within source_timeout and has not ended. Sources agree if their progress differs by at
@@ -22,7 +22,10 @@
 //    before or after the reference. With fewer than three of them, beside others that are silent or
 //    elsewhere, it does not go back, and goes ahead no faster than host time: one bad source cannot take it
 //    along while the others pause.
-// 3. A proven source in place becomes a member, and stays one, silent or not, until time begins anew.
+// 3. A proven source in place becomes a member, and stays one, silent or not, until time begins anew. A bare
+//    board that restarts may send from another port: a proven source takes the place of a member of the same
+//    address that has carried one of its modules, has been silent for source_timeout, and was not heard after
+//    the source appeared. A source takes the place of one member at most.
 // 4. Time moves elsewhere only if the clocks of more than half of all members have moved there and agree.
 //    Ahead, they take the reference along. Back, this is a common reset: time_went_back() says so when no
 //    member in place is active, or after source_timeout. The caller stops the run and calls follow_reset().
@@ -46,7 +49,8 @@
 //
 // Limits. Of two sources that contradict each other, one with a wrong clock cannot be known: the one behind
 // lags. Without a list, a bad source that is alone for source_timeout before the boards begin has moved the
-// watermark; and many made-up ids that send believable frames from the beginning are members like the boards.
+// watermark; and many made-up ids that send believable frames from the beginning are members like the boards,
+// and so are bare senders at the address of a silent board that send frames of its modules.
 // max_lag must exceed the time that one datagram spans.
 //
 // Not thread-safe: only the acquisition thread uses it.
@@ -98,7 +102,7 @@ enum class SourceState : std::uint8_t {
     silent,   ///< no believable frame within source_timeout, or none at all
     lagging,  ///< behind the reference by more than max_lag
     leading,  ///< ahead of the reference by more than max_lag: its frames are time jumps
-    ended,    ///< the end of the stream has arrived
+    ended,    ///< the end of the stream has arrived, or another source has taken its place
     jumping,  ///< the latest datagram was a jump that is not confirmed
 };
 /// The name of the enumerator.
@@ -174,6 +178,9 @@ class SourceTracker {
     void establish_now(std::int64_t now_ns);
     /// The frame times that are believed of a source in place.
     [[nodiscard]] Verdict believed_times() const;
+    /// The frame times that a source supports by itself: near those of its datagrams, if all of these agree
+    /// or have proven it.
+    [[nodiscard]] Verdict own_times(std::uint32_t source) const;
     /// The earliest and the newest believed frame of all members since time began; UINT64_MAX and 0: none.
     /// With three members or more, earliest() ignores a single one that is more than max_disorder before all
     /// others.
@@ -226,7 +233,10 @@ class SourceTracker {
         TimeRange times, row_times;
         std::uint64_t first = UINT64_MAX;  ///< earliest believed frame of a member
         bool member = false;
-        bool moved = false;  ///< the clock has moved since the source was last in place
+        bool moved = false;      ///< the clock has moved since the source was last in place
+        bool believed = false;   ///< has been proven since it has its slot
+        bool successor = false;  ///< has taken the place of a member
+        bool succeeded = false;  ///< another source has taken its place
         std::uint16_t id = 0;
         std::uint16_t port = 0;
         std::uint32_t address = 0;
@@ -277,6 +287,7 @@ class SourceTracker {
     void set_place(std::int64_t now_ns);
     void admit(Source& source);
     void admit_members(std::int64_t now_ns);
+    void find_successor(std::int64_t now_ns);
     void advance_reference(std::int64_t now_ns);
     void look_elsewhere(std::int64_t now_ns);
     [[nodiscard]] Group agreeing() const;
@@ -300,6 +311,7 @@ class SourceTracker {
     std::optional<std::int64_t> first_proven_ns_;  ///< since time began anew
     std::optional<std::uint64_t> reference_;       ///< present when time has begun
     std::size_t members_ = 0;                      ///< also those whose slots others have taken
+    std::size_t next_silent_ = 0;                  ///< where the search for a silent member continues
     /// A reference that no single source can have moved, and its host time.
     std::uint64_t base_ = 0;
     std::int64_t base_ns_ = 0;

@@ -60,7 +60,7 @@ std::uint64_t SourceTracker::flushed(std::int64_t now_ns, std::uint64_t latest_p
 
 SourceState SourceTracker::state_of(const Source& source, std::int64_t now_ns) const {
     if (source.time.jumping()) return SourceState::jumping;
-    if (source.sequence.ended()) return SourceState::ended;
+    if (source.sequence.ended() || source.succeeded) return SourceState::ended;
     if (!source.time.proven()) {
         const bool heard = source.seen_ns && now_ns - *source.seen_ns < options_.source_timeout_ns;
         return heard && source.time.row() > 0 ? SourceState::active : SourceState::silent;

@@ -73,6 +73,8 @@ class TimeGuard {
     }
 
     [[nodiscard]] bool proven() const { return proven_; }
+    /// Whether the source is proven, or all its datagrams agree so far.
+    [[nodiscard]] bool consistent() const { return proven_ || row_ == unproven_; }
     /// Ticks; 0 until proven.
     [[nodiscard]] std::uint64_t progress() const { return progress_; }
     /// Datagrams in a row that agree on a time that is not proven.

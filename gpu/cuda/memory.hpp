@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpu/cuda/check.hpp"
-#include "gpu/pipeline.hpp"
+#include "gpu/device_memory_error.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -73,7 +73,7 @@ class Memory {
     std::uint64_t pinned_bytes_ = 0;
 };
 
-/// The priority of a stream: the pipeline comes before the work done beside it.
+/// The priority of a stream: the pipeline comes before the work done alongside it.
 enum class Priority : std::uint8_t { highest, lowest };
 
 /// Does not synchronise with the default stream. Not copyable.

@@ -1,7 +1,7 @@
 // The algorithms that order the singles of a slice on the GPU. All give the same order.
 #pragma once
 
-#include "config/configuration.hpp"
+#include "config/choices.hpp"
 
 namespace petacq::gpu {
 

@@ -20,7 +20,7 @@ json minimal() {
 }
 
 /// The error for the minimal configuration with the value at a JSON pointer replaced.
-std::string about(const char* pointer, const char* value) {
+std::string about_key(const char* pointer, const char* value) {
     json document = minimal();
     document[json::json_pointer(pointer)] = json::parse(value);
     return complaint([&] { config::configuration_from_json(document, "/etc/petacq"); });
@@ -98,43 +98,45 @@ TEST_CASE("the recorded document is complete and means the same when read again"
 }
 
 TEST_CASE("impossible values are refused with the path of the key") {
-    CHECK(about("/recieve", "{}") == "/recieve: unknown key; did you mean \"receive\"?");
-    CHECK(about("/coincidence/window_tick", "1") ==
+    CHECK(about_key("/recieve", "{}") == "/recieve: unknown key; did you mean \"receive\"?");
+    CHECK(about_key("/coincidence/window_tick", "1") ==
           "/coincidence/window_tick: unknown key; did you mean \"window_ticks\"?");
-    CHECK(about("/receive/sockets/0/prot", "1") ==
+    CHECK(about_key("/receive/sockets/0/prot", "1") ==
           "/receive/sockets/0/prot: unknown key; did you mean \"port\"?");
-    CHECK(about("/coincidence/window_ticks", "\"5 ns\"") ==
+    CHECK(about_key("/coincidence/window_ticks", "\"5 ns\"") ==
           "/coincidence/window_ticks: expected an integer from 0 to 2147483647, found the string \"5 ns\"");
-    CHECK(about("/coincidence/window_ticks", "-1").starts_with("/coincidence/window_ticks: expected"));
-    CHECK(about("/coincidence/delay_ticks", "0").starts_with("/coincidence/delay_ticks: expected"));
-    CHECK(about("/coincidence/delay_ticks", "100").empty());  // may overlap the window
-    CHECK(about("/coincidence/multiples_policy", "\"takeAllGoods\"").find("\"TakeAllGoods\"") !=
+    CHECK(about_key("/coincidence/window_ticks", "-1").starts_with("/coincidence/window_ticks: expected"));
+    CHECK(about_key("/coincidence/delay_ticks", "0").starts_with("/coincidence/delay_ticks: expected"));
+    CHECK(about_key("/coincidence/delay_ticks", "100").empty());  // may overlap the window
+    CHECK(about_key("/coincidence/multiples_policy", "\"takeAllGoods\"").find("\"TakeAllGoods\"") !=
           std::string::npos);
-    CHECK(about("/energy/upper_keV", "349.5") ==
+    CHECK(about_key("/energy/upper_keV", "349.5") ==
           "/energy/upper_keV: expected at least lower_keV = 350, found 349.5");
-    CHECK(about("/energy/upper_keV", "350").empty());
-    CHECK(about("/receive/sockets", "[]").starts_with("/receive/sockets: expected an array of at least 1"));
-    CHECK(about("/receive/batch_bytes", "131071").starts_with("/receive/batch_bytes: expected"));
-    CHECK(about("/receive/batch_count", "1").starts_with("/receive/batch_count: expected"));
-    CHECK(about("/listmode/block_bytes", "4096").empty());
-    CHECK(about("/listmode/block_bytes", "4097") ==
+    CHECK(about_key("/energy/upper_keV", "350").empty());
+    CHECK(
+        about_key("/receive/sockets", "[]").starts_with("/receive/sockets: expected an array of at least 1"));
+    CHECK(about_key("/receive/batch_bytes", "131071").starts_with("/receive/batch_bytes: expected"));
+    CHECK(about_key("/receive/batch_count", "1").starts_with("/receive/batch_count: expected"));
+    CHECK(about_key("/listmode/block_bytes", "4096").empty());
+    CHECK(about_key("/listmode/block_bytes", "4097") ==
           "/listmode/block_bytes: expected an integer from 4096 to 268435456 that is a multiple of 64, found "
           "4097");
-    CHECK(about("/pipeline/max_pending_singles", "1073741824").empty());
-    CHECK(about("/pipeline/max_pending_singles", "1073741825") ==
+    CHECK(about_key("/pipeline/max_pending_singles", "1073741824").empty());
+    CHECK(about_key("/pipeline/max_pending_singles", "1073741825") ==
           "/pipeline/max_pending_singles: expected an integer from 1024 to 1073741824, found 1073741825");
-    CHECK(about("/receive/sockets/0/port", "65536").starts_with("/receive/sockets/0/port: expected"));
-    CHECK(about("/receive/sockets/0/address", "\"localhost\"") ==
+    CHECK(about_key("/receive/sockets/0/port", "65536").starts_with("/receive/sockets/0/port: expected"));
+    CHECK(about_key("/receive/sockets/0/address", "\"localhost\"") ==
           "/receive/sockets/0/address: expected an IPv4 address in quotes, found the string \"localhost\"");
-    CHECK(about("/sources/addresses", "[\"1.2.3\"]").starts_with("/sources/addresses/0: expected an IPv4"));
-    CHECK(about("/sources/ids", "[65536]").starts_with("/sources/ids/0: expected"));
-    CHECK(about("/sources/ids", "[4, 4]").starts_with("/sources/ids/1: expected each item once"));
-    CHECK(about("/pipeline", R"({"slice_frames": 2000, "max_pending_singles": 1999})")
+    CHECK(
+        about_key("/sources/addresses", "[\"1.2.3\"]").starts_with("/sources/addresses/0: expected an IPv4"));
+    CHECK(about_key("/sources/ids", "[65536]").starts_with("/sources/ids/0: expected"));
+    CHECK(about_key("/sources/ids", "[4, 4]").starts_with("/sources/ids/1: expected each item once"));
+    CHECK(about_key("/pipeline", R"({"slice_frames": 2000, "max_pending_singles": 1999})")
               .starts_with("/pipeline/max_pending_singles: expected at least slice_frames = 2000"));
-    CHECK(about("/control/socket", json(std::string(120, 'x')).dump().c_str())
+    CHECK(about_key("/control/socket", json(std::string(120, 'x')).dump().c_str())
               .starts_with("/control/socket: expected a path of at most 107 bytes"));
-    CHECK(about("/log_level", "\"loud\"").starts_with("/log_level: expected \"trace\""));
-    CHECK(about("/scanner", "\"\"").starts_with("/scanner: expected a string that is not empty"));
+    CHECK(about_key("/log_level", "\"loud\"").starts_with("/log_level: expected \"trace\""));
+    CHECK(about_key("/scanner", "\"\"").starts_with("/scanner: expected a string that is not empty"));
     json document = minimal();
     document.erase("calibration");
     CHECK(complaint([&] {
@@ -146,26 +148,27 @@ TEST_CASE("impossible values are refused with the path of the key") {
 }
 
 TEST_CASE("sockets are checked against each other") {
-    CHECK(
-        about("/receive/sockets", R"([{"port": 5}, {"port": 5}])").starts_with("/receive/sockets/1/port: "));
-    CHECK(about("/receive/sockets", R"([{"port": 5, "address": "127.0.0.1"}, {"port": 5}])")
+    CHECK(about_key("/receive/sockets", R"([{"port": 5}, {"port": 5}])")
               .starts_with("/receive/sockets/1/port: "));
-    CHECK(about("/receive/sockets",
-                R"([{"port": 5, "address": "127.0.0.1"}, {"port": 5, "address": "127.0.0.2"}])")
+    CHECK(about_key("/receive/sockets", R"([{"port": 5, "address": "127.0.0.1"}, {"port": 5}])")
+              .starts_with("/receive/sockets/1/port: "));
+    CHECK(about_key("/receive/sockets",
+                    R"([{"port": 5, "address": "127.0.0.1"}, {"port": 5, "address": "127.0.0.2"}])")
               .empty());
-    CHECK(about("/receive/sockets", R"([{"port": 5}, {"port": 6}])").empty());
-    CHECK(about("/receive/sockets", R"([{"port": 0}, {"port": 0}])").empty());
+    CHECK(about_key("/receive/sockets", R"([{"port": 5}, {"port": 6}])").empty());
+    CHECK(about_key("/receive/sockets", R"([{"port": 0}, {"port": 0}])").empty());
+    CHECK(about_key("/receive/sockets", R"([{"port": 0, "count": 2}])")
+              .starts_with("/receive/sockets/0/count: "));
+    CHECK(about_key("/receive/sockets/0/cpus", "[1, 2]")
+              .starts_with("/receive/sockets/0/cpus: expected one CPU"));
+    CHECK(about_key("/receive/sockets", R"([{"port": 5, "count": 2, "cpus": [1, 2]}])").empty());
     CHECK(
-        about("/receive/sockets", R"([{"port": 0, "count": 2}])").starts_with("/receive/sockets/0/count: "));
-    CHECK(
-        about("/receive/sockets/0/cpus", "[1, 2]").starts_with("/receive/sockets/0/cpus: expected one CPU"));
-    CHECK(about("/receive/sockets", R"([{"port": 5, "count": 2, "cpus": [1, 2]}])").empty());
-    CHECK(about("/receive/sockets", R"([{"port": 5, "count": 33}])").starts_with("/receive/batch_count: "));
+        about_key("/receive/sockets", R"([{"port": 5, "count": 33}])").starts_with("/receive/batch_count: "));
 }
 
 TEST_CASE("multicast") {
     const auto group = [](const char* address) {
-        return about("/receive/sockets/0/multicast_group", json(address).dump().c_str());
+        return about_key("/receive/sockets/0/multicast_group", json(address).dump().c_str());
     };
     CHECK(group("224.0.0.0").empty());
     CHECK(group("239.255.255.255").empty());
@@ -173,10 +176,10 @@ TEST_CASE("multicast") {
               .starts_with("/receive/sockets/0/multicast_group: expected an IPv4 multicast"));
     CHECK(group("240.0.0.0").starts_with("/receive/sockets/0/multicast_group: "));
     CHECK(group("all").starts_with("/receive/sockets/0/multicast_group: "));
-    CHECK(about("/receive/sockets/0/multicast_interface", "\"10.0.0.1\"").find("without a multicast_group") !=
-          std::string::npos);
-    CHECK(about("/receive/sockets",
-                R"([{"port": 5, "multicast_group": "239.0.0.1", "multicast_interface": "eth0"}])")
+    CHECK(about_key("/receive/sockets/0/multicast_interface", "\"10.0.0.1\"")
+              .find("without a multicast_group") != std::string::npos);
+    CHECK(about_key("/receive/sockets",
+                    R"([{"port": 5, "multicast_group": "239.0.0.1", "multicast_interface": "eth0"}])")
               .starts_with("/receive/sockets/0/multicast_interface: expected an IPv4"));
 }
 
@@ -235,7 +238,7 @@ const std::vector<config::Source> two_senders{{{}, "10.0.0.1", 5000, {0, 1, 2}},
 
 }  // namespace
 
-TEST_CASE("who may send has to be known, or anybody has to be accepted in so many words") {
+TEST_CASE("the configuration must say who may send, or accept any sender explicitly") {
     CHECK(lacking(about_senders("{}", {}), {"/sources: expected to find who may send", "\"tiny\"",
                                             "petctl sources", "accept_any to true"}) == "");
     CHECK(about_senders(R"({"ids": [1]})", {}).empty());
@@ -243,9 +246,9 @@ TEST_CASE("who may send has to be known, or anybody has to be accepted in so man
     CHECK(about_senders(R"({"accept_any": true})", {}).empty());
     CHECK(about_senders(R"({"accept_any": true})", two_ids).empty());
     CHECK(about_senders("{}", two_ids).empty());
-    CHECK(about("/sources", R"({"accept_any": true, "ids": [1]})")
+    CHECK(about_key("/sources", R"({"accept_any": true, "ids": [1]})")
               .starts_with("/sources/accept_any: expected false"));
-    CHECK(about("/sources", R"({"accept_any": true, "addresses": ["10.0.0.1"]})")
+    CHECK(about_key("/sources", R"({"accept_any": true, "addresses": ["10.0.0.1"]})")
               .starts_with("/sources/accept_any: expected false"));
 }
 
@@ -284,7 +287,7 @@ TEST_CASE("no more sources than can be tracked") {
     std::string ids = "[0";
     for (int id = 1; id < 5000; ++id)
         ids += "," + std::to_string(id);
-    CHECK(about("/sources", ("{\"ids\": " + ids + "]}").c_str()).starts_with("/sources/ids: expected"));
+    CHECK(about_key("/sources", ("{\"ids\": " + ids + "]}").c_str()).starts_with("/sources/ids: expected"));
 }
 
 TEST_CASE("errors of a configuration file name the file, and relative directories work") {

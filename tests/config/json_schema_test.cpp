@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 
 /// A schema with one key "v" of the given kind, and its verdict on a value.
-std::string about(const char* kind, const char* value) {
+std::string verdict(const char* kind, const char* value) {
     json schema = json::parse(R"({"type": "object", "additionalProperties": false})");
     schema["properties"]["v"] = json::parse(kind);
     json document;
@@ -23,55 +23,56 @@ constexpr const char* marker = R"({"type": "integer", "minimum": 0, "maximum": 1
 }  // namespace
 
 TEST_CASE("values in range pass") {
-    CHECK(about(marker, "0").empty());
-    CHECK(about(marker, "15").empty());
-    CHECK(about(R"({"type": "number", "exclusiveMinimum": 0})", "1e-300").empty());
-    CHECK(about(R"({"type": ["integer", "null"], "minimum": 1})", "null").empty());
-    CHECK(about(R"({"type": "integer", "multipleOf": 64})", "-128").empty());
-    CHECK(about(R"({"type": "integer", "multipleOf": 64})", "18446744073709551552").empty());
-    CHECK(about(R"({"enum": ["a", 3, null]})", "3").empty());
-    CHECK(about(R"({"type": "array", "uniqueItems": true})", "[1, 2, \"1\"]").empty());
-    CHECK(about(R"({"type": "string", "format": "ipv4"})", "\"10.0.0.255\"").empty());
-    CHECK(about(R"({"type": "integer", "maximum": 18446744073709551615})", "18446744073709551615").empty());
+    CHECK(verdict(marker, "0").empty());
+    CHECK(verdict(marker, "15").empty());
+    CHECK(verdict(R"({"type": "number", "exclusiveMinimum": 0})", "1e-300").empty());
+    CHECK(verdict(R"({"type": ["integer", "null"], "minimum": 1})", "null").empty());
+    CHECK(verdict(R"({"type": "integer", "multipleOf": 64})", "-128").empty());
+    CHECK(verdict(R"({"type": "integer", "multipleOf": 64})", "18446744073709551552").empty());
+    CHECK(verdict(R"({"enum": ["a", 3, null]})", "3").empty());
+    CHECK(verdict(R"({"type": "array", "uniqueItems": true})", "[1, 2, \"1\"]").empty());
+    CHECK(verdict(R"({"type": "string", "format": "ipv4"})", "\"10.0.0.255\"").empty());
+    CHECK(verdict(R"({"type": "integer", "maximum": 18446744073709551615})", "18446744073709551615").empty());
 }
 
 TEST_CASE("values out of range say what was expected and what was found") {
-    CHECK(about(marker, "16") == "/v: expected an integer from 0 to 15, found 16");
-    CHECK(about(marker, "-1") == "/v: expected an integer from 0 to 15, found -1");
-    CHECK(about(marker, "\"3\"") == "/v: expected an integer from 0 to 15, found the string \"3\"");
-    CHECK(about(marker, "1.5") == "/v: expected an integer from 0 to 15, found 1.5");
-    CHECK(about(marker, "true") == "/v: expected an integer from 0 to 15, found true");
-    CHECK(about(marker, "18446744073709551615") ==
+    CHECK(verdict(marker, "16") == "/v: expected an integer from 0 to 15, found 16");
+    CHECK(verdict(marker, "-1") == "/v: expected an integer from 0 to 15, found -1");
+    CHECK(verdict(marker, "\"3\"") == "/v: expected an integer from 0 to 15, found the string \"3\"");
+    CHECK(verdict(marker, "1.5") == "/v: expected an integer from 0 to 15, found 1.5");
+    CHECK(verdict(marker, "true") == "/v: expected an integer from 0 to 15, found true");
+    CHECK(verdict(marker, "18446744073709551615") ==
           "/v: expected an integer from 0 to 15, found 18446744073709551615");
-    CHECK(about(R"({"type": ["integer", "null"], "minimum": 1})", "0") ==
+    CHECK(verdict(R"({"type": ["integer", "null"], "minimum": 1})", "0") ==
           "/v: expected an integer of at least 1 or null, found 0");
-    CHECK(about(R"({"type": "number", "exclusiveMinimum": 0, "maximum": 9})", "0") ==
+    CHECK(verdict(R"({"type": "number", "exclusiveMinimum": 0, "maximum": 9})", "0") ==
           "/v: expected a number above 0 and at most 9, found 0");
-    CHECK(about(R"({"type": "integer", "minimum": 64, "maximum": 256, "multipleOf": 64})", "129") ==
+    CHECK(verdict(R"({"type": "integer", "minimum": 64, "maximum": 256, "multipleOf": 64})", "129") ==
           "/v: expected an integer from 64 to 256 that is a multiple of 64, found 129");
-    CHECK(about(R"({"type": "integer", "multipleOf": 64})", "18446744073709551615") ==
+    CHECK(verdict(R"({"type": "integer", "multipleOf": 64})", "18446744073709551615") ==
           "/v: expected an integer that is a multiple of 64, found 18446744073709551615");
-    CHECK(about(R"({"type": "boolean"})", "1") == "/v: expected true or false, found 1");
-    CHECK(about(R"({"type": "string", "enum": ["a", "b", "c"]})", "\"d\"") ==
+    CHECK(verdict(R"({"type": "boolean"})", "1") == "/v: expected true or false, found 1");
+    CHECK(verdict(R"({"type": "string", "enum": ["a", "b", "c"]})", "\"d\"") ==
           R"(/v: expected "a", "b" or "c", found the string "d")");
-    CHECK(about(R"({"type": "integer", "const": 1})", "2") == "/v: expected 1, found 2");
-    CHECK(about(R"({"type": "string", "minLength": 1})", "\"\"") ==
+    CHECK(verdict(R"({"type": "integer", "const": 1})", "2") == "/v: expected 1, found 2");
+    CHECK(verdict(R"({"type": "string", "minLength": 1})", "\"\"") ==
           "/v: expected a string that is not empty, found the string \"\"");
-    CHECK(about(R"({"type": "array", "minItems": 1, "maxItems": 2})", "[]") ==
+    CHECK(verdict(R"({"type": "array", "minItems": 1, "maxItems": 2})", "[]") ==
           "/v: expected an array of at least 1 and at most 2, found an array of 0");
-    CHECK(about(R"({"type": "array", "maxItems": 2})", "[1, 2, 3]") ==
+    CHECK(verdict(R"({"type": "array", "maxItems": 2})", "[1, 2, 3]") ==
           "/v: expected an array of at most 2, found an array of 3");
-    CHECK(about(R"({"type": "array", "uniqueItems": true})", "[7, 8, 7]") ==
+    CHECK(verdict(R"({"type": "array", "uniqueItems": true})", "[7, 8, 7]") ==
           "/v/2: expected each item once, found 7 again");
-    CHECK(about(R"({"type": "array", "items": {"type": "string"}})", "[\"a\", {}]") ==
+    CHECK(verdict(R"({"type": "array", "items": {"type": "string"}})", "[\"a\", {}]") ==
           "/v/1: expected a string, found an object");
-    CHECK(lacking(about(R"({"type": "string"})", "\"a\\u0000b\""), {"/v: expected text without NUL"}) == "");
+    CHECK(lacking(verdict(R"({"type": "string"})", "\"a\\u0000b\""), {"/v: expected text without NUL"}) ==
+          "");
 }
 
 TEST_CASE("IPv4 addresses are four numbers") {
     const auto bad = GENERATE(as<std::string>{}, "", "localhost", "1.2.3", "1.2.3.256", "1.2.3.4 ", "::1",
                               "1.2.3.4.5", "0x7f.0.0.1");
-    CHECK(lacking(about(R"({"type": "string", "format": "ipv4"})", json(bad).dump().c_str()),
+    CHECK(lacking(verdict(R"({"type": "string", "format": "ipv4"})", json(bad).dump().c_str()),
                   {"/v: expected an IPv4 address"}) == "");
     CHECK(config::parse_ipv4("127.0.0.1") == 0x7F000001U);
     CHECK_FALSE(config::parse_ipv4(bad));

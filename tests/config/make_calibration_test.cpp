@@ -120,7 +120,7 @@ TEST_CASE("the same seed gives the same tables, another seed others") {
     CHECK(a.time_offset != other.time_offset);
 }
 
-TEST_CASE("models that cannot be are refused") {
+TEST_CASE("invalid models are refused") {
     const auto refused = [](auto change) {
         config::CalibrationModel model;
         change(model);

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string about(const char* pointer, const char* value) {
+std::string about_scanner(const char* pointer, const char* value) {
     json document = json_of(example("small.scanner.json"));
     document[json::json_pointer(pointer)] = json::parse(value);
     return complaint([&] { config::scanner_from_json(document); });
@@ -46,51 +46,55 @@ TEST_CASE("a scanner survives the way through JSON") {
 }
 
 TEST_CASE("counts that do not fit each other are refused") {
-    CHECK(about("/geometry/bdm_count", "23") ==
+    CHECK(about_scanner("/geometry/bdm_count", "23") ==
           "/geometry/bdm_count: expected channels * modules.y * modules.z = 24, found 23");
-    CHECK(about("/geometry/du_count", "5") ==
+    CHECK(about_scanner("/geometry/du_count", "5") ==
           "/geometry/du_count: expected blocks.y * blocks.z = 6, found 5");
-    CHECK(about("/geometry/modules/x", "2") == "/geometry/modules/x: expected 1, found 2");
-    CHECK(about("/geometry/position_size", "257")
+    CHECK(about_scanner("/geometry/modules/x", "2") == "/geometry/modules/x: expected 1, found 2");
+    CHECK(about_scanner("/geometry/position_size", "257")
               .starts_with("/geometry/position_size: expected an integer from 1"));
-    CHECK(about("/geometry/position_size", "4")
+    CHECK(about_scanner("/geometry/position_size", "4")
               .starts_with("/geometry/position_size: expected position_size squared"));
-    CHECK(about("/geometry/crystals", R"({"y": 257, "z": 1})").starts_with("/geometry/crystals/y: expected"));
-    CHECK(about("/geometry/crystals", R"({"y": 16, "z": 17})")
+    CHECK(about_scanner("/geometry/crystals", R"({"y": 257, "z": 1})")
+              .starts_with("/geometry/crystals/y: expected"));
+    CHECK(about_scanner("/geometry/crystals", R"({"y": 16, "z": 17})")
               .starts_with("/geometry/crystals: expected crystals.y"));
-    CHECK(about("/geometry/channels", "0").starts_with("/geometry/channels: expected"));
-    CHECK(about("/geometry/channels", "256").starts_with("/geometry/bdm_count: expected"));
-    CHECK(about("/tick_ps", "0").starts_with("/tick_ps: expected a number from 0.001"));
-    CHECK(about("/tick_ps", "\"10\"").starts_with("/tick_ps: expected"));
-    CHECK(
-        about("/dimensions/crystal_pitch_y_mm", "0").starts_with("/dimensions/crystal_pitch_y_mm: expected"));
-    CHECK(about("/dimensions/block_gap_y_mm", "-0.1").starts_with("/dimensions/block_gap_y_mm: expected"));
-    CHECK(about("/geometry/crystls", "{}") == "/geometry/crystls: unknown key; did you mean \"crystals\"?");
+    CHECK(about_scanner("/geometry/channels", "0").starts_with("/geometry/channels: expected"));
+    CHECK(about_scanner("/geometry/channels", "256").starts_with("/geometry/bdm_count: expected"));
+    CHECK(about_scanner("/tick_ps", "0").starts_with("/tick_ps: expected a number from 0.001"));
+    CHECK(about_scanner("/tick_ps", "\"10\"").starts_with("/tick_ps: expected"));
+    CHECK(about_scanner("/dimensions/crystal_pitch_y_mm", "0")
+              .starts_with("/dimensions/crystal_pitch_y_mm: expected"));
+    CHECK(about_scanner("/dimensions/block_gap_y_mm", "-0.1")
+              .starts_with("/dimensions/block_gap_y_mm: expected"));
+    CHECK(about_scanner("/geometry/crystls", "{}") ==
+          "/geometry/crystls: unknown key; did you mean \"crystals\"?");
 }
 
 TEST_CASE("sources that do not fit the scanner or each other are refused") {
-    CHECK(about("/sources/1/bdms/2", "24") ==
+    CHECK(about_scanner("/sources/1/bdms/2", "24") ==
           "/sources/1/bdms/2: expected less than bdm_count = 24, found 24");
-    CHECK(about("/sources/1/bdms", "[]").starts_with("/sources/1/bdms: expected"));
-    CHECK(about("/sources/1/bdms", "[6, 6]").starts_with("/sources/1/bdms"));
+    CHECK(about_scanner("/sources/1/bdms", "[]").starts_with("/sources/1/bdms: expected"));
+    CHECK(about_scanner("/sources/1/bdms", "[6, 6]").starts_with("/sources/1/bdms"));
     CHECK(
-        about("/sources/1/bdms", "[6, 7, 8, 9, 11]") ==
+        about_scanner("/sources/1/bdms", "[6, 7, 8, 9, 11]") ==
         "/sources: expected each module below bdm_count = 24 in the bdms of a source; module 10 is in none");
-    CHECK(about("/sources/3/id", "1") ==
+    CHECK(about_scanner("/sources/3/id", "1") ==
           "/sources/3/id: expected an id of its own, found 1 as in /sources/1");
-    CHECK(about("/sources/3/id", "65536").starts_with("/sources/3/id: expected an integer from 0 to 65535"));
-    CHECK(about("/sources/2", R"({"bdms": [12, 13, 14, 15, 16, 17]})") ==
+    CHECK(about_scanner("/sources/3/id", "65536")
+              .starts_with("/sources/3/id: expected an integer from 0 to 65535"));
+    CHECK(about_scanner("/sources/2", R"({"bdms": [12, 13, 14, 15, 16, 17]})") ==
           "/sources/2: expected an id (sequenced framing), or an address and a port (bare framing)");
-    CHECK(about("/sources/2", R"({"bdms": [12], "address": "10.0.0.1", "port": 5})") ==
+    CHECK(about_scanner("/sources/2", R"({"bdms": [12], "address": "10.0.0.1", "port": 5})") ==
           "/sources/2: expected an id, as in /sources/0");
-    CHECK(about("/sources/2", R"({"bdms": [12], "id": 2, "port": 5})") ==
-          "/sources/2/port: expected none beside an id, found 5");
-    CHECK(about("/sources/2/address", "\"board-2\"").starts_with("/sources/2/address: expected"));
-    CHECK(about("/sources/2/boards", "3").starts_with("/sources/2/boards: unknown key"));
-    CHECK(about("/sources", "[]").empty());
-    CHECK(about("/sources/2/address", "\"10.0.0.1\"").empty());
+    CHECK(about_scanner("/sources/2", R"({"bdms": [12], "id": 2, "port": 5})") ==
+          "/sources/2/port: expected none together with an id, found 5");
+    CHECK(about_scanner("/sources/2/address", "\"board-2\"").starts_with("/sources/2/address: expected"));
+    CHECK(about_scanner("/sources/2/boards", "3").starts_with("/sources/2/boards: unknown key"));
+    CHECK(about_scanner("/sources", "[]").empty());
+    CHECK(about_scanner("/sources/2/address", "\"10.0.0.1\"").empty());
     // Two sources may carry parts of one module.
-    CHECK(about("/sources/2/bdms", "[12, 13, 14, 15, 16, 17, 18]").empty());
+    CHECK(about_scanner("/sources/2/bdms", "[12, 13, 14, 15, 16, 17, 18]").empty());
 }
 
 TEST_CASE("sources without an id are known by address and port") {
@@ -120,7 +124,7 @@ TEST_CASE("256 crystals in a block are allowed") {
 }
 
 TEST_CASE("modules that overlap in the ring are refused, with the radius that would do") {
-    const std::string text = about("/dimensions/ring_radius_mm", "30");
+    const std::string text = about_scanner("/dimensions/ring_radius_mm", "30");
     // Twelve modules of 2 * 5 crystals at 1.6 mm and one gap of 0.4 mm.
     CHECK(lacking(text, {"/dimensions/ring_radius_mm: ", "16.4 mm wide", "polygon of 12", "at least 30.6"}) ==
           "");

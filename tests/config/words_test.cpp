@@ -9,7 +9,7 @@ namespace petacq::test {
 namespace {
 
 template <class E>
-void check_words(const char* pointer) {
+void check_enum(const char* pointer) {
     INFO(pointer);
     const nlohmann::json& listed =
         config::configuration_schema().at(nlohmann::json::json_pointer(pointer)).at("enum");
@@ -24,12 +24,12 @@ void check_words(const char* pointer) {
 }  // namespace
 
 TEST_CASE("the enums have the words of the schema, in its order") {
-    check_words<config::Framing>("/properties/receive/properties/framing");
-    check_words<config::Backend>("/properties/pipeline/properties/backend");
-    check_words<config::SortEngine>("/properties/pipeline/properties/sort");
-    check_words<config::WindowMode>("/properties/coincidence/properties/window_mode");
-    check_words<config::MultiplesPolicy>("/properties/coincidence/properties/multiples_policy");
-    check_words<config::LogLevel>("/properties/log_level");
+    check_enum<config::Framing>("/properties/receive/properties/framing");
+    check_enum<config::Backend>("/properties/pipeline/properties/backend");
+    check_enum<config::SortEngine>("/properties/pipeline/properties/sort");
+    check_enum<config::WindowMode>("/properties/coincidence/properties/window_mode");
+    check_enum<config::MultiplesPolicy>("/properties/coincidence/properties/multiples_policy");
+    check_enum<config::LogLevel>("/properties/log_level");
 }
 
 TEST_CASE("words name their enumerators") {

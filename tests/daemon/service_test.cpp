@@ -58,8 +58,8 @@ class HeldDisk {
 class Stand {
   public:
     Stand() {
-        setting_.configuration = std::make_shared<const config::Configuration>(
-            configuration_with({{"data_dir", directory_.path().string()}}));
+        setting_.configuration = std::make_shared<const config::Configuration>(configuration_with(
+            {{"data_dir", directory_.path().string()}, {"control", {{"socket", socket().string()}}}}));
         setting_.scanner = &scanner_;
         service_ =
             std::make_unique<Service>(io_, setting_, pool_, 0, std::vector<const net::Receiver*>{}, [] {});
@@ -67,9 +67,7 @@ class Stand {
             AcquisitionOptions{}, TrackerOptions{}, std::make_unique<ScriptedPipeline>(script_), pool_,
             filled_, std::vector<const net::ReceiverCounters*>{},
             [this](FinishedRun finished) { service_->run_finished(std::move(finished)); });
-        ControlOptions options;
-        options.socket = socket();
-        control_ = std::make_unique<ControlServer>(io_, *service_, options);
+        control_ = std::make_unique<ControlServer>(io_, *service_, setting_.configuration->control);
         service_->attach(*acquisition_);
         acquisition_->start();
         // Without receivers nothing is on its way.

@@ -42,15 +42,17 @@ class OpenFiles {
     rlimit before_{};
 };
 
+std::string many_times(const std::string& request) {
+    std::string all;
+    for (int i = 0; i < 500; ++i)
+        all += request;
+    return all;
+}
+
 /// Sends what a client of this kind sends; the connection stays open.
 void misbehave(HttpClient& client, std::size_t kind) {
     static const std::string ask = "GET /singles HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    static const std::string pipelined = [] {
-        std::string all;
-        for (int i = 0; i < 500; ++i)
-            all += ask;
-        return all;
-    }();
+    static const std::string pipelined = many_times(ask);
     switch (kind % 8) {
         case 0:  // sends nothing
             break;
@@ -84,12 +86,7 @@ void misbehave(HttpClient& client, std::size_t kind) {
 void misbehave(ControlClient& client, std::size_t kind) {
     static const std::string ask = R"({"jsonrpc":"2.0","id":1,"method":"status"})"
                                    "\n";
-    static const std::string pipelined = [] {
-        std::string all;
-        for (int i = 0; i < 500; ++i)
-            all += ask;
-        return all;
-    }();
+    static const std::string pipelined = many_times(ask);
     switch (kind % 8) {
         case 0:
             break;

@@ -179,4 +179,15 @@ std::string payload_of(const std::filesystem::path& file) {
     return all;
 }
 
+std::string undisturbed_payload(const std::vector<std::string>& more) {
+    const Site site;
+    Daemon daemon(site);
+    daemon.start("r");
+    const json summary = simulate(site, short_stream(daemon, more));
+    if (!daemon.received(summary["total"]["expected"]["datagrams_received"]))
+        throw std::runtime_error("datagrams are missing from an undisturbed run: " + daemon.log());
+    daemon.stop();
+    return payload_of(site.run("r") / "coincidences.plm");
+}
+
 }  // namespace petacq::test

@@ -93,6 +93,9 @@ nlohmann::json simulate(const Site& site, const std::vector<std::string>& argume
 /// Arguments for a stream of about 110,000 frames in half a second, from four sources, to the daemon.
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more = {});
 
+/// The payload of the coincidences of a run of that stream in which nothing else happens.
+std::string undisturbed_payload(const std::vector<std::string>& more);
+
 /// The records of all whole blocks of a list-mode file.
 std::vector<gpu::Coincidence> coincidences_of(const std::filesystem::path& file);
 std::vector<gpu::Single> singles_of(const std::filesystem::path& file);

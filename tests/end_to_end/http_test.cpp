@@ -100,16 +100,7 @@ TEST_CASE("without an address there is no HTTP, and the error message names an a
 
 TEST_CASE("hostile HTTP clients do not affect a run", "[e2e][http][hostile]") {
     const std::vector<std::string> stream{"--seed", "21", "--duration-s", "0.6"};
-    std::string undisturbed;
-    {
-        const Site site;
-        Daemon daemon(site);
-        daemon.start("r");
-        const json summary = simulate(site, short_stream(daemon, stream));
-        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
-        daemon.stop();
-        undisturbed = payload_of(site.run("r") / "coincidences.plm");
-    }
+    const std::string undisturbed = undisturbed_payload(stream);
     const Site site;
     Daemon daemon(site);
     const std::uint16_t port = daemon.http_port();

@@ -70,16 +70,7 @@ std::vector<std::string> codes(const json& status) {
 
 TEST_CASE("strangers before, in and after a run cost nothing and are reported", "[e2e][senders]") {
     const std::vector<std::string> stream{"--seed", "33", "--start-time-s", "3600"};
-    std::string undisturbed;
-    {
-        const Site site;
-        Daemon daemon(site);
-        daemon.start("r");
-        const json summary = simulate(site, short_stream(daemon, stream));
-        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
-        daemon.stop();
-        undisturbed = payload_of(site.run("r") / "coincidences.plm");
-    }
+    const std::string undisturbed = undisturbed_payload(stream);
     REQUIRE(undisturbed.size() > 10'000);
 
     const Site site(json{{"listmode", {{"write_raw", true}}}});

@@ -65,6 +65,18 @@ def disk_stalls(stage):
     stage.boards.play(start=1.2)
 
 
+@row("the disk stalls for 1.5 s, longer than the pool lasts", when="during", sockets=(1, 4), short=True,
+     stream={"seconds": 2.0, "rate": 200000},
+     patch={"listmode": {"block_bytes": 4096, "queue_blocks": 2}, "receive": {"batch_count": 8, "batch_bytes": 131072}},
+     counters={"datagrams.lost": 0, "datagrams.dropped_no_buffer": 0, "datagrams.dropped_kernel": 0, "frames.late": 0})
+def disk_stalls_longer(stage):
+    """The pool of 1 MiB holds 0.3 s: the rest waits in the socket buffers."""
+    stage.need_socket_buffers()
+    stage.boards.play(end=0.3)
+    stage.disk.set("write:slow=1500:once")
+    stage.boards.play(start=0.3)
+
+
 @row("syncs take 1 s each", when="during", counters={"datagrams.lost": 0})
 def slow_syncs(stage):
     stage.disk.set("sync:slow=1000")
@@ -79,7 +91,7 @@ def with_faulty_disk(stage):
     stage.disk = FaultyDisk(stage, "coincidences.plm")
 
 
-disk_stalls.before = slow_syncs.before = with_faulty_disk
+disk_stalls.before = disk_stalls_longer.before = slow_syncs.before = with_faulty_disk
 
 
 @row("four sockets, of which each in turn is behind: one board's datagrams come 50 ms late", when="during", sockets=(4,),

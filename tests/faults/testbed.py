@@ -1,7 +1,6 @@
 """A directory with everything that a daemon needs, daemons in it, and what they write."""
 
 import collections
-import hashlib
 import json
 import os
 import re
@@ -264,8 +263,3 @@ class Daemon:
         self.process.kill()
         self.process.wait()
         self.client.close()
-
-
-def sha_of_file(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()

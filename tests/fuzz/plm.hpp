@@ -35,8 +35,10 @@ inline std::vector<std::uint8_t> listmode_input(const std::uint8_t* data, std::s
     header.description_crc = crc_of(bytes, sizeof header, header.header_bytes - std::uint64_t{sizeof header});
     std::memcpy(bytes.data(), &header, sizeof header);
     seal_at<daemon::FileHeader>(bytes, 0);
+    const auto first = static_cast<std::uint8_t>(daemon::block_magic[0]);
     for (std::size_t at = sizeof header; at + sizeof(daemon::BlockHeader) <= bytes.size(); ++at) {
-        if (std::memcmp(bytes.data() + at, daemon::block_magic.data(), daemon::block_magic.size()) != 0)
+        if (bytes[at] != first ||
+            std::memcmp(bytes.data() + at, daemon::block_magic.data(), daemon::block_magic.size()) != 0)
             continue;
         daemon::BlockHeader block;
         std::memcpy(&block, bytes.data() + at, sizeof block);

@@ -64,7 +64,7 @@ class Machine {
 
   private:
     void datagram(unsigned what, fuzz::Input& input) {
-        const auto id = static_cast<std::uint16_t>(input.take<std::uint8_t>() % 16);
+        const auto id = static_cast<std::uint16_t>(input.take<std::uint8_t>() % 8);
         auto& [sequence, time] = sources_[id];
         net::Datagram d;
         d.frames = (what & 1) != 0 ? 0 : 90;
@@ -89,6 +89,7 @@ class Machine {
         d.port = static_cast<std::uint16_t>(10000 + id);
         if (bare && d.frames == 0) d.frames = 1;
         d.timed_frames = (what & 8) != 0 ? 0 : d.frames;  // the valid ones
+        d.first_bdm = d.last_bdm = static_cast<std::uint8_t>(id % 4);
         if (d.timed_frames > 0) d.first_time = time, d.last_time = time + ((what & 2) != 0 ? ms : 0);
         const daemon::Verdict verdict = tracker_.observe(d, now_);
         if (!verdict.use) return;

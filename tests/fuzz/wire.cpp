@@ -1,6 +1,10 @@
 // Datagrams: what the receivers check and read of them, and the decoding of their frames.
 // Input: a byte (framing, lists of known senders), then datagrams, each after its length (two bytes).
 #include "net/admission.hpp"
+
+#include <array>
+#include <memory>
+
 #include "net/pcap/replayer.hpp"
 #include "net/receiver.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -46,9 +50,12 @@ void take(const net::Admission& admission, net::Framing framing, std::span<const
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::Input input(data, size);
-    const net::ReceiverOptions options = options_of(input.take<std::uint8_t>());
-    const net::Admission admission(options);
+    // The tables of an admission are large: one for each choice, made once.
+    static std::array<std::unique_ptr<const net::Admission>, 8> admissions;
+    const unsigned choice = input.take<std::uint8_t>() % admissions.size();
+    const net::ReceiverOptions options = options_of(choice);
+    if (!admissions[choice]) admissions[choice] = std::make_unique<const net::Admission>(options);
     while (!input.empty())
-        take(admission, options.framing, input.take_bytes(input.take<std::uint16_t>()));
+        take(*admissions[choice], options.framing, input.take_bytes(input.take<std::uint16_t>()));
     return 0;
 }

@@ -8,19 +8,6 @@
 
 namespace petacq::test {
 
-bool cuda_usable() {
-#ifdef PETACQ_CUDA
-    if (const auto reason = gpu::cuda_unusable_reason()) {
-        WARN("skipped: " << *reason);
-        return false;
-    }
-    return true;
-#else
-    WARN("skipped: CUDA: not built");
-    return false;
-#endif
-}
-
 Case open_case(Rng& rng) {
     Case c;
     c.setup = random_setup(rng);

@@ -13,9 +13,6 @@
 
 namespace petacq::test {
 
-/// Whether CUDA can be used here; warns if it cannot.
-bool cuda_usable();
-
 /// The coincidence window of the cases, ticks.
 inline constexpr std::uint64_t tau = 400;
 

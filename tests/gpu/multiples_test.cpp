@@ -7,7 +7,11 @@
 
 namespace {
 
-using namespace petacq::gpu;
+using petacq::gpu::GroupPairs;
+using petacq::gpu::MultiplesPolicy;
+using petacq::gpu::PairRule;
+using petacq::gpu::Single;
+using petacq::gpu::WinningPair;
 using petacq::test::Rng;
 
 struct Member {

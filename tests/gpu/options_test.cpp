@@ -7,11 +7,9 @@
 namespace {
 
 using namespace petacq::test;
-using petacq::gpu::MultiplesPolicy;
-using petacq::gpu::WindowMode;
 
 // A small plain case.
-Case plain_case() {
+Case small_case() {
     Case c = make_case(Family::poisson_1, 4, 100);
     c.options.threads = 1;
     return c;
@@ -20,13 +18,13 @@ Case plain_case() {
 }  // namespace
 
 TEST_CASE("options: invalid options are refused") {
-    const Case good = plain_case();
+    const Case good = small_case();
     for (const Backend& backend : backends()) {
         INFO(backend.name);
         CHECK_NOTHROW(backend.make(good.options, good.setup.calibration));
         auto refuses = [&](const char* what, auto change) {
             INFO(what);
-            Case c = plain_case();
+            Case c = small_case();
             change(c);
             CHECK_THROWS_AS(backend.make(c.options, c.setup.calibration), std::invalid_argument);
         };
@@ -39,7 +37,7 @@ TEST_CASE("options: invalid options are refused") {
 
 TEST_CASE("options: singles are returned only on request") {
     for (const Backend& backend : backends()) {
-        Case c = plain_case();
+        Case c = small_case();
         c.options.emit_singles = false;
         const std::string difference = try_case(backend, c, {}, 1);
         INFO(backend.name << ": " << difference);
@@ -49,7 +47,7 @@ TEST_CASE("options: singles are returned only on request") {
 
 TEST_CASE("options: without a delay there are no delayeds") {
     for (const Backend& backend : backends()) {
-        Case c = plain_case();
+        Case c = small_case();
         c.options.rules.delay.reset();
         const std::string difference = try_case(backend, c, {}, 1);
         INFO(backend.name << ": " << difference);
@@ -59,7 +57,7 @@ TEST_CASE("options: without a delay there are no delayeds") {
 
 TEST_CASE("options: a pipeline describes itself and its memory") {
     for (const Backend& backend : backends()) {
-        const Case c = plain_case();
+        const Case c = small_case();
         const auto pipeline = backend.make(c.options, c.setup.calibration);
         CHECK_FALSE(pipeline->description().empty());
         CHECK(pipeline->memory_bytes() > 0);

@@ -24,13 +24,13 @@ using petacq::gpu::ExpectedRandoms;
 using petacq::gpu::PairRule;
 using petacq::gpu::RandomsEstimator;
 
-struct Kind {
+struct EstimatorKind {
     std::string name;
     std::function<std::unique_ptr<RandomsEstimator>(const Geometry&, const CoincidenceRules&, double)> make;
 };
 
-std::vector<Kind> kinds() {
-    std::vector<Kind> all{{"host", petacq::gpu::make_host_randoms}};
+std::vector<EstimatorKind> estimator_kinds() {
+    std::vector<EstimatorKind> all{{"host", petacq::gpu::make_host_randoms}};
 #ifdef PETACQ_CUDA
     if (const auto reason = petacq::gpu::cuda_unusable_reason()) {
         WARN("on the CPU only: " << *reason);
@@ -134,7 +134,7 @@ std::vector<double> rates_for(std::size_t crystals, std::size_t kind, Rng& rng) 
 }  // namespace
 
 TEST_CASE("randoms: equal to the plain sum for any geometry and rates") {
-    for (const Kind& kind : kinds()) {
+    for (const EstimatorKind& kind : estimator_kinds()) {
         Rng rng(17);
         for (int round = 0; round < 40; ++round) {
             // The last ones have modules of several blocks of targets, and more modules than groups.
@@ -176,7 +176,7 @@ TEST_CASE("randoms: values calculated by hand") {
     rules.min_module_difference = 2;
     const std::vector<double> rates{1000, 2000, 0, 5000, 3000, 4000, 0, 0};
     CHECK(petacq::gpu::randoms_window_s(rules, tick_s) == Approx(1e-10));
-    for (const Kind& kind : kinds()) {
+    for (const EstimatorKind& kind : estimator_kinds()) {
         INFO(kind.name);
         ExpectedRandoms r;
         kind.make(g, rules, tick_s)->estimate(rates, r);
@@ -261,7 +261,7 @@ TEST_CASE("randoms: agree with the delayeds of random singles") {
         std::vector<double> rates;
         for (const std::uint64_t n : histograms.per_crystal)
             rates.push_back(static_cast<double>(n) / seconds);
-        for (const Kind& kind : kinds()) {
+        for (const EstimatorKind& kind : estimator_kinds()) {
             ExpectedRandoms expected;
             kind.make(setup.geometry, options.rules, tick_s)->estimate(rates, expected);
             const double pairs = expected.total * seconds;

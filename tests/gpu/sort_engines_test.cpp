@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
+#include "tests/gpu/cuda_usable.hpp"
 #include "tests/gpu/harness.hpp"
 #include "tests/support/catch.hpp"
 
@@ -17,14 +18,6 @@ using petacq::gpu::WindowMode;
 
 const std::vector<SortEngine> engines{SortEngine::merge,     SortEngine::radix,    SortEngine::bitonic,
                                       SortEngine::quicksort, SortEngine::odd_even, SortEngine::cub};
-
-bool usable() {
-    if (const auto reason = petacq::gpu::cuda_unusable_reason()) {
-        WARN("skipped: " << *reason);
-        return false;
-    }
-    return true;
-}
 
 // `frames`: 0 for small cases.
 void check_engines(const std::vector<Family>& families, std::uint64_t seeds, std::size_t frames) {
@@ -52,7 +45,7 @@ void check_engines(const std::vector<Family>& families, std::uint64_t seeds, std
 }  // namespace
 
 TEST_CASE("cuda: any sort engine gives the same") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     check_engines({Family::tiny, Family::poisson_1, Family::equal_times, Family::bursts, Family::ties,
                    Family::near_zero, Family::near_max, Family::mixed},
                   6, 0);
@@ -60,12 +53,12 @@ TEST_CASE("cuda: any sort engine gives the same") {
 
 // Long runs of equal times, and more singles than one block sorts.
 TEST_CASE("cuda: any sort engine gives the same for large slices") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     check_engines({Family::equal_times, Family::ties, Family::mixed, Family::huge_gaps}, 2, 20'000);
 }
 
 TEST_CASE("cuda: the description names the sort engine") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     Case c = make_case(Family::tiny, 1);
     c.options.max_slice_frames = 100;
     c.options.max_pending_singles = 1000;

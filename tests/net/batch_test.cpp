@@ -1,6 +1,8 @@
 #include "net/batch.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <set>
 #include <stdexcept>
@@ -114,4 +116,42 @@ TEST_CASE("no two threads ever hold the same batch") {
     while (Batch* batch = pool.take())
         left.insert(batch);
     CHECK(left.size() == batches);
+}
+
+TEST_CASE("a batch that is set aside belongs to one thread") {
+    BatchPool pool(2, 4096, make_host_memory({false, false}));
+    Batch* const own = pool.set_aside();
+    CHECK(pool.free_count() == 2);
+    Batch* const other = pool.take();
+    CHECK(other != own);
+    CHECK(pool.take() == nullptr);
+    CHECK(pool.take(own) == own);
+    CHECK(pool.take(own) == nullptr);
+    CHECK_FALSE(pool.wait(own, std::chrono::microseconds(1)));
+    CHECK(pool.waits() == 1);
+    pool.put(own);
+    CHECK(pool.take() == nullptr);
+    CHECK(pool.wait(own, std::chrono::seconds(10)));
+    CHECK(pool.take(own) == own);
+    pool.put(other);
+    CHECK(pool.take(own) == other);
+    CHECK_FALSE(pool.is_awaited());
+}
+
+TEST_CASE("a thread that waits for a batch wakes up when one comes back") {
+    BatchPool pool(1, 4096, make_host_memory({false, false}));
+    for (int i = 0; i < 200; ++i) {
+        Batch* const batch = pool.take();
+        std::atomic<bool> found{false};
+        std::thread waiting([&] { found = pool.wait(nullptr, std::chrono::minutes(1)); });
+        pool.put(batch);
+        waiting.join();
+        CHECK(found);
+    }
+}
+
+TEST_CASE("a pool has a batch to set aside for each receiver, or says so") {
+    BatchPool pool(1, 4096, make_host_memory({false, false}));
+    pool.set_aside();
+    CHECK_THROWS_AS(pool.set_aside(), std::invalid_argument);
 }

@@ -1,5 +1,4 @@
 // Datagrams that are not delivered are counted under the right name.
-#include <map>
 #include <random>
 #include <set>
 
@@ -84,76 +83,6 @@ TEST_CASE("a good datagram behind ragged ones of a coalesced burst is moved to t
     REQUIRE(loop.collect_datagrams(good.size()));
     CHECK(same(good, loop.received));
     CHECK(loop.counters().datagrams_malformed.value() == sent - good.size());
-}
-
-TEST_CASE("without a free batch datagrams are counted, and reception recovers") {
-    net::ReceiverOptions options;
-    options.gro = GENERATE(true, false);
-    Loopback loop(options, 4);
-    std::vector<net::Batch*> held;
-    while (net::Batch* batch = loop.pool.take())
-        held.push_back(batch);
-    loop.receiver.start();
-    auto sender = loop.sender();
-    std::mt19937_64 random(13);
-    std::vector<Bytes> lost;
-    for (std::size_t i = 0; i < 100; ++i)
-        lost.push_back(sequenced_datagram(1, i, 3, random));
-    sender.send(Burst(lost).views());
-    sender.send(Burst({Bytes(100, std::byte{1}), sequenced_datagram(1, 100, 4000, random)}).views());
-    REQUIRE(loop.wait_received(102));
-    CHECK(loop.counters().datagrams_dropped_no_buffer.value() == 101);
-    CHECK(loop.counters().frames_dropped_no_buffer.value() == 4300);
-    CHECK(loop.counters().datagrams_malformed.value() == 1);
-    CHECK(loop.counters().datagrams_delivered.value() == 0);
-    CHECK(loop.identity_closes());
-
-    for (net::Batch* batch : held)
-        loop.pool.put(batch);
-    std::vector<Bytes> sent;
-    for (std::size_t i = 0; i < 50; ++i)
-        sent.push_back(sequenced_datagram(1, 200 + i, 30, random));
-    sender.send(Burst(sent).views());
-    REQUIRE(loop.collect_datagrams(50));
-    CHECK(same(sent, loop.received));
-    CHECK(loop.counters().datagrams_dropped_no_buffer.value() == 101);
-    CHECK(loop.identity_closes());
-}
-
-TEST_CASE("an empty pool drops datagrams, counts them, and garbles none") {
-    net::ReceiverOptions options;
-    options.gro = GENERATE(true, false);
-    Loopback loop(options, 3, std::size_t{64} << 10);
-    auto sender = loop.sender();
-    std::mt19937_64 random(14);
-    std::map<std::uint64_t, Bytes> sent;
-    std::uint64_t frames = 0;
-    for (std::uint64_t i = 0; i < 120; ++i) {
-        const std::size_t n = i % 5 == 0 ? 4000 : 1 + i;
-        sent[i] = sequenced_datagram(1, i, n, random);
-        frames += n;
-        sender.send(Burst({sent[i]}).views());
-    }
-    loop.receiver.start();
-    // Batches are collected only after everything has been read.
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (loop.counters().datagrams_received.value() < sent.size()) {
-        REQUIRE(std::chrono::steady_clock::now() < deadline);
-        std::this_thread::yield();
-    }
-    loop.receiver.stop();
-    collect(loop.queue, loop.pool, loop.received);
-    const net::ReceiverCounters& c = loop.counters();
-    CHECK(c.datagrams_dropped_no_buffer.value() > 0);
-    CHECK(c.datagrams_delivered.value() == loop.received.size());
-    CHECK(c.frames_delivered.value() + c.frames_dropped_no_buffer.value() == frames);
-    CHECK(loop.identity_closes());
-    std::uint64_t next = 0;
-    for (const Received& r : loop.received) {
-        REQUIRE(r.record.sequence >= next);
-        REQUIRE(same({sent[r.record.sequence]}, {r}));
-        next = r.record.sequence + 1;
-    }
 }
 
 TEST_CASE("senders and ids that are not on the list are counted as unknown") {

@@ -11,7 +11,7 @@ using namespace petacq::test;
 namespace {
 
 // Why the set-up of a receiver fails; empty if it does not.
-std::string refusal(const net::ReceiverOptions& options) {
+std::string receiver_refusal(const net::ReceiverOptions& options) {
     net::BatchPool pool(2, std::size_t{64} << 10, net::make_host_memory({false, false}));
     net::BatchQueue queue(1, 2);
     try {
@@ -30,7 +30,7 @@ TEST_CASE("refusals name the address, the port and the reason") {
         net::ReceiverOptions options;
         options.address = "127.0.0.1";
         options.port = loop.receiver.port();
-        const std::string text = refusal(options);
+        const std::string text = receiver_refusal(options);
         CHECK_THAT(text, contains("127.0.0.1:" + std::to_string(options.port)));
         CHECK_THAT(text, contains("Address already in use"));
     }
@@ -38,20 +38,21 @@ TEST_CASE("refusals name the address, the port and the reason") {
         net::ReceiverOptions options;
         options.port = 4711;
         options.address = "scanner";
-        CHECK_THAT(refusal(options), contains("scanner:4711: 'scanner' is not an IPv4 address"));
+        CHECK_THAT(receiver_refusal(options), contains("scanner:4711: 'scanner' is not an IPv4 address"));
         options.address = "::1";
-        CHECK_THAT(refusal(options), contains("IPv6 address, which is not supported"));
+        CHECK_THAT(receiver_refusal(options), contains("IPv6 address, which is not supported"));
         options.address = "192.0.2.1";
-        CHECK_THAT(refusal(options), contains("192.0.2.1:4711: Cannot assign requested address"));
+        CHECK_THAT(receiver_refusal(options), contains("192.0.2.1:4711: Cannot assign requested address"));
     }
     SECTION("not a multicast group") {
         net::ReceiverOptions options;
         options.multicast_group = "10.1.2.3";
-        CHECK_THAT(refusal(options),
+        CHECK_THAT(receiver_refusal(options),
                    contains("0.0.0.0:0: multicast group: 10.1.2.3 is not a multicast address"));
         options.multicast_group = "239.255.0.1";
         options.multicast_interface = "192.0.2.1";
-        CHECK_THAT(refusal(options), contains("239.255.0.1 on the interface with address 192.0.2.1: "));
+        CHECK_THAT(receiver_refusal(options),
+                   contains("239.255.0.1 on the interface with address 192.0.2.1: "));
     }
 }
 

@@ -9,31 +9,31 @@ using namespace petacq::net;
 
 namespace {
 
-const FrameCheck small{0xA, 0x5, 8, 4, 100};
-const Modules all = ~Modules();
-const Frame good{0xA, 3, 7, 0, 99, 99, 500, 0, 0x5};
+const FrameCheck small_scanner{0xA, 0x5, 8, 4, 100};
+const Modules all_modules = ~Modules();
+const Frame good_frame{0xA, 3, 7, 0, 99, 99, 500, 0, 0x5};
 
-std::vector<std::byte> encoded(const std::vector<Frame>& frames) {
+std::vector<std::byte> encoded_frames(const std::vector<Frame>& frames) {
     std::vector<std::byte> bytes(frames.size() * frame_bytes);
     for (std::size_t i = 0; i < frames.size(); ++i)
         encode_frame(frames[i], bytes.data() + i * frame_bytes);
     return bytes;
 }
 
-Frame at(std::uint64_t time, Frame frame = good) {
+Frame at(std::uint64_t time, Frame frame = good_frame) {
     frame.time = time;
     return frame;
 }
 
 ValidTimes times_of(const std::vector<Frame>& frames) {
-    return valid_times(small, all, encoded(frames).data(), frames.size());
+    return valid_times(small_scanner, all_modules, encoded_frames(frames).data(), frames.size());
 }
 
 }  // namespace
 
 TEST_CASE("a frame is valid with both markers and all addresses in range") {
-    CHECK(small.valid(encoded({good}).data(), all));
-    std::vector<Frame> bad(6, good);
+    CHECK(small_scanner.valid(encoded_frames({good_frame}).data(), all_modules));
+    std::vector<Frame> bad(6, good_frame);
     bad[0].head_marker = 0xB;
     bad[1].tail_marker = 0x4;
     bad[2].bdm = 8;
@@ -41,13 +41,13 @@ TEST_CASE("a frame is valid with both markers and all addresses in range") {
     bad[4].x = 100;
     bad[5].y = 100;
     for (const Frame& frame : bad)
-        CHECK_FALSE(small.valid(encoded({frame}).data(), all));
-    CHECK(small.valid(encoded({good}).data(), Modules().set(7)));
-    CHECK_FALSE(small.valid(encoded({good}).data(), Modules().set(6)));
+        CHECK_FALSE(small_scanner.valid(encoded_frames({frame}).data(), all_modules));
+    CHECK(small_scanner.valid(encoded_frames({good_frame}).data(), Modules().set(7)));
+    CHECK_FALSE(small_scanner.valid(encoded_frames({good_frame}).data(), Modules().set(6)));
 }
 
 TEST_CASE("the times of a datagram are those of its first and last valid frame") {
-    Frame bad = good;
+    Frame bad = good_frame;
     bad.tail_marker = 0;
     const Frame wild = at(UINT64_MAX, bad);
     const auto check = [](const std::vector<Frame>& frames, std::uint64_t first, std::uint64_t last,

@@ -26,7 +26,7 @@ struct ProcessOptions {
     std::vector<int> descriptors = {};
 };
 
-/// A program that runs beside the test.
+/// A program that runs alongside the test.
 class Process {
   public:
     /// Starts it. Standard output goes to `output`.out, standard error to `output`.err. Throws

@@ -28,30 +28,31 @@ struct Options {
 };
 
 CLI::App* add_make(CLI::App& app, Options& o) {
-    CLI::App* make = app.add_subcommand("make", "make the calibration of a simulated scanner");
-    make->add_option("--scanner", o.scanner, "scanner description")->required();
+    CLI::App* make = app.add_subcommand("make", "Makes the calibration of a simulated scanner");
+    make->add_option("--scanner", o.scanner, "Scanner description")->required();
     make->add_option("--output", o.output, "HDF5 file to write")->required();
-    make->add_option("--seed", o.model.seed, "the same seed gives the same tables")->capture_default_str();
+    make->add_option("--seed", o.model.seed, "The same seed gives the same tables")->capture_default_str();
     make->add_option("--energy-spread", o.model.energy_spread,
-                     "relative spread of the crystals' factors, 0 to 0.3")
+                     "Relative spread of the crystals' factors, 0 to 0.3")
         ->capture_default_str();
-    make->add_option("--bins", o.model.bins, "energy bins of 10 ADC counts")->capture_default_str();
+    make->add_option("--bins", o.model.bins, "Energy bins of 10 ADC counts")->capture_default_str();
     make->add_option("--nonlinearity", o.model.nonlinearity,
-                     "relative rise of a factor over the bins, -0.5 to 1")
+                     "Relative rise of a factor over the bins, -0.5 to 1")
         ->capture_default_str();
-    make->add_option("--time-offset-ticks", o.model.time_offset_ticks, "largest time offset; 0: none")
+    make->add_option("--time-offset-ticks", o.model.time_offset_ticks, "Largest time offset; 0: none")
         ->capture_default_str();
-    make->add_option("--gain-keV-per-adc", o.model.gain_keV_per_adc, "mean factor")->capture_default_str();
+    make->add_option("--gain-keV-per-adc", o.model.gain_keV_per_adc, "Mean factor")->capture_default_str();
     return make;
 }
 
 CLI::App* add_import(CLI::App& app, Options& o) {
-    CLI::App* import = app.add_subcommand("import", "import raw tables: row-major, little-endian, no header");
-    import->add_option("--scanner", o.scanner, "scanner description")->required();
+    CLI::App* import =
+        app.add_subcommand("import", "Imports raw tables: row-major, little-endian, no header");
+    import->add_option("--scanner", o.scanner, "Scanner description")->required();
     import->add_option("--position-table", o.raw.position_table, "u8 [bdm][du][position_size^2]")->required();
     import->add_option("--energy-factor", o.raw.energy_factor, "f32 [bdm][du][crystal][bins]")->required();
     import->add_option("--time-offset", o.raw.time_offset, "i32 [crystal], ticks");
-    import->add_option("--bins", o.raw.bins, "energy bins of 10 ADC counts")
+    import->add_option("--bins", o.raw.bins, "Energy bins of 10 ADC counts")
         ->required()
         ->check(CLI::Range(std::uint32_t{1}, config::max_bins));
     import->add_option("--output", o.output, "HDF5 file to write")->required();
@@ -59,10 +60,10 @@ CLI::App* add_import(CLI::App& app, Options& o) {
 }
 
 CLI::App* add_inspect(CLI::App& app, Options& o) {
-    CLI::App* inspect = app.add_subcommand("inspect", "check a calibration and show its contents");
+    CLI::App* inspect = app.add_subcommand("inspect", "Checks a calibration and shows its contents");
     inspect->add_option("file", o.input, "HDF5 file")->required();
-    inspect->add_option("--scanner", o.scanner, "scanner description")->required();
-    inspect->add_flag("--json", o.json, "as JSON");
+    inspect->add_option("--scanner", o.scanner, "Scanner description")->required();
+    inspect->add_flag("--json", o.json, "Print JSON");
     return inspect;
 }
 
@@ -79,7 +80,7 @@ int make_file(const config::Scanner& scanner, const Options& o) {
 }
 
 int run(int argc, char** argv) {
-    CLI::App app("Makes, imports and inspects calibration files.", "petcal");
+    CLI::App app("petcal: makes, imports and inspects calibration files", "petcal");
     app.require_subcommand(1);
     Options o;
     const CLI::App* make = add_make(app, o);

@@ -77,7 +77,7 @@ Lines ledger_lines(const json& answer) {
         add_terms(table, ledger, identity.left, ' ');
         add_terms(table, ledger, identity.right, '=');
     }
-    table.rows.push_back({{"beside them", Style::title}, {}, {}});
+    table.rows.push_back({{"other counters", Style::title}, {}, {}});
     if (ledger.is_object()) {
         for (const auto& [section, counters] : ledger.items()) {
             if (!counters.is_object()) continue;

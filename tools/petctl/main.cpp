@@ -72,7 +72,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     stop->callback(with_client(petctl::stop_run));
 
     CLI::App* status = app.add_subcommand("status", "Show the status");
-    status->add_flag("--json", a.as_json, "As JSON");
+    status->add_flag("--json", a.as_json, "Print JSON");
     status->add_flag("--watch", a.watching, "Repeat every second until Ctrl-C");
     status->callback(with_client([&a](ControlClient& client) {
         return a.watching ? petctl::watch_status(client, a.as_json) : petctl::show_status(client, a.as_json);
@@ -88,10 +88,10 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* ledger =
         app.add_subcommand("ledger", "Show the ledger of the run in progress or of the last run");
-    CLI::Option* run = ledger->add_option("--run", a.run, "Of this run, which must be over");
-    ledger->add_option("--file", a.file, "Of this run.json, or of the run in this directory; needs no daemon")
+    CLI::Option* run = ledger->add_option("--run", a.run, "Show this run, which must have stopped");
+    ledger->add_option("--file", a.file, "Show this run.json, or the run in this directory; needs no daemon")
         ->excludes(run);
-    ledger->add_flag("--json", a.as_json, "As JSON");
+    ledger->add_flag("--json", a.as_json, "Print JSON");
     const auto by_daemon = with_client([&a, run](ControlClient& client) {
         const auto asked = run->count() > 0 ? std::optional(a.run) : std::nullopt;
         return petctl::show_ledger(client, asked, a.as_json);
@@ -103,7 +103,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* runs = app.add_subcommand("runs", "List the runs on disk, the latest last");
     CLI::Option* last = runs->add_option("--last", a.last, "At most this many")->check(CLI::PositiveNumber);
-    runs->add_flag("--json", a.as_json, "As JSON");
+    runs->add_flag("--json", a.as_json, "Print JSON");
     runs->callback(with_client([&a, last](ControlClient& client) {
         return petctl::show_runs(client, last->count() > 0 ? std::optional(a.last) : std::nullopt, a.as_json);
     }));

@@ -1,4 +1,4 @@
-// The commands that are implemented beside main.cpp. Each returns an exit status (records/status.hpp) and
+// The commands that are implemented outside main.cpp. Each returns an exit status (records/status.hpp) and
 // throws UsageError, BadInput, daemon::NotListMode, config::Error, or std::system_error for I/O.
 #pragma once
 

@@ -47,12 +47,12 @@ void add_output(CLI::App& sub, Options& o, const char* help) {
 void add_info(CLI::App& app, int& status) {
     auto [sub, o] = add(app, status, "info", "Describes a file or the files of a run", info);
     sub.add_option("target", o.target, "File or run directory")->required();
-    sub.add_flag("--json", o.as_json, "As JSON");
+    sub.add_flag("--json", o.as_json, "Print JSON");
 }
 
 void add_dump(CLI::App& app, int& status) {
     auto [sub, o] = add(app, status, "dump", "Prints the records as CSV", dump);
-    sub.add_option("file", o.target, coincidences_help)->required();
+    sub.add_option("target", o.target, coincidences_help)->required();
     sub.add_option("--kind", o.kind, "Only prompt or only delayed coincidences")
         ->transform(CLI::CheckedTransformer(
             std::map<std::string, Kind>{{"prompt", Kind::prompt}, {"delayed", Kind::delayed}}));

@@ -216,7 +216,7 @@ void add_options(CLI::App& app, Command& c) {
         return app.add_option(name, value, help)->group("Output");
     };
     output("--to", c.destinations, "HOST:PORT (IPv4); repeatable: sources are spread over them");
-    output("--pace", c.pace, "Times real time; 0: as fast as possible")
+    output("--pace", c.pace, "Speed relative to real time; 0: as fast as possible")
         ->check(CLI::Range(0.0, 1e9))
         ->capture_default_str();
     app.add_flag("--fast", c.fast, "As fast as possible")->group("Output");
@@ -231,7 +231,7 @@ void add_options(CLI::App& app, Command& c) {
     app.add_flag("--dry-run", c.dry_run, "Simulate and count, send nothing")->group("Output");
     output("--write", c.write_file, "Write the stream to this pcap file instead of sending it");
     output("--send", c.send_file, "Simulate nothing: send the datagrams of this pcap file");
-    output("--speed", c.speed, "With --send: times the pace of the capture; 0: as fast as possible")
+    output("--speed", c.speed, "With --send: speed relative to the capture; 0: as fast as possible")
         ->check(CLI::Range(0.0, 1e9))
         ->needs("--send")
         ->capture_default_str();

@@ -17,6 +17,7 @@
 #include "daemon/run/run.hpp"
 #include "net/receiver.hpp"
 #include "tests/daemon/acquisition/scripted_pipeline.hpp"
+#include "tests/daemon/acquisition/times.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/files.hpp"
@@ -24,17 +25,16 @@
 
 namespace petacq::test {
 
-// A tick is a nanosecond. Host time is what the lane says.
-inline constexpr std::uint64_t ms = 1'000'000;
-
+/// Host time is what the lane says.
 class AcquisitionStand {
   public:
-    explicit AcquisitionStand(PipelineScript pipeline = {}) : script(std::move(pipeline)) {
+    explicit AcquisitionStand(PipelineScript pipeline = {}, std::size_t batches = 128)
+        : script(std::move(pipeline)), pool(batches, 4096, net::make_host_memory({false, false})) {
         options.slice_frames = 250;
         options.slice_interval = std::chrono::milliseconds(0);  // a slice in every turn
         options.stop_timeout = std::chrono::hours(1);
-        options.max_disorder = tracker.max_disorder = 10 * ms;
-        options.max_offset = tracker.max_offset = 100;
+        options.max_disorder = tracker.max_disorder = disorder;
+        options.max_offset = tracker.max_offset = offset;
         tracker.max_lag = 1000 * ms;
         options.second = 1000 * ms;
         tracker.max_jump = 2000 * ms;
@@ -67,7 +67,7 @@ class AcquisitionStand {
 
     /// A batch with a datagram of 100 frames over 1 ms, which arrives at the time of its last frame.
     void send(std::uint64_t time, std::uint16_t source = 1, bool valid = true) {
-        net::Batch* const batch = pool.take();
+        net::Batch* const batch = free_batch();
         net::Datagram d;
         d.sequence = sequence[source]++;
         d.source = source;
@@ -78,13 +78,16 @@ class AcquisitionStand {
         // Instead of frames: what the datagram is.
         std::memcpy(batch->data, &time, sizeof time);
         std::memcpy(batch->data + sizeof time, &source, sizeof source);
-        d.arrival_ns = host_ns += between_ns;
-        batch->datagrams.push_back(d);
         counters.datagrams_delivered.add();
-        counters.datagrams_received.add();
-        filled.lane(0).finish(*batch);
-        filled.lane(0).advance(d.arrival_ns + 1);
-        acquisition->turn();
+        deliver(*batch, d);
+    }
+    /// A batch with a datagram that the receiver has rejected.
+    void send_rejected() {
+        net::Batch* const batch = free_batch();
+        net::Datagram d;
+        d.admitted = net::Admitted::malformed;
+        counters.datagrams_malformed.add();
+        deliver(*batch, d);
     }
     /// Datagrams back to back over [from, to).
     void stream(std::uint64_t from, std::uint64_t to) {
@@ -130,6 +133,28 @@ class AcquisitionStand {
         }
     }
 
+  private:
+    /// Waits for the pipeline if none is free.
+    net::Batch* free_batch() {
+        if (pool.free_count() == 0) {
+            const bool ready = std::exchange(script.ready, true);
+            acquisition->turn();
+            script.ready = ready;
+        }
+        net::Batch* const batch = pool.take();
+        REQUIRE(batch != nullptr);
+        return batch;
+    }
+    void deliver(net::Batch& batch, net::Datagram& datagram) {
+        datagram.arrival_ns = host_ns += between_ns;
+        batch.datagrams.push_back(datagram);
+        counters.datagrams_received.add();
+        filled.lane(0).finish(batch);
+        filled.lane(0).advance(datagram.arrival_ns + 1);
+        acquisition->turn();
+    }
+
+  public:
     TemporaryDirectory directory;
     std::shared_ptr<const config::Configuration> configuration;
     config::Scanner scanner = config::load_scanner(std::filesystem::path(PETACQ_SOURCE_DIR) / "config" /
@@ -137,8 +162,8 @@ class AcquisitionStand {
     daemon::AcquisitionOptions options;
     daemon::TrackerOptions tracker;
     PipelineScript script;
-    net::BatchPool pool{32, 4096, net::make_host_memory({false, false})};
-    net::BatchQueue filled{1, 32};
+    net::BatchPool pool;
+    net::BatchQueue filled{1, pool.count()};
     net::ReceiverCounters counters;
     std::vector<daemon::FinishedRun> finished;
     std::size_t closed = 0;

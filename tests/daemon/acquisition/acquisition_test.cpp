@@ -1,4 +1,8 @@
 // Runs from start to end, turn by turn: in every order of start, stop, watermark and first frame.
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "tests/daemon/acquisition/acquisition_stand.hpp"
 #include "tests/support/catch.hpp"
 
@@ -8,8 +12,6 @@ using namespace petacq::test;
 
 namespace {
 
-constexpr std::uint64_t offset = 100;
-constexpr std::uint64_t disorder = 10 * ms;
 constexpr std::uint64_t far_ahead = 1'000'000 * ms;
 
 /// Lets host time pass for work that is not done in every turn.
@@ -43,7 +45,7 @@ TEST_CASE("a run without a requested start starts at once and ends past everythi
     CHECK(end.stop_ticks == 1020 * ms + offset + 1);
     CHECK(end.data_ticks == 20 * ms + offset + 1);
     CHECK(end.ledger.frames.received == 2000);
-    CHECK(stand.pool.free_count() == 32);
+    CHECK(stand.pool.free_count() == stand.pool.count());
     CHECK_FALSE(acquisition.snapshot()->run);
     stand.check_closed();
 }
@@ -270,6 +272,28 @@ TEST_CASE("the end of the daemon ends a run, one that waits as well") {
     REQUIRE(stand.finished.size() == 1);
     CHECK(stand.finished[0].end.reason == "daemon stopped");
     CHECK_FALSE(stand.finished[0].end.failed);
-    CHECK(stand.pool.free_count() == 32);
+    CHECK(stand.pool.free_count() == stand.pool.count());
     stand.check_closed();
+}
+
+TEST_CASE("a slice does not keep the batches for which a receiver waits") {
+    AcquisitionStand stand;
+    stand.options.slice_frames = 1'000'000;
+    stand.options.slice_interval = std::chrono::hours(1);
+    stand.make();
+    stand.stream(1000 * ms, 1003 * ms);
+    std::vector<net::Batch*> others;
+    while (net::Batch* const batch = stand.pool.take())
+        others.push_back(batch);
+    REQUIRE(others.size() == stand.pool.count() - 3);
+    std::atomic<bool> found{false};
+    std::thread receiver([&] { found = stand.pool.wait(nullptr, std::chrono::seconds(10)); });
+    CHECK(eventually([&] {
+        stand.turns(1);
+        return found.load();
+    }));
+    receiver.join();
+    CHECK(stand.pool.free_count() == 3);
+    for (net::Batch* const batch : others)
+        stand.pool.put(batch);
 }

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Stand {
+struct ExchangeStand {
     net::BatchPool pool{8, 4096, net::make_host_memory({false, false})};
     net::BatchQueue filled{1, 8};
     BatchExchange batches{pool, filled};
@@ -39,7 +39,7 @@ struct Stand {
 }  // namespace
 
 TEST_CASE("a filled batch is taken, and goes back to the pool") {
-    Stand stand;
+    ExchangeStand stand;
     CHECK_FALSE(stand.batches.take(0us));
     CHECK(stand.batches.free_low_water() == 8);
     net::Batch* const batch = stand.send(1);
@@ -59,7 +59,7 @@ TEST_CASE("a filled batch is taken, and goes back to the pool") {
 
 TEST_CASE("a capture gets what has been read, up to the datagram at which it ends") {
     const TemporaryDirectory directory;
-    Stand stand;
+    ExchangeStand stand;
     std::vector<net::Batch*> batches;
     {
         Capture capture(directory / "raw.pcap", net::Framing::sequenced, stand.pool, 4, 0);

@@ -8,7 +8,6 @@ using namespace petacq::test;
 
 namespace {
 
-constexpr std::uint64_t offset = 100;
 constexpr std::uint64_t origin = 3'600'000 * ms;
 constexpr std::uint16_t boards = 8;
 constexpr std::uint16_t bad = 77;
@@ -16,12 +15,12 @@ constexpr std::uint16_t bad = 77;
 enum class List { yes, no };
 
 /// Eight boards, and a ninth source that is listed with them.
-struct Stand : AcquisitionStand {
-    explicit Stand(List list) {
+struct DetectorStand : AcquisitionStand {
+    explicit DetectorStand(List list, std::uint32_t slice_frames = 10'000) {
         tracker.jump_confirmations = 3;
         tracker.expected.clear();
         if (list == List::yes) tracker.expected = {1, 2, 3, 4, 5, 6, 7, 8, bad};
-        options.slice_frames = 10'000;
+        options.slice_frames = slice_frames;
         between_ns = static_cast<std::int64_t>(ms / boards);
         script.on_span = [this](const gpu::FrameSpan& span, std::uint64_t watermark) {
             std::uint64_t time = 0;
@@ -29,6 +28,8 @@ struct Stand : AcquisitionStand {
             std::memcpy(&time, span.frames, sizeof time);
             std::memcpy(&source, span.frames + sizeof time, sizeof source);
             const bool believed = span.time_low <= time && time + ms <= span.time_high;
+            const bool here = origin - 2'000 * ms <= time && time < origin + 10'000 * ms;
+            if (believed && !here) elsewhere += span.count;
             if (source <= boards && time >= origin && time < origin + 10'000 * ms && believed &&
                 time >= watermark + offset)
                 in_time += span.count;
@@ -55,14 +56,15 @@ struct Stand : AcquisitionStand {
         CHECK(finished[0].end.stop_ticks <= last + 20 * ms);
         check_closed();
     }
-    std::uint64_t sent = 0;     ///< frames of the boards
-    std::uint64_t in_time = 0;  ///< of these, believed and not late
+    std::uint64_t sent = 0;       ///< frames of the boards
+    std::uint64_t in_time = 0;    ///< of these, believed and not late
+    std::uint64_t elsewhere = 0;  ///< frames far from the boards' time that are believed
 };
 
 }  // namespace
 
 TEST_CASE("frames that are not valid, from an unknown id before the boards, decide nothing") {
-    Stand stand(GENERATE(List::yes, List::no));
+    DetectorStand stand(GENERATE(List::yes, List::no));
     stand.begin();
     stand.send(UINT64_MAX - ms, bad, false);
     stand.turns(3);
@@ -74,7 +76,7 @@ TEST_CASE("frames that are not valid, from an unknown id before the boards, deci
 
 TEST_CASE("a wild first datagram of a board decides nothing and costs nothing") {
     const std::uint64_t wild = GENERATE(UINT64_MAX - ms, std::uint64_t{0}, origin + 3'600'000 * ms);
-    Stand stand(GENERATE(List::yes, List::no));
+    DetectorStand stand(GENERATE(List::yes, List::no));
     stand.begin();
     stand.send(wild, 1);
     stand.pass(50);
@@ -85,7 +87,7 @@ TEST_CASE("a wild first datagram of a board decides nothing and costs nothing") 
 }
 
 TEST_CASE("a duration does not count from a wild time") {
-    Stand stand(GENERATE(List::yes, List::no));
+    DetectorStand stand(GENERATE(List::yes, List::no));
     stand.begin({{}, {}, 2000 * ms});
     stand.send(0, bad);
     stand.pass(50);
@@ -100,7 +102,7 @@ TEST_CASE("a duration does not count from a wild time") {
 TEST_CASE("a bad source in a pause of all boards does not end the run") {
     const bool valid = GENERATE(false, true);
     const std::uint64_t time = GENERATE(std::uint64_t{0}, origin + 3'600'000 * ms);
-    Stand stand(GENERATE(List::yes, List::no));
+    DetectorStand stand(GENERATE(List::yes, List::no));
     stand.begin();
     stand.send_all(origin, origin + 600 * ms);
     for (std::uint64_t i = 0; i < 10; ++i) {
@@ -115,7 +117,7 @@ TEST_CASE("a bad source in a pause of all boards does not end the run") {
 }
 
 TEST_CASE("a source that lags when the others end does not end the run") {
-    Stand stand(GENERATE(List::yes, List::no));
+    DetectorStand stand(GENERATE(List::yes, List::no));
     stand.begin();
     // It falls behind, in steps that are no jumps.
     std::uint64_t lagging = origin;
@@ -135,7 +137,7 @@ TEST_CASE("a source that lags when the others end does not end the run") {
 }
 
 TEST_CASE("nothing from before a common reset is lost") {
-    Stand stand(GENERATE(List::yes, List::no));
+    DetectorStand stand(GENERATE(List::yes, List::no));
     stand.begin();
     stand.send_all(origin, origin + 100 * ms);
     stand.send_all(20 * ms, 60 * ms);
@@ -157,7 +159,7 @@ TEST_CASE("nothing from before a common reset is lost") {
 
 TEST_CASE("a run goes on where two boards begin, whatever a source that was alone had sent") {
     const std::uint64_t there = GENERATE(std::uint64_t{0}, origin + 3'600'000 * ms);
-    Stand stand(List::no);
+    DetectorStand stand(List::no);
     stand.begin();
     for (std::uint64_t i = 0; i < 30; ++i) {
         stand.send(there + i * 50 * ms, bad);
@@ -167,4 +169,74 @@ TEST_CASE("a run goes on where two boards begin, whatever a source that was alon
     CHECK(stand.finished.empty());
     stand.stop_at(origin + 90 * ms);
     CHECK(stand.finished[0].end.data_ticks <= 100 * ms);
+}
+
+TEST_CASE("frames from before detector time begins are judged then, however short the slices are") {
+    const std::uint32_t slice_frames = GENERATE(100U, 250U, 10'000U);
+    DetectorStand stand(GENERATE(List::yes, List::no), slice_frames);
+    stand.begin();
+    stand.send(0, bad);
+    stand.send(origin + 3'600'000 * ms, 1);
+    stand.send_all(origin, origin + 50 * ms);
+    stand.stop_at(origin + 50 * ms);
+    CHECK(stand.in_time == stand.sent);
+    CHECK(stand.elsewhere == 0);
+}
+
+TEST_CASE("before detector time begins, a source that is not proven cannot fill the memory") {
+    DetectorStand stand(GENERATE(List::yes, List::no), GENERATE(100U, 10'000U));
+    stand.begin();
+    for (std::uint64_t i = 0; i < 200; ++i)
+        stand.send(i * i * 3'000 * ms, bad);
+    CHECK(stand.pool.free_count() > stand.pool.count() / 2);
+    stand.send_all(origin, origin + 50 * ms);
+    stand.stop_at(origin + 50 * ms);
+    CHECK(stand.in_time == stand.sent);
+    CHECK(stand.elsewhere == 0);
+}
+
+TEST_CASE("a board that waits long for the others loses nothing") {
+    DetectorStand stand(List::yes, GENERATE(100U, 10'000U));
+    stand.begin();
+    for (std::uint64_t i = 0; i < 200; ++i)
+        stand.send(origin + i * ms, 1);
+    CHECK(stand.pool.free_count() > stand.pool.count() / 2);
+    stand.sent = 200 * 100;
+    stand.send_all(origin + 200 * ms, origin + 250 * ms);
+    stand.stop_at(origin + 250 * ms);
+    CHECK(stand.in_time == stand.sent);
+}
+
+TEST_CASE("a run with coincidences of a source that was alone goes on in its time") {
+    DetectorStand stand(List::no);
+    stand.script.pairs = true;
+    stand.script.decides = GENERATE(true, false);  // false: only where a segment ends
+    stand.begin();
+    const std::uint64_t ahead = origin + 3'600'000 * ms;
+    for (std::uint64_t i = 0; i < 30; ++i) {
+        stand.send(ahead + i * 50 * ms, bad);
+        stand.pass(50);
+    }
+    stand.send_all(origin, origin + 90 * ms);
+    CHECK(stand.finished.empty());
+    CHECK(stand.in_time == 0);
+    CHECK(eventually([&] {
+        stand.turns(1);
+        return stand.acquisition->snapshot()->sources.behind_watermark;
+    }));
+    stand.end();
+    stand.pass(300);
+    stand.silence();
+    stand.silence();
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.reason == "stopped by operator");
+    CHECK(stand.finished[0].end.stop_ticks > ahead);
+    CHECK(stand.finished[0].end.ledger.pairs.prompts_found > 0);
+    stand.check_closed();
+    // The next run is in the time of the boards.
+    stand.begin();
+    stand.sent = stand.in_time = 0;
+    stand.send_all(origin + 2'000 * ms, origin + 2'050 * ms);
+    CHECK(stand.finished.size() == 1);
+    CHECK(stand.in_time == stand.sent);
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t most_pending = 1000;
 
-struct Stand {
+struct FeedStand {
     PipelineScript script;
     net::BatchPool pool{16, 4096, net::make_host_memory({false, false})};
     net::BatchQueue filled{1, 16};
@@ -44,7 +44,7 @@ struct Stand {
 }  // namespace
 
 TEST_CASE("slices come out of a feed in order, and their batches go back then") {
-    Stand stand;
+    FeedStand stand;
     PipelineFeed feed = stand.feed();
     CHECK(feed.empty());
     CHECK(feed.collect(true) == nullptr);
@@ -81,7 +81,7 @@ TEST_CASE("slices come out of a feed in order, and their batches go back then") 
 }
 
 TEST_CASE("a feed does not wait for a slice that is not ready, unless it is told to") {
-    Stand stand;
+    FeedStand stand;
     stand.script.ready = false;
     PipelineFeed feed = stand.feed();
     stand.submit(feed, 1, {1, {}, {}});
@@ -92,7 +92,7 @@ TEST_CASE("a feed does not wait for a slice that is not ready, unless it is told
 }
 
 TEST_CASE("pending singles are known until a reset, their high water since it was restarted") {
-    Stand stand;
+    FeedStand stand;
     stand.script.decides = false;
     PipelineFeed feed = stand.feed();
     stand.submit(feed, 40, {100, {}, {}});
@@ -121,7 +121,7 @@ TEST_CASE("a pipeline that fails at any call is not called again, and its batche
     const std::string call = GENERATE("submit", "collect", "histograms", "reset");
     const int at = GENERATE(1, 2, 3);
     CAPTURE(call, at);
-    Stand stand;
+    FeedStand stand;
     stand.script.failing_call = call;
     stand.script.fail_at = at;
     stand.script.ready = false;
@@ -161,7 +161,7 @@ TEST_CASE("a pipeline that fails at any call is not called again, and its batche
 }
 
 TEST_CASE("half a result of a pipeline that fails counts for nothing") {
-    Stand stand;
+    FeedStand stand;
     stand.script.decides = false;
     stand.script.failing_call = "collect";
     stand.script.fail_at = 2;
@@ -176,7 +176,7 @@ TEST_CASE("half a result of a pipeline that fails counts for nothing") {
 }
 
 TEST_CASE("too many pending singles are a failure, after the result that shows them") {
-    Stand stand;
+    FeedStand stand;
     stand.script.decides = false;
     PipelineFeed feed = stand.feed();
     stand.submit(feed, most_pending, {100, {}, {}});
@@ -193,8 +193,8 @@ TEST_CASE("too many pending singles are a failure, after the result that shows t
     CHECK(stand.pool.free_count() == 16);
 }
 
-TEST_CASE("the first failure of a feed is the one that is told") {
-    Stand stand;
+TEST_CASE("a feed reports its first failure") {
+    FeedStand stand;
     PipelineFeed feed = stand.feed();
     stand.submit(feed, 10, {100, {}, {}});
     feed.fail("no memory");

@@ -22,6 +22,7 @@ struct PipelineScript {
     int fail_at = 1;           ///< the call fails from this time on
     bool ready = true;         ///< false: results are there only for a caller that waits
     bool decides = true;       ///< false: singles stay pending until their segment is closed
+    bool pairs = false;        ///< two of the singles that a slice decides are a prompt
 
     gpu::SinglesHistograms histograms;
     /// Called for each span, with the watermark below which frames are late.
@@ -70,6 +71,12 @@ class ScriptedPipeline final : public gpu::Pipeline {
         const std::uint64_t pending = pending_ + seen.frames;
         pending_ = script_.decides || slice.close_at ? 0 : pending;
         result.counts.decided = result.counts.unpaired = pending - pending_;
+        if (script_.pairs && result.counts.decided >= 2) {
+            result.counts.prompts = 1;
+            result.counts.unpaired -= 2;
+            result.coincidences.resize(1);
+            result.coincidences[0].time = slice.close_at.value_or(slice.watermark);
+        }
         result.pending = pending_;
         result.latest_pending_time = pending_ == 0 ? 0 : slice.watermark;
         results_.push_back(std::move(result));

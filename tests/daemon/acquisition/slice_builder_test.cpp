@@ -1,4 +1,4 @@
-// When a slice is full, and when it keeps too many batches.
+// When a slice is full, what waits before it, and when it has read many batches.
 #include "daemon/acquisition/slice_builder.hpp"
 
 #include <array>
@@ -35,14 +35,46 @@ TEST_CASE("accepted datagrams are spans of a slice until it is full") {
     CHECK(contents.batches == std::vector<net::Batch*>{&batch});
 }
 
-TEST_CASE("a slice keeps too many batches when it keeps a quarter of them") {
+TEST_CASE("a full slice that nobody takes waits before the next one") {
+    std::array<std::byte, 4096> memory{};
+    net::Batch batch;
+    batch.data = memory.data();
+    net::Datagram datagram;
+    datagram.frames = 60;
     SliceBuilder builder(100, 8);
-    CHECK_FALSE(builder.keeps_too_many());
+    for (std::uint32_t i = 0; i < 5; ++i) {
+        datagram.offset = i * 16;
+        builder.add(batch, datagram, {true, 0, 1000, i});
+    }
+    builder.keep(&batch);
+    CHECK(builder.frames() == 300);
+    builder.restrict_times([](std::uint32_t source) { return Verdict{true, source, 100}; });
+    for (std::uint32_t i = 0; i < 4; i += 2) {
+        REQUIRE(builder.has_waiting());
+        const SliceContents waiting = builder.take_waiting();
+        CHECK(waiting.frames == 120);
+        CHECK(waiting.batches.empty());
+        REQUIRE(waiting.spans.size() == 2);
+        CHECK(waiting.spans[0].frames == memory.data() + std::size_t{i} * 16);
+        CHECK(waiting.spans[1].time_low == i + 1);
+        CHECK(waiting.spans[1].time_high == 100);
+    }
+    CHECK_FALSE(builder.has_waiting());
+    CHECK(builder.frames() == 60);
+    CHECK(builder.contents().spans.size() == 1);
+    CHECK(builder.contents().batches.size() == 1);
+}
+
+TEST_CASE("many batches have been read when it is a quarter of them since the start") {
+    SliceBuilder builder(100, 8);
+    CHECK_FALSE(builder.has_many_batches());
     net::Batch batch;
     builder.keep(&batch);
-    CHECK_FALSE(builder.keeps_too_many());
+    CHECK_FALSE(builder.has_many_batches());
+    builder.contents().batches.clear();  // back already
     builder.keep(&batch);
-    CHECK(builder.keeps_too_many());
-    builder.contents().batches.clear();
-    CHECK_FALSE(builder.keeps_too_many());
+    CHECK(builder.has_many_batches());
+    builder.start(5);
+    CHECK_FALSE(builder.has_many_batches());
+    CHECK(builder.age_ns(7) == 2);
 }

@@ -5,6 +5,7 @@
 
 #include "net/receiver.hpp"
 #include "tests/daemon/acquisition/scripted_pipeline.hpp"
+#include "tests/daemon/acquisition/times.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace petacq;
@@ -13,14 +14,10 @@ using namespace petacq::test;
 
 namespace {
 
-// A tick is a nanosecond.
-constexpr std::uint64_t ms = 1'000'000;
-constexpr std::uint64_t disorder = 10 * ms;
-constexpr std::uint64_t offset = 100;
 constexpr std::int64_t timeout_ns = 500'000'000;
 
-struct Stand {
-    Stand() {
+struct FlowStand {
+    FlowStand() {
         options.slice_frames = 1000;
         options.max_pending_singles = 500;
         options.max_disorder = tracker.max_disorder = disorder;
@@ -77,7 +74,7 @@ std::int64_t host(std::uint64_t time) {
 }  // namespace
 
 TEST_CASE("the watermark follows the slowest source and never goes back") {
-    Stand stand;
+    FlowStand stand;
     SliceFlow flow = stand.flow();
     CHECK_FALSE(flow.has_news(flow.next_watermark(0).ticks));
     CHECK(stand.send(flow, 1, 100 * ms) == 101 * ms);
@@ -98,7 +95,7 @@ TEST_CASE("the watermark follows the slowest source and never goes back") {
 }
 
 TEST_CASE("batches without frames go back at once, unless a slice in flight may need them") {
-    Stand stand;
+    FlowStand stand;
     stand.script.ready = false;
     SliceFlow flow = stand.flow();
     net::Datagram rejected;
@@ -118,7 +115,7 @@ TEST_CASE("batches without frames go back at once, unless a slice in flight may 
 }
 
 TEST_CASE("slow sources are given up when too many singles wait, never past the reference") {
-    Stand stand;
+    FlowStand stand;
     stand.script.decides = false;
     SliceFlow flow = stand.flow();
     stand.send(flow, 1, 100 * ms);
@@ -135,10 +132,11 @@ TEST_CASE("slow sources are given up when too many singles wait, never past the 
 }
 
 TEST_CASE("a full pipeline is waited for") {
-    Stand stand;
+    FlowStand stand;
     stand.script.ready = false;
     stand.script.depth = 2;
     SliceFlow flow = stand.flow();
+    stand.send(flow, 1, 100 * ms);
     for (std::uint64_t i = 1; i <= 5; ++i)
         CHECK(flow.submit({i, {}, {}}));
     CHECK(stand.collected == std::vector<std::uint64_t>{1, 2, 3});
@@ -148,7 +146,7 @@ TEST_CASE("a full pipeline is waited for") {
 }
 
 TEST_CASE("the received data end past the newest believed frame") {
-    Stand stand;
+    FlowStand stand;
     SliceFlow flow = stand.flow();
     CHECK(flow.end_of_received() == 0);
     stand.send(flow, 1, 100 * ms);
@@ -161,7 +159,7 @@ TEST_CASE("the received data end past the newest believed frame") {
 }
 
 TEST_CASE("frames wait in the slice until detector time has begun, and are judged then") {
-    Stand stand;
+    FlowStand stand;
     stand.tracker.expected.clear();
     stand.tracker.jump_confirmations = 3;
     SliceFlow flow = stand.flow();
@@ -186,8 +184,32 @@ TEST_CASE("frames wait in the slice until detector time has begun, and are judge
     }
 }
 
+TEST_CASE("detector time begins with a source that is alone when no more frames can wait") {
+    FlowStand stand;
+    stand.tracker.expected = {1, 2};
+    stand.script.decides = false;
+    SliceFlow flow = stand.flow();
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        CHECK_FALSE(flow.full());
+        stand.send(flow, 1, (100 + i) * ms);
+    }
+    // A quarter of the pool: the frames go on, judged by the times of their source.
+    CHECK(flow.full());
+    flow.start_slice(host(104 * ms));
+    CHECK_FALSE(flow.full());
+    flow.submit({flow.next_watermark(host(104 * ms)).ticks, {}, {}});
+    CHECK(stand.script.slices.back().spans.front().time_low == 0);
+    CHECK(stand.script.slices.back().spans.front().time_high == 104 * ms + stand.tracker.max_jump);
+    CHECK_FALSE(flow.time_established());
+    // 400 singles wait in the pipeline, and 500 may.
+    stand.send(flow, 1, 104 * ms);
+    CHECK(flow.full());
+    flow.start_slice(host(105 * ms));
+    CHECK(flow.time_established());
+}
+
 TEST_CASE("detector time starts again after everything has been decided") {
-    Stand stand;
+    FlowStand stand;
     stand.script.decides = false;
     SliceFlow flow = stand.flow();
     stand.send(flow, 1, 100 * ms);
@@ -207,7 +229,7 @@ TEST_CASE("the ledger closes at any moment, and when the pipeline fails") {
     const std::string call = GENERATE("submit", "collect", "reset");
     const int at = GENERATE(1, 2, 3);
     CAPTURE(call, at);
-    Stand stand;
+    FlowStand stand;
     stand.script.decides = false;
     stand.script.failing_call = call;
     stand.script.fail_at = at;
@@ -232,7 +254,7 @@ TEST_CASE("the ledger closes at any moment, and when the pipeline fails") {
 }
 
 TEST_CASE("the loss of a run is what was noticed in it, also when an earlier datagram arrives") {
-    Stand stand;
+    FlowStand stand;
     SliceFlow flow = stand.flow();
     const auto send = [&](std::uint64_t number) {
         stand.sequence[1] = number;

@@ -56,11 +56,8 @@ void as(uid_t user, gid_t gid, const std::vector<gid_t>& groups, const std::func
     if (failure) std::rethrow_exception(failure);
 }
 
-ControlOptions open_to_all(const std::string& group = some_group) {
-    ControlOptions options;
-    options.group = group;
-    options.socket_mode = 0666;
-    return options;
+petacq::config::Control open_to_all(const std::string& group = some_group) {
+    return configuration_with({{"control", {{"group", group}, {"socket_mode", "0666"}}}}).control;
 }
 
 /// Why a method is refused, or "".
@@ -164,12 +161,11 @@ TEST_CASE("access: without the group only root and the daemon's user may control
 
 TEST_CASE("access: the socket has the mode and the group it is given", "[control]") {
     if (!is_root()) return;
-    ControlOptions options;
-    options.group = some_group;
-    for (const mode_t mode : {0600, 0660, 0666}) {
-        CAPTURE(mode);
-        options.socket_mode = mode;
-        TestServer server(options);
+    for (const std::string text : {"0600", "0660", "0666"}) {
+        CAPTURE(text);
+        const auto mode = static_cast<mode_t>(std::stoul(text, nullptr, 8));
+        TestServer server(
+            configuration_with({{"control", {{"group", some_group}, {"socket_mode", text}}}}).control);
         server.open_directory();
         struct stat found {};
         REQUIRE(::stat(server.socket().c_str(), &found) == 0);

@@ -96,9 +96,9 @@ void FakeHandler::set_status(json document) {
     status_ = std::move(document);
 }
 
-TestServer::TestServer(daemon::ControlOptions options) {
+TestServer::TestServer(config::Control options, std::chrono::milliseconds stall_timeout) {
     options.socket = socket();
-    server_ = std::make_unique<daemon::ControlServer>(io_, handler, std::move(options));
+    server_ = std::make_unique<daemon::ControlServer>(io_, handler, std::move(options), stall_timeout);
     thread_ = std::thread([this] { io_.run(); });
 }
 

@@ -13,6 +13,7 @@
 
 #include "daemon/control/client.hpp"
 #include "daemon/control/server.hpp"
+#include "tests/support/configuration.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -56,7 +57,8 @@ class FakeHandler final : public daemon::ControlHandler {
 /// Runs from construction to close(), which also checks that the io_context becomes idle.
 class TestServer {
   public:
-    explicit TestServer(daemon::ControlOptions options = {});
+    explicit TestServer(config::Control options = configuration_with().control,
+                        std::chrono::milliseconds stall_timeout = patience);
     TestServer(const TestServer&) = delete;
     TestServer& operator=(const TestServer&) = delete;
     ~TestServer() { close(); }

@@ -45,7 +45,7 @@ TEST_CASE("control: a line of 10 MB gets an error and the door", "[control]") {
 }
 
 TEST_CASE("control: the longest request is served, one byte more is not", "[control]") {
-    ControlOptions options;
+    petacq::config::Control options = configuration_with().control;
     options.max_request_bytes = 1000;
     TestServer server(options);
     ControlClient client(server.socket());
@@ -58,7 +58,7 @@ TEST_CASE("control: the longest request is served, one byte more is not", "[cont
     CHECK_THROWS_AS(client.read_line(), ControlUnavailable);
 }
 
-TEST_CASE("control: clients above the limit are told so", "[control]") {
+TEST_CASE("control: clients above the limit are refused with a reason", "[control]") {
     TestServer server;
     std::vector<std::unique_ptr<ControlClient>> clients;
     int served = 0;
@@ -82,7 +82,7 @@ TEST_CASE("control: clients above the limit are told so", "[control]") {
 }
 
 TEST_CASE("control: idle clients give way to others, the one idle for longest first", "[control]") {
-    ControlOptions options;
+    petacq::config::Control options = configuration_with().control;
     options.max_clients = 3;
     TestServer server(options);
     ControlClient subscriber(server.socket());
@@ -134,9 +134,7 @@ TEST_CASE("control: a subscriber that never reads is skipped, nothing piles up",
 }
 
 TEST_CASE("control: a client that takes nothing for long is disconnected", "[control]") {
-    ControlOptions options;
-    options.stall_timeout = std::chrono::milliseconds(200);
-    TestServer server(options);
+    TestServer server(configuration_with().control, std::chrono::milliseconds(200));
     server.handler.set_status(large_status());
     ControlClient stuck(server.socket());
     stuck.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"interval_s":0.1}})"
@@ -147,7 +145,7 @@ TEST_CASE("control: a client that takes nothing for long is disconnected", "[con
 }
 
 TEST_CASE("control: requests wait while their client does not read the answers", "[control]") {
-    ControlOptions options;
+    petacq::config::Control options = configuration_with().control;
     options.send_buffer_bytes = 1'000'000;
     TestServer server(options);
     server.handler.set_status(large_status());
@@ -167,7 +165,7 @@ TEST_CASE("control: requests wait while their client does not read the answers",
 }
 
 TEST_CASE("control: late answers that pile up unread cost the connection", "[control]") {
-    ControlOptions options;
+    petacq::config::Control options = configuration_with().control;
     options.send_buffer_bytes = 1'000'000;
     TestServer server(options);
     ControlClient client(server.socket());
@@ -183,7 +181,7 @@ TEST_CASE("control: late answers that pile up unread cost the connection", "[con
 }
 
 TEST_CASE("control: an answer larger than the send buffer becomes an error", "[control]") {
-    ControlOptions options;
+    petacq::config::Control options = configuration_with().control;
     options.send_buffer_bytes = 100'000;
     TestServer server(options);
     server.handler.set_status(large_status());

@@ -15,8 +15,9 @@ using nlohmann::json;
 
 namespace {
 
+/// The error answer to a call.
 template <class Function>
-RpcError refusal(Function function) {
+RpcError error_from(Function function) {
     try {
         function();
     } catch (const RpcError& error) {
@@ -61,7 +62,7 @@ TEST_CASE("control: every kind of error has its code and its reason", "[control]
     CHECK(server.statistics().errors == 7);
 
     const auto message = [&](const char* method, const json& params) {
-        const RpcError error = refusal([&] { client.call(method, params); });
+        const RpcError error = error_from([&] { client.call(method, params); });
         CHECK(error.code() == -32602);
         return std::string(error.what());
     };
@@ -76,16 +77,16 @@ TEST_CASE("control: every kind of error has its code and its reason", "[control]
     CHECK(message("subscribe", {{"interval_s", 0.05}}) ==
           "interval_s: expected a number of seconds from 0.1 to 3600, found 0.05");
 
-    const RpcError used = refusal([&] { client.call("start", {{"run", "used"}}); });
+    const RpcError used = error_from([&] { client.call("start", {{"run", "used"}}); });
     CHECK(used.code() == rpc_refused);
     CHECK(std::string(used.what()) == "run id 'used' is used already");
-    const RpcError thrown = refusal([&] { client.call("start", {{"run", "throw"}}); });
+    const RpcError thrown = error_from([&] { client.call("start", {{"run", "throw"}}); });
     CHECK(thrown.code() == -32603);
     CHECK(std::string(thrown.what()) == "thrown by start");
-    CHECK(refusal([&] { client.call("start", {{"run", "forget"}}); }).code() == -32603);
+    CHECK(error_from([&] { client.call("start", {{"run", "forget"}}); }).code() == -32603);
     CHECK(client.call("start", {{"run", "twice"}}) == json{{"run", "first"}});
     server.handler.set_status("throw");
-    CHECK(std::string(refusal([&] { client.call("status"); }).what()) == "thrown by status");
+    CHECK(std::string(error_from([&] { client.call("status"); }).what()) == "thrown by status");
     server.handler.set_status({{"state", "idle"}});
     CHECK(client.call("status") == json{{"state", "idle"}});
 }
@@ -238,15 +239,15 @@ TEST_CASE("control: runs and ledgers are asked for by their parameters", "[contr
           std::pair{"ledger", json{{"id", "r"}}}, std::pair{"log_level", json{{"level", "loud"}}},
           std::pair{"log_level", json{{"level", 3}}}, std::pair{"log_level", json{{"word", "info"}}}}) {
         CAPTURE(method, wrong.dump());
-        CHECK(refusal([&, m = method, w = wrong] { client.call(m, w); }).code() == -32602);
+        CHECK(error_from([&, m = method, w = wrong] { client.call(m, w); }).code() == -32602);
     }
-    CHECK(refusal([&] { client.call("ledger", {{"run", "missing"}}); }).code() == -32000);
+    CHECK(error_from([&] { client.call("ledger", {{"run", "missing"}}); }).code() == -32000);
     CHECK(client.call("acknowledge", {{"run", "r"}})["run"] == "r");
-    CHECK(refusal([&] { client.call("acknowledge"); }).code() == -32602);
-    CHECK(refusal([&] { client.call("acknowledge", {{"run", "complete"}}); }).code() == -32000);
+    CHECK(error_from([&] { client.call("acknowledge"); }).code() == -32602);
+    CHECK(error_from([&] { client.call("acknowledge", {{"run", "complete"}}); }).code() == -32000);
 }
 
-TEST_CASE("control: the log level is told and set", "[control]") {
+TEST_CASE("control: the log level can be queried and set", "[control]") {
     TestServer server;
     ControlClient client(server.socket());
     set_log_level(LogLevel::info);

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string refusal(const fs::path& path) {
+/// Why there is no control socket at this path, or "".
+std::string socket_refusal(const fs::path& path) {
     try {
         const ControlSocket socket(path);
     } catch (const std::runtime_error& error) {
@@ -60,43 +61,43 @@ TEST_CASE("control socket: open to user and group, gone when closed", "[control]
     }
     ::umask(before);
     CHECK_FALSE(fs::exists(path));
-    CHECK(refusal(path).empty());
+    CHECK(socket_refusal(path).empty());
 }
 
 TEST_CASE("control socket: each obstacle has its own message", "[control]") {
     const TemporaryDirectory directory;
     const fs::path path = directory.path() / "c.sock";
 
-    CHECK(contains(refusal(directory.path() / "none" / "c.sock"), "none does not exist"));
-    CHECK(contains(refusal(directory.path() / std::string(200, 'x')),
+    CHECK(contains(socket_refusal(directory.path() / "none" / "c.sock"), "none does not exist"));
+    CHECK(contains(socket_refusal(directory.path() / std::string(200, 'x')),
                    "too long for a socket, expected at most 107"));
-    CHECK(contains(refusal(""), "empty"));
+    CHECK(contains(socket_refusal(""), "empty"));
 
     std::ofstream(path) << "precious";
-    CHECK(contains(refusal(path), "not a socket"));
+    CHECK(contains(socket_refusal(path), "not a socket"));
     CHECK(fs::file_size(path) == 8);
     fs::remove(path);
     fs::create_directory(path);
-    CHECK(contains(refusal(path), "not a socket"));
+    CHECK(contains(socket_refusal(path), "not a socket"));
     fs::remove(path);
     const fs::path target = directory.path() / "target";
     fs::create_symlink(target, path);
-    CHECK(contains(refusal(path), "not a socket"));
+    CHECK(contains(socket_refusal(path), "not a socket"));
     CHECK_FALSE(fs::exists(target));
     fs::remove(path);
 
     const std::string another = "another petacqd is listening on " + path.string();
     {
         const ControlSocket first(path);
-        CHECK(contains(refusal(path), another));
+        CHECK(contains(socket_refusal(path), another));
         const ControlClient still_there(path);
     }
     // Another program listens without holding the lock.
     const int foreign = foreign_listener(path);
-    CHECK(contains(refusal(path), another));
+    CHECK(contains(socket_refusal(path), another));
     ::close(foreign);
     CHECK(fs::exists(path));
-    CHECK(refusal(path).empty());  // stale now: taken over, and removed at the end
+    CHECK(socket_refusal(path).empty());  // stale now: taken over, and removed at the end
     CHECK_FALSE(fs::exists(path));
 }
 

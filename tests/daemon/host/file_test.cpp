@@ -77,7 +77,7 @@ TEST_CASE("An existing file is refused or overwritten", "[file]") {
 
     const mode_t mask = ::umask(0);
     ::umask(mask);
-    File(directory / "private", IfExists::fail, 0600);
+    const File file(directory / "private", IfExists::fail, 0600);
     struct stat status {};
     REQUIRE(::stat((directory / "private").c_str(), &status) == 0);
     CHECK((status.st_mode & 0777U) == (0600U & ~mask));

@@ -1,7 +1,6 @@
 // Misbehaving clients: each loses its own connection and disturbs no other client.
 #include "tests/daemon/control/fixture.hpp"
-#include "tests/daemon/http/fixture.hpp"
-#include "tests/support/catch.hpp"
+#include "tests/daemon/http/site.hpp"
 
 using namespace petacq::test;
 using namespace petacq::daemon;
@@ -12,15 +11,6 @@ namespace {
 using std::chrono::milliseconds;
 
 const std::string get_status = "GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n";
-
-struct Site {
-    explicit Site(HttpOptions options = {}) : server(std::move(options), small_ring()), port(server.port()) {
-        server.publish({full_status(), ring_histograms(1), std::chrono::steady_clock::now()});
-        REQUIRE(shows_uptime(port, 101));
-    }
-    HttpServer server;
-    std::uint16_t port;
-};
 
 }  // namespace
 

@@ -1,25 +1,9 @@
 // Paths, access checks and headers.
-#include "tests/daemon/http/fixture.hpp"
-#include "tests/support/catch.hpp"
+#include "tests/daemon/http/site.hpp"
 
 using namespace petacq::test;
 using namespace petacq::daemon;
 using nlohmann::json;
-
-namespace {
-
-/// Shows full_status() with histograms.
-struct Site {
-    explicit Site(HttpOptions options = {}, HttpControl control = {})
-        : server(std::move(options), small_ring(), std::move(control)), port(server.port()) {
-        server.publish({full_status(), ring_histograms(1), std::chrono::steady_clock::now()});
-        REQUIRE(shows_uptime(port, 101));
-    }
-    HttpServer server;
-    std::uint16_t port;
-};
-
-}  // namespace
 
 TEST_CASE("every document is at its documented path, and none may be cached or sniffed", "[http]") {
     const Site site;

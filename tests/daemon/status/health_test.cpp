@@ -86,8 +86,12 @@ const std::vector<Case>& cases() {
          nullptr},
         {"too_many_sources", "2 datagrams discarded",
          [](Patient& p) { p.now.total.datagrams.too_many_sources += 2; }, nullptr},
-        {"no_free_batch", "2 datagrams dropped",
-         [](Patient& p) { p.now.total.datagrams.dropped_no_buffer += 2; }, nullptr},
+        {"no_free_batch", "2 datagrams dropped: no batch was free",
+         [](Patient& p) {
+             p.now.total.datagrams.dropped_kernel += 2;
+             ++p.reading.batch_waits;
+         },
+         nullptr},
         {"malformed_datagrams", "50 datagrams (0.5 %) malformed",
          [](Patient& p) { p.now.total.datagrams.malformed += 50; }, nullptr},
         {"invalid_frames", "6000 frames (0.6 %) invalid",

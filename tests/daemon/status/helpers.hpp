@@ -11,6 +11,7 @@
 
 #include "config/configuration.hpp"
 #include "daemon/acquisition/acquisition.hpp"
+#include "tests/support/configuration.hpp"
 
 namespace petacq::test {
 
@@ -25,16 +26,6 @@ inline SteadyTime at(double seconds) {
 
 inline std::int64_t ns_at(double seconds) {
     return at(seconds).time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
-inline config::Configuration configuration_with(const nlohmann::json& patch = nlohmann::json::object()) {
-    nlohmann::json document = {{"scanner", "s"},
-                               {"calibration", "c"},
-                               {"data_dir", "/data"},
-                               {"receive", {{"sockets", {{{"port", 9601}}}}}},
-                               {"coincidence", {{"window_ticks", 100}, {"delay_ticks", 1000}}}};
-    document.merge_patch(patch);
-    return config::configuration_from_json(document, "/etc");
 }
 
 /// 24 modules of 6 units.

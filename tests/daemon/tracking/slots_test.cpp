@@ -1,6 +1,7 @@
 // Slots of sources: where anybody may send, no sender fills the table for ever; expected sources keep their
 // places.
 #include <cstdint>
+#include <numeric>
 #include <stdexcept>
 
 #include "tests/daemon/tracking/helpers.hpp"
@@ -42,8 +43,7 @@ TEST_CASE("made-up senders do not keep the boards out of the table") {
 TEST_CASE("a source that is believed keeps its slot while it is heard") {
     Detector d(usual_options());
     std::vector<std::uint16_t> all(SourceTracker::max_sources);
-    for (std::uint16_t i = 0; i < all.size(); ++i)
-        all[i] = i;
+    std::iota(all.begin(), all.end(), std::uint16_t{0});
     CHECK(run(d, all, start, start + 3 * ms));
     const std::uint64_t before = d.tracker.totals().accepted;
     CHECK_FALSE(d.tick(boards[0], start + 3 * ms).use);
@@ -121,4 +121,21 @@ TEST_CASE("the modules of a source are remembered") {
     const auto bdms = tracker.status(host(start)).sources.at(0).bdms;
     CHECK(bdms.count() == 4);
     CHECK(bdms[9]);
+}
+
+TEST_CASE("a source that starts another stream keeps its slot") {
+    Detector d(usual_options());
+    std::vector<std::uint16_t> all(SourceTracker::max_sources);
+    std::iota(all.begin(), all.end(), std::uint16_t{0});
+    CHECK(run(d, all, start, start + 3 * ms));
+    const std::int64_t now = host(start + 4 * ms);
+    for (const std::uint16_t id : all)
+        d.send(id, start + 3 * ms, start + 4 * ms, 90, now, net::flag_end_of_stream);
+    for (const std::uint16_t id : all)
+        d.send_numbered(id, 1'000'000, start + 4 * ms, start + 5 * ms, 90, now);
+    CHECK_FALSE(d.send(boards[0], start, start + ms, 90, now).use);
+    CHECK(d.tracker.status(now).replaced == 0);
+    d.tracker.restart_watermark();  // detector time begins anew; the sources stay who they were
+    CHECK_FALSE(d.send(boards[0], start, start + ms, 90, now).use);
+    CHECK(d.tracker.status(now).replaced == 0);
 }

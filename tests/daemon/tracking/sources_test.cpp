@@ -321,7 +321,7 @@ TEST_CASE("there may be many sources, up to a bound", "[tracking]") {
     CHECK(d.status(4095, 0).datagrams == 4);
 }
 
-TEST_CASE("expected ids that cannot be are refused", "[tracking]") {
+TEST_CASE("invalid expected ids are refused", "[tracking]") {
     auto o = usual_options();
     o.expected = {4, 5, 4};
     CHECK_THROWS_AS(SourceTracker(o), std::invalid_argument);

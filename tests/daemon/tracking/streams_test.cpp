@@ -13,7 +13,7 @@ using namespace petacq::test;
 
 namespace {
 
-constexpr std::uint64_t origin = 7'000'000 * ms;
+constexpr std::uint64_t streams_from = 7'000'000 * ms;
 constexpr std::uint64_t longest = 2 * ms;  ///< detector time in one datagram
 
 struct Plan {
@@ -48,11 +48,11 @@ std::vector<Arrival> make_stream(const Plan& plan) {
     std::vector<Arrival> stream;
     for (std::size_t s = 0; s < plan.sources; ++s) {
         const std::uint64_t delay = random.below(plan.skew + 1);
-        const std::uint64_t begin = origin + random.below(plan.start_spread + 1);
+        const std::uint64_t begin = streams_from + random.below(plan.start_spread + 1);
         const bool pauses = plan.one_paused_in != 0 && s > 0 && random.one_in(plan.one_paused_in);
         const std::uint64_t pause_at = begin + random.below(plan.duration / 2);
         std::uint64_t number = random.next();
-        for (std::uint64_t t = begin; t < origin + plan.duration; ++number) {
+        for (std::uint64_t t = begin; t < streams_from + plan.duration; ++number) {
             Arrival a;
             a.id = static_cast<std::uint16_t>(s);
             a.number = number;
@@ -63,7 +63,7 @@ std::vector<Arrival> make_stream(const Plan& plan) {
             a.last = single ? t : t + length;
             t += length;
             a.at = t + delay + random.below(plan.jitter + 1);
-            a.end = plan.end && t >= origin + plan.duration;
+            a.end = plan.end && t >= streams_from + plan.duration;
             if (pauses && a.first > pause_at && a.first < pause_at + 1000 * ms) continue;
             if (plan.one_wild_in != 0 && random.one_in(plan.one_wild_in)) {
                 a.wild = std::uint64_t{1} << random.below(64);
@@ -122,8 +122,8 @@ Outcome replay(const Plan& plan, const std::vector<Arrival>& stream, TrackerOpti
         REQUIRE(next >= watermark);
         watermark = next;
         r.watermarks.push_back(watermark);
-        if (a.at > origin + plan.start_spread + plan.skew + plan.jitter + 20 * ms &&
-            a.at < origin + plan.duration) {
+        if (a.at > streams_from + plan.start_spread + plan.skew + plan.jitter + 20 * ms &&
+            a.at < streams_from + plan.duration) {
             r.worst_delay = std::max(r.worst_delay, a.at - std::min(a.at, watermark));
         }
     }
@@ -235,7 +235,7 @@ TEST_CASE("single wild frames change nothing for the others and never advance th
     auto stream = make_stream(plan);
     // The first datagrams of each source stay intact: another test covers wild ones there.
     for (auto& a : stream) {
-        if (a.first < origin + 10 * ms) a.wild = 0;
+        if (a.first < streams_from + 10 * ms) a.wild = 0;
     }
     const Outcome clean = replay(plan, stream, o, false);
     const Outcome wild = replay(plan, stream, o, true);

@@ -10,6 +10,7 @@
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/sort/sort.hpp"
+#include "tests/gpu/cuda_usable.hpp"
 #include "tests/gpu/sort/inputs.hpp"
 #include "tests/support/catch.hpp"
 
@@ -24,14 +25,6 @@ namespace sort = petacq::gpu::sort;
 const std::vector<SortEngine> engines{SortEngine::automatic, SortEngine::merge,     SortEngine::radix,
                                       SortEngine::bitonic,   SortEngine::quicksort, SortEngine::odd_even,
                                       SortEngine::cub};
-
-bool usable() {
-    if (const auto reason = petacq::gpu::cuda_unusable_reason()) {
-        WARN("skipped: " << *reason);
-        return false;
-    }
-    return true;
-}
 
 std::size_t longest() {
     const char* text = std::getenv("PETACQ_SORT_MAX");
@@ -175,7 +168,7 @@ void check_lengths(const std::vector<std::size_t>& lengths, int repeats,
 }  // namespace
 
 TEST_CASE("sort: lengths up to a block") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     check_lengths({0,   1,   2,   3,    7,    8,    9,    31,   32,   33,   255,  256, 257,
                    511, 513, 997, 1023, 1024, 1025, 2047, 2048, 2049, 3001, 4095, 4096},
                   2);
@@ -183,26 +176,26 @@ TEST_CASE("sort: lengths up to a block") {
 
 // Every kernel once or twice, so that racecheck of compute-sanitizer takes a minute.
 TEST_CASE("sort: briefly") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     check_lengths({33, 6145}, 1, {Shape::random, Shape::few_distinct, Shape::quicksort_killer});
 }
 
 TEST_CASE("sort: lengths about a few blocks") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     check_lengths({4097, 6143, 6145, 8191, 8192, 8193, 12'289, 16'383, 16'385, 20'011, 24'577, 32'767, 32'768,
                    32'769, 65'536, 65'537, 99'991},
                   2);
 }
 
 TEST_CASE("sort: long inputs") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     check_lengths({262'143, 262'145, 500'009, 1'048'575, 1'048'577}, 2);
     check_lengths({2'500'003}, 1);
 }
 
 // Sizes of segments and runs that do not repeat.
 TEST_CASE("sort: lengths at random") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     std::vector<std::size_t> lengths;
     std::uint64_t state = 12345;
     for (int i = 0; i < 30; ++i) {
@@ -214,7 +207,7 @@ TEST_CASE("sort: lengths at random") {
 }
 
 TEST_CASE("sort: equal items, whatever their order, give one result where equal keys are not kept in order") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     const std::size_t count = std::min<std::size_t>(20'000, longest());
     Bench bench(count);
     std::vector<Item> items = make_items(Shape::few_distinct, count, 36, 1);
@@ -229,7 +222,7 @@ TEST_CASE("sort: equal items, whatever their order, give one result where equal 
 }
 
 TEST_CASE("sort: invalid arguments are refused") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     Bench bench(100);
     const sort::Pairs in{bench.in_key.data(), bench.in_value.data()};
     const sort::Pairs out{bench.out_key.data(), bench.out_value.data()};

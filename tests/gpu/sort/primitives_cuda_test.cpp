@@ -4,20 +4,13 @@
 #include <random>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
+#include "tests/gpu/cuda_usable.hpp"
 #include "tests/gpu/sort/primitives_kernels.hpp"
 #include "tests/support/catch.hpp"
 
 namespace {
 
 using namespace petacq::test;
-
-bool usable() {
-    if (const auto reason = petacq::gpu::cuda_unusable_reason()) {
-        WARN("skipped: " << *reason);
-        return false;
-    }
-    return true;
-}
 
 std::uint32_t draw(std::mt19937& random) {
     return static_cast<std::uint32_t>(random());
@@ -38,7 +31,7 @@ constexpr int turns = 6;
 }  // namespace
 
 TEST_CASE("primitives: scans and reductions") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     for (const std::size_t threads : {32, 256, 1024}) {
         for (int turn = 0; turn < turns; ++turn) {
             const Words values = values_for(threads, turn);
@@ -62,7 +55,7 @@ TEST_CASE("primitives: scans and reductions") {
 }
 
 TEST_CASE("primitives: sums of more than 32 bits") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     std::mt19937_64 random(3);
     std::vector<std::uint64_t> values(512);
     for (std::uint64_t& v : values)
@@ -73,7 +66,7 @@ TEST_CASE("primitives: sums of more than 32 bits") {
 }
 
 TEST_CASE("primitives: compaction keeps the order") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     for (const std::size_t count : {32, 768, 1024, 2048}) {
         for (int turn = 0; turn < turns; ++turn) {
             const Words values = values_for(count, turn);
@@ -90,7 +83,7 @@ TEST_CASE("primitives: compaction keeps the order") {
 }
 
 TEST_CASE("primitives: histogram") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     std::mt19937 random(4);
     for (const std::uint32_t bins : {1U, 2U, 33U, 256U, 1000U}) {
         Words labels(1024);
@@ -105,7 +98,7 @@ TEST_CASE("primitives: histogram") {
 }
 
 TEST_CASE("primitives: lanes with one label") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     std::mt19937 random(5);
     for (const std::uint32_t different : {1U, 2U, 7U, 1000U}) {
         Words labels(32);
@@ -121,7 +114,7 @@ TEST_CASE("primitives: lanes with one label") {
 }
 
 TEST_CASE("primitives: searches") {
-    if (!usable()) return;
+    if (!cuda_usable()) return;
     std::mt19937 random(6);
     for (const std::size_t count : {1, 2, 31, 32, 33, 1000, 32'769, 100'003}) {
         Words ordered(count);

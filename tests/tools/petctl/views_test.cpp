@@ -58,7 +58,7 @@ TEST_CASE("petctl: the ledger with its identities", "[control]") {
                        "    + datagrams.accepted                   1,000,000\n"
                        "    + datagrams.duplicate                         10\n"));
         CHECK(contains(text, "    = 2 x singles.prompts                      1,400\n"));
-        CHECK(contains(text, "  beside them\n"));
+        CHECK(contains(text, "  other counters\n"));
         CHECK(contains(text, "      datagrams.lost                               7\n"));
         CHECK_FALSE(contains(text, "NOT"));
     }

@@ -3,12 +3,16 @@
 #include <zlib.h>
 
 #include <bit>
+#include <cstdint>
 #include <stdexcept>
 
 namespace petacq::petlm {
 
 static_assert(std::endian::native == std::endian::little);
 
+namespace {
+
+/// The checksum of HDF5's filter of that name.
 std::uint32_t hdf5_fletcher32(std::span<const std::byte> data) {
     // Sums of 16-bit words, high byte first. After 360 words carries must be folded in, or 32 bits overflow.
     constexpr std::size_t most_words = 360;
@@ -29,6 +33,8 @@ std::uint32_t hdf5_fletcher32(std::span<const std::byte> data) {
     fold();
     return second << 16U | first;
 }
+
+}  // namespace
 
 std::vector<std::byte> packed_hdf5_chunk(std::span<const std::byte> values, std::size_t value_bytes) {
     // The first bytes of all values, then the second ones, and so on: similar bytes compress better together.

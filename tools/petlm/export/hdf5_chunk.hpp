@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -14,9 +13,6 @@ struct Hdf5Chunk {
     /// Higher levels are several times slower and save a few per cent.
     static constexpr unsigned gzip_level = 1;
 };
-
-/// The checksum of HDF5's filter of that name. Thread-safe.
-std::uint32_t hdf5_fletcher32(std::span<const std::byte> data);
 
 /// `values`: the values of a whole chunk, `value_bytes` each, little-endian. Thread-safe. Throws
 /// std::runtime_error.

@@ -138,7 +138,7 @@ config::Scanner ExportSource::scanner(const std::optional<std::filesystem::path>
     const auto recorded = value_of(*run_, "scanner");
     if (!file && !recorded.is_object()) {
         throw UsageError(target_.string() +
-                         ": no scanner description in a run.json beside it; name one with --scanner");
+                         ": no scanner description in a run.json next to it; name one with --scanner");
     }
     const auto from_run = [&] {
         try {

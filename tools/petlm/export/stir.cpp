@@ -34,7 +34,8 @@ void check_fits(const config::Scanner& scanner) {
 /// Maps crystals to STIR's detectors: detector 0 of a ring is the first one from -y towards +x.
 class Detectors {
   public:
-    explicit Detectors(const config::Scanner& scanner) : in_ring_(scanner.geometry.crystals_in_ring()) {
+    explicit Detectors(const config::Scanner& scanner)
+        : in_ring_(std::max(1U, scanner.geometry.crystals_in_ring())) {
         double smallest = 2 * std::numbers::pi;
         for (std::uint32_t i = 0; i < in_ring_; ++i) {
             const auto centre = config::crystal_place(scanner, i).front_centre_mm;

@@ -1,11 +1,14 @@
 #include "tools/petlm/image/matrix_pieces.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 
+#include "gpu/device_memory_error.hpp"
 #include "tools/petlm/projector/for_each_on.hpp"
 #include "tools/petlm/projector/ray.hpp"
 
@@ -34,15 +37,13 @@ MatrixPieces::MatrixPieces(Projector& projector, const Grid& grid, const std::ve
             const auto more = std::accumulate(cell(at), cell(step), std::uint64_t{0});
             if (projector.matrix_bytes(step - at, more) > budget) {
                 const std::string found =
-                    "the smallest piece of the system matrix takes " +
-                    std::to_string(projector.matrix_bytes(step - at, more) / 1'000'000 + 1) + " MB; ";
-                const std::string room = std::to_string(budget / 1'000'000) + " MB";
+                    fmt::format("the smallest piece of the system matrix takes {} MB; {} MB are available",
+                                projector.matrix_bytes(step - at, more) / 1'000'000 + 1, budget / 1'000'000);
                 if (projector.on_device()) {
-                    throw gpu::DeviceMemoryError("memory of the GPU: " + found + room +
-                                                 " are available: choose larger voxels, or --backend cpu");
+                    throw gpu::DeviceMemoryError(
+                        fmt::format("memory of the GPU: {}: choose larger voxels, or --backend cpu", found));
                 }
-                throw std::invalid_argument(found + room +
-                                            " are available: allow more memory, or choose larger voxels");
+                throw std::invalid_argument(found + ": allow more memory, or choose larger voxels");
             }
             if (at > begin && (projector.matrix_bytes(step - begin, nonzeros + more) > budget ||
                                nonzeros + more > most_nonzeros)) {

@@ -14,32 +14,32 @@
 namespace petacq::petlm {
 namespace {
 
-Counts numbers_of(const nlohmann::json& json, std::size_t expected, const std::string& what) {
-    const bool all =
-        json.is_array() && json.size() == expected &&
-        std::all_of(json.begin(), json.end(), [](const nlohmann::json& n) { return n.is_number_unsigned(); });
+Counts numbers_of(const nlohmann::json& numbers, std::size_t expected, const std::string& what) {
+    const bool all = numbers.is_array() && numbers.size() == expected &&
+                     std::all_of(numbers.begin(), numbers.end(),
+                                 [](const nlohmann::json& n) { return n.is_number_unsigned(); });
     if (!all) throw BadInput(what + ": expected " + std::to_string(expected) + " counts");
-    return json.get<Counts>();
+    return numbers.get<Counts>();
 }
 
 Singles from_histograms(const std::filesystem::path& file, const config::Scanner& scanner) {
-    const auto json = [&] {
+    const auto document = [&] {
         try {
             return config::read_json_file(file, config::max_run_json_bytes);
         } catch (const config::Error& error) {
             throw BadInput(error.what());
         }
     }();
-    if (!json.is_object() || !json.contains("crystals") || !json.contains("energy")) {
+    if (!document.is_object() || !document.contains("crystals") || !document.contains("energy")) {
         throw BadInput(file.string() + ": not the histograms of a run");
     }
     Singles singles;
     singles.from = file.filename().string();
     singles.all_energies = true;
     singles.crystals =
-        numbers_of(json["crystals"], scanner.geometry.crystal_count(), file.string() + ": crystals");
-    const auto& energy = json["energy"];
-    if (json.value("energy_bin_keV", nlohmann::json()) != energy_bin_keV || !energy.is_array() ||
+        numbers_of(document["crystals"], scanner.geometry.crystal_count(), file.string() + ": crystals");
+    const auto& energy = document["energy"];
+    if (document.value("energy_bin_keV", nlohmann::json()) != energy_bin_keV || !energy.is_array() ||
         energy.size() != scanner.geometry.bdm_count) {
         throw BadInput(file.string() + ": energy: expected spectra of " +
                        std::to_string(scanner.geometry.bdm_count) + " modules in bins of 4 keV");

@@ -1,6 +1,7 @@
 #include "tools/petlm/projector/backend.hpp"
 
 #include "config/error.hpp"
+#include "gpu/device_memory_error.hpp"
 #ifdef PETACQ_HAVE_CUSPARSE
 #include "tools/petlm/projector/projector_cuda.hpp"
 #endif

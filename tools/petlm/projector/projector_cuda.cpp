@@ -5,6 +5,7 @@
 
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/memory.hpp"
+#include "gpu/device_memory_error.hpp"
 #include "tools/petlm/projector/cusparse_cuda.hpp"
 #include "tools/petlm/projector/ray_rows.hpp"
 

@@ -1,4 +1,4 @@
-// Exit statuses of petlm, and the exceptions that its commands throw beside those of the libraries.
+// Exit statuses of petlm, and the exceptions that its commands throw besides those of the libraries.
 #pragma once
 
 #include <stdexcept>

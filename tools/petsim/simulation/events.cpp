@@ -200,8 +200,8 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
     add(options_.physics.intrinsic_hz * g.crystal_count());
     add(options_.physics.dark_hz * units);
     const double gap = rate > 0 ? 1 / (rate * tick_s_) : 0;
-    for (double t = rate > 0 ? work.random.exponential() * gap : length; t < length;
-         t += work.random.exponential() * gap) {
+    double t = rate > 0 ? work.random.exponential() * gap : length;
+    while (t < length) {
         const double which = work.random.uniform() * rate;
         std::size_t process = 0;
         while (process + 1 < upto.size() && which >= upto[process])
@@ -220,6 +220,7 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
                 calibration_.crystal_of(unit, work.random.below(g.crystals_per_du()));
             record(work, crystal, t, dark_.draw(work.random), 0, hit_dark);
         }
+        t += work.random.exponential() * gap;
     }
     read_out(work);
     sort_by_source(chunk);

@@ -53,10 +53,7 @@ InverseCalibration::InverseCalibration(const config::Scanner& scanner, const con
     if (calibration.time_offset.empty()) return;
     for (std::uint32_t c = 0; c < channels_.size(); ++c)
         channels_[c].time_offset = calibration.time_offset[c];
-    const auto [low, high] =
-        std::minmax_element(calibration.time_offset.begin(), calibration.time_offset.end());
-    lowest_offset_ = *low;
-    highest_offset_ = *high;
+    highest_offset_ = *std::max_element(calibration.time_offset.begin(), calibration.time_offset.end());
 }
 
 Reading InverseCalibration::reading_in_bin(const float* factor, std::uint32_t bin, double energy) const {

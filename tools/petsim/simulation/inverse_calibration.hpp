@@ -69,7 +69,6 @@ class InverseCalibration {
     /// Converts a frame as the daemon does, without the energy window.
     [[nodiscard]] Conversion convert(const net::Frame& frame, std::uint8_t head, std::uint8_t tail) const;
 
-    [[nodiscard]] std::int64_t lowest_offset() const { return lowest_offset_; }
     [[nodiscard]] std::int64_t highest_offset() const { return highest_offset_; }
     [[nodiscard]] const config::Geometry& geometry() const { return geometry_; }
 
@@ -96,7 +95,6 @@ class InverseCalibration {
     geometry::HugeVector<std::uint16_t> positions_;  // x + y * 256, by crystal
     geometry::HugeVector<Channel> channels_;
     std::vector<std::uint32_t> crystals_;  // [unit][local]
-    std::int64_t lowest_offset_ = 0;
     std::int64_t highest_offset_ = 0;
 };
 

@@ -105,10 +105,9 @@ double number(const nlohmann::json& j, const std::string& path, const char* key)
 }
 
 void only_keys(const nlohmann::json& j, const std::string& path, std::initializer_list<const char*> keys) {
-    for (const auto& [key, value] : j.items()) {
-        if (std::none_of(keys.begin(), keys.end(), [&](const char* k) { return key == k; })) {
-            throw std::invalid_argument(path + "/" + key + ": unknown key");
-        }
+    for (const auto& item : j.items()) {
+        if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
+            throw std::invalid_argument(path + "/" + item.key() + ": unknown key");
     }
 }
 

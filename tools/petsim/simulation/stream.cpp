@@ -177,14 +177,12 @@ void SourceStream::handle_event() {
     const std::uint64_t now = next_event_;
     if (now == temperature_at_) {
         update_temperatures(now);
-    } else if (now == flush_at_) {
-        complete(now, false);
-    } else if (!silences_.empty() && now == silences_.back().from) {
+    } else if (now != flush_at_ && !silences_.empty() && now == silences_.back().from) {
         if (count_ > 0) complete(now, false);
         silent_until_ = std::max(silent_until_, silences_.back().to);
         silences_.pop_back();
         if (heartbeat_ > 0) heartbeat_at_ = silent_until_ + heartbeat_;
-    } else if (!resets_.empty() && now == resets_.back()) {
+    } else if (now != flush_at_ && !resets_.empty() && now == resets_.back()) {
         if (count_ > 0) complete(now, false);
         release_held();
         resets_.pop_back();
@@ -194,7 +192,7 @@ void SourceStream::handle_event() {
         epoch_begins_ = true;
         ++statistics_.resets;
     } else {
-        complete(now, false);  // a heartbeat
+        complete(now, false);  // a flush or a heartbeat
     }
 }
 
@@ -247,8 +245,9 @@ void SourceStream::complete(std::uint64_t at, bool end_of_stream) {
     flush_at_ = never;
     if (heartbeat_ > 0) heartbeat_at_ = std::max(at, silent_until_) + heartbeat_;
     schedule();
-    if (fate == Fate::sent) push(std::move(packet));
-    if (fate == Fate::held) {
+    if (fate == Fate::sent) {
+        push(std::move(packet));
+    } else if (fate == Fate::held) {
         ++statistics_.held_back;
         held_.push_back({std::move(packet), 1 + random_.below(options_.faults.reorder_span)});
     }

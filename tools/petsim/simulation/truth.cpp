@@ -31,28 +31,19 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 24);
 
-[[noreturn]] void fail(int error, const std::filesystem::path& file) {
-    throw std::system_error(error, std::generic_category(), "truth file " + file.string());
-}
-
 }  // namespace
 
 TruthWriter::TruthWriter(const std::filesystem::path& file, const nlohmann::json& description)
-    : path_(file), file_(std::fopen(file.c_str(), "wb")) {
-    if (file_ == nullptr) fail(errno, path_);
+    : file_(file, daemon::IfExists::overwrite) {
     const std::string text = description.dump();
-    std::vector<char> header(
+    std::string header(
         (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment,
         '\0');
     const FileHeader fields{magic, version, sizeof(TruthRecord), static_cast<std::uint32_t>(header.size()),
                             static_cast<std::uint32_t>(text.size())};
     std::memcpy(header.data(), &fields, sizeof fields);
     std::memcpy(header.data() + sizeof fields, text.data(), text.size());
-    if (std::fwrite(header.data(), 1, header.size(), file_) != header.size()) {
-        const int error = errno;
-        std::fclose(file_);
-        fail(error, path_);
-    }
+    file_.append(std::string_view(header));
     filling_.reserve(2 * records_per_write);
     thread_ = std::thread([this] { write_loop(); });
 }
@@ -72,7 +63,7 @@ void TruthWriter::add(std::span<const TruthRecord> records) {
     net::MutexLock lock(mutex_);
     while (busy_)
         changed_.wait(lock.native());
-    throw_if_failed();
+    rethrow_failure();
     std::swap(filling_, writing_);
     filling_.clear();
     busy_ = true;
@@ -92,12 +83,12 @@ void TruthWriter::close() {
     }
     thread_.join();
     const net::MutexLock lock(mutex_);
-    if (std::fclose(file_) != 0 && error_ == 0) error_ = errno;
-    throw_if_failed();
+    rethrow_failure();
+    file_.close();
 }
 
-void TruthWriter::throw_if_failed() {
-    if (error_ != 0) fail(error_, path_);
+void TruthWriter::rethrow_failure() {
+    if (failure_) std::rethrow_exception(failure_);
 }
 
 void TruthWriter::write_loop() {
@@ -106,11 +97,14 @@ void TruthWriter::write_loop() {
         while (!busy_)
             changed_.wait(lock.native());
         lock.unlock();
-        const bool whole =
-            std::fwrite(writing_.data(), sizeof(TruthRecord), writing_.size(), file_) == writing_.size();
-        const int error = errno;
+        std::exception_ptr failure;
+        try {
+            file_.append(std::as_bytes(std::span(writing_)));
+        } catch (const std::system_error&) {
+            failure = std::current_exception();
+        }
         lock.lock();
-        if (!whole && error_ == 0) error_ = error;
+        if (!failure_) failure_ = failure;
         busy_ = false;
         changed_.notify_all();
         if (closing_) return;

@@ -4,13 +4,14 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "daemon/host/file.hpp"
 #include "net/mutex.hpp"
 
 namespace petacq::sim {
@@ -62,10 +63,9 @@ class TruthWriter {
 
   private:
     void write_loop();
-    void throw_if_failed() PETACQ_REQUIRES(mutex_);
+    void rethrow_failure() PETACQ_REQUIRES(mutex_);
 
-    std::filesystem::path path_;
-    std::FILE* file_ = nullptr;
+    daemon::File file_;
     std::uint64_t records_ = 0;
     std::vector<TruthRecord> filling_;
     std::vector<TruthRecord> writing_;  ///< belongs to the thread while busy_
@@ -73,7 +73,7 @@ class TruthWriter {
     std::condition_variable changed_;
     bool busy_ PETACQ_GUARDED_BY(mutex_) = false;
     bool closing_ PETACQ_GUARDED_BY(mutex_) = false;
-    int error_ PETACQ_GUARDED_BY(mutex_) = 0;
+    std::exception_ptr failure_ PETACQ_GUARDED_BY(mutex_);
     std::thread thread_;
 };
 

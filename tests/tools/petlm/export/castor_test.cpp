@@ -9,7 +9,7 @@ using namespace petacq::test;
 
 namespace {
 
-struct Event {
+struct CastorEvent {
     std::uint32_t time_ms = 0;
     std::optional<std::uint8_t> kind;
     std::optional<float> tof_ps;
@@ -19,7 +19,7 @@ struct Event {
 
 struct Castor {
     std::map<std::string, std::string> header;
-    std::vector<Event> events;
+    std::vector<CastorEvent> events;
 };
 
 Castor read_castor(const std::filesystem::path& header) {
@@ -31,7 +31,7 @@ Castor read_castor(const std::filesystem::path& header) {
     const std::uint64_t events = std::stoull(out.header.at("Number of events"));
     REQUIRE(data.size() == events * (12U + (tof ? 4U : 0U) + (kind ? 1U : 0U)));
     for (std::uint64_t i = 0; i < events; ++i) {
-        Event e;
+        CastorEvent e;
         e.time_ms = data.take<std::uint32_t>();
         if (kind) e.kind = data.take<std::uint8_t>();
         if (tof) e.tof_ps = data.take<float>();

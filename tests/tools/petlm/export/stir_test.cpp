@@ -13,7 +13,7 @@ struct Address {
     auto operator<=>(const Address&) const = default;  // NOLINT(modernize-use-nullptr): none is there
 };
 
-struct Event {
+struct SafirEvent {
     std::uint64_t time_ms = 0;  ///< of the previous time record
     Address a;
     Address b;
@@ -21,7 +21,7 @@ struct Event {
 };
 
 struct Safir {
-    std::vector<Event> events;
+    std::vector<SafirEvent> events;
     std::vector<std::uint64_t> times;  ///< of all time records
 };
 
@@ -39,7 +39,7 @@ Safir read_safir(const std::filesystem::path& file) {
         }
         REQUIRE_FALSE(out.times.empty());
         REQUIRE((record >> 48U & 0x3FFFU) == 0);  // layers, reserved
-        Event e;
+        SafirEvent e;
         e.time_ms = out.times.back();
         e.a = {static_cast<std::uint32_t>(record & 0xFFU),
                static_cast<std::uint32_t>(record >> 16U & 0xFFFFU)};

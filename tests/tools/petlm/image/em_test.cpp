@@ -1,6 +1,7 @@
 // Projections and EM: adjoint, likelihood, counts, threads, pieces, and the GPU against the CPU.
 #include <numeric>
 
+#include "gpu/device_memory_error.hpp"
 #include "tests/tools/petlm/image/support.hpp"
 #include "tools/petlm/image/matrix_pieces.hpp"
 #include "tools/petlm/projector/backend.hpp"

@@ -27,8 +27,8 @@ sim::Options eventful() {
 }
 
 bool same_truth(const sim::TruthRecord& a, const sim::TruthRecord& b) {
-    return std::memcmp(&a, &b, sizeof a) ==
-           0;  // NOLINT(bugprone-suspicious-memory-comparison): as in the file
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): as in the file
+    return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
 }  // namespace

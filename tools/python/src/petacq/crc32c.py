@@ -126,17 +126,6 @@ def crc32c(data: bytes | memoryview | npt.NDArray[Any]) -> int:
     return _folding(flat) if _package is None else _package(flat)
 
 
-def crc32c_of_rows(rows: Bytes) -> Words:
-    """CRC-32C of each row of a 2-d array of bytes, the length of which is a multiple of 4: for many short rows."""
-    words = np.ascontiguousarray(rows).view(np.uint32)
-    low, high = _advance_tables(4)
-    registers = np.full(len(words), 0xFFFFFFFF, np.uint32)
-    for column in words.T:
-        registers ^= column
-        registers = low[registers & 0xFFFF] ^ high[registers >> 16]
-    return ~registers
-
-
 def crc32c_combine(first: int, second: int, second_bytes: int) -> int:
     """CRC-32C of two stretches of data, one after the other, from the CRC-32C of each."""
     columns = _advance_columns(second_bytes)

@@ -1,0 +1,58 @@
+// Keys of the configuration that choose one of several words, as enums. The enumerators stand in the order of
+// the words; every part of the program takes them from here.
+#pragma once
+
+#include <cstdint>
+
+#include "config/words.hpp"
+
+namespace petacq::config {
+
+/// The framing of a datagram: a header with source id and sequence number before its frames, or none.
+enum class Framing : std::uint8_t { sequenced, bare };
+
+enum class Backend : std::uint8_t { automatic, cuda, cpu };
+
+enum class WindowMode : std::uint8_t { single, every };
+
+/// The treatment of groups of more than two singles; named as in GATE 10.
+enum class MultiplesPolicy : std::uint8_t {
+    remove_multiples,
+    take_all_goods,
+    take_winner_of_goods,
+    take_if_only_one_good,
+    take_winner_if_is_good,
+    take_winner_if_all_are_goods
+};
+
+/// The algorithm that sorts singles on the GPU.
+enum class SortEngine : std::uint8_t {
+    automatic,  ///< one of the stable ones, chosen by the number of singles
+    merge,      ///< sorts blocks, then merges two runs at a time
+    radix,      ///< least significant digit first, 8 bits a pass
+    bitonic,    ///< a sorting network; not stable
+    quicksort,  ///< partitions by up to 255 pivots at a time, then sorts blocks
+    odd_even,   ///< odd-even transposition in blocks, then merges
+    cub         ///< the radix sort of NVIDIA's library
+};
+
+enum class LogLevel : std::uint8_t { trace, debug, info, warning, error };
+
+template <>
+inline constexpr Words<2> words<Framing>{"framing", {"sequenced", "bare"}};
+template <>
+inline constexpr Words<3> words<Backend>{"back-end", {"auto", "cuda", "cpu"}};
+template <>
+inline constexpr Words<2> words<WindowMode>{"window mode", {"single", "every"}};
+template <>
+inline constexpr Words<6> words<MultiplesPolicy>{
+    "multiples policy",
+    {"RemoveMultiples", "TakeAllGoods", "TakeWinnerOfGoods", "TakeIfOnlyOneGood", "TakeWinnerIfIsGood",
+     "TakeWinnerIfAllAreGoods"}};
+template <>
+inline constexpr Words<7> words<SortEngine>{
+    "sort engine", {"auto", "merge", "radix", "bitonic", "quicksort", "odd-even", "cub"}};
+template <>
+inline constexpr Words<5> words<LogLevel>{"log level", {"trace", "debug", "info", "warning", "error"}};
+
+}  // namespace petacq::config

@@ -1,0 +1,249 @@
+#include "daemon/acquisition/run_control.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/tracking/saturate.hpp"
+
+namespace petacq::daemon {
+
+RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& tracker, SliceFlow& flow,
+                       BatchExchange& batches, std::function<void(FinishedRun)> on_finished)
+    : options_(options),
+      flow_(flow),
+      batches_(batches),
+      on_finished_(std::move(on_finished)),
+      run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {}
+
+void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interval,
+                       std::function<void()> started, std::int64_t now_ns) {
+    check_detector_time(now_ns);
+    // The next stream may start at any detector time, also at an earlier one.
+    if (!flow_.time_supported(now_ns)) {
+        flow_.allow_repetition(now_ns);
+        flow_.restart_time();
+    }
+    // Data below the watermark belong to the time before the run.
+    std::uint64_t start = std::max(flow_.next_watermark(now_ns).ticks, interval.start.value_or(0));
+    if (run->capture() != nullptr && !interval.start && flow_.newest() != 0) {
+        // No datagram with times from here on has arrived: the capture will hold all of them.
+        start = std::max(start, add_or_max(flow_.end_of_received(), options_.max_disorder));
+    }
+    batches_.start_capture(run->capture());
+    run_.run = std::move(run);
+    run_.started = std::move(started);
+    run_.interval.wait(start, interval);
+    if (!options_.replay) run_.interval.start_by(limits_.now() + options_.start_timeout);
+    cut_slice(now_ns);  // starts the run, unless the start lies ahead
+}
+
+void RunControl::ask_to_stop(const std::string& reason, std::int64_t given_ns) {
+    run_.interval.ask_to_stop(reason, given_ns, limits_.now() + options_.stop_timeout);
+}
+
+void RunControl::end_at_once(const std::string& reason) {
+    if (run_.interval.waiting()) start_run();
+    if (!run_.interval.running()) return;
+    run_.interval.set_reason(reason);
+    finish_run();
+}
+
+/// Everything there is has been read, and belongs to the run unless its stop excludes it.
+void RunControl::end_input(const std::string& reason, std::int64_t now_ns) {
+    RunInterval& interval = run_.interval;
+    if (interval.none()) return;
+    flow_.establish_time(now_ns);
+    const std::uint64_t end = flow_.end_of_input();
+    if (interval.waiting()) start_overdue_run();
+    if (!flow_.pipeline().failed()) {
+        interval.end_input(reason, end);
+        flow_.close_segment(std::max(interval.stop_ticks(end), flow_.watermark()));
+    }
+    finish_run();
+}
+
+void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
+    flow_.start_slice(now_ns);
+    const SliceFlow::Watermark next = flow_.next_watermark(now_ns);
+    if (!flow_.pipeline().failed()) submit_slice(next, cut);
+    check_pipeline();
+}
+
+void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
+    run_.interval.settle_duration(flow_.earliest(), next.ticks, options_.max_offset);
+    SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
+    if (!end.close_at && !flow_.has_news(next.ticks)) return;
+    if (row_ends(end, cut)) end.row = flow_.total(Account::Reading::quick).datagrams;
+    if (flow_.submit(end) && next.gives_up) ++given_up_;
+    if (!end.close_at) return;
+    if (run_.interval.running()) {
+        finish_run();
+    } else {
+        start_run();
+    }
+}
+
+/// Whether the slice ends a row of the ledger over time. The last row ends with the run.
+bool RunControl::row_ends(const SliceEnd& end, Cut cut) {
+    if (!run_.interval.running() || end.close_at || (options_.replay && cut != Cut::step)) return false;
+    return run_.run->ledger_series().row_ends(end.watermark, flow_.earliest());
+}
+
+void RunControl::account(const CollectedSlice& slice) {
+    const std::span<const std::int64_t> decided = run_.arrivals.take_decided(slice.end.watermark);
+    if (!run_.interval.running()) return;
+    run_.run->append(slice.result);
+    run_.run->mark(decided);
+    if (!slice.end.row) return;
+    // The datagrams as of the moment when the slice was cut: later ones belong to the next row.
+    Ledger total = flow_.total(Account::Reading::quick);
+    total.datagrams = *slice.end.row;
+    run_.run->ledger_series().add(slice.end.watermark, total);
+}
+
+/// The segment before the run has been closed, or the pipeline has failed.
+void RunControl::start_run() {
+    flow_.collect_all();
+    flow_.mark_sources();
+    run_.at_start = flow_.total(Account::Reading::one_moment);
+    run_.arrivals.clear();
+    flow_.pipeline().restart_high_water();
+    batches_.restart_low_water();
+    run_.interval.start();
+    run_.run->ledger_series().start(run_.interval.start_ticks(), options_.second, run_.at_start);
+    flow_.pipeline().histograms(run_.histograms_at_start);
+    std::exchange(run_.started, {})();
+}
+
+/// No source brings the watermark to the start.
+void RunControl::start_overdue_run() {
+    flow_.close_segment(std::max(run_.interval.start_ticks(), flow_.watermark()));
+    start_run();
+}
+
+/// Detector time does not reach the start of a waiting run: the run ends without having started.
+void RunControl::give_up_start() {
+    const std::uint64_t watermark = flow_.watermark();
+    run_.started = [] {};
+    run_.interval.start_now(watermark);
+    flow_.close_segment(watermark);
+    start_run();
+    run_.interval.stop_now("", watermark);
+    run_.interval.fail(
+        "the run could not start: no source moves detector time past the frames received before it; check "
+        "the clocks of the boards");
+    finish_run();
+}
+
+void RunControl::check_pipeline() {
+    if (!flow_.pipeline().failed()) return;
+    flow_.submit({});  // returns the batches
+    if (run_.interval.waiting()) start_run();
+    if (run_.interval.running()) finish_run();
+}
+
+void RunControl::check_run(std::int64_t now_ns) {
+    RunInterval& interval = run_.interval;
+    if (interval.waiting() && interval.overdue(limits_.now())) {
+        start_overdue_run();
+        check_pipeline();
+    }
+    if (interval.late(limits_.now())) return give_up_start();
+    if (!interval.running()) return;
+    if (const std::string failure = run_.run->write_failure(); !failure.empty()) {
+        interval.stop_now(failure, flow_.watermark());
+        interval.fail(failure);
+        return close_run();
+    }
+    // A receiver that has stopped for so long will not tell what arrived before the request.
+    const bool stands = limits_.standing() >= options_.stop_timeout;
+    if (interval.wants_stop(stands ? INT64_MAX : now_ns)) stop_as_asked(now_ns);
+    if (!interval.running() || !interval.overdue(limits_.now())) return;
+    log_warning(
+        "run {}: the watermark did not reach the stop of the run in time; the run ends without waiting "
+        "any longer",
+        run_.run->id());
+    close_run();
+}
+
+/// Everything received before the request has been read: the run stops past it.
+void RunControl::stop_as_asked(std::int64_t now_ns) {
+    flow_.establish_time(now_ns);
+    run_.interval.fix_stop(flow_.end_of_received(), limits_.now() + options_.stop_timeout);
+    cut_slice(now_ns);
+    if (!run_.interval.running() || flow_.time_established()) return;
+    // Too few datagrams to know any source's time, and so no watermark: the run takes all of them.
+    close_run();
+    flow_.restart_time();
+}
+
+/// Ends the run at its stop, or at the watermark if that has passed it.
+void RunControl::close_run() {
+    flow_.close_segment(std::max(run_.interval.stop_ticks(flow_.watermark()), flow_.watermark()));
+    finish_run();
+}
+
+/// The segment of the run has been closed, or the pipeline has failed.
+void RunControl::finish_run() {
+    flow_.collect_all();
+    FinishedRun finished;
+    RunEnd& end = finished.end;
+    end.start_ticks = run_.interval.start_ticks();
+    end.stop_ticks = run_.interval.stop_ticks(flow_.watermark());
+    end.data_ticks = run_.interval.data_ticks(end.stop_ticks, flow_.earliest());
+    const Ledger at_end = flow_.total(Account::Reading::one_moment);
+    end.ledger = at_end - run_.at_start;
+    run_.run->ledger_series().add_last(end.stop_ticks, flow_.earliest(), at_end);
+    if (flow_.pipeline().histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
+    if (flow_.pipeline().failed()) run_.interval.fail(flow_.pipeline().failure());
+    end.reason = run_.interval.reason();
+    end.failed = run_.interval.failed();
+    batches_.stop_capture();
+    finished.run = std::move(run_.run);
+    run_.interval.finish();
+    on_finished_(std::move(finished));
+}
+
+void RunControl::check_detector_time(std::int64_t now_ns) {
+    if (flow_.pipeline().failed()) return;
+    const SourceTracker::Back back = flow_.time_went_back();
+    if (back != SourceTracker::Back::no) follow_reset(back, now_ns);
+}
+
+/// List-mode is in the order of time: what comes before its records cannot be part of a run in progress.
+void RunControl::follow_reset(SourceTracker::Back back, std::int64_t now_ns) {
+    if (run_.interval.running() && back == SourceTracker::Back::common_reset) {
+        // Everything from before the reset belongs to the run.
+        run_.interval.stop_now("the boards were reset: detector time went back", flow_.end_of_received());
+        close_run();
+    } else if (run_.interval.running()) {
+        // The time was that of a single source, which ends no run: a run with records goes on in it.
+        // So does one that has received everything up to its stop.
+        if (!has_records()) flow_.collect_all();
+        const std::uint64_t received = flow_.end_of_received();
+        if (has_records() || run_.interval.stop_ticks(received) < received) return;
+        const std::uint64_t end = flow_.end_of_input();
+        flow_.close_segment(std::min(end, run_.interval.stop_ticks(end)));
+        flow_.collect_all();
+        if (has_records()) return;
+    }
+    log_limit_.log(LogLevel::warning, "reset",
+                   "the sources agree on an earlier time than before: detector time starts again there");
+    if (!flow_.follow_reset(now_ns)) return check_pipeline();
+    if (run_.interval.running()) run_.run->ledger_series().time_restarted();
+    run_.interval.time_restarted();
+}
+
+/// Whether the run in progress has coincidences or saved singles.
+bool RunControl::has_records() const {
+    return flow_.records_found() != Account::records_in(run_.at_start);
+}
+
+void RunControl::describe(AcquisitionSnapshot& snapshot) const {
+    snapshot.given_up = given_up_;
+    if (!run_.interval.running() || !run_.run) return;
+    snapshot.run = snapshot.total - run_.at_start;
+    run_.run->complete(*snapshot.run);
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,85 @@
+// The run of the acquisition thread: cuts the stream of data where a run starts and stops, and hands the run
+// its part.
+//
+// A run starts and stops at a time of the detector, which the watermark reaches with some slice. So slices
+// are cut here, and whatever starts, stops or fails a run is here, too. Each way in which a run ends closes
+// its segment and then calls finish_run(), which calls nothing that could end a run again. Only
+// check_pipeline() ends a run because the pipeline has failed.
+//
+// Host time (`now_ns`) is an argument. No thread-safety: the acquisition thread uses it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "daemon/acquisition/active_run.hpp"
+#include "daemon/acquisition/limit_clock.hpp"
+#include "daemon/acquisition/slice_flow.hpp"
+#include "daemon/host/logging.hpp"
+
+namespace petacq::daemon {
+
+class RunControl {
+  public:
+    /// Why a slice is cut where it is. In a replay only a step may end a row of the ledger over time.
+    enum class Cut { any, step };
+
+    /// All references must outlive this object. `on_finished` gets each run that has ended.
+    RunControl(const AcquisitionOptions& options, const TrackerOptions& tracker, SliceFlow& flow,
+               BatchExchange& batches, std::function<void(FinishedRun)> on_finished);
+
+    /// Acquisition::begin_run and Acquisition::end_run, in the acquisition thread.
+    void begin(std::unique_ptr<Run> run, const RequestedInterval& interval, std::function<void()> started,
+               std::int64_t now_ns);
+    void ask_to_stop(const std::string& reason, std::int64_t given_ns);
+    /// Ends a run, also one that waits, with what has been submitted.
+    void end_at_once(const std::string& reason);
+    /// The input has ended: the run ends with all there is.
+    void end_input(const std::string& reason, std::int64_t now_ns);
+
+    /// Submits the slice with the watermark that the sources allow. Starts or finishes the run whose start or
+    /// stop the watermark reaches.
+    void cut_slice(std::int64_t now_ns, Cut cut = Cut::any);
+    /// Hands the results of a slice to the run.
+    void account(const CollectedSlice& slice);
+    /// A datagram that arrived at `arrival_ns` of the host's clock; the newest time with it is `newest`.
+    void arrived(std::int64_t arrival_ns, std::uint64_t newest) { run_.arrivals.add(arrival_ns, newest); }
+
+    /// Once a turn, before commands are executed: the time limits go on.
+    void advance_limits(std::int64_t now_ns) { limits_.turn(now_ns); }
+    /// A run ends with its pipeline. A waiting run does so, too, so that its operator gets an answer.
+    void check_pipeline();
+    /// Follows the sources when they agree on a time before the present one.
+    void check_detector_time(std::int64_t now_ns);
+    /// Ends the run when its files have failed, somebody has asked for it, or a time limit has passed.
+    void check_run(std::int64_t now_ns);
+
+    [[nodiscard]] bool none() const { return run_.interval.none(); }
+    /// Adds the run in progress, and what is counted here. REQUIRES: snapshot.total is complete.
+    void describe(AcquisitionSnapshot& snapshot) const;
+
+  private:
+    void submit_slice(const SliceFlow::Watermark& next, Cut cut);
+    [[nodiscard]] bool row_ends(const SliceEnd& end, Cut cut);
+    void start_run();
+    void start_overdue_run();
+    void give_up_start();
+    void stop_as_asked(std::int64_t now_ns);
+    void close_run();
+    void finish_run();
+    [[nodiscard]] bool has_records() const;
+    void follow_reset(SourceTracker::Back back, std::int64_t now_ns);
+
+    const AcquisitionOptions options_;
+    SliceFlow& flow_;
+    BatchExchange& batches_;
+    const std::function<void(FinishedRun)> on_finished_;
+    RateLimit log_limit_{std::chrono::seconds(10)};
+    LimitClock limits_;
+    ActiveRun run_;
+    std::uint64_t given_up_ = 0;  ///< slices whose watermark passed waiting sources to save memory
+};
+
+}  // namespace petacq::daemon
