@@ -79,8 +79,7 @@ void print_buffer_times(const config::Configuration& configuration, std::optiona
     std::printf(
         "at %.3g frames/s nothing is lost while the process stands still for %.3g s "
         "(receive.receive_buffer_bytes, if the kernel grants it), or the disk or the pipeline for %.3g s "
-        "(with "
-        "receive.batch_count)\n",
+        "(with receive.batch_count)\n",
         frames_per_s, times.process_s, times.disk_s);
 }
 

@@ -70,26 +70,26 @@ Batch* BatchPool::set_aside() {
 }
 
 Batch* BatchPool::take(Batch* own) {
-    if (own != nullptr && own->at_home.exchange(false, std::memory_order_acquire)) {
-        free_count_.fetch_sub(1, std::memory_order_relaxed);
-        own->clear();
-        own->holders.store(1, std::memory_order_relaxed);
-        return own;
-    }
     std::uint64_t top = top_.load(std::memory_order_acquire);
     for (;;) {
         const auto index = static_cast<std::uint32_t>(top);
-        if (index == nothing) return nullptr;
+        if (index == nothing) break;
         // If another thread has taken this batch meanwhile, the value is stale and the exchange fails.
         const std::uint32_t below = below_[index].load(std::memory_order_relaxed);
         const std::uint64_t next = ((top & ~(one_change - 1)) + one_change) | below;
-        if (top_.compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire)) {
-            free_count_.fetch_sub(1, std::memory_order_relaxed);
-            batches_[index].clear();
-            batches_[index].holders.store(1, std::memory_order_relaxed);
-            return &batches_[index];
-        }
+        if (top_.compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire))
+            return start_use(batches_[index]);
     }
+    // The last resort, so that other stages do not keep it for long.
+    if (own != nullptr && own->at_home.exchange(false, std::memory_order_acquire)) return start_use(*own);
+    return nullptr;
+}
+
+Batch* BatchPool::start_use(Batch& batch) {
+    free_count_.fetch_sub(1, std::memory_order_relaxed);
+    batch.clear();
+    batch.holders.store(1, std::memory_order_relaxed);
+    return &batch;
 }
 
 void BatchPool::put(Batch* batch) {

@@ -2,8 +2,7 @@
 //
 // A receiver takes a free batch and receives into it until it is full. Meanwhile the next stage already reads
 // the datagrams that the batch holds (batch_queue.hpp), so a batch is never given up half empty. The last
-// stage that uses it puts it back. The pool is the only memory that reception uses: while it is empty,
-// datagrams wait in the socket buffers.
+// stage that uses it puts it back. While the pool is empty, datagrams wait in the socket buffers.
 #pragma once
 
 #include <atomic>
@@ -93,9 +92,10 @@ class BatchPool {
     /// `batch_bytes` is rounded up to a page. Throws std::invalid_argument, or what the source throws.
     BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::unique_ptr<MemorySource> memory);
 
-    /// Sets a batch aside for one thread, for as long as the pool lives: nobody else can take it. A thread
-    /// that waits for a batch thus never waits for batches that others use and that wait for this thread.
-    /// Before other threads use the pool. Throws std::invalid_argument if no batch is left.
+    /// Sets a batch aside for one thread, for as long as the pool lives: nobody else can take it, and it is
+    /// taken last. A thread that waits for a batch thus waits for its own at most, and not for batches that
+    /// other threads of its kind hold while they wait for this one. Before other threads use the pool. Throws
+    /// std::invalid_argument if no batch is left.
     Batch* set_aside();
 
     /// A cleared batch, or nullptr if all are in use. `own`: the batch that is set aside for the caller.
@@ -104,7 +104,7 @@ class BatchPool {
     bool wait(const Batch* own, std::chrono::microseconds timeout);
     /// Whether a thread waits now.
     [[nodiscard]] bool is_awaited() const { return waiting_.load(std::memory_order_relaxed) != 0; }
-    /// How often a thread has waited.
+    /// Calls of wait(): how often a thread found no batch.
     [[nodiscard]] std::uint64_t waits() const { return waits_.load(std::memory_order_relaxed); }
     /// One more stage uses the batch; it will put it back, too.
     static void hold(Batch* batch) { batch->holders.fetch_add(1, std::memory_order_relaxed); }
@@ -118,6 +118,7 @@ class BatchPool {
     [[nodiscard]] const char* memory_description() const { return memory_->description(); }
 
   private:
+    Batch* start_use(Batch& batch);
     void release(Batch* batch);
     void push(Batch* batch);
     void wake();

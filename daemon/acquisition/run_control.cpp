@@ -222,8 +222,7 @@ void RunControl::follow_reset(SourceTracker::Back back, std::int64_t now_ns) {
         if (!has_records()) flow_.collect_all();
         const std::uint64_t received = flow_.end_of_received();
         if (has_records() || run_.interval.stop_ticks(received) < received) return;
-        const std::uint64_t end = flow_.end_of_input();
-        flow_.close_segment(std::min(end, run_.interval.stop_ticks(end)));
+        flow_.close_segment(received);
         flow_.collect_all();
         if (has_records()) return;
     }

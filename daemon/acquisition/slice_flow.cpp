@@ -40,10 +40,11 @@ std::optional<std::uint64_t> SliceFlow::add(const net::Batch& batch, const net::
     return believed && tracker_.established() ? std::optional(datagram.last_time) : std::nullopt;
 }
 
-/// Once detector time has begun: the frames of the first datagrams that are far from it are time jumps.
+/// Once detector time has begun: the frames of the first datagrams that are far from it, and far from the
+/// times of their own source if that is a member, are time jumps.
 void SliceFlow::judge_held_frames() {
     if (!tracker_.established()) return;
-    builder_.restrict_times([verdict = tracker_.believed_times()](std::uint32_t) { return verdict; });
+    builder_.restrict_times([this](std::uint32_t source) { return tracker_.held_times(source); });
     newest_held_ = 0;
 }
 
@@ -60,7 +61,7 @@ void SliceFlow::keep(net::Batch* batch) {
 
 bool SliceFlow::full() const {
     if (builder_.has_many_batches()) return true;
-    return tracker_.established() ? builder_.full() : too_many_wait();
+    return builder_.full() && (tracker_.established() || too_many_wait());
 }
 
 /// Before detector time begins, nothing is decided.
@@ -74,11 +75,12 @@ bool SliceFlow::old(std::int64_t now_ns) const {
 }
 
 void SliceFlow::start_slice(std::int64_t now_ns) {
-    const bool can_wait = tracker_.established() || !full();
     builder_.start(now_ns);
-    if (can_wait) return;
-    if (too_many_wait()) establish_time(now_ns);
-    builder_.restrict_times([this](std::uint32_t source) { return tracker_.own_times(source); });
+    if (tracker_.established()) return;
+    const bool too_many = too_many_wait();
+    if (too_many) establish_time(now_ns);
+    if (tracker_.established()) return;
+    builder_.restrict_times([&](std::uint32_t source) { return tracker_.own_times(source, !too_many); });
 }
 
 SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {

@@ -40,9 +40,9 @@ class SliceFlow {
     [[nodiscard]] bool full() const;
     /// Whether the slice should be submitted because it is old. Not before detector time begins.
     [[nodiscard]] bool old(std::int64_t now_ns) const;
-    /// The slice is about to be submitted, and the next one starts. Frames that can wait for detector time no
-    /// longer are judged by the times of their own source. When max_pending_singles wait, detector time
-    /// begins with the sources that are proven.
+    /// The slice is about to be submitted, and the next one starts. Before detector time begins, its frames
+    /// are judged by the times of their own source. When max_pending_singles wait, detector time begins with
+    /// the sources that are proven; without any, all other frames are time jumps.
     void start_slice(std::int64_t now_ns);
 
     /// The watermark that the sources allow; never below the present one.

@@ -161,9 +161,16 @@ Verdict SourceTracker::believed_times() const {
             add_or_max(subtract_or_zero(place_high_, options_.max_lag), options_.max_jump)};
 }
 
-Verdict SourceTracker::own_times(std::uint32_t source) const {
+Verdict SourceTracker::held_times(std::uint32_t source) const {
+    Verdict verdict = believed_times();
+    if (sources_[source].member)
+        verdict.time_low = std::min(verdict.time_low, own_times(source, false).time_low);
+    return verdict;
+}
+
+Verdict SourceTracker::own_times(std::uint32_t source, bool unproven) const {
     const Source& s = sources_[source];
-    if (!s.time.consistent()) return nothing;
+    if (!s.time.consistent() || !(unproven || s.time.proven())) return nothing;
     const TimeRange& range = s.time.proven() ? s.times : s.row_times;
     if (range.newest < range.earliest) return {};
     return {true, subtract_or_zero(range.earliest, options_.max_jump),

@@ -179,8 +179,11 @@ class SourceTracker {
     /// The frame times that are believed of a source in place.
     [[nodiscard]] Verdict believed_times() const;
     /// The frame times that a source supports by itself: near those of its datagrams, if all of these agree
-    /// or have proven it.
-    [[nodiscard]] Verdict own_times(std::uint32_t source) const;
+    /// or have proven it; with `unproven` false, only if they have.
+    [[nodiscard]] Verdict own_times(std::uint32_t source, bool unproven = true) const;
+    /// The frame times that are believed of a source whose frames have waited for detector time to begin. It
+    /// may have begun long after the first frames of a member.
+    [[nodiscard]] Verdict held_times(std::uint32_t source) const;
     /// The earliest and the newest believed frame of all members since time began; UINT64_MAX and 0: none.
     /// With three members or more, earliest() ignores a single one that is more than max_disorder before all
     /// others.

@@ -196,15 +196,32 @@ TEST_CASE("before detector time begins, a source that is not proven cannot fill 
 }
 
 TEST_CASE("a board that waits long for the others loses nothing") {
-    DetectorStand stand(List::yes, GENERATE(100U, 10'000U));
+    DetectorStand stand(List::yes, GENERATE(100U, 10'000U, 100'000U));
+    const std::size_t waits = GENERATE(5U, 200U);                // less than a quarter of the pool, or more
+    const std::uint64_t apart = GENERATE(1U, 30U, 1'000U) * ms;  // in all, more or less than max_jump
+    const std::uint64_t meets = origin + waits * apart;
+    if (meets > origin + 9'000 * ms) return;  // further than the stand looks
     stand.begin();
-    for (std::uint64_t i = 0; i < 200; ++i)
-        stand.send(origin + i * ms, 1);
+    for (std::size_t i = 0; i < waits; ++i)
+        stand.send(origin + i * apart, 1);
     CHECK(stand.pool.free_count() > stand.pool.count() / 2);
-    stand.sent = 200 * 100;
-    stand.send_all(origin + 200 * ms, origin + 250 * ms);
-    stand.stop_at(origin + 250 * ms);
+    stand.sent = waits * 100;
+    stand.send_all(meets, meets + 50 * ms);
+    stand.stop_at(meets + 50 * ms);
     CHECK(stand.in_time == stand.sent);
+}
+
+TEST_CASE("before detector time begins, short-lived sources cannot fill the memory") {
+    DetectorStand stand(List::no, 10'000);
+    stand.options.max_pending_singles = 20'000;
+    stand.make();
+    stand.script.decides = false;
+    stand.begin();
+    for (std::uint16_t id = 100; id < 1'100; ++id)
+        for (std::uint64_t i = 0; i < 2; ++i)
+            stand.send(id * 10'000 * ms + i * ms, id);
+    CHECK(stand.elsewhere <= 50'000);  // of 200,000 frames
+    CHECK(stand.finished.empty());
 }
 
 TEST_CASE("a run with coincidences of a source that was alone goes on in its time") {

@@ -58,8 +58,11 @@ class ScriptedPipeline final : public gpu::Pipeline {
         may_fail("submit");
         PipelineScript::Slice seen{
             0, slice.watermark, slice.close_at, {slice.spans.begin(), slice.spans.end()}};
-        for (const gpu::FrameSpan& span : slice.spans)
+        std::uint64_t accepted = 0;
+        for (const gpu::FrameSpan& span : slice.spans) {
             seen.frames += span.count;
+            if (span.time_low <= span.time_high) accepted += span.count;
+        }
         if (script_.on_span)
             for (const gpu::FrameSpan& span : slice.spans)
                 script_.on_span(span, watermark_);
@@ -67,8 +70,10 @@ class ScriptedPipeline final : public gpu::Pipeline {
         script_.slices.push_back(seen);
         gpu::SliceResult result;
         result.id = slice.id;
-        result.frames.received = result.frames.accepted = seen.frames;
-        const std::uint64_t pending = pending_ + seen.frames;
+        result.frames.received = seen.frames;
+        result.frames.accepted = accepted;
+        result.frames.time_jump = seen.frames - accepted;
+        const std::uint64_t pending = pending_ + accepted;
         pending_ = script_.decides || slice.close_at ? 0 : pending;
         result.counts.decided = result.counts.unpaired = pending - pending_;
         if (script_.pairs && result.counts.decided >= 2) {

@@ -186,6 +186,7 @@ TEST_CASE("frames wait in the slice until detector time has begun, and are judge
 
 TEST_CASE("detector time begins with a source that is alone when no more frames can wait") {
     FlowStand stand;
+    stand.options.slice_frames = 100;
     stand.tracker.expected = {1, 2};
     stand.script.decides = false;
     SliceFlow flow = stand.flow();
