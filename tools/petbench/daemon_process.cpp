@@ -27,7 +27,7 @@ constexpr daemon::ControlClient::Milliseconds patience{600'000};  // a run that 
 }  // namespace
 
 fs::path petacqd_beside() {
-    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "petacqd";
+    fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "petacqd";
     if (!fs::exists(program)) throw std::runtime_error(program.string() + ": not found; build petacqd");
     return program;
 }

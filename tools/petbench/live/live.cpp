@@ -153,7 +153,8 @@ void print_bare_loop(const LiveSuite& suite, std::size_t payload) {
     bare.pairs = suite.sockets;
     ReceiveFigures figures;
     measure<BareLoop>(bare, payload, figures);
-    const auto frames = static_cast<double>((payload - net::header_bytes) / net::frame_bytes);
+    const std::size_t whole = (payload - net::header_bytes) / net::frame_bytes;
+    const auto frames = static_cast<double>(whole);
     std::printf("  bare receive loop, %u pairs of threads: %.1f M frames/s, %.1f Gb/s, %.1f %% lost\n",
                 bare.pairs, figures.rate.front() * frames * 1e-6,
                 figures.rate.front() * static_cast<double>(payload) * 8e-9, 100 * figures.loss.front());

@@ -112,6 +112,7 @@ Sent send(LiveStream& stream, const std::vector<std::uint16_t>& ports, double ra
     const Schedule schedule{Clock::now() + std::chrono::milliseconds(20), seconds,
                             passes_per_second * static_cast<double>(stream.period()), stream.period()};
     std::vector<std::future<Sent>> running;
+    running.reserve(senders.size());
     for (const auto& sender : senders)
         running.push_back(std::async(std::launch::async, [&] { return sender->run(schedule); }));
     Sent sum;
