@@ -46,7 +46,7 @@ class Intake {
         bool more = false;         ///< there may be more
         bool needs_batch = false;  ///< nothing was taken, because no batch is free
     };
-    /// What happens to datagrams for which no batch is free.
+    /// While no batch is free, the datagrams wait, or are counted and dropped.
     enum class WithoutBatch : std::uint8_t { wait, drop };
 
     /// `fd` is a bound UDP socket, `local` its address. Throws std::invalid_argument if a batch is smaller

@@ -1,4 +1,4 @@
-// What is heard from senders that may not send, for the operator.
+// The senders that may not send and were heard last, for the operator.
 #pragma once
 
 #include <array>

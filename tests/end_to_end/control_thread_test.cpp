@@ -1,4 +1,5 @@
-// What must neither hold up nor end the daemon: pipes as files, signals, hostile files in the data directory.
+// Pipes in place of files, signals and hostile files in the data directory neither hold up nor end the
+// daemon.
 #include <sys/stat.h>
 
 #include <csignal>

@@ -45,7 +45,7 @@ struct Fault {
     bool spent = false;
 };
 
-/// What a call is to do.
+/// How one call fails or slows down.
 struct Order {
     int error = 0;
     long slow_ms = 0;

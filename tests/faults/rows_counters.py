@@ -22,9 +22,8 @@ def remove_directory(directory):
     wait_for(gone, "the directory is removed")
 
 
-@row("a board's numbers restart at 0 in the middle", when="during", lists=BOTH, short=True,
-     counters={**NOTHING_LOST, "datagrams.restarted": 1})
-def numbers_restart(stage):
+def restart_numbers(stage, before=lambda number: []):
+    """The numbers of board 2 restart at 0 after half a second; before(number): datagrams that it sends first."""
     first = []
 
     def edit(one):
@@ -33,28 +32,23 @@ def numbers_restart(stage):
         number = sequence_of(one.payload)
         if one.time < 0.5:
             return [renumbered(one.payload, number + 5000)]
+        out = [] if first else before(number)
         first.append(number)
-        return [renumbered(one.payload, number - first[0])]
+        return out + [renumbered(one.payload, number - first[0])]
 
     stage.boards.play(edit=edit)
+
+
+@row("a board's numbers restart at 0 in the middle", when="during", lists=BOTH, short=True,
+     counters={**NOTHING_LOST, "datagrams.restarted": 1})
+def numbers_restart(stage):
+    restart_numbers(stage)
 
 
 @row("a board's numbers restart at 0 after its end of stream", when="during",
      counters={**NOTHING_LOST, "datagrams.restarted": 1})
 def numbers_restart_after_end(stage):
-    first = []
-
-    def edit(one):
-        if one.source != 2:
-            return [one.payload]
-        number = sequence_of(one.payload)
-        if one.time < 0.5:
-            return [renumbered(one.payload, number + 5000)]
-        out = [] if first else [datagram(2, 5000 + number, flags=END_OF_STREAM)]
-        first.append(number)
-        return out + [renumbered(one.payload, number - first[0])]
-
-    stage.boards.play(edit=edit)
+    restart_numbers(stage, lambda number: [datagram(2, 5000 + number, flags=END_OF_STREAM)])
 
 
 @row("one datagram has a number 1,000 too high", when="during", lists=BOTH,

@@ -1,5 +1,5 @@
-// What the fuzz targets share. A target defines LLVMFuzzerTestOneInput for one entry of the programs: bytes
-// from outside go in, and require() holds whatever they are.
+// Shared code of the fuzz targets. A target defines LLVMFuzzerTestOneInput for one entry of the programs:
+// bytes from outside go in, and require() holds whatever they are.
 #pragma once
 
 #include <sys/mman.h>

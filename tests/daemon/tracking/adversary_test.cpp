@@ -26,7 +26,7 @@ struct Scene {
     std::uint64_t duration = 2000 * ms;
 };
 
-/// What a bad source sends: a time for each datagram, as wild as its mood.
+/// Makes up the times of a bad source: its mood of the moment decides how wild they are.
 class Adversary {
   public:
     explicit Adversary(std::uint64_t seed) : random_(seed) {}

@@ -140,7 +140,7 @@ TEST_CASE("a common reset of all boards is followed once the watermark is restar
             d.send(id, t, t + ms, 90, host(start + 50 * ms + t));
     }
     const std::int64_t now = host(start + 100 * ms);
-    // Nobody sends earlier frames any more.
+    // No source sends earlier frames from here on.
     CHECK(d.tracker.watermark(now, 0) == start + 50 * ms + 1 + o.max_offset + o.flush_reach);
     CHECK(d.tracker.status(now).behind_watermark);
     CHECK(d.tracker.totals().clock_jumps == count);

@@ -24,7 +24,7 @@ struct Sent {
     bool wild = false;  ///< its number is wrong
 };
 
-/// What a receiver sees, in the order of arrival.
+/// The datagrams that a receiver sees, in the order of arrival.
 struct Traffic {
     std::vector<Sent> arrivals;
     std::size_t epochs = 0;

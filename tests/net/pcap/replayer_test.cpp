@@ -20,6 +20,13 @@ struct Sent {
     Bytes bytes;
 };
 
+std::vector<Sent> one_stream(std::uint64_t datagrams, std::size_t frames, std::mt19937_64& random) {
+    std::vector<Sent> sent;
+    for (std::uint64_t i = 0; i < datagrams; ++i)
+        sent.push_back({1, {1, 1}, test::sequenced_datagram(1, i, frames, random)});
+    return sent;
+}
+
 class Captures {
   public:
     std::string add(const std::vector<Sent>& datagrams, std::uint16_t port = 9601, bool ours = false) {
@@ -204,10 +211,7 @@ TEST_CASE("replay: bare frames") {
 TEST_CASE("replay: a truncated capture gives its whole datagrams, and the reason") {
     std::mt19937_64 random(8);
     Captures captures;
-    std::vector<Sent> sent;
-    for (std::uint64_t i = 0; i < 100; ++i)
-        sent.push_back({1, {1, 1}, test::sequenced_datagram(1, i, 10, random)});
-    const std::string name = captures.add(sent);
+    const std::string name = captures.add(one_stream(100, 10, random));
     std::filesystem::resize_file(name, std::filesystem::file_size(name) - 1);
     const Replayed replayed = replay({name}, {});
     CHECK(replayed.delivered.size() == 99);
@@ -217,10 +221,7 @@ TEST_CASE("replay: a truncated capture gives its whole datagrams, and the reason
 TEST_CASE("replay: waits while the pool is empty, and stops meanwhile on request") {
     std::mt19937_64 random(9);
     Captures captures;
-    std::vector<Sent> sent;
-    for (std::uint64_t i = 0; i < 1000; ++i)
-        sent.push_back({1, {1, 1}, test::sequenced_datagram(1, i, 91, random)});
-    const std::string name = captures.add(sent);
+    const std::string name = captures.add(one_stream(1000, 91, random));
     CHECK(replay({name}, {}, 1).delivered.size() == 1000);
 
     BatchPool pool(2, 65536, make_host_memory({false, false}));
