@@ -14,7 +14,6 @@ namespace {
 constexpr std::int64_t decision_interval_ns = 1'000'000;
 /// A decision takes a step for each source; so many steps are allowed for each datagram.
 constexpr std::size_t steps_per_datagram = 16;
-constexpr Verdict nothing{true, 1, 0};  ///< all frames are time jumps
 
 /// Spreads a key over all bits of a word (the constant is 2^64 over the golden ratio).
 std::uint64_t mix(std::uint64_t v) {
@@ -41,10 +40,12 @@ SourceTracker::SourceTracker(TrackerOptions options)
 }
 
 Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_ns) {
+    Verdict verdict;
     const std::size_t index = find(datagram, now_ns);
     if (index == nobody) {
         ++too_many_sources_;
-        return {false, 0, 0};
+        verdict.use = false;
+        return verdict;
     }
     Source& source = sources_[index];
     source.address = datagram.address;
@@ -54,10 +55,13 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     source.succeeded = false;
     if (options_.framing == net::Framing::sequenced) {
         const bool last = (datagram.flags & net::flag_end_of_stream) != 0;
-        const auto verdict = source.sequence.observe(datagram.sequence, content_of(datagram, period_), last);
-        if (is_copy(verdict)) return {false, 0, 0};
+        const auto number = source.sequence.observe(datagram.sequence, content_of(datagram, period_), last);
+        if (is_copy(number)) {
+            verdict.use = false;
+            return verdict;
+        }
         if (last) ++end_of_stream_;
-        if (verdict == SequenceVerdict::new_stream) {
+        if (number == SequenceVerdict::new_stream) {
             source.time = Source(options_).time;
             source.frame_ns.reset();
             source.moved = true;
@@ -65,13 +69,12 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     }
     ++source.datagrams;
     source.frames += datagram.frames;
-    Verdict verdict;
     verdict.source = static_cast<std::uint32_t>(index);
     if (datagram.timed_frames == 0) return verdict;
     source.bdms.set(datagram.first_bdm);
     source.bdms.set(datagram.last_bdm);
-    verdict = guard(source, datagram, now_ns);
-    verdict.source = static_cast<std::uint32_t>(index);
+    const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
+    judge(source, times, guard(source, times, now_ns), verdict);
     return verdict;
 }
 
@@ -88,14 +91,15 @@ void SourceTracker::decide_if_due(std::int64_t now_ns) {
     }
 }
 
-/// Lets the clock of the source follow a datagram with valid frames, and judges their times.
-Verdict SourceTracker::guard(Source& source, const net::Datagram& datagram, std::int64_t now_ns) {
-    const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
+/// Lets the clock of the source follow a datagram with valid frames. Returns the time of it that is believed.
+std::uint64_t SourceTracker::guard(Source& source, const DatagramTimes& times, std::int64_t now_ns) {
     decide_if_due(now_ns);
     ++undecided_;
 
     std::uint64_t believed = 0;
-    const std::uint64_t quiet = source.frame_ns ? ticks_in(now_ns - *source.frame_ns) : 0;
+    // Datagrams that arrive together are common.
+    const bool paused = source.frame_ns && *source.frame_ns != now_ns;
+    const std::uint64_t quiet = paused ? ticks_in(now_ns - *source.frame_ns) : 0;
     const TimeGuard::Step step = source.time.observe(times, quiet, believed);
     const bool in_row = step == TimeGuard::Step::unconfirmed;
     if (in_row && source.time.row() == 1) source.row_times = {};
@@ -126,39 +130,42 @@ Verdict SourceTracker::guard(Source& source, const net::Datagram& datagram, std:
             break;
     }
     if (changed_) decide_if_due(now_ns);
-    return judge(source, times, believed);
+    return believed;
 }
 
-Verdict SourceTracker::judge(Source& source, const DatagramTimes& times, std::uint64_t believed) {
-    if (!reference_) return {};
-    Verdict verdict = believed_times();
+/// Decides which frames of a datagram are believed.
+void SourceTracker::judge(Source& source, const DatagramTimes& times, std::uint64_t believed,
+                          Verdict& verdict) {
+    if (!reference_) return;
     const bool proven = source.time.proven();
-    if (proven) {
-        const std::uint64_t low = subtract_or_zero(source.time.progress(), options_.max_jump);
-        verdict.time_low = std::min(verdict.time_low, low);
-    }
+    const std::uint64_t progress = source.time.progress();
+    const bool in_place = this->in_place(source);
+    verdict.time_low =
+        subtract_or_zero(proven ? std::min(*reference_, progress) : *reference_, options_.max_jump);
+    verdict.time_high = believed_high();
     const auto takes = [&](std::uint64_t time) {
         return verdict.time_low <= time && time <= verdict.time_high;
     };
-    const bool leading = proven && !in_place(source) && source.time.progress() > *reference_;
+    const bool leading = proven && !in_place && progress > *reference_;
     if (leading || (!takes(times.first) && !takes(times.last))) {
         ++source.jumped_datagrams;
-        return nothing;
+        return verdict.refuse_all();
     }
-    if (source.member && in_place(source)) {
-        for (const std::uint64_t time : {times.first, times.last}) {
-            if (time < place_low_ || !source.time.within(time, believed) || !takes(time)) continue;
-            source.first = std::min(source.first, time);
-            newest_ = std::max(newest_, time);
-        }
+    if (!source.member || !in_place) return;
+    for (const std::uint64_t time : {times.first, times.last}) {
+        if (time < place_low_ || !source.time.within(time, believed) || !takes(time)) continue;
+        source.first = std::min(source.first, time);
+        newest_ = std::max(newest_, time);
     }
-    return verdict;
+}
+
+std::uint64_t SourceTracker::believed_high() const {
+    return add_or_max(subtract_or_zero(place_high_, options_.max_lag), options_.max_jump);
 }
 
 Verdict SourceTracker::believed_times() const {
     if (!reference_) return {};
-    return {true, subtract_or_zero(*reference_, options_.max_jump),
-            add_or_max(subtract_or_zero(place_high_, options_.max_lag), options_.max_jump)};
+    return {subtract_or_zero(*reference_, options_.max_jump), believed_high()};
 }
 
 Verdict SourceTracker::held_times(std::uint32_t source) const {
@@ -170,11 +177,16 @@ Verdict SourceTracker::held_times(std::uint32_t source) const {
 
 Verdict SourceTracker::own_times(std::uint32_t source, bool unproven) const {
     const Source& s = sources_[source];
-    if (!s.time.consistent() || !(unproven || s.time.proven())) return nothing;
+    Verdict verdict;
+    verdict.source = source;
     const TimeRange& range = s.time.proven() ? s.times : s.row_times;
-    if (range.newest < range.earliest) return {};
-    return {true, subtract_or_zero(range.earliest, options_.max_jump),
-            add_or_max(range.newest, options_.max_jump), source};
+    if (!s.time.consistent() || !(unproven || s.time.proven())) {
+        verdict.refuse_all();
+    } else if (range.earliest <= range.newest) {
+        verdict.time_low = subtract_or_zero(range.earliest, options_.max_jump);
+        verdict.time_high = add_or_max(range.newest, options_.max_jump);
+    }
+    return verdict;
 }
 
 void SourceTracker::mark() {

@@ -91,10 +91,16 @@ struct TrackerOptions {
 /// The verdict on a datagram. Frames outside [time_low, time_high] are time jumps; if time_low is above
 /// time_high, all frames are.
 struct Verdict {
-    bool use = true;  ///< false: discard the frames (a copy, or too many sources)
     std::uint64_t time_low = 0;
     std::uint64_t time_high = std::numeric_limits<std::uint64_t>::max();
     std::uint32_t source = 0;  ///< position of the source in the status
+    bool use = true;           ///< false: discard the frames (a copy, or too many sources)
+
+    /// All frames are time jumps.
+    void refuse_all() {
+        time_low = 1;
+        time_high = 0;
+    }
 };
 
 enum class SourceState : std::uint8_t {
@@ -272,8 +278,9 @@ class SourceTracker {
     void enter(std::size_t index, const net::Datagram& first);
 
     static void add(const Source& source, TrackerTotals& totals);
-    Verdict guard(Source& source, const net::Datagram& datagram, std::int64_t now_ns);
-    [[nodiscard]] Verdict judge(Source& source, const DatagramTimes& times, std::uint64_t believed);
+    std::uint64_t guard(Source& source, const DatagramTimes& times, std::int64_t now_ns);
+    void judge(Source& source, const DatagramTimes& times, std::uint64_t believed, Verdict& verdict);
+    [[nodiscard]] std::uint64_t believed_high() const;
     void decide_if_due(std::int64_t now_ns);
     [[nodiscard]] std::uint64_t ticks_in(std::int64_t ns) const;
 

@@ -46,6 +46,16 @@ void add_options(CLI::App& app, ReceiveSuite& s) {
     app.add_flag("--gro,!--no-gro", s.gro, "The kernel hands runs of datagrams to the receiver as one");
 }
 
+void add_options(CLI::App& app, AcquisitionSuite& s) {
+    option(app, "--sources", s.sources, "Boards")->check(CLI::Range(1, 4096));
+    option(app, "--sockets", s.sockets, "Receivers")->check(CLI::Range(1, 64));
+    option(app, "--per-read", s.datagrams_per_read, "Datagrams that a receiver reads at a time")
+        ->check(CLI::Range(1, 44));
+    option(app, "--slice-frames", s.slice_frames, "Frames in a slice")->check(CLI::Range(1000, 1 << 26));
+    option(app, "--millions", s.millions, "Datagrams")->check(CLI::Range(0.1, 10'000.0));
+    add_repetitions(app, "--repetitions", s.repetitions, "Measurements");
+}
+
 /// Checks that involve several options.
 void check(const PipelineSuite& s) {
     if (s.backend != "cuda") return;
@@ -212,6 +222,7 @@ void add(CLI::App& app, const char* name, const char* help) {
 void add_suites(CLI::App& app) {
     add<ReceiveSuite>(app, "receive", "The UDP receiver against a bare recvmmsg loop, on loopback");
     add<PipelineSuite>(app, "pipeline", "Conversion, order, coincidences and the whole");
+    add<AcquisitionSuite>(app, "acquisition", "The acquisition thread alone, without receivers and pipeline");
     add<WriterSuite>(app, "writer", "List-mode writer against dd with the same block size");
     add<ExportSuite>(app, "export", "Exports of petlm against a plain copy");
     add<ImageSuite>(app, "image", "The quick-look image of petlm");

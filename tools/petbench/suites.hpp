@@ -23,6 +23,19 @@ struct ReceiveSuite {
 };
 void run(const ReceiveSuite& suite);
 
+/// The acquisition thread with made-up datagrams and a pipeline that takes no time.
+struct AcquisitionSuite {
+    std::size_t sources = 12;
+    std::size_t sockets = 6;
+    std::size_t datagrams_per_read = 44;  ///< what GRO gives for 1472 bytes
+    std::uint32_t slice_frames = 1U << 20;
+    double millions = 20;  ///< datagrams
+    std::size_t batch_bytes = std::size_t{1} << 20;
+    std::size_t batch_count = 512;
+    int repetitions = 5;
+};
+void run(const AcquisitionSuite& suite);
+
 /// Conversion, order, coincidences and the whole pipeline.
 struct PipelineSuite {
     std::string backend = "cpu";

@@ -17,11 +17,11 @@ TEST_CASE("accepted datagrams are spans of a slice until it is full") {
     datagram.frames = 60;
     SliceBuilder builder(100, 8);
     CHECK(builder.empty());
-    builder.add(batch, datagram, {true, 5, 500});
+    builder.add(batch, datagram, {5, 500});
     CHECK_FALSE(builder.empty());
     CHECK_FALSE(builder.full());
     datagram.offset = 1024;
-    builder.add(batch, datagram, {true, 6, 600});
+    builder.add(batch, datagram, {6, 600});
     CHECK(builder.full());
     CHECK(builder.frames() == 120);
     builder.keep(&batch);
@@ -44,11 +44,11 @@ TEST_CASE("a full slice that nobody takes waits before the next one") {
     SliceBuilder builder(100, 8);
     for (std::uint32_t i = 0; i < 5; ++i) {
         datagram.offset = i * 16;
-        builder.add(batch, datagram, {true, 0, 1000, i});
+        builder.add(batch, datagram, {0, 1000, i});
     }
     builder.keep(&batch);
     CHECK(builder.frames() == 300);
-    builder.restrict_times([](std::uint32_t source) { return Verdict{true, source, 100}; });
+    builder.restrict_times([](std::uint32_t source) { return Verdict{source, 100}; });
     for (std::uint32_t i = 0; i < 4; i += 2) {
         REQUIRE(builder.has_waiting());
         const SliceContents waiting = builder.take_waiting();

@@ -1,0 +1,154 @@
+// The acquisition thread alone: batches of made-up datagrams in, a pipeline that takes no time.
+#include <atomic>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "daemon/acquisition/acquisition.hpp"
+#include "net/receiver.hpp"
+#include "tools/petbench/measure.hpp"
+#include "tools/petbench/suites.hpp"
+
+namespace petacq::bench {
+namespace {
+
+constexpr std::uint32_t frames_per_datagram = 91;  // 1472 bytes
+constexpr std::size_t datagram_bytes = 1472;
+constexpr std::uint64_t ms = 1'000'000;  // ticks of a nanosecond
+
+/// Gives back every slice at once, without results.
+class NoPipeline final : public gpu::Pipeline {
+  public:
+    [[nodiscard]] std::size_t depth() const override { return 4; }
+    void submit(const gpu::Slice& slice) override { ids_.push_back(slice.id); }
+    bool collect(gpu::SliceResult& result, bool /*wait*/) override {
+        if (ids_.empty()) return false;
+        result.id = ids_.front();
+        ids_.pop_front();
+        return true;
+    }
+    void histograms(gpu::SinglesHistograms& /*out*/) override {}
+    void reset() override {}
+    [[nodiscard]] std::uint64_t memory_bytes() const override { return 0; }
+    [[nodiscard]] std::string description() const override { return "none"; }
+
+  private:
+    std::deque<std::uint64_t> ids_;
+};
+
+/// Fills the lanes in turn with reads of `datagrams_per_read` datagrams, each from one source.
+class Boards {
+  public:
+    Boards(const AcquisitionSuite& suite, net::BatchPool& pool, net::BatchQueue& queue)
+        : suite_(suite), pool_(pool), queue_(queue), current_(suite.sockets), sequence_(suite.sources) {}
+
+    void send(std::uint64_t datagrams) {
+        std::uint64_t sent = 0;
+        for (std::size_t source = 0; sent < datagrams; source = (source + 1) % suite_.sources) {
+            read(source);
+            sent += suite_.datagrams_per_read;
+        }
+        for (std::size_t lane = 0; lane < suite_.sockets; ++lane) {
+            if (current_[lane] != nullptr) queue_.lane(lane).finish(*current_[lane]);
+            queue_.lane(lane).close();
+        }
+    }
+
+  private:
+    void read(std::size_t source) {
+        const std::size_t lane = source % suite_.sockets;
+        net::Batch*& batch = current_[lane];
+        if (batch != nullptr && batch->used + suite_.datagrams_per_read * datagram_bytes > batch->capacity) {
+            queue_.lane(lane).finish(*batch);
+            batch = nullptr;
+        }
+        while (batch == nullptr) {
+            batch = pool_.take();
+            if (batch == nullptr) std::this_thread::yield();
+        }
+        arrival_ns_ += 100;
+        for (std::size_t i = 0; i < suite_.datagrams_per_read; ++i) {
+            net::Datagram d;
+            d.sequence = sequence_[source]++;
+            d.first_time = 1000 * ms + d.sequence * ticks_per_datagram();
+            d.last_time = d.first_time + ticks_per_datagram() - 1;
+            d.arrival_ns = arrival_ns_;
+            d.offset = static_cast<std::uint32_t>(batch->used + datagram_bytes % 16 + 16);
+            d.frames = d.timed_frames = frames_per_datagram;
+            d.bytes = datagram_bytes;
+            d.address = 0x0A000001 + static_cast<std::uint32_t>(source);
+            d.source = static_cast<std::uint16_t>(source + 1);
+            d.first_bdm = d.last_bdm = static_cast<std::uint8_t>(source % 256);
+            batch->used += datagram_bytes;
+            batch->datagrams.push_back(d);
+        }
+        queue_.lane(lane).publish(*batch);
+        for (std::size_t i = 0; i < suite_.sockets; ++i)
+            queue_.lane(i).advance(arrival_ns_);
+    }
+    [[nodiscard]] std::uint64_t ticks_per_datagram() const {
+        return std::uint64_t{20} * frames_per_datagram * suite_.sources;  // 50 M frames per second
+    }
+
+    const AcquisitionSuite& suite_;
+    net::BatchPool& pool_;
+    net::BatchQueue& queue_;
+    std::vector<net::Batch*> current_;
+    std::vector<std::uint64_t> sequence_;
+    std::int64_t arrival_ns_ = 1;
+};
+
+/// Processor time of the acquisition for a datagram, in ns.
+double measure(const AcquisitionSuite& suite) {
+    net::BatchPool pool(suite.batch_count, suite.batch_bytes, net::make_host_memory({false, false}));
+    net::BatchQueue queue(suite.sockets, suite.batch_count);
+    const net::ReceiverCounters counters;
+    daemon::AcquisitionOptions options;
+    options.slice_frames = suite.slice_frames;
+    options.slice_interval = std::chrono::milliseconds(20);
+    daemon::TrackerOptions tracker;
+    for (std::size_t i = 0; i < suite.sources; ++i)
+        tracker.expected.push_back(static_cast<std::uint16_t>(i + 1));
+    options.max_disorder = tracker.max_disorder = 10 * ms;
+    options.second = 1000 * ms;
+    tracker.max_lag = 1000 * ms;
+    tracker.max_jump = 2000 * ms;
+    tracker.ticks_per_ns = 1;
+    tracker.source_timeout_ns = 500'000'000;
+    daemon::Acquisition acquisition(options, tracker, std::make_unique<NoPipeline>(), pool, queue,
+                                    {&counters}, [](const daemon::FinishedRun&) {});
+    const auto datagrams = static_cast<std::uint64_t>(suite.millions * 1e6);
+    std::jthread boards([&] { Boards(suite, pool, queue).send(datagrams); });
+    const double before = thread_cpu_seconds();
+    std::uint64_t taken = 0;
+    while (taken < datagrams) {
+        acquisition.turn();
+        taken = acquisition.snapshot()->total.datagrams.accepted;
+    }
+    const double cpu = thread_cpu_seconds() - before;
+    const auto lost = acquisition.snapshot()->total.datagrams.lost;
+    if (lost != 0) throw std::logic_error(std::to_string(lost) + " datagrams counted as lost");
+    return cpu * 1e9 / static_cast<double>(taken);
+}
+
+}  // namespace
+
+void run(const AcquisitionSuite& suite) {
+    std::printf("%zu sources on %zu sockets, %zu datagrams of %u frames in a read, slices of %u frames\n",
+                suite.sources, suite.sockets, suite.datagrams_per_read, frames_per_datagram,
+                suite.slice_frames);
+    std::vector<double> ns;
+    for (int i = 0; i < suite.repetitions; ++i)
+        ns.push_back(measure(suite));
+    const double typical = median(ns);
+    std::printf(
+        "acquisition thread: %.1f ns of processor time per datagram: at most %.1f M datagrams/s, %.0f M "
+        "frames/s\n",
+        typical, 1e3 / typical, 1e3 * frames_per_datagram / typical);
+}
+
+}  // namespace petacq::bench
