@@ -123,10 +123,10 @@ void Acquisition::take(const net::Piece& piece) {
     for (const net::Datagram& datagram : piece.datagrams) {
         advance(datagram.arrival_ns);
         batches_.reading();
-        const std::optional<std::uint64_t> time = flow_.add(*piece.batch, datagram, now_ns_);
-        newest = std::max(newest, time.value_or(0));
+        const std::uint64_t time = flow_.add(*piece.batch, datagram, now_ns_);
+        newest = std::max(newest, time);
         if (flow_.full()) runs_.cut_slice(now_ns_);
-        if (options_.replay && time && steps_.ends_step(*time))
+        if (options_.replay && time != 0 && steps_.ends_step(time))
             runs_.cut_slice(now_ns_, RunControl::Cut::step);
         runs_.check_detector_time(now_ns_);
     }

@@ -24,20 +24,22 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
                 pending_slack * (std::uint64_t{options.slice_frames} + net::max_datagram_frames),
             batches, progress) {}
 
-std::optional<std::uint64_t> SliceFlow::add(const net::Batch& batch, const net::Datagram& datagram,
-                                            std::int64_t now_ns) {
+std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns) {
     account_.add_datagram(datagram);
-    if (datagram.admitted != net::Admitted::yes) return std::nullopt;
+    if (datagram.admitted != net::Admitted::yes) return 0;
     const bool begun = tracker_.established();
     const Verdict verdict = tracker_.observe(datagram, now_ns);
     if (!begun) judge_held_frames();
-    if (!verdict.use || datagram.frames == 0) return std::nullopt;
+    if (!verdict.use || datagram.frames == 0) return 0;
     account_.add_frames(datagram.frames);
     builder_.add(batch, datagram, verdict);
-    if (datagram.timed_frames == 0) return std::nullopt;
-    if (!tracker_.established()) newest_held_ = std::max(newest_held_, datagram.last_time);
-    const bool believed = verdict.time_low <= datagram.last_time && datagram.last_time <= verdict.time_high;
-    return believed && tracker_.established() ? std::optional(datagram.last_time) : std::nullopt;
+    if (datagram.timed_frames == 0) return 0;
+    const std::uint64_t time = datagram.last_time;
+    if (!tracker_.established()) {
+        newest_held_ = std::max(newest_held_, time);
+        return 0;
+    }
+    return verdict.time_low <= time && time <= verdict.time_high ? time : 0;
 }
 
 /// Once detector time has begun: the frames of the first datagrams that are far from it, and far from the

@@ -29,9 +29,8 @@ class SliceFlow {
               std::vector<const net::ReceiverCounters*> receivers, AcquisitionProgress& progress, Sink sink);
 
     /// Adds a datagram to the slice if it is accepted. Returns the time of its last frame if it has frames
-    /// and the time is believed.
-    std::optional<std::uint64_t> add(const net::Batch& batch, const net::Datagram& datagram,
-                                     std::int64_t now_ns);
+    /// and the time is believed, else 0.
+    std::uint64_t add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns);
     /// All datagrams of the batch have been added. The batch returns after the pipeline has used it.
     void keep(net::Batch* batch);
     /// Whether the slice must be submitted: it has all the frames it may have, or many batches have been

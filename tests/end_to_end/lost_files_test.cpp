@@ -26,8 +26,8 @@ void remove_directory(const std::filesystem::path& run) {
 
 const std::vector<Loss>& losses() {
     static const std::vector<Loss> all = {
-        {"directory", "/directory/", remove_directory},
-        {"moved", "/moved/", [](const auto& run) { std::filesystem::rename(run, run.string() + ".moved"); }},
+        {"directory", "/directory", remove_directory},
+        {"moved", "/moved", [](const auto& run) { std::filesystem::rename(run, run.string() + ".moved"); }},
         {"part", "coincidences-0001.plm",
          [](const auto& run) { std::filesystem::remove(run / "coincidences-0001.plm"); }},
         {"cut", "coincidences-0001.plm",
@@ -72,8 +72,10 @@ TEST_CASE("a run that loses a file is not complete", "[e2e][disk]") {
         const json status = daemon.status();
         const std::string health = status["health"]["reasons"].dump();
         CHECK(contains(health, "run_failed"));
+        INFO(health);
         CHECK(contains(health, loss.file));
-        CHECK(contains(health, "another program has"));
+        // The daemon may be opening the next file of a series when its directory goes.
+        CHECK((contains(health, "another program has") || contains(health, "No such file or directory")));
         if (!std::filesystem::exists(site.run(loss.name))) continue;
         const json run = site.run_json(loss.name);
         CHECK(run["state"] == "failed");

@@ -119,13 +119,24 @@ nlohmann::json Supervised::call(const std::string& method, const nlohmann::json&
 StoppedThread::StoppedThread(pid_t process, const std::string& name) {
     const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
     for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-        if (read_file(task.path() / "comm") == name + "\n") thread_ = std::stoi(task.path().filename());
+        if (read_file(task.path() / "comm") != name + "\n") continue;
+        thread_ = std::stoi(task.path().filename());
+        state_ = task.path() / "syscall";
     }
     if (thread_ < 0) throw std::runtime_error("no thread is named " + name);
     if (::ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) != 0) fail("ptrace");
+    if (!eventually([this] { return stop_in_system_call(); }))
+        throw std::runtime_error("the thread " + name + " does not wait in a system call");
+}
+
+bool StoppedThread::stop_in_system_call() const {
     if (::ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) != 0) fail("ptrace");
     int status = 0;
     if (::waitpid(thread_, &status, __WALL) != thread_) fail("waitpid");
+    // A thread elsewhere has no number of a system call: the file begins with -1.
+    if (read_file(state_).front() != '-') return true;
+    if (::ptrace(PTRACE_CONT, thread_, nullptr, nullptr) != 0) fail("ptrace");
+    return false;
 }
 
 StoppedThread::~StoppedThread() {

@@ -65,17 +65,21 @@ class Supervised {
 };
 
 /// Stops one thread of a child process, as a debugger does, until the end of the scope: a real stall of one
-/// stage in the unmodified program.
+/// stage in the unmodified program. The thread stops in a system call, where it holds no lock of the memory
+/// allocator or of the program.
 class StoppedThread {
   public:
-    /// Throws std::runtime_error if no thread has this name.
+    /// Throws std::runtime_error if no thread has this name, or if it makes no system calls.
     StoppedThread(pid_t process, const std::string& name);
     ~StoppedThread();
     StoppedThread(const StoppedThread&) = delete;
     StoppedThread& operator=(const StoppedThread&) = delete;
 
   private:
+    [[nodiscard]] bool stop_in_system_call() const;
+
     pid_t thread_ = -1;
+    std::filesystem::path state_;  ///< the file that names its system call
 };
 
 /// A UDP socket on loopback.

@@ -39,7 +39,7 @@ struct FlowStand {
                 [this](const CollectedSlice& slice) { collected.push_back(slice.end.watermark); }};
     }
     /// A batch with one datagram of 100 frames over 1 ms, which arrives at the time of its last frame.
-    std::optional<std::uint64_t> send(SliceFlow& flow, std::uint16_t source, std::uint64_t time) {
+    std::uint64_t send(SliceFlow& flow, std::uint16_t source, std::uint64_t time) {
         net::Batch* const batch = pool.take();
         net::Datagram d;
         d.sequence = sequence[source]++;
@@ -101,7 +101,7 @@ TEST_CASE("batches without frames go back at once, unless a slice in flight may 
     net::Datagram rejected;
     rejected.admitted = net::Admitted::malformed;
     net::Batch* batch = stand.pool.take();
-    CHECK_FALSE(flow.add(*batch, rejected, 0));
+    CHECK(flow.add(*batch, rejected, 0) == 0);
     flow.keep(batch);
     CHECK(stand.pool.free_count() == 16);
     stand.send(flow, 1, 100 * ms);
@@ -163,10 +163,10 @@ TEST_CASE("frames wait in the slice until detector time has begun, and are judge
     stand.tracker.expected.clear();
     stand.tracker.jump_confirmations = 3;
     SliceFlow flow = stand.flow();
-    CHECK_FALSE(stand.send(flow, 3, 7'000'000 * ms));
+    CHECK(stand.send(flow, 3, 7'000'000 * ms) == 0);
     for (std::uint64_t i = 0; i < 2; ++i) {
-        CHECK_FALSE(stand.send(flow, 1, (100 + i) * ms));
-        CHECK_FALSE(stand.send(flow, 2, (100 + i) * ms));
+        CHECK(stand.send(flow, 1, (100 + i) * ms) == 0);
+        CHECK(stand.send(flow, 2, (100 + i) * ms) == 0);
     }
     stand.send(flow, 1, 102 * ms);
     CHECK_FALSE(flow.time_established());
