@@ -121,14 +121,14 @@ void Acquisition::turn() {
 void Acquisition::take(const net::Piece& piece) {
     std::uint64_t newest = 0;
     for (const net::Datagram& datagram : piece.datagrams) {
-        advance(datagram.arrival_ns);
+        if (datagram.arrival_ns > now_ns_) advance(datagram.arrival_ns);
         batches_.reading();
         const std::uint64_t time = flow_.add(*piece.batch, datagram, now_ns_);
         newest = std::max(newest, time);
         if (flow_.full()) runs_.cut_slice(now_ns_);
         if (options_.replay && time != 0 && steps_.ends_step(time))
             runs_.cut_slice(now_ns_, RunControl::Cut::step);
-        runs_.check_detector_time(now_ns_);
+        if (flow_.time_went_back() != SourceTracker::Back::no) runs_.check_detector_time(now_ns_);
     }
     // The packets of a replay have no arrival from which a latency could be measured.
     if (newest != 0 && !options_.replay) runs_.arrived(piece.datagrams.front().arrival_ns, newest);

@@ -61,11 +61,6 @@ void SliceFlow::keep(net::Batch* batch) {
     if (builder_.empty() && feed_.empty()) give_back_batches();
 }
 
-bool SliceFlow::full() const {
-    if (builder_.has_many_batches()) return true;
-    return builder_.full() && (tracker_.established() || too_many_wait());
-}
-
 /// Before detector time begins, nothing is decided.
 bool SliceFlow::too_many_wait() const {
     return builder_.frames() + feed_.pending() >= options_.max_pending_singles;

@@ -36,7 +36,10 @@ class SliceFlow {
     /// Whether the slice must be submitted: it has all the frames it may have, or many batches have been
     /// read. Before detector time begins, frames wait to be judged by it, and the slice must be submitted
     /// when there is no room for more.
-    [[nodiscard]] bool full() const;
+    [[nodiscard]] bool full() const {
+        if (builder_.has_many_batches()) return true;
+        return builder_.full() && (tracker_.established() || too_many_wait());
+    }
     /// Whether the slice should be submitted because it is old. Not before detector time begins.
     [[nodiscard]] bool old(std::int64_t now_ns) const;
     /// The slice is about to be submitted, and the next one starts. Before detector time begins, its frames

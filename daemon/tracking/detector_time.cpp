@@ -23,13 +23,6 @@ bool SourceTracker::active(const Source& source, std::int64_t now_ns) const {
     return !source.sequence.ended() || source.sequence.gaps() > 0;
 }
 
-/// The time of a single member goes wherever the member goes, but not back.
-bool SourceTracker::in_place(const Source& source) const {
-    if (!reference_ || !source.time.proven()) return false;
-    const std::uint64_t progress = source.time.progress();
-    return progress >= place_low_ && (progress <= place_high_ || (source.member && members_ == 1));
-}
-
 /// Where detector time should be according to the clock of the host.
 std::uint64_t SourceTracker::host_reference(std::int64_t now_ns) const {
     const std::uint64_t elapsed = ticks_in(now_ns - base_ns_);
@@ -54,7 +47,9 @@ void SourceTracker::decide(std::int64_t now_ns) {
 
 void SourceTracker::set_place(std::int64_t now_ns) {
     place_low_ = subtract_or_zero(*reference_, options_.max_lag);
-    place_high_ = add_or_max(std::max(*reference_, host_reference(now_ns)), options_.max_lag);
+    const std::uint64_t present = std::max(*reference_, host_reference(now_ns));
+    place_high_ = add_or_max(present, options_.max_lag);
+    believed_high_ = add_or_max(present, options_.max_jump);
 }
 
 /// Rule 1.

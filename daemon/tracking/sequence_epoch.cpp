@@ -12,11 +12,6 @@ std::uint64_t SequenceEpoch::missing_in_window() const {
     return remembered - count(highest_ - remembered + 1, remembered);
 }
 
-bool SequenceEpoch::arrived(std::uint64_t number) const {
-    if (empty() || number - (highest_ - window + 1) >= ring) return false;
-    return sequence_distance(number, base_) >= 0 && bit(number);
-}
-
 bool SequenceEpoch::is_missing(std::uint64_t number) const {
     if (empty() || highest_ - number >= window) return false;
     return sequence_distance(number, base_) >= 0 && !bit(number);
@@ -65,7 +60,7 @@ void SequenceEpoch::clear(std::uint64_t from, std::uint64_t count) {
             from += 64;
             count -= 64;
         } else {
-            bits_[from % ring / 64] &= ~(std::uint64_t{1} << (from % 64));
+            clear(from);
             ++from;
             --count;
         }

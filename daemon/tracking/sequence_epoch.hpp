@@ -30,7 +30,10 @@ class SequenceEpoch {
     [[nodiscard]] std::uint64_t missing_in_window() const;
 
     /// Whether this number has arrived, or was noted. False for numbers that are not remembered.
-    [[nodiscard]] bool arrived(std::uint64_t number) const;
+    [[nodiscard]] bool arrived(std::uint64_t number) const {
+        if (empty() || number - (highest_ - window + 1) >= ring) return false;
+        return sequence_distance(number, base_) >= 0 && bit(number);
+    }
     /// Whether the epoch remembers that this number is missing.
     [[nodiscard]] bool is_missing(std::uint64_t number) const;
     /// Whether the absence of this number was known at the latest mark().
@@ -40,6 +43,13 @@ class SequenceEpoch {
     void start(std::uint64_t number);
     /// A number above the highest has arrived: the others up to it are missing, unless they were noted.
     void advance(std::uint64_t number);
+    /// The number after the highest has arrived.
+    void advance() {
+        ++highest_;
+        ++arrived_count_;
+        clear(highest_ + window);
+        set(highest_);
+    }
     /// A missing number has arrived, or one less than a window below the highest and below the base.
     void fill(std::uint64_t number);
     /// A number less than a window above the highest has arrived, but the epoch does not reach it yet.
@@ -55,6 +65,7 @@ class SequenceEpoch {
         return (bits_[number % ring / 64] >> (number % 64) & 1) != 0;
     }
     void set(std::uint64_t number) { bits_[number % ring / 64] |= std::uint64_t{1} << (number % 64); }
+    void clear(std::uint64_t number) { bits_[number % ring / 64] &= ~(std::uint64_t{1} << (number % 64)); }
     void clear(std::uint64_t from, std::uint64_t count);
     [[nodiscard]] std::uint64_t count(std::uint64_t from, std::uint64_t count) const;
 

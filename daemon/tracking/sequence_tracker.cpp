@@ -8,13 +8,6 @@ namespace petacq::daemon {
 
 namespace {
 
-/// Never 0.
-std::uint32_t fingerprint(std::uint64_t sequence, std::uint32_t content) {
-    std::uint64_t v = (sequence + (std::uint64_t{content} << 32 | content)) * 0x9E3779B97F4A7C15ULL;
-    v = (v ^ (v >> 32)) * 0xBF58476D1CE4E5B9ULL;
-    return static_cast<std::uint32_t>(v >> 32) | 1U;
-}
-
 /// Whether `a` is above `b` by at most `most`.
 bool ahead(std::uint64_t a, std::uint64_t b, std::uint64_t most) {
     return a - b - 1 < most;
@@ -22,7 +15,8 @@ bool ahead(std::uint64_t a, std::uint64_t b, std::uint64_t most) {
 
 }  // namespace
 
-SequenceVerdict SequenceTracker::observe(std::uint64_t sequence, std::uint32_t content, bool end_of_stream) {
+SequenceVerdict SequenceTracker::observe_any(std::uint64_t sequence, std::uint32_t content,
+                                             bool end_of_stream) {
     if (current_.empty()) {
         slots_.reset(static_cast<Slot*>(std::calloc(window, sizeof(Slot))));  // NOLINT(*-no-malloc)
         if (!slots_) throw std::bad_alloc();

@@ -39,45 +39,6 @@ SourceTracker::SourceTracker(TrackerOptions options)
     expect();
 }
 
-Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_ns) {
-    Verdict verdict;
-    const std::size_t index = find(datagram, now_ns);
-    if (index == nobody) {
-        ++too_many_sources_;
-        verdict.use = false;
-        return verdict;
-    }
-    Source& source = sources_[index];
-    source.address = datagram.address;
-    source.port = datagram.port;
-    if (!source.first_seen_ns) source.first_seen_ns = now_ns;
-    source.seen_ns = now_ns;
-    source.succeeded = false;
-    if (options_.framing == net::Framing::sequenced) {
-        const bool last = (datagram.flags & net::flag_end_of_stream) != 0;
-        const auto number = source.sequence.observe(datagram.sequence, content_of(datagram, period_), last);
-        if (is_copy(number)) {
-            verdict.use = false;
-            return verdict;
-        }
-        if (last) ++end_of_stream_;
-        if (number == SequenceVerdict::new_stream) {
-            source.time = Source(options_).time;
-            source.frame_ns.reset();
-            source.moved = true;
-        }
-    }
-    ++source.datagrams;
-    source.frames += datagram.frames;
-    verdict.source = static_cast<std::uint32_t>(index);
-    if (datagram.timed_frames == 0) return verdict;
-    source.bdms.set(datagram.first_bdm);
-    source.bdms.set(datagram.last_bdm);
-    const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
-    judge(source, times, guard(source, times, now_ns), verdict);
-    return verdict;
-}
-
 std::uint64_t SourceTracker::ticks_in(std::int64_t ns) const {
     return static_cast<std::uint64_t>(
         std::clamp(static_cast<double>(ns) * options_.ticks_per_ns, 0.0, 0x1p62));
@@ -91,11 +52,25 @@ void SourceTracker::decide_if_due(std::int64_t now_ns) {
     }
 }
 
+/// By far the most datagrams: a member in place goes on where it was. Does nothing and returns false for
+/// others.
+bool SourceTracker::goes_on(Source& source, const DatagramTimes& times, std::int64_t now_ns,
+                            Verdict& verdict) {
+    const bool in_place = place_low_ <= times.first && times.first <= place_high_;
+    if (!reference_ || changed_ || !source.member || !in_place || times.last > believed_high_) return false;
+    if (!source.time.goes_on(times)) return false;
+    source.frame_ns = heard_ns_ = now_ns;
+    source.times.add(times.first);
+    source.times.add(times.last);
+    source.first = std::min(source.first, times.first);
+    newest_ = std::max(newest_, times.last);
+    verdict.time_low = subtract_or_zero(std::min(*reference_, times.first), options_.max_jump);
+    verdict.time_high = believed_high_;
+    return true;
+}
+
 /// Lets the clock of the source follow a datagram with valid frames. Returns the time of it that is believed.
 std::uint64_t SourceTracker::guard(Source& source, const DatagramTimes& times, std::int64_t now_ns) {
-    decide_if_due(now_ns);
-    ++undecided_;
-
     std::uint64_t believed = 0;
     // Datagrams that arrive together are common.
     const bool paused = source.frame_ns && *source.frame_ns != now_ns;
@@ -142,7 +117,7 @@ void SourceTracker::judge(Source& source, const DatagramTimes& times, std::uint6
     const bool in_place = this->in_place(source);
     verdict.time_low =
         subtract_or_zero(proven ? std::min(*reference_, progress) : *reference_, options_.max_jump);
-    verdict.time_high = believed_high();
+    verdict.time_high = believed_high_;
     const auto takes = [&](std::uint64_t time) {
         return verdict.time_low <= time && time <= verdict.time_high;
     };
@@ -159,13 +134,49 @@ void SourceTracker::judge(Source& source, const DatagramTimes& times, std::uint6
     }
 }
 
-std::uint64_t SourceTracker::believed_high() const {
-    return add_or_max(subtract_or_zero(place_high_, options_.max_lag), options_.max_jump);
+Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_ns) {
+    Verdict verdict;
+    const std::size_t index = find(datagram, now_ns);
+    if (index == nobody) {
+        ++too_many_sources_;
+        verdict.use = false;
+        return verdict;
+    }
+    Source& source = sources_[index];
+    source.address = datagram.address;
+    source.port = datagram.port;
+    if (!source.first_seen_ns) source.first_seen_ns = now_ns;
+    source.seen_ns = now_ns;
+    source.succeeded = false;
+    if (options_.framing == net::Framing::sequenced) {
+        const bool last = (datagram.flags & net::flag_end_of_stream) != 0;
+        const auto number = source.sequence.observe(datagram.sequence, content_of(datagram, period_), last);
+        if (is_copy(number)) {
+            verdict.use = false;
+            return verdict;
+        }
+        if (last) ++end_of_stream_;
+        if (number == SequenceVerdict::new_stream) {
+            source.time = Source(options_).time;
+            source.frame_ns.reset();
+            source.moved = true;
+        }
+    }
+    ++source.datagrams;
+    source.frames += datagram.frames;
+    verdict.source = static_cast<std::uint32_t>(index);
+    if (datagram.timed_frames == 0) return verdict;
+    source.bdms[datagram.first_bdm] = source.bdms[datagram.last_bdm] = true;
+    const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
+    decide_if_due(now_ns);
+    ++undecided_;
+    if (!goes_on(source, times, now_ns, verdict)) judge(source, times, guard(source, times, now_ns), verdict);
+    return verdict;
 }
 
 Verdict SourceTracker::believed_times() const {
     if (!reference_) return {};
-    return {subtract_or_zero(*reference_, options_.max_jump), believed_high()};
+    return {subtract_or_zero(*reference_, options_.max_jump), believed_high_};
 }
 
 Verdict SourceTracker::held_times(std::uint32_t source) const {

@@ -278,15 +278,21 @@ class SourceTracker {
     void enter(std::size_t index, const net::Datagram& first);
 
     static void add(const Source& source, TrackerTotals& totals);
-    std::uint64_t guard(Source& source, const DatagramTimes& times, std::int64_t now_ns);
-    void judge(Source& source, const DatagramTimes& times, std::uint64_t believed, Verdict& verdict);
-    [[nodiscard]] std::uint64_t believed_high() const;
+    // Parts of observe().
+    inline bool goes_on(Source& source, const DatagramTimes& times, std::int64_t now_ns, Verdict& verdict);
+    inline std::uint64_t guard(Source& source, const DatagramTimes& times, std::int64_t now_ns);
+    inline void judge(Source& source, const DatagramTimes& times, std::uint64_t believed, Verdict& verdict);
     void decide_if_due(std::int64_t now_ns);
     [[nodiscard]] std::uint64_t ticks_in(std::int64_t ns) const;
 
     // detector_time.cpp
     [[nodiscard]] bool active(const Source& source, std::int64_t now_ns) const;
-    [[nodiscard]] bool in_place(const Source& source) const;
+    /// The time of a single member goes wherever the member goes, but not back.
+    [[nodiscard]] bool in_place(const Source& source) const {
+        if (!reference_ || !source.time.proven()) return false;
+        const std::uint64_t progress = source.time.progress();
+        return progress >= place_low_ && (progress <= place_high_ || (source.member && members_ == 1));
+    }
     [[nodiscard]] bool votes(const Source& source, std::int64_t now_ns) const {
         return source.member && active(source, now_ns) && in_place(source);
     }
@@ -327,7 +333,8 @@ class SourceTracker {
     std::int64_t base_ns_ = 0;
     std::uint64_t place_low_ = 0;  ///< progress in place
     std::uint64_t place_high_ = 0;
-    std::uint64_t newest_ = 0;  ///< believed frame of a member
+    std::uint64_t believed_high_ = 0;  ///< frame times that are believed
+    std::uint64_t newest_ = 0;         ///< believed frame of a member
     Back back_ = Back::no;
     Group back_group_;  ///< the sources that agree on a time before the reference
     std::optional<std::int64_t> back_since_ns_;

@@ -72,6 +72,15 @@ class TimeGuard {
         return elsewhere(d, believed);
     }
 
+    /// The most common case of observe(): times in order that go on where the clock is. In any other case it
+    /// does nothing and returns false.
+    bool goes_on(const DatagramTimes& d) {
+        const bool in_order = progress_ <= d.first && d.first <= d.last && d.last - progress_ <= max_jump_;
+        if (!proven_ || !in_order || d.frames == 1 || row_ != 0 || behind_ != 0) return false;
+        progress_ = previous_ = d.first;
+        return true;
+    }
+
     [[nodiscard]] bool proven() const { return proven_; }
     /// Whether the source is proven, or all its datagrams agree so far.
     [[nodiscard]] bool consistent() const { return proven_ || row_ == unproven_; }

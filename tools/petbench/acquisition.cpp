@@ -46,30 +46,38 @@ class Boards {
     Boards(const AcquisitionSuite& suite, net::BatchPool& pool, net::BatchQueue& queue)
         : suite_(suite), pool_(pool), queue_(queue), current_(suite.sockets), sequence_(suite.sources) {}
 
-    void send(std::uint64_t datagrams) {
+    /// Fills the whole pool. Returns the number of datagrams.
+    std::uint64_t fill() {
         std::uint64_t sent = 0;
-        for (std::size_t source = 0; sent < datagrams; source = (source + 1) % suite_.sources) {
-            read(source);
+        while (read(source_)) {
             sent += suite_.datagrams_per_read;
+            source_ = (source_ + 1) % suite_.sources;
         }
         for (std::size_t lane = 0; lane < suite_.sockets; ++lane) {
-            if (current_[lane] != nullptr) queue_.lane(lane).finish(*current_[lane]);
-            queue_.lane(lane).close();
+            if (current_[lane] != nullptr) queue_.lane(lane).finish(*std::exchange(current_[lane], nullptr));
+            queue_.lane(lane).advance(arrival_ns_);
         }
+        return sent;
     }
+    /// Nothing arrives for a while: the slice in hand is submitted.
+    void pause() {
+        arrival_ns_ += 100'000'000;
+        for (std::size_t lane = 0; lane < suite_.sockets; ++lane)
+            queue_.lane(lane).advance(arrival_ns_);
+    }
+    [[nodiscard]] std::int64_t arrival_ns() const { return arrival_ns_; }
 
   private:
-    void read(std::size_t source) {
+    /// False when no batch is free.
+    bool read(std::size_t source) {
         const std::size_t lane = source % suite_.sockets;
         net::Batch*& batch = current_[lane];
         if (batch != nullptr && batch->used + suite_.datagrams_per_read * datagram_bytes > batch->capacity) {
             queue_.lane(lane).finish(*batch);
             batch = nullptr;
         }
-        while (batch == nullptr) {
-            batch = pool_.take();
-            if (batch == nullptr) std::this_thread::yield();
-        }
+        if (batch == nullptr) batch = pool_.take();
+        if (batch == nullptr) return false;
         arrival_ns_ += 100;
         for (std::size_t i = 0; i < suite_.datagrams_per_read; ++i) {
             net::Datagram d;
@@ -87,8 +95,7 @@ class Boards {
             batch->datagrams.push_back(d);
         }
         queue_.lane(lane).publish(*batch);
-        for (std::size_t i = 0; i < suite_.sockets; ++i)
-            queue_.lane(i).advance(arrival_ns_);
+        return true;
     }
     [[nodiscard]] std::uint64_t ticks_per_datagram() const {
         return std::uint64_t{20} * frames_per_datagram * suite_.sources;  // 50 M frames per second
@@ -99,6 +106,7 @@ class Boards {
     net::BatchQueue& queue_;
     std::vector<net::Batch*> current_;
     std::vector<std::uint64_t> sequence_;
+    std::size_t source_ = 0;
     std::int64_t arrival_ns_ = 1;
 };
 
@@ -121,18 +129,24 @@ double measure(const AcquisitionSuite& suite) {
     tracker.source_timeout_ns = 500'000'000;
     daemon::Acquisition acquisition(options, tracker, std::make_unique<NoPipeline>(), pool, queue,
                                     {&counters}, [](const daemon::FinishedRun&) {});
-    const auto datagrams = static_cast<std::uint64_t>(suite.millions * 1e6);
-    std::jthread boards([&] { Boards(suite, pool, queue).send(datagrams); });
-    const double before = thread_cpu_seconds();
-    std::uint64_t taken = 0;
-    while (taken < datagrams) {
-        acquisition.turn();
-        taken = acquisition.snapshot()->total.datagrams.accepted;
+    Boards boards(suite, pool, queue);
+    double cpu = 0;
+    std::uint64_t sent = 0;
+    while (sent < static_cast<std::uint64_t>(suite.millions * 1e6)) {
+        // Another thread, so that the datagrams come from the cache of another core.
+        std::jthread([&] { sent += boards.fill(); }).join();
+        const double before = thread_cpu_seconds();
+        while (queue.taken_until_ns() < boards.arrival_ns())
+            acquisition.turn();
+        cpu += thread_cpu_seconds() - before;
+        while (pool.free_count() < pool.count()) {
+            boards.pause();
+            acquisition.turn();
+        }
     }
-    const double cpu = thread_cpu_seconds() - before;
     const auto lost = acquisition.snapshot()->total.datagrams.lost;
     if (lost != 0) throw std::logic_error(std::to_string(lost) + " datagrams counted as lost");
-    return cpu * 1e9 / static_cast<double>(taken);
+    return cpu * 1e9 / static_cast<double>(sent);
 }
 
 }  // namespace

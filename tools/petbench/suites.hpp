@@ -29,9 +29,9 @@ struct AcquisitionSuite {
     std::size_t sockets = 6;
     std::size_t datagrams_per_read = 44;  ///< what GRO gives for 1472 bytes
     std::uint32_t slice_frames = 1U << 20;
-    double millions = 20;  ///< datagrams
+    double millions = 10;  ///< datagrams
     std::size_t batch_bytes = std::size_t{1} << 20;
-    std::size_t batch_count = 512;
+    std::size_t batch_count = 256;
     int repetitions = 5;
 };
 void run(const AcquisitionSuite& suite);
