@@ -68,7 +68,8 @@ struct FrameSpan {
     std::uint32_t source = 0;
 };
 
-/// Frames that are processed together. The frames must stay as they are until the slice has been collected.
+/// Frames that are processed together, at most PipelineOptions::max_slice_frames. Spans and frames must stay
+/// as they are until the slice has been collected.
 struct Slice {
     std::uint64_t id = 0;  ///< given back with the result
     std::span<const FrameSpan> spans;

@@ -12,6 +12,9 @@ constexpr std::uint32_t threads = 512;
 constexpr std::uint32_t per_thread = cell_tile / threads;
 constexpr std::uint32_t split_items = threads * per_thread;
 constexpr auto no_frame = static_cast<std::uint32_t>(fate_count);
+constexpr std::uint32_t tally_bits = 7;
+constexpr std::uint32_t tiles_between_tallies = ((1U << tally_bits) - 1) / per_thread;
+static_assert(fate_count * tally_bits < 64);  // the bit above counts cells without a frame, and may overflow
 // A frame adds at most 2^11 sixteenths of a degree to a 31-bit sum.
 constexpr std::uint32_t tiles_between_flushes = (1U << 19) / cell_tile;
 
@@ -63,6 +66,23 @@ __device__ void flush_temperatures(const BlockHistograms& h, const SliceHistogra
     }
 }
 
+/// The fates of the frames of one thread: `tally_bits` of a word for each fate.
+struct FateTally {
+    std::uint64_t word = 0;
+
+    __device__ void add(std::uint32_t fate) { word += std::uint64_t{1} << (fate * tally_bits); }
+    /// Adds the counts of the warp: lane f those of fate f. Starts again.
+    __device__ void flush(std::uint32_t& total) {
+#pragma unroll
+        for (std::uint32_t f = 0; f < fate_count; ++f) {
+            const auto own = static_cast<std::uint32_t>(word >> (f * tally_bits)) & ((1U << tally_bits) - 1);
+            const std::uint32_t count = __reduce_add_sync(all_lanes, own);
+            total += threadIdx.x % 32 == f ? count : 0;
+        }
+        word = 0;
+    }
+};
+
 __device__ CrystalEntry load_entry(const CrystalEntry* p) {
     const int2 v = __ldg(reinterpret_cast<const int2*>(p));
     return {static_cast<std::uint32_t>(v.x), v.y};
@@ -71,7 +91,7 @@ __device__ CrystalEntry load_entry(const CrystalEntry* p) {
 template <bool energy_shared>
 __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_constant__ ConvertArguments a) {
     extern __shared__ std::uint32_t shared[];
-    __shared__ std::uint32_t span_first[cell_tile + 1];
+    __shared__ std::uint32_t row_first[cell_tile + 1];
     __shared__ PlacementStorage<threads, per_thread> storage;
     __shared__ std::uint32_t taken;
     const ConversionTables& t = a.tables;
@@ -84,7 +104,8 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
         shared[i] = 0;
 
     const std::uint32_t lane = threadIdx.x % 32;
-    std::uint32_t fate_total = 0;  // the total of the fate whose number is the lane
+    FateTally fates;
+    std::uint32_t fate_total = 0;  // of the fate whose number is the lane
     std::uint64_t max_key = 0;
     std::uint64_t max_pending = 0;
     std::uint32_t done = 0;
@@ -93,10 +114,10 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
     __syncthreads();
     while (taken < tiles) {
         const std::uint32_t tile = taken;
-        const std::uint32_t span_base = a.tile_first[tile];
-        const std::uint32_t spans = a.tile_first[tile + 1] - span_base + 1;
-        for (std::uint32_t i = threadIdx.x; i < spans; i += threads)
-            span_first[i] = a.spans[span_base + i].first();
+        const std::uint32_t row_base = a.tile_first[tile];
+        const std::uint32_t rows = a.tile_first[tile + 1] - row_base + 1;
+        for (std::uint32_t i = threadIdx.x; i < rows; i += threads)
+            row_first[i] = a.rows[row_base + i].first;
         __syncthreads();
         // For the next tile; the barriers below make it visible to all threads.
         if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
@@ -117,20 +138,20 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
             words[k] = {v.x, v.y};
             std::uint32_t low = 0;
-            std::uint32_t high = spans;
+            std::uint32_t high = rows;
             while (high - low > 1) {
                 const std::uint32_t middle = (low + high) / 2;
-                if (span_first[middle] <= position) {
+                if (row_first[middle] <= position) {
                     low = middle;
                 } else {
                     high = middle;
                 }
             }
-            const SpanEntry& span = a.spans[span_base + low];
-            present[k] = position - span.first() < span.count();
-            jump[k] = TimeGuard::of(span.time_low, span.time_high).refuses(frame_raw_time(words[k]));
+            const SpanRow& row = a.rows[row_base + low];
+            present[k] = row.has(position);
+            jump[k] = TimeGuard::of(row.time_low, row.time_high).refuses(frame_raw_time(words[k]));
             if (!present[k] || !markers_match(words[k], t)) continue;
-            if (t.modules_of_source != nullptr && !module_of_source(words[k], span.source(), t)) continue;
+            if (t.modules_of_source != nullptr && !module_of_source(words[k], row.source(), t)) continue;
             cell[k] = frame_cell(words[k], t);
         }
         std::uint32_t slot[per_thread];
@@ -186,19 +207,18 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
                 fate = static_cast<std::uint32_t>(markers_match(words[k], t) ? Fate::bad_address
                                                                              : Fate::bad_marker);
             }
-#pragma unroll
-            for (std::uint32_t f = 0; f < fate_count; ++f) {
-                const std::uint32_t count = __popc(__ballot_sync(all_lanes, fate == f));
-                fate_total += lane == f ? count : 0;
-            }
+            fates.add(fate);
         }
         write_placed(a, cell_tile_at(a, tile, tiles), placed, storage);
-        if (++done == tiles_between_flushes) {
+        ++done;
+        if (done % tiles_between_tallies == 0 || done == tiles_between_flushes) fates.flush(fate_total);
+        if (done == tiles_between_flushes) {
             done = 0;
             flush_temperatures(own, a.histograms, units);
             __syncthreads();
         }
     }
+    fates.flush(fate_total);
     __syncthreads();
     flush_temperatures(own, a.histograms, units);
     if (energy_shared) flush(own.energy, a.histograms.energy, energies);

@@ -19,8 +19,8 @@ struct SingleArrays {
 struct ConvertArguments {
     ConversionTables tables;  ///< on the device
     const net::FrameWords* cells = nullptr;
-    const SpanEntry* spans = nullptr;
-    const std::uint32_t* tile_first = nullptr;  ///< [tiles + 1] the span in which a tile of cells starts
+    const SpanRow* rows = nullptr;
+    const std::uint32_t* tile_first = nullptr;  ///< [tiles + 1] the row in which a tile of cells starts
     std::uint32_t cell_count = 0;
     std::uint64_t base = 0;       ///< singles below are late; ready singles are stored relative to it
     std::uint64_t watermark = 0;  ///< singles below it are ready, others pending

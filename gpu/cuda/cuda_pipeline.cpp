@@ -1,11 +1,11 @@
 // The CUDA back-end: a ring of slots, each with the frames, tables and results of one slice.
 //
-// The calling thread copies frames to the device (submit) and takes results (collect). The back-end has two
-// threads: the driver launches the stages and reads the few totals that the next launch depends on; the
-// deliverer assembles the results, with a few helpers for large copies. Of its four streams, `up` copies
-// frames, `compute` runs the stages of one slice after the other, `down` copies results, and `books` adds the
-// histograms of collected slices to the totals. Events connect the streams, so that the copies of some slices
-// overlap the computation of others.
+// The calling thread only hands over spans (submit) and takes results (collect). The back-end has three
+// threads: the uploader copies frames to the device; the driver launches the stages and reads the few totals
+// that the next launch depends on; the deliverer assembles the results, with a few helpers for large copies.
+// Of its four streams, `up` copies frames, `compute` runs the stages of one slice after the other, `down`
+// copies results, and `books` adds the histograms of collected slices to the totals. Events connect the
+// streams, so that the copies of some slices overlap the computation of others.
 #include "gpu/cuda/cuda_pipeline.hpp"
 
 #include <fmt/format.h>
@@ -17,14 +17,15 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/cuda/bus/download.hpp"
+#include "gpu/cuda/bus/result.hpp"
+#include "gpu/cuda/bus/upload.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/requirements.hpp"
-#include "gpu/cuda/result.hpp"
 #include "gpu/cuda/ring.hpp"
 #include "gpu/cuda/slot.hpp"
 #include "gpu/cuda/stages.hpp"
 #include "gpu/device_memory_error.hpp"
-#include "gpu/host/coincidence.hpp"
 #include "net/mutex.hpp"
 
 namespace petacq::gpu {
@@ -40,14 +41,15 @@ using cuda::Stages;
 using cuda::Stream;
 
 constexpr std::size_t slots_in_ring = 4;
-constexpr std::uint32_t most_copiers = 4;
+constexpr std::uint32_t most_copiers = 8;
 
 class CudaPipeline final : public Pipeline {
   public:
     CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
         : memory_(Memory::Purpose::use),
+          uploader_(options, memory_),
           stages_(options, tables, memory_),
-          options_(options),
+          downloader_(options),
           copiers_(std::clamp(options.threads, 1U, most_copiers)) {
         const unsigned flags = timeline ? cudaEventDefault : cudaEventDisableTiming;
         for (std::size_t i = 0; i < slots_in_ring; ++i)
@@ -64,10 +66,9 @@ class CudaPipeline final : public Pipeline {
         description_ = fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
                                    name_of(options.sort_engine), memory_.device_bytes() >> 20,
                                    memory_.pinned_bytes() >> 20);
-        driver_ = std::thread([this] { guarded([this] { drive(); }); });
-        pthread_setname_np(driver_.native_handle(), "cuda driver");
-        deliverer_ = std::thread([this] { guarded([this] { deliver_all(); }); });
-        pthread_setname_np(deliverer_.native_handle(), "cuda results");
+        start(upload_thread_, "cuda upload", [this] { upload_all(); });
+        start(driver_, "cuda driver", [this] { drive(); });
+        start(deliverer_, "cuda results", [this] { deliver_all(); });
     }
     CudaPipeline(const CudaPipeline&) = delete;
     CudaPipeline& operator=(const CudaPipeline&) = delete;
@@ -76,9 +77,9 @@ class CudaPipeline final : public Pipeline {
             const net::MutexLock lock(mutex_);
             stop_ = true;
         }
-        changed_.notify_all();
-        driver_.join();
-        deliverer_.join();
+        wake_all();
+        for (std::thread* thread : {&upload_thread_, &driver_, &deliverer_})
+            thread->join();
         for (cudaStream_t stream :
              {cudaStream_t{up_}, cudaStream_t{compute_}, cudaStream_t{down_}, cudaStream_t{books_}}) {
             cudaStreamSynchronize(stream);
@@ -98,15 +99,14 @@ class CudaPipeline final : public Pipeline {
         r.slot.id = slice.id;
         r.slot.watermark = slice.watermark;
         r.slot.close_at = slice.close_at;
-        if (times_) times_->submitting(place, up_);
-        cuda::upload(slice.spans, r.slot, up_);
-        r.uploaded.record(up_);
-        if (times_) times_->mark(place, &SliceTimeline::submit_end);
+        r.spans = slice.spans;
+        if (times_) times_->mark(place, &SliceTimeline::submit_begin);
         {
             const net::MutexLock lock(mutex_);
             ++submitted_;
         }
-        changed_.notify_all();
+        to_upload_.notify_one();
+        if (times_) times_->mark(place, &SliceTimeline::submit_end);
     }
 
     bool collect(SliceResult& result, bool wait) override {
@@ -114,20 +114,19 @@ class CudaPipeline final : public Pipeline {
         {
             net::MutexLock lock(mutex_);
             while (wait && finished_ == collected_ && failure_.empty())
-                changed_.wait(lock.native());
+                to_collect_.wait(lock.native());
             if (!failure_.empty()) throw std::runtime_error(failure_);
             if (finished_ == collected_) return false;
         }
         RingSlot& r = *ring_[collected_ % slots_in_ring];
         if (times_) times_->tell(collected_ % slots_in_ring, r);
         std::swap(result, r.slot.result);
-        cuda::launch_fold(r.slot.histograms, sizes_, totals_, books_);
-        r.folded.record(books_);
         ++collected_;
         return true;
     }
 
     void histograms(SinglesHistograms& out) override {
+        fold_to(collected_);
         const std::size_t bytes = sizes_.total() * sizeof(std::uint64_t);
         check(cudaMemcpyAsync(host_totals_, totals_, bytes, cudaMemcpyDeviceToHost, books_),
               "cudaMemcpyAsync", "copying histograms");
@@ -148,7 +147,7 @@ class CudaPipeline final : public Pipeline {
             throw std::logic_error("pipeline: reset with slices that were not collected");
         }
         throw_if_failed();
-        // The driver and the deliverer are waiting for the next slice and see the change when it arrives.
+        // The threads are waiting for the next slice and see the change when it arrives.
         const net::MutexLock lock(mutex_);
         stages_.reset();
         order_.reset();
@@ -167,15 +166,57 @@ class CudaPipeline final : public Pipeline {
 
     /// Runs `work` in a thread of the back-end and keeps its failure for the caller.
     template <class Work>
-    void guarded(Work work) {
-        try {
-            check(cudaSetDevice(device_), "cudaSetDevice", "starting");
-            work();
-        } catch (const std::exception& e) {
-            const net::MutexLock lock(mutex_);
-            if (failure_.empty()) failure_ = e.what();
+    void start(std::thread& thread, const char* name, Work work) {
+        thread = std::thread([this, work] {
+            try {
+                check(cudaSetDevice(device_), "cudaSetDevice", "starting");
+                work();
+            } catch (const std::exception& e) {
+                const net::MutexLock lock(mutex_);
+                if (failure_.empty()) failure_ = e.what();
+            }
+            wake_all();
+        });
+        pthread_setname_np(thread.native_handle(), name);
+    }
+    /// Adds the histograms of the first `slices` slices to the totals. They must have been collected.
+    void fold_to(std::uint64_t slices) {
+        const net::MutexLock lock(books_mutex_);
+        for (; folded_ < slices; ++folded_) {
+            RingSlot& r = *ring_[folded_ % slots_in_ring];
+            cuda::launch_fold(r.slot.histograms, sizes_, totals_, books_);
+            r.folded.record(books_);
         }
-        changed_.notify_all();
+    }
+    void wake_all() {
+        for (std::condition_variable* changed : {&to_upload_, &to_launch_, &to_deliver_, &to_collect_})
+            changed->notify_all();
+    }
+
+    // Called by the uploader thread:
+
+    void upload_all() {
+        for (std::uint64_t uploaded = 0;; ++uploaded) {
+            {
+                net::MutexLock lock(mutex_);
+                while (!stop_ && submitted_ == uploaded)
+                    to_upload_.wait(lock.native());
+                if (stop_) return;
+            }
+            // The slice that had the slot before.
+            if (uploaded >= slots_in_ring) fold_to(uploaded + 1 - slots_in_ring);
+            RingSlot& r = *ring_[uploaded % slots_in_ring];
+            if (times_) times_->mark(r.place, &SliceTimeline::plan_begin);
+            if (times_) times_->begins(r.place).upload.record(up_);
+            uploader_.upload(r.spans, r.slot, up_);
+            r.uploaded.record(up_);
+            if (times_) times_->mark(r.place, &SliceTimeline::plan_end);
+            {
+                const net::MutexLock lock(mutex_);
+                ++sent_up_;
+            }
+            to_launch_.notify_one();
+        }
     }
 
     // Called by the driver thread:
@@ -186,6 +227,8 @@ class CudaPipeline final : public Pipeline {
         while (RingSlot* r = next(launched, before == nullptr)) {
             compute_.wait_for(r->uploaded);
             compute_.wait_for(r->folded);
+            if (times_) times_->begins(r->place).fetch.record(compute_);
+            cuda::fetch_table(r->slot, compute_);
             if (times_) times_->begins(r->place).convert.record(compute_);
             stages_.convert(r->slot, compute_);
             r->converted.record(compute_);
@@ -208,9 +251,9 @@ class CudaPipeline final : public Pipeline {
     /// The next slice to launch; nullptr when there is none yet, or no more.
     RingSlot* next(std::uint64_t launched, bool wait) {
         net::MutexLock lock(mutex_);
-        while (wait && !stop_ && submitted_ == launched)
-            changed_.wait(lock.native());
-        if (stop_ || submitted_ == launched) return nullptr;
+        while (wait && !stop_ && sent_up_ == launched)
+            to_launch_.wait(lock.native());
+        if (stop_ || sent_up_ == launched) return nullptr;
         return ring_[launched % slots_in_ring].get();
     }
 
@@ -224,36 +267,15 @@ class CudaPipeline final : public Pipeline {
             r.found.record(compute_);
             r.found.wait("looking for coincidences");
         }
-        const nvtx3::scoped_range range{"download"};
-        const cuda::FindTotals& t = *s.host_found;
         if (times_) times_->begins(r.place).down.record(down_);
-        s.many_records.clear();
-        s.record_count = 0;
-        if (t.prompts + t.delayeds <= s.record_room) {
-            s.record_count = static_cast<std::uint32_t>(t.prompts + t.delayeds);
-            down(s.host_records, s.records, s.record_count);
-        } else {
-            fetch_many(s);
-        }
-        s.many_singles.clear();
-        s.single_count = 0;
-        if (options_.emit_singles) {
-            if (t.decided <= s.single_room) {
-                s.single_count = t.decided;
-                down(s.host_singles, stages_.singles(), t.decided);
-            } else {
-                s.many_singles.resize(t.decided);
-                down(s.many_singles.data(), stages_.singles(), t.decided);
-            }
-            stages_.singles_read(down_);
-        }
+        downloader_.download(s, stages_, compute_, down_);
         r.downloaded.record(down_);
         stages_.found(s);
         {
             const net::MutexLock lock(mutex_);
             ++sent_down_;
         }
-        changed_.notify_all();
+        to_deliver_.notify_one();
     }
 
     // Called by the deliverer thread:
@@ -263,7 +285,7 @@ class CudaPipeline final : public Pipeline {
             {
                 net::MutexLock lock(mutex_);
                 while (!stop_ && failure_.empty() && sent_down_ == delivered)
-                    changed_.wait(lock.native());
+                    to_deliver_.wait(lock.native());
                 if (sent_down_ == delivered) return;
             }
             deliver(*ring_[delivered % slots_in_ring]);
@@ -281,44 +303,17 @@ class CudaPipeline final : public Pipeline {
         result.frames = cuda::frame_counts(s);
         order_.take(s, copiers_, result.coincidences);
         const bool many = !s.many_singles.empty();
-        result.singles.resize(many ? s.many_singles.size() : s.single_count);
-        cuda::copy_many<Single>(copiers_, many ? s.many_singles.data() : s.host_singles,
-                                result.singles.size(), result.singles.data());
+        const Single* const singles = many ? s.many_singles.data() : s.host_singles;
+        cuda::fill(copiers_, many ? s.many_singles.size() : s.single_count, result.singles,
+                   [=](std::size_t begin, std::size_t end, Single* to) {
+                       std::copy(singles + begin, singles + end, to);
+                   });
         if (times_) times_->mark(r.place, &SliceTimeline::deliver_end);
         {
             const net::MutexLock lock(mutex_);
             ++finished_;
         }
-        changed_.notify_all();
-    }
-
-    template <class T>
-    void down(T* host, const T* device, std::size_t count) {
-        if (count == 0) return;
-        check(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, down_),
-              "cudaMemcpyAsync", "copying results to the host");
-    }
-
-    /// Fetches more records than the slot can hold: in parts, which the host puts into order.
-    void fetch_many(Slot& s) {
-        const cuda::FindTotals t = *s.host_found;
-        fetch_kind(s, Kind::prompt, t.prompts, many_prompts_);
-        fetch_kind(s, Kind::delayed, t.delayeds, many_delayeds_);
-        s.many_records.resize(many_prompts_.size() + many_delayeds_.size());
-        std::merge(many_prompts_.begin(), many_prompts_.end(), many_delayeds_.begin(), many_delayeds_.end(),
-                   s.many_records.begin(),
-                   [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
-    }
-    void fetch_kind(Slot& s, Kind kind, std::uint64_t total, std::vector<Coincidence>& all) {
-        all.resize(total);
-        for (std::uint64_t low = 0; low < total; low += s.record_room) {
-            stages_.emit_part(s, kind, low, compute_);
-            r_part_.record(compute_);
-            down_.wait_for(r_part_);
-            down(all.data() + low, s.records, std::min<std::uint64_t>(total - low, s.record_room));
-            check(cudaStreamSynchronize(down_), "cudaStreamSynchronize", "copying results to the host");
-        }
-        order_equal_times(all);
+        to_collect_.notify_one();
     }
 
     // The streams come before the memory, because freeing the memory waits for them.
@@ -326,31 +321,32 @@ class CudaPipeline final : public Pipeline {
     Stream compute_;
     Stream down_;
     Stream books_;
-    Event r_part_;
     Memory memory_;
+    cuda::Uploader uploader_;
     Stages stages_;
     std::vector<std::unique_ptr<RingSlot>> ring_;
     std::unique_ptr<cuda::RingTimes> times_;
-    PipelineOptions options_;
+    cuda::Downloader downloader_;
     cuda::HistogramSizes sizes_;
     std::uint64_t* totals_ = nullptr;
     std::uint64_t* host_totals_ = nullptr;
     int device_ = 0;
     std::string description_;
-    // Used by fetch_many(); members to keep their memory.
-    std::vector<Coincidence> many_prompts_;
-    std::vector<Coincidence> many_delayeds_;
     WorkerPool copiers_;
     cuda::RecordOrder order_;
 
     std::uint64_t collected_ = 0;  // used by the caller only
     net::Mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable to_upload_, to_launch_, to_deliver_, to_collect_;
     std::uint64_t submitted_ = 0;  // the caller writes it with the mutex held, and reads it without
+    std::uint64_t sent_up_ PETACQ_GUARDED_BY(mutex_) = 0;
     std::uint64_t sent_down_ PETACQ_GUARDED_BY(mutex_) = 0;
     std::uint64_t finished_ PETACQ_GUARDED_BY(mutex_) = 0;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
     bool stop_ PETACQ_GUARDED_BY(mutex_) = false;
+    net::Mutex books_mutex_;
+    std::uint64_t folded_ PETACQ_GUARDED_BY(books_mutex_) = 0;
+    std::thread upload_thread_;
     std::thread driver_;
     std::thread deliverer_;
 };

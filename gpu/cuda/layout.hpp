@@ -13,33 +13,30 @@ inline constexpr std::uint32_t single_tile = 2048;   ///< singles that one block
 inline constexpr std::uint32_t super_tiles = 64;     ///< tiles whose exits are composed into one
 inline constexpr std::uint32_t disorder_room = 256;  ///< out-of-order places that can be listed individually
 
-/// The frames of one span, or a part of it, as 16-byte cells of the uploaded slice. Cells between spans hold
-/// no frames. Packed, because a slice has one for each datagram, and the bus is the bottleneck.
-struct SpanEntry {
-    std::uint64_t place;  ///< from the highest bit on: source, count, first
+/// Spans of one slice that follow each other on the device: `count` frames each, the last one possibly fewer,
+/// with the same number of cells between them that hold no frames. Datagrams of one read lie like this, so
+/// that one row stands for all of them and the table hardly loads the bus.
+struct alignas(16) SpanRow {
+    std::uint32_t first;  ///< the first frame, as 16-byte cells of the uploaded slice
+    std::uint32_t cells;  ///< from the first frame to the last
+    std::uint32_t count;  ///< frames in a span
+    std::uint32_t shape;  ///< source << gap_bits | gap
     std::uint64_t time_low;
     std::uint64_t time_high;
 
-    static constexpr std::uint32_t first_bits = 28;
-    static constexpr std::uint32_t count_bits = 22;
-    static constexpr std::uint32_t source_bits = 64 - first_bits - count_bits;
-    static constexpr std::uint32_t most_frames = (1U << count_bits) - 1;
+    static constexpr std::uint32_t gap_bits = 8;
+    static constexpr std::uint32_t most_gap = (1U << gap_bits) - 1;
+    static constexpr std::uint32_t most_source = (1U << (32 - gap_bits)) - 1;
 
-    /// `count` is at most most_frames. `source`: FrameSpan::source.
-    PETACQ_HD static SpanEntry of(std::uint32_t first, std::uint32_t count, std::uint32_t source,
-                                  std::uint64_t low, std::uint64_t high) {
-        return {(std::uint64_t{source} << count_bits | count) << first_bits | first, low, high};
-    }
-    PETACQ_HD std::uint32_t first() const {
-        return static_cast<std::uint32_t>(place) & ((1U << first_bits) - 1);
-    }
-    PETACQ_HD std::uint32_t count() const {
-        return static_cast<std::uint32_t>(place >> first_bits) & most_frames;
-    }
-    PETACQ_HD std::uint32_t source() const {
-        return static_cast<std::uint32_t>(place >> (first_bits + count_bits));
+    PETACQ_HD std::uint32_t gap() const { return shape & most_gap; }  ///< cells between two spans
+    PETACQ_HD std::uint32_t source() const { return shape >> gap_bits; }
+    /// Whether a cell of the slice holds a frame of this row. The cell is not before the first.
+    PETACQ_HD bool has(std::uint32_t cell) const {
+        const std::uint32_t offset = cell - first;
+        return offset < cells && offset % (count + gap()) < count;
     }
 };
+static_assert(sizeof(SpanRow) == 32);
 
 /// The totals of conversion.
 struct ConvertTotals {

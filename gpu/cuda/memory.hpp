@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -100,7 +101,8 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
-/// Without timing unless `flags` ask for it. Not copyable.
+/// Without timing unless `flags` ask for it. wait() sleeps if they contain cudaEventBlockingSync. Not
+/// copyable.
 class Event {
   public:
     explicit Event(unsigned flags = cudaEventDisableTiming) {
@@ -113,9 +115,22 @@ class Event {
     void record(cudaStream_t stream) const {
         check(cudaEventRecord(event_, stream), "cudaEventRecord", "ordering the streams");
     }
-    void wait(const char* doing) const { check(cudaEventSynchronize(event_), "cudaEventSynchronize", doing); }
+    /// Asks for a short while before it sleeps, because waking up takes longer than small slices do.
+    void wait(const char* doing) const {
+        const auto until = std::chrono::steady_clock::now() + asked_for;
+        cudaError_t status = cudaEventQuery(event_);
+        while (status == cudaErrorNotReady) {
+            cudaGetLastError();  // clears it, so that no later call reports it
+            if (std::chrono::steady_clock::now() >= until) {
+                return check(cudaEventSynchronize(event_), "cudaEventSynchronize", doing);
+            }
+            status = cudaEventQuery(event_);
+        }
+        check(status, "cudaEventQuery", doing);
+    }
 
   private:
+    static constexpr std::chrono::microseconds asked_for{30};
     cudaEvent_t event_ = nullptr;
 };
 

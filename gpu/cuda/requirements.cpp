@@ -16,9 +16,8 @@ namespace petacq::gpu {
 namespace {
 
 constexpr std::uint32_t most_slice_frames = 1U << 27;
-// A slice has room for a quarter more cells than frames.
-static_assert(most_slice_frames + most_slice_frames / 4 + 64 < 1U << cuda::SpanEntry::first_bits);
-constexpr std::size_t most_sources = (std::size_t{1} << cuda::SpanEntry::source_bits) - 2;
+// The source after the last one stands for frames of modules that are not their source's.
+constexpr std::size_t most_sources = cuda::SpanRow::most_source - 1;
 constexpr std::uint64_t most_singles = std::uint64_t{1} << 31;
 constexpr std::uint32_t most_multiplicity = 4096;
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,11 +20,12 @@ struct RingSlot {
         : place(place_in_ring),
           slot(options, memory),
           uploaded(flags),
-          converted(flags),
-          found(flags),
-          downloaded(flags) {}
+          converted(flags | cudaEventBlockingSync),
+          found(flags | cudaEventBlockingSync),
+          downloaded(flags | cudaEventBlockingSync) {}
     const std::size_t place;
     Slot slot;
+    std::span<const FrameSpan> spans;
     Event uploaded;
     Event converted;
     Event found;
@@ -36,6 +38,7 @@ class RingTimes {
     /// The events recorded before each step.
     struct Begins {
         Event upload{cudaEventDefault};
+        Event fetch{cudaEventDefault};
         Event convert{cudaEventDefault};
         Event order{cudaEventDefault};
         Event down{cudaEventDefault};
@@ -53,19 +56,20 @@ class RingTimes {
 
     [[nodiscard]] const Begins& begins(std::size_t place) const { return *begins_[place]; }
     void mark(std::size_t place, double SliceTimeline::*step) { lines_[place].*step = now(); }
-    void submitting(std::size_t place, cudaStream_t up) {
-        mark(place, &SliceTimeline::submit_begin);
-        begins(place).upload.record(up);
-    }
-
     /// Reports the times once the whole slice is done.
     void tell(std::size_t place, const RingSlot& r) {
         SliceTimeline& line = lines_[place];
         line.id = r.slot.id;
         line.frames = r.slot.frames;
         line.records = static_cast<std::uint32_t>(r.slot.result.coincidences.size());
+        line.copies = r.slot.copies;
+        line.copied_bytes = std::uint64_t{r.slot.cell_count} * net::frame_bytes;
+        line.table_bytes = r.slot.table_bytes();
+        line.down_bytes = r.slot.record_count * r.slot.packing.record_bytes() +
+                          std::uint64_t{r.slot.single_count} * sizeof(Single);
         line.upload_begin = at(begins(place).upload);
         line.upload_end = at(r.uploaded);
+        line.fetch_begin = at(begins(place).fetch);
         line.convert_begin = at(begins(place).convert);
         line.convert_end = at(r.converted);
         line.order_begin = at(begins(place).order);

@@ -9,19 +9,19 @@ namespace {
 
 constexpr std::uint32_t threads = least_cells;
 
-/// The span that contains cell `position` of tile `tile`, if any.
-__device__ const SpanEntry& span_of(const ConvertArguments& a, std::uint32_t tile, std::uint32_t position) {
+/// The row that contains cell `position` of tile `tile`, if any.
+__device__ const SpanRow& row_of(const ConvertArguments& a, std::uint32_t tile, std::uint32_t position) {
     std::uint32_t low = a.tile_first[tile];
     std::uint32_t high = a.tile_first[tile + 1] + 1;
     while (high - low > 1) {
         const std::uint32_t middle = (low + high) / 2;
-        if (a.spans[middle].first() <= position) {
+        if (a.rows[middle].first <= position) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    return a.spans[low];
+    return a.rows[low];
 }
 
 __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::uint32_t crystals) {
@@ -34,8 +34,8 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
     Placed placed[1] = {{0, 0, nowhere}};
     auto fate = static_cast<std::uint32_t>(fate_count);  // no single in this cell
     if (position < a.cell_count) {
-        const SpanEntry& span = span_of(a, position / cell_tile, position);
-        if (position - span.first() < span.count()) {
+        const SpanRow& row = row_of(a, position / cell_tile, position);
+        if (row.has(position)) {
             const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
             const std::uint64_t time = v.x;
             const auto crystal = static_cast<std::uint32_t>(v.y);
@@ -44,7 +44,7 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
             Fate f = Fate::accepted;
             if (crystal >= crystals) {
                 f = Fate::bad_address;
-            } else if (TimeGuard::of(span.time_low, span.time_high).refuses(time)) {
+            } else if (TimeGuard::of(row.time_low, row.time_high).refuses(time)) {
                 f = Fate::time_jump;
             } else if (time < a.base) {
                 f = Fate::late;

@@ -6,41 +6,36 @@
 #include <span>
 #include <vector>
 
+#include "gpu/cuda/bus/record_packing.hpp"
+#include "gpu/cuda/bus/upload_plan.hpp"
 #include "gpu/cuda/layout.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::gpu::cuda {
 
-/// Spans whose frames are at most this many bytes apart are copied in one piece, including the bytes between
-/// them: two spans this close lie in one allocation.
-inline constexpr std::size_t copied_gap = 64;
-/// Larger pieces are copied in parts, so that the first part travels while the table is still being built.
-/// Smaller parts would waste time on the bus: each copy costs a few microseconds.
-inline constexpr std::size_t copied_piece = std::size_t{32} << 20;
-
 struct Slot {
     /// Takes its memory from `memory`. With Purpose::plan the slot cannot be used.
     Slot(const PipelineOptions& options, Memory& memory);
+    /// The most cells between frames.
+    static std::uint32_t gap_room(const PipelineOptions& o) { return o.max_slice_frames / 4 + 64; }
+    /// The most rows of the table. Usually datagrams that were received together share one.
+    static std::uint32_t table_rows(const PipelineOptions& o) { return o.max_slice_frames / 8 + 4096; }
 
     Input input = Input::frames;
     std::vector<ModuleSet> sources;
     HistogramSizes histogram_sizes;
-    std::uint32_t cell_room = 0;
     std::uint32_t frame_room = 0;
-    std::uint32_t span_room = 0;
+    std::uint32_t cell_room = 0;  // frames, and cells between spans
     std::uint32_t record_room = 0;
     std::uint32_t single_room = 0;
 
     net::FrameWords* cells = nullptr;
-    // Both tables in one piece, for one copy: tile_first, then spans.
+    // The table of the spans in one piece: tile_first, then rows.
     std::byte* table = nullptr;
     std::byte* host_table = nullptr;
     std::size_t table_head = 0;  // bytes of tile_first
-    SpanEntry* spans = nullptr;
-    std::uint32_t* tile_first = nullptr;
-    SpanEntry* host_spans = nullptr;
-    std::uint32_t* host_tile_first = nullptr;
+
     std::uint32_t* histogram_memory = nullptr;
     std::size_t histogram_bytes = 0;
     SliceHistograms histograms{};
@@ -48,8 +43,9 @@ struct Slot {
     ConvertTotals* host_converted = nullptr;
     FindTotals* found = nullptr;
     FindTotals* host_found = nullptr;
-    Coincidence* records = nullptr;
-    Coincidence* host_records = nullptr;
+    RecordPacking packing;
+    std::byte* records = nullptr;  // packed
+    std::byte* host_records = nullptr;
     Single* host_singles = nullptr;
 
     // The slice.
@@ -58,7 +54,8 @@ struct Slot {
     std::optional<std::uint64_t> close_at;
     std::uint32_t frames = 0;
     std::uint32_t cell_count = 0;
-    std::uint32_t span_count = 0;
+    std::uint32_t row_count = 0;
+    std::uint32_t copies = 0;   // to the device
     std::uint64_t base = 0;     // subtracted from the times of its ready singles
     std::uint64_t horizon = 0;  // singles below it are decided
 
@@ -69,12 +66,17 @@ struct Slot {
     std::vector<Single> many_singles;
     SliceResult result;
 
+    [[nodiscard]] const std::uint32_t* tile_first() const {
+        return reinterpret_cast<const std::uint32_t*>(table);
+    }
+    [[nodiscard]] const SpanRow* rows() const { return reinterpret_cast<const SpanRow*>(table + table_head); }
+    /// The table on the host, empty.
+    [[nodiscard]] SpanTable host_span_table() const {
+        return {reinterpret_cast<SpanRow*>(host_table + table_head),
+                reinterpret_cast<std::uint32_t*>(host_table)};
+    }
+    [[nodiscard]] std::size_t table_bytes() const { return table_head + row_count * sizeof(SpanRow); }
     [[nodiscard]] bool everything() const { return close_at && *close_at == UINT64_MAX; }
 };
-
-/// Copies the frames of the spans and the table of their positions to the slot, asynchronously for frames in
-/// pinned memory. Very many spans of few frames take longer, because the host packs them first. Throws
-/// std::invalid_argument when the frames exceed the slot.
-void upload(std::span<const FrameSpan> spans, Slot& slot, cudaStream_t stream);
 
 }  // namespace petacq::gpu::cuda

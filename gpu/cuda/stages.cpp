@@ -5,6 +5,7 @@
 #include <bit>
 #include <nvtx3/nvtx3.hpp>
 
+#include "gpu/cuda/bus/transfers.hpp"
 #include "gpu/cuda/order.hpp"
 #include "gpu/cuda/parts.hpp"
 
@@ -88,6 +89,7 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
         Memory plan(Memory::Purpose::plan);
         return Slot(o, plan);
     }();
+    records_ = memory.device<Coincidence>(sizes.record_room);
     if (r.delay) {
         prompts_ = memory.device<Coincidence>(sizes.record_room);
         delayeds_ = memory.device<Coincidence>(sizes.record_room);
@@ -116,8 +118,8 @@ void Stages::convert(Slot& slot, cudaStream_t stream) {
     ConvertArguments a;
     a.tables = tables_;
     a.cells = slot.cells;
-    a.spans = slot.spans;
-    a.tile_first = slot.tile_first;
+    a.rows = slot.rows();
+    a.tile_first = slot.tile_first();
     a.cell_count = slot.cell_count;
     a.base = watermark_;
     a.watermark = slot.watermark;
@@ -241,16 +243,17 @@ void Stages::find(Slot& slot, cudaStream_t stream) {
     if (a.rules.delayeds) {
         launch_emit(a, Kind::prompt, 0, slot.record_room, prompts_, stream);
         launch_emit(a, Kind::delayed, 0, slot.record_room, delayeds_, stream);
-        launch_merge(slot.found, prompts_, delayeds_, slot.record_room, slot.records, stream);
+        launch_merge(slot.found, prompts_, delayeds_, slot.record_room, records_, stream);
     } else {
-        launch_emit(a, Kind::prompt, 0, slot.record_room, slot.records, stream);
+        launch_emit(a, Kind::prompt, 0, slot.record_room, records_, stream);
     }
-    launch_disorders(slot.found, slot.records, slot.record_room, stream);
+    launch_disorders(slot.found, records_, slot.record_room, stream);
+    launch_pack_records(slot.found, records_, slot.record_room, slot.packing, slot.records, stream);
     to_host(slot.host_found, slot.found, 1, stream);
 }
 
 void Stages::emit_part(const Slot& slot, Kind kind, std::uint64_t low, cudaStream_t stream) const {
-    launch_emit(find_arguments(slot), kind, low, slot.record_room, slot.records, stream);
+    launch_emit(find_arguments(slot), kind, low, slot.record_room, records_, stream);
 }
 
 void Stages::found(Slot& slot) {

@@ -32,17 +32,20 @@ class Stages {
     void converted(const Slot& slot);
     /// Appends the ready singles to the carry, in order.
     void order(Slot& slot, cudaStream_t stream);
-    /// Writes the coincidences to slot.records. Ends with a copy of the totals to slot.host_found.
+    /// Finds the coincidences, and packs them into slot.records if they fit. Ends with a copy of the totals
+    /// to slot.host_found.
     void find(Slot& slot, cudaStream_t stream);
     /// Whether find() needs order_long_runs() first and must be repeated: too many singles share a time.
     [[nodiscard]] static bool has_long_runs(const Slot& slot) { return slot.host_found->long_run != 0; }
     void order_long_runs(Slot& slot, cudaStream_t stream);
-    /// Writes records [low, low + slot.record_room) of one kind to slot.records.
+    /// Writes records [low, low + slot.record_room) of one kind to records().
     void emit_part(const Slot& slot, Kind kind, std::uint64_t low, cudaStream_t stream) const;
     /// Reads the totals: counts and pending singles of the slot, and the carry. Throws std::runtime_error
     /// when more singles are pending than allowed.
     void found(Slot& slot);
 
+    /// Written by emit_part().
+    [[nodiscard]] const Coincidence* records() const { return records_; }
     /// The decided singles of the slice searched last: the first host_found->decided of this array.
     [[nodiscard]] const Single* singles() const { return ordered_[which_]; }
     /// Records on `stream` that the singles have been read, so that they are not overwritten earlier.
@@ -68,7 +71,8 @@ class Stages {
     void* scratch_ = nullptr;         // of the sort; the lists lie in it afterwards
     std::uint64_t* words_ = nullptr;  // of conversion
     std::size_t words_count_ = 0;
-    std::uint32_t rounds_ = 0;  // since they were cleared
+    std::uint32_t rounds_ = 0;        // since they were cleared
+    Coincidence* records_ = nullptr;  // of the slice searched last
     Coincidence* prompts_ = nullptr;
     Coincidence* delayeds_ = nullptr;
     FindArguments find_base_;

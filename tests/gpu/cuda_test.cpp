@@ -178,6 +178,57 @@ TEST_CASE("cuda: spans as they lie in batches, in pinned memory") {
     }
 }
 
+// As live: datagrams of a read follow each other, reads alternate between the batches of several receivers.
+TEST_CASE("cuda: reads of several receivers, with windows and sources") {
+    if (!cuda_usable()) return;
+    Rng rng(8);
+    Case c = open_case(rng);
+    constexpr std::size_t batches = 6;
+    constexpr std::size_t count = 120'000;
+    const Frames frames = frames_at(
+        c, count, [](std::size_t i) { return i * 150; }, rng);
+    c.options.max_pending_singles = count;
+    // The first two sources have every second module, the third has all.
+    c.options.sources.resize(3);
+    for (std::size_t bdm = 0; bdm < c.options.sources[0].size(); ++bdm) {
+        c.options.sources[bdm % 2].set(bdm);
+        c.options.sources[2].set(bdm);
+    }
+    const auto memory = petacq::gpu::make_pinned_memory();
+    constexpr std::size_t batch_bytes = 4 * count * 16;
+    std::byte* const data = memory->allocate(batches * batch_bytes);
+    // Datagrams of few frames make more rows than the table has room for.
+    for (const std::uint32_t per_datagram : {91, 7, 1}) {
+        std::vector<petacq::gpu::FrameSpan> spans;
+        std::vector<std::size_t> used(batches, 0);
+        std::uint32_t source = 0;
+        std::uint64_t low = 0;
+        for (std::size_t i = 0, left = 0, b = 0; i < count;) {
+            if (left-- == 0) {
+                b = rng.index(batches);
+                left = rng.between<std::size_t>(0, 60);
+                source = rng.between(0U, 3U);
+            }
+            if (rng.chance(per_datagram == 91 ? 0.1 : 0.5)) low = rng.between<std::uint64_t>(0, 1000);
+            const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(count - i, per_datagram));
+            std::byte* const to = data + b * batch_bytes + (used[b] += 16);
+            std::memcpy(to, frames.raw.data() + i, n * 16);
+            spans.push_back({to, n, rng.chance(0.02) ? UINT64_MAX : low, UINT64_MAX - low, source});
+            used[b] += n * 16;
+            i += n;
+        }
+        INFO(per_datagram << " frames in a datagram");
+        const std::size_t half = spans.size() / 2;
+        c.options.max_slice_frames = count;
+        const Output output = check_against_cpu(
+            c,
+            {slice_of({spans.data(), half}, 1), last_slice_of({spans.data() + half, spans.size() - half})});
+        CHECK(output.frames.accepted > count / 4);
+        CHECK(output.frames.time_jump > 0);
+        CHECK(output.frames.bad_address > 0);
+    }
+}
+
 TEST_CASE("cuda: the bounds of the options are enforced with a message") {
     if (!cuda_usable()) return;
     Rng rng(7);
@@ -192,8 +243,6 @@ TEST_CASE("cuda: the bounds of the options are enforced with a message") {
     SliceResult result;
     {
         const auto pipeline = make_cuda_pipeline(c.options, c.setup.calibration);
-        CHECK_THROWS_AS(pipeline->submit({1, {&all, 1}, 0, {}}), std::invalid_argument);
-        // The slice was refused as a whole: the pipeline continues.
         pipeline->submit({2, {&half, 1}, 0, {}});
         REQUIRE(pipeline->collect(result, true));
         CHECK(result.pending == 500);
@@ -205,6 +254,16 @@ TEST_CASE("cuda: the bounds of the options are enforced with a message") {
             CHECK(std::string(e.what()).find("max_pending_singles") != std::string::npos);
         }
         CHECK_THROWS_AS(pipeline->submit({4, {}, 0, {}}), std::runtime_error);
+    }
+    {
+        const auto pipeline = make_cuda_pipeline(c.options, c.setup.calibration);
+        pipeline->submit({1, {&all, 1}, 0, {}});
+        try {
+            pipeline->collect(result, true);
+            FAIL("a slice of 1000 frames was accepted");
+        } catch (const std::runtime_error& e) {
+            CHECK(std::string(e.what()).find("max_slice_frames") != std::string::npos);
+        }
     }
     {
         PipelineOptions huge = c.options;

@@ -75,11 +75,15 @@ void add_options(CLI::App& app, PipelineSuite& s) {
         ->required()
         ->check(CLI::ExistingFile);
     option(app, "--backend", s.backend, "cpu or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
-    app.add_option("--frames", s.frames, "Frames in the stream; default 8 Mi (cpu), 384 Mi (cuda)")
+    app.add_option("--frames", s.frames,
+                   "Frames in the stream; default 8 Mi (cpu), 1 Gi (cuda; 17 GB of pinned memory)")
         ->check(CLI::Range(1000, 1 << 30));
     app.add_option("--slice-frames", s.slice_frames,
                    "Frames in a slice; default 262144 (cpu), 1, 4 and 16 Mi one after the other (cuda)")
         ->check(CLI::Range(1, 1 << 26));
+    option(app, "--receivers", s.receivers,
+           "Receivers whose reads alternate in a slice, each with memory of its own (cuda)")
+        ->check(CLI::Range(1, 64));
     option(app, "--rate", s.rate, "Singles per second of detector time")->check(CLI::PositiveNumber);
     option(app, "--window-ns", s.window_ns, "Coincidence window")->check(CLI::NonNegativeNumber);
     option(app, "--delay-ns", s.delay_ns, "Delay of the delayed window; 0: none")
@@ -91,7 +95,7 @@ void add_options(CLI::App& app, PipelineSuite& s) {
     option(app, "--nonlinearity", s.nonlinearity, "Makes factors differ from bin to bin");
     app.add_option("--threads", s.threads,
                    "Thread counts to try; default 1 to the number of cores, doubling. With cuda one number: "
-                   "threads that copy results, at most 4")
+                   "threads that copy results, at most 8; default half the cores")
         ->check(CLI::Range(1, 4096));
     add_repetitions(app, "--repeat", s.repeat, "Passes of which the median is taken");
 }

@@ -9,9 +9,9 @@
 #include "gpu/host/coincidence.hpp"
 #include "gpu/host/convert.hpp"
 #include "gpu/host/order.hpp"
+#include "tools/petbench/cuda/pipeline.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/measure.hpp"
-#include "tools/petbench/pipeline_cuda.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
@@ -136,7 +136,7 @@ void run(const PipelineSuite& o) {
     const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
     if (o.backend == "cuda") {
 #ifdef PETACQ_HAVE_CUDA
-        options.threads = o.threads.empty() ? std::min(4U, cores) : o.threads.back();
+        options.threads = o.threads.empty() ? std::clamp(cores / 2, 1U, 8U) : o.threads.back();
         return run_cuda_pipeline(scanner, calibration, options, o);
 #else
         throw std::runtime_error("this petbench is built without CUDA");

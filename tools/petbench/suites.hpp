@@ -40,8 +40,9 @@ void run(const AcquisitionSuite& suite);
 struct PipelineSuite {
     std::string backend = "cpu";
     std::string scanner;
-    std::size_t frames = 0;        ///< 0: 8 Mi on the CPU, 384 Mi on the GPU
+    std::size_t frames = 0;        ///< 0: 8 Mi on the CPU, 1 Gi on the GPU
     std::size_t slice_frames = 0;  ///< 0: 262,144 on the CPU; 1, 4 and 16 Mi on the GPU
+    std::size_t receivers = 1;     ///< GPU: side by side in memory
     double rate = 50e6;
     double window_ns = 4;
     double delay_ns = 0;
@@ -49,7 +50,8 @@ struct PipelineSuite {
     std::string mode = "single";
     double nonlinearity = 0;
     std::uint32_t bins = 256;
-    std::vector<std::uint32_t> threads;  ///< empty: 1 to the number of cores, doubling (GPU: at most 4)
+    std::vector<std::uint32_t>
+        threads;  ///< empty: 1 to the number of cores, doubling (GPU: half the cores, at most 8)
     int repeat = 5;
 };
 void run(const PipelineSuite& suite);

@@ -1,4 +1,4 @@
-#include "tools/petbench/cuda_stages.hpp"
+#include "tools/petbench/cuda/stages.hpp"
 
 #include <cstdio>
 #include <functional>
@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "gpu/cuda/bus/upload.hpp"
 #include "gpu/cuda/stages.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/measure.hpp"
@@ -29,7 +30,9 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
     gpu::cuda::Stages stages(options, tables, memory);
     gpu::cuda::Slot slot(options, memory);
     const gpu::cuda::Stream stream;
-    upload(spans, slot, stream);
+    gpu::cuda::Uploader(options, memory).upload(spans, slot, stream);
+    fetch_table(slot, stream);
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "copying frames to the device");
     slot.watermark = UINT64_MAX;
     slot.close_at = UINT64_MAX;
     std::vector<std::unique_ptr<gpu::cuda::Event>> at;

@@ -6,7 +6,7 @@
 
 #include "config/calibration.hpp"
 #include "gpu/pipeline.hpp"
-#include "tools/petbench/cuda_input.hpp"
+#include "tools/petbench/cuda/input.hpp"
 
 namespace petacq::bench {
 

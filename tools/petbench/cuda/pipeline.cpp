@@ -1,4 +1,4 @@
-#include "tools/petbench/pipeline_cuda.hpp"
+#include "tools/petbench/cuda/pipeline.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,69 +9,14 @@
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/randoms.hpp"
 #include "gpu/cuda/timeline.hpp"
-#include "tools/petbench/cuda_input.hpp"
-#include "tools/petbench/cuda_stages.hpp"
+#include "tools/petbench/cuda/input.hpp"
+#include "tools/petbench/cuda/stages.hpp"
+#include "tools/petbench/cuda/timeline.hpp"
 #include "tools/petbench/measure.hpp"
 
 namespace petacq::bench {
 
 namespace {
-
-/// The time of one step of the slices.
-struct Step {
-    const char* name;
-    double sum = 0;
-    double most = 0;
-    std::size_t count = 0;
-    void add(double ms) {
-        sum += ms;
-        most = std::max(most, ms);
-        ++count;
-    }
-};
-
-/// Prints the mean and the largest time of each step. `passes`: timelines of the slices, in order.
-void print_timeline(const std::vector<std::vector<gpu::SliceTimeline>>& passes) {
-    Step submit{"submit, caller"};
-    Step upload{"frames up"};
-    Step idle{"bus up idle before a slice"};
-    Step convert{"convert"};
-    Step host{"host between convert and order"};
-    Step find{"order and find"};
-    Step turn{"wait for the turn to go down"};
-    Step down{"records down"};
-    Step wait{"wait to be delivered"};
-    Step deliver{"deliver (host copies)"};
-    Step collect{"delivered, not collected"};
-    Step drain{"after the last upload of a pass"};
-    double bytes = 0;
-    for (const auto& lines : passes) {
-        for (std::size_t i = 0; i < lines.size(); ++i) {
-            const gpu::SliceTimeline& t = lines[i];
-            submit.add(t.submit_end - t.submit_begin);
-            upload.add(t.upload_end - t.upload_begin);
-            // An event is recorded when the stream reaches it; before that the stream was idle.
-            if (i > 0) idle.add(std::max(0.0, t.upload_begin - lines[i - 1].upload_end));
-            convert.add(t.convert_end - t.convert_begin);
-            host.add(t.order_begin - t.convert_end);
-            find.add(t.find_end - t.order_begin);
-            turn.add(t.down_begin - t.find_end);
-            down.add(t.down_end - t.down_begin);
-            wait.add(t.deliver_begin - t.down_end);
-            deliver.add(t.deliver_end - t.deliver_begin);
-            collect.add(t.collected - t.deliver_end);
-            bytes += 16.0 * t.frames;
-        }
-        if (!lines.empty()) drain.add(lines.back().collected - lines.back().upload_end);
-    }
-    for (const Step* step :
-         {&submit, &idle, &upload, &convert, &host, &find, &turn, &down, &wait, &deliver, &collect, &drain}) {
-        if (step->count == 0) continue;
-        std::printf("    %-32s mean %8.3f ms, largest %8.3f ms\n", step->name,
-                    step->sum / static_cast<double>(step->count), step->most);
-    }
-    if (upload.sum > 0) std::printf("    rate while frames go up: %.1f GB/s\n", bytes / upload.sum / 1e6);
-}
 
 struct Whole {
     double rate = 0;
@@ -147,16 +92,19 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
     const std::vector<std::size_t> slices = suite.slice_frames > 0
                                                 ? std::vector<std::size_t>{suite.slice_frames}
                                                 : std::vector<std::size_t>{mi, 4 * mi, 16 * mi};
-    const CudaInput input = make_cuda_input(scanner, suite.rate, suite.frames > 0 ? suite.frames : 384 * mi);
+    const CudaInput input =
+        make_cuda_input(scanner, suite.rate, suite.frames > 0 ? suite.frames : 1024 * mi, suite.receivers);
     std::printf("%.1f Mi frames at %.3g/s in %zu spans, window %u ticks, %s, mode %s, median of %d\n",
                 static_cast<double>(input.frames) / 0x1p20, suite.rate, input.spans.size(),
                 options.rules.window, name_of(options.rules.policy), name_of(options.rules.mode),
                 suite.repeat);
     const CopyRates copies = measure_copies(input, suite.repeat);
     std::printf(
-        "host to device %.1f GB/s (up to 16 Mi frames at a time), %.1f GB/s (1 Mi), %.1f GB/s (all of the "
-        "input once); device copy %.2f TB/s read and written\n",
-        copies.up / 1e9, copies.up_small / 1e9, copies.up_all / 1e9, 2 * copies.device / 1e12);
+        "host to device %.1f GB/s (up to 16 Mi frames at a time), %.1f GB/s (1 Mi), %.1f GB/s (1 Mi, two "
+        "streams in turn), %.1f GB/s (2 MiB), %.1f GB/s (all of the input once); device copy %.2f TB/s read "
+        "and written\n",
+        copies.up / 1e9, copies.up_small / 1e9, copies.up_two / 1e9, copies.up_batches / 1e9,
+        copies.up_all / 1e9, 2 * copies.device / 1e12);
 
     std::printf(
         "\nwhole pipeline, pinned frames to records; host to device %.2f G frames/s, device copy %.1f\n"
@@ -187,6 +135,7 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
             static_cast<unsigned long long>(whole.singles.delayeds));
         passes.erase(passes.begin());  // the first is not counted
         print_timeline(passes);
+        print_bus_account(passes, copies.up);
     }
 
     constexpr double tick_s = 1e-11;

@@ -1,4 +1,4 @@
-#include "tools/petbench/cuda_input.hpp"
+#include "tools/petbench/cuda/input.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -17,22 +17,36 @@ using gpu::cuda::check;
 
 constexpr std::size_t block_frames = 5U << 18;  // not a multiple of any slice
 
-/// Bytes per second of `copies` copies of `piece` bytes, back to back, whose sources are `step` bytes apart.
-double copy_rate(void* to, const std::byte* from, std::size_t piece, std::size_t copies, std::size_t step,
-                 cudaMemcpyKind kind, int repeat) {
-    const gpu::cuda::Stream stream;
+struct Copies {
+    std::size_t piece = 0;  ///< bytes
+    std::size_t count = 0;
+    std::size_t step = 0;  ///< bytes between the sources of two copies
+    cudaMemcpyKind kind = cudaMemcpyHostToDevice;
+    bool two_streams = false;  ///< in turn, instead of one
+};
+
+/// Bytes per second of copies back to back.
+double copy_rate(void* to, const std::byte* from, const Copies& copies, int repeat) {
+    const gpu::cuda::Stream one;
+    const gpu::cuda::Stream two;
     const gpu::cuda::Event start(cudaEventDefault);
     const gpu::cuda::Event end(cudaEventDefault);
+    const gpu::cuda::Event end_two;
     std::vector<double> rates;
     for (int r = 0; r < repeat + 1; ++r) {
-        start.record(stream);
-        for (std::size_t i = 0; i < copies; ++i)
-            check(cudaMemcpyAsync(to, from + i * step, piece, kind, stream), "cudaMemcpyAsync",
-                  "timing copies");
-        end.record(stream);
+        start.record(one);
+        two.wait_for(start);
+        for (std::size_t i = 0; i < copies.count; ++i) {
+            check(cudaMemcpyAsync(to, from + i * copies.step, copies.piece, copies.kind,
+                                  copies.two_streams && i % 2 == 1 ? two : one),
+                  "cudaMemcpyAsync", "timing copies");
+        }
+        end_two.record(two);
+        one.wait_for(end_two);
+        end.record(one);
         end.wait("timing copies");
-        if (r > 0)
-            rates.push_back(static_cast<double>(copies * piece) / milliseconds_between(start, end) * 1e3);
+        const auto bytes = static_cast<double>(copies.count * copies.piece);
+        if (r > 0) rates.push_back(bytes / milliseconds_between(start, end) * 1e3);
     }
     return median(rates);
 }
@@ -44,7 +58,31 @@ void set_time(std::byte* frame, std::uint64_t time) {
     std::memcpy(frame + 2, &swapped, sizeof swapped);
 }
 
-CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size_t frames) {
+namespace {
+
+/// Where the spans of a block lie, headers in front: reads of several datagrams, which alternate between the
+/// areas of the receivers.
+std::vector<std::size_t> place_spans(const std::vector<gpu::FrameSpan>& spans, std::size_t receivers) {
+    constexpr std::size_t datagrams_of_read = 44;  // of 1472 bytes in 64 KiB
+    const auto receiver_of = [=](std::size_t i) { return i / datagrams_of_read % receivers; };
+    std::vector<std::size_t> next(receivers + 1, 0);
+    for (std::size_t i = 0; i < spans.size(); ++i)
+        next[receiver_of(i) + 1] += net::header_bytes + std::size_t{spans[i].count} * net::frame_bytes;
+    for (std::size_t r = 1; r < receivers; ++r)
+        next[r] += next[r - 1];
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        std::size_t& at = next[receiver_of(i)];
+        places.push_back(at + net::header_bytes);
+        at = places.back() + std::size_t{spans[i].count} * net::frame_bytes;
+    }
+    return places;
+}
+
+}  // namespace
+
+CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size_t frames,
+                          std::size_t receivers) {
     StreamOptions options;
     options.frames = block_frames;
     options.singles_per_s = rate;
@@ -53,6 +91,7 @@ CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size
     for (std::size_t i = 0; i < block_frames; ++i)
         latest = std::max(latest, net::frame_time(stream.bytes.data() + i * net::frame_bytes));
 
+    const std::vector<std::size_t> places = place_spans(stream.spans, receivers);
     CudaInput input;
     const std::size_t blocks = (frames + block_frames - 1) / block_frames;
     const std::size_t block_bytes = block_frames * net::frame_bytes + stream.spans.size() * net::header_bytes;
@@ -62,12 +101,11 @@ CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size
     input.spans.resize(blocks * stream.spans.size());
     input.watermarks.resize(input.spans.size());
     const auto fill = [&](std::size_t block) {
-        std::byte* to = input.data + block * block_bytes;
         const std::uint64_t shift = block * latest;
         const std::uint64_t next = 1'000'000 + (block + 1) * latest;
         for (std::size_t i = 0; i < stream.spans.size(); ++i) {
             const gpu::FrameSpan& from = stream.spans[i];
-            to += net::header_bytes;
+            std::byte* to = input.data + block * block_bytes + places[i];
             gpu::FrameSpan& span = input.spans[block * stream.spans.size() + i];
             span = from;
             span.frames = to;
@@ -108,16 +146,19 @@ CopyRates measure_copies(const CudaInput& input, int repeat) {
     auto* const a = memory.device<std::byte>(piece);
     auto* const b = memory.device<std::byte>(piece);
     // The same piece again and again, about a GiB of it.
-    const auto again = [&](void* to, const std::byte* from, std::size_t bytes, cudaMemcpyKind kind) {
-        return copy_rate(to, from, bytes, std::max<std::size_t>(4, (std::size_t{1} << 30) / bytes), 0, kind,
-                         repeat);
+    const auto again = [&](void* to, const std::byte* from, Copies copies) {
+        copies.count = std::max<std::size_t>(4, (std::size_t{1} << 30) / copies.piece);
+        return copy_rate(to, from, copies, repeat);
     };
+    const std::size_t small = mi * net::frame_bytes;
     CopyRates rates;
-    rates.up = again(a, input.data, piece, cudaMemcpyHostToDevice);
-    rates.up_small = again(a, input.data, mi * net::frame_bytes, cudaMemcpyHostToDevice);
+    rates.up = again(a, input.data, {piece, 0, 0, cudaMemcpyHostToDevice, false});
+    rates.up_small = again(a, input.data, {small, 0, 0, cudaMemcpyHostToDevice, false});
+    rates.up_batches = again(a, input.data, {std::size_t{2} << 20, 0, 0, cudaMemcpyHostToDevice, false});
+    rates.up_two = again(a, input.data, {small, 0, 0, cudaMemcpyHostToDevice, true});
     rates.up_all =
-        copy_rate(a, input.data, piece, input.bytes / piece, piece, cudaMemcpyHostToDevice, repeat);
-    rates.device = again(b, a, piece, cudaMemcpyDeviceToDevice);
+        copy_rate(a, input.data, {piece, input.bytes / piece, piece, cudaMemcpyHostToDevice, false}, repeat);
+    rates.device = again(b, a, {piece, 0, 0, cudaMemcpyDeviceToDevice, false});
     return rates;
 }
 

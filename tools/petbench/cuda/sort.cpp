@@ -10,7 +10,7 @@
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
 #include "gpu/sort/sort.hpp"
-#include "tools/petbench/cuda_input.hpp"
+#include "tools/petbench/cuda/input.hpp"
 #include "tools/petbench/measure.hpp"
 #include "tools/petbench/suites.hpp"
 

@@ -1,0 +1,69 @@
+#include "gpu/cuda/bus/download.hpp"
+
+#include <algorithm>
+#include <nvtx3/nvtx3.hpp>
+
+#include "gpu/host/coincidence.hpp"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+template <class T>
+void copy_down(T* host, const T* device, std::size_t count, cudaStream_t stream) {
+    if (count == 0) return;
+    check(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync",
+          "copying results to the host");
+}
+
+}  // namespace
+
+void Downloader::download(Slot& slot, Stages& stages, cudaStream_t compute, const Stream& down) {
+    const nvtx3::scoped_range range{"download"};
+    const FindTotals& t = *slot.host_found;
+    slot.many_records.clear();
+    slot.record_count = 0;
+    if (t.prompts + t.delayeds <= slot.record_room) {
+        slot.record_count = static_cast<std::uint32_t>(t.prompts + t.delayeds);
+        copy_down(slot.host_records, slot.records, slot.record_count * slot.packing.record_bytes(), down);
+    } else {
+        fetch_many(slot, stages, compute, down);
+    }
+    slot.many_singles.clear();
+    slot.single_count = 0;
+    if (!singles_wanted_) return;
+    if (t.decided <= slot.single_room) {
+        slot.single_count = t.decided;
+        copy_down(slot.host_singles, stages.singles(), t.decided, down);
+    } else {
+        slot.many_singles.resize(t.decided);
+        copy_down(slot.many_singles.data(), stages.singles(), t.decided, down);
+    }
+    stages.singles_read(down);
+}
+
+void Downloader::fetch_many(Slot& slot, const Stages& stages, cudaStream_t compute, const Stream& down) {
+    const FindTotals& t = *slot.host_found;
+    fetch_kind(Kind::prompt, t.prompts, many_prompts_, slot, stages, compute, down);
+    fetch_kind(Kind::delayed, t.delayeds, many_delayeds_, slot, stages, compute, down);
+    slot.many_records.resize(many_prompts_.size() + many_delayeds_.size());
+    std::merge(many_prompts_.begin(), many_prompts_.end(), many_delayeds_.begin(), many_delayeds_.end(),
+               slot.many_records.begin(),
+               [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
+}
+
+void Downloader::fetch_kind(Kind kind, std::uint64_t total, std::vector<Coincidence>& all, const Slot& slot,
+                            const Stages& stages, cudaStream_t compute, const Stream& down) {
+    all.resize(total);
+    for (std::uint64_t low = 0; low < total; low += slot.record_room) {
+        stages.emit_part(slot, kind, low, compute);
+        part_.record(compute);
+        down.wait_for(part_);
+        copy_down(all.data() + low, stages.records(), std::min<std::uint64_t>(total - low, slot.record_room),
+                  down);
+        check(cudaStreamSynchronize(down), "cudaStreamSynchronize", "copying results to the host");
+    }
+    order_equal_times(all);
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,108 @@
+#include "gpu/cuda/bus/result.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <span>
+
+#include "gpu/host/coincidence.hpp"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+/// Sorts the records that share the time of records[at].
+void order_time_of(std::span<Coincidence> records, std::size_t at) {
+    const std::uint64_t time = records[at].time;
+    std::size_t first = at;
+    while (first > 0 && records[first - 1].time == time)
+        --first;
+    std::size_t last = at + 1;
+    while (last < records.size() && records[last].time == time)
+        ++last;
+    std::sort(records.begin() + static_cast<std::ptrdiff_t>(first),
+              records.begin() + static_cast<std::ptrdiff_t>(last),
+              [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
+}
+
+/// Writes records [begin, end) of the slice to `to`.
+void unpack(const Slot& slot, std::size_t begin, std::size_t end, Coincidence* to) {
+    if (!slot.packing.fits) {
+        const auto* const from = reinterpret_cast<const Coincidence*>(slot.host_records);
+        std::copy(from + begin, from + end, to);
+        return;
+    }
+    const auto* const from = reinterpret_cast<const PackedRecord*>(slot.host_records);
+    const RecordPacking packing = slot.packing;
+    for (std::size_t i = begin; i < end; ++i)
+        *to++ = packing.unpack(from[i]);
+}
+
+}  // namespace
+
+void advise_large_pages(void* memory, std::size_t bytes) {
+    constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    const std::uintptr_t first = (begin + page - 1) / page * page;
+    const std::uintptr_t last = (begin + bytes) / page * page;
+    // Only a hint: without them the result is the same.
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+}
+
+FrameCounts frame_counts(const Slot& slot) {
+    const auto fate = [&](Fate f) { return slot.host_converted->fates[static_cast<std::size_t>(f)]; };
+    FrameCounts c;
+    c.received = slot.frames;
+    c.bad_marker = fate(Fate::bad_marker);
+    c.bad_address = fate(Fate::bad_address);
+    c.outside_crystal = fate(Fate::outside_crystal);
+    c.below_window = fate(Fate::below_window);
+    c.above_window = fate(Fate::above_window);
+    c.bad_time = fate(Fate::bad_time);
+    c.time_jump = fate(Fate::time_jump);
+    c.late = fate(Fate::late);
+    c.accepted = fate(Fate::accepted);
+    return c;
+}
+
+void RecordOrder::take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& out) {
+    const bool many = !slot.many_records.empty();
+    const std::size_t count = many ? slot.many_records.size() : slot.record_count;
+    const std::size_t held = held_.size();
+    fill(pool, held + count, out, [&](std::size_t begin, std::size_t end, Coincidence* to) {
+        for (; begin < std::min(end, held); ++begin)
+            *to++ = held_[begin];
+        if (begin >= end) return;
+        if (many) {
+            std::copy(slot.many_records.data() + (begin - held), slot.many_records.data() + (end - held), to);
+        } else {
+            unpack(slot, begin - held, end - held, to);
+        }
+    });
+    const std::span<Coincidence> records = std::span(out).subspan(held);
+    if (!many && slot.host_found->disorders > disorder_room) {
+        order_equal_times(records);
+    } else if (!many) {
+        for (std::uint32_t i = 0; i < slot.host_found->disorders; ++i)
+            order_time_of(records, slot.host_found->disorder_at[i]);
+    }
+    if (held > 0) {
+        // Held records are few, and only the first of the new records can belong among them.
+        const std::uint64_t last = held_.back().time;
+        const auto mixed = std::partition_point(records.begin(), records.end(),
+                                                [=](const Coincidence& c) { return c.time <= last; });
+        mixed_.resize(held + static_cast<std::size_t>(mixed - records.begin()));
+        std::merge(held_.begin(), held_.end(), records.begin(), mixed, mixed_.begin(),
+                   [](const Coincidence& a, const Coincidence& b) { return before(a, b); });
+        std::copy(mixed_.begin(), mixed_.end(), out.begin());
+    }
+    held_.clear();
+    if (slot.close_at) return;
+    // The watermark may not have moved: records that were held may stay so.
+    const auto hold = std::partition_point(out.begin(), out.end(),
+                                           [&](const Coincidence& c) { return c.time < slot.horizon; });
+    held_.assign(hold, out.end());
+    out.erase(hold, out.end());
+}
+
+}  // namespace petacq::gpu::cuda

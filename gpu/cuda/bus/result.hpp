@@ -1,0 +1,64 @@
+// Turns the records that the device returns for a slice into those of the result.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gpu/cuda/slot.hpp"
+#include "gpu/host/worker_pool.hpp"
+
+namespace petacq::gpu::cuda {
+
+/// Asks for large pages where they help: filling and reading a large result is faster with few of them.
+void advise_large_pages(void* memory, std::size_t bytes);
+
+/// Makes `out` hold `count` elements, whatever it held before. `write(begin, end, to)` writes elements
+/// [begin, end) to `to`; several threads call it where that pays, because one core reaches a tenth of the bus
+/// rate. Memory that `out` brings along is used again: elements that exist are overwritten, and the others
+/// are appended, so nothing is filled with zeros first.
+template <class T, class Write>
+void fill(WorkerPool& pool, std::size_t count, std::vector<T>& out, Write write) {
+    constexpr std::size_t least = (std::size_t{1} << 20) / sizeof(T);
+    if (out.capacity() < count) {
+        std::vector<T>().swap(out);
+        // Some extra room, because slices vary in size.
+        out.reserve(count + count / 8);
+        advise_large_pages(out.data(), out.capacity() * sizeof(T));
+    }
+    const std::size_t present = std::min(out.size(), count);
+    out.resize(present);
+    const auto workers = static_cast<std::uint32_t>(std::clamp<std::size_t>(present / least, 1, pool.size()));
+    pool.run(workers, [&](std::uint32_t w) {
+        const std::size_t begin = present * w / workers;
+        write(begin, present * (w + 1) / workers, out.data() + begin);
+    });
+    std::array<T, 128> some;
+    while (out.size() < count) {
+        const std::size_t begin = out.size();
+        const std::size_t end = std::min(count, begin + some.size());
+        write(begin, end, some.data());
+        out.insert(out.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(end - begin));
+    }
+}
+
+/// The frame counts of a slice. Its totals must be on the host.
+FrameCounts frame_counts(const Slot& slot);
+
+/// Puts the records of consecutive slices into one record order. Records at or above the horizon of a slice
+/// are held back until the next slice, because delayeds with the same time may still follow.
+class RecordOrder {
+  public:
+    /// Writes the held records and those of the slice to `out`, which is overwritten. The totals and records
+    /// of the slice must be on the host.
+    void take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& out);
+    void reset() { held_.clear(); }
+
+  private:
+    std::vector<Coincidence> held_;
+    std::vector<Coincidence> mixed_;  // kept for its memory
+};
+
+}  // namespace petacq::gpu::cuda
