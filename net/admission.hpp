@@ -49,6 +49,12 @@ class Admission {
         out.first_bdm = times.first_bdm;
         out.last_bdm = times.last_bdm;
     }
+    /// The modules whose frames the sender of an accepted datagram carries.
+    [[nodiscard]] const Modules& modules_of(const DatagramHeader& header, Endpoint sender) const {
+        if (modules_.empty()) return every_module_;
+        return modules_[framing_ == Framing::bare ? senders_->find(sender) : number_of_id_[header.source]];
+    }
+    [[nodiscard]] const FrameCheck& frames() const { return frames_; }
 
   private:
     // Neither is the address of a sender.
@@ -58,12 +64,6 @@ class Admission {
     [[nodiscard]] bool may_send(Endpoint sender) const {
         if (addresses_ && addresses_->find({sender.address, 0}) == SenderTable::none) return false;
         return !senders_ || senders_->find(sender) != SenderTable::none;
-    }
-
-    /// The modules whose frames the sender of an accepted datagram carries.
-    [[nodiscard]] const Modules& modules_of(const DatagramHeader& header, Endpoint sender) const {
-        if (modules_.empty()) return every_module_;
-        return modules_[framing_ == Framing::bare ? senders_->find(sender) : number_of_id_[header.source]];
     }
 
     Framing framing_;

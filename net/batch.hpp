@@ -20,8 +20,8 @@ namespace petacq::net {
 
 enum class Admitted : std::uint8_t { yes, malformed, unknown_source };
 
-/// One datagram inside a batch.
-struct Datagram {
+/// One datagram inside a batch: a line of the cache, since it passes from core to core.
+struct alignas(64) Datagram {
     std::uint64_t sequence = 0;    ///< sequenced framing only
     std::uint64_t first_time = 0;  ///< raw ticks of the first valid frame; 0 if there is none
     std::uint64_t last_time = 0;   ///< raw ticks of the last valid frame; 0 if there is none
@@ -43,6 +43,7 @@ struct Datagram {
     /// replay. `offset` is then the offset of its first byte, and need not be a multiple of 16.
     Admitted admitted = Admitted::yes;
 };
+static_assert(sizeof(Datagram) == 64);
 
 /// A piece of pool memory with the datagrams received into it. One thread fills it; others read only the
 /// datagrams that it has published (BatchLane).

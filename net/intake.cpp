@@ -3,7 +3,7 @@
 //   prepare_slots   divides the free part of the batch into slots, one per message
 //   recvmmsg        the kernel fills the slots; what does not fit a slot goes to its overflow area
 //   process         moves a message to its final place, where that is not its slot
-//   split           cuts a message into its datagrams and checks each
+//   split           cuts a message into its datagrams and checks each (splitter.hpp)
 //   set_rest_aside  only if no batch is free for the rest of the messages: the next call goes on with them
 //   finish_call     publishes the counters, then the datagrams, then the time up to which all have been read
 #include "net/intake.hpp"
@@ -22,9 +22,10 @@ namespace {
 
 constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is longer
 constexpr std::size_t first_stride = 2048;
-// A call takes no more than this, so that its data are still in the cache when they are checked. Long
-// messages, whose sizes vary, then come one per call and leave no holes.
-constexpr std::size_t call_bytes = std::size_t{64} << 10;
+// A call takes no more than this, so that its data are still in the cache when they are checked.
+constexpr std::size_t most_call_bytes = std::size_t{256} << 10;
+// The same while sizes vary. Long messages then come one per call, and leave no holes.
+constexpr std::size_t least_call_bytes = std::size_t{64} << 10;
 
 constexpr std::size_t rounded_up(std::size_t bytes) {
     return (bytes + frame_bytes - 1) / frame_bytes * frame_bytes;
@@ -65,9 +66,7 @@ Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool
       own_(pool.set_aside()),
       output_(output),
       counters_(counters),
-      admission_(options),
-      strangers_(options),
-      keep_rejected_(options.keep_rejected),
+      splitter_(options, counters),
       local_(local),
       overflow_(new std::byte[max_messages * overflow_bytes]),  // pages are touched only when used
       stride_(first_stride) {
@@ -123,7 +122,7 @@ Intake::Taken Intake::receive(WithoutBatch without) {
     while (next_ < call_count_ && process(next_, without))
         ++next_;
     if (holds_messages()) set_rest_aside();
-    const Taken taken{next_ - first, tally_.bytes, more_ || holds_messages(), next_ == first};
+    const Taken taken{next_ - first, splitter_.bytes(), more_ || holds_messages(), next_ == first};
     finish_call();
     // While the socket may hold more, only what came before the latest message is certain to have been read.
     // A message that was stamped earlier but comes later arrives, for the lane, after this time.
@@ -150,21 +149,23 @@ unsigned Intake::read() {
     read_ns_ = clock_ns(CLOCK_MONOTONIC);
     steady_less_real_ = read_ns_ - clock_ns(CLOCK_REALTIME);
 
-    std::size_t largest = 0;
+    std::size_t longest = 0;
     std::size_t in_slots = 0;
     for (unsigned i = 0; i < call_count_; ++i) {
         const std::size_t size = headers_[i].msg_len;
-        largest = std::max(largest, size);
+        longest = std::max(longest, size);
         in_slots += rounded_up(std::min(size, call_stride_));
     }
     if (batch_ != nullptr) {
+        const std::size_t slots = call_count_ * call_stride_;
         packed_ = batch_->used;
-        tail_ = batch_->used + call_count_ * call_stride_;
-        packing_ = 2 * in_slots < call_count_ * call_stride_;
+        tail_ = batch_->used + slots;
+        packing_ = 2 * in_slots < slots;
+        steady_ = 4 * in_slots >= 3 * slots;
     }
     segments_ = 1;
     // The stride shrinks slowly: only a long message in a short slot costs a copy.
-    stride_ = std::clamp(rounded_up(largest), rounded_up(stride_ - stride_ / 8), overflow_bytes);
+    stride_ = std::clamp(rounded_up(longest), rounded_up(stride_ - stride_ / 16), overflow_bytes);
     return call_count_;
 }
 
@@ -180,7 +181,7 @@ unsigned Intake::prepare_slots() {
         call_stride_ = stride_;
         slots_ = batch_->data + batch_->used;
         count = std::min({count, (batch_->capacity - batch_->used) / stride_,
-                          std::max<std::size_t>(call_bytes / stride_, 1),
+                          (steady_ ? most_call_bytes : least_call_bytes) / stride_,
                           (batch_->max_datagrams - batch_->datagrams.size()) / segments_});
         count = std::max<std::size_t>(count, 1);  // an empty batch always has room for one message
     }
@@ -201,15 +202,15 @@ bool Intake::process(unsigned i, WithoutBatch without) {
     segments_ = std::max(segments_, segments);
     std::byte* const room = find_room(i, size, segments);
     if (room == nullptr && without == WithoutBatch::wait) return false;
-    Message m{room,
-              size,
-              facts.segment,
-              ntohl(senders_[i].sin_addr.s_addr),
-              ntohs(senders_[i].sin_port),
-              arrival_of(facts.realtime_ns)};
+    Splitter::Message m{room,
+                        size,
+                        facts.segment,
+                        ntohl(senders_[i].sin_addr.s_addr),
+                        ntohs(senders_[i].sin_port),
+                        arrival_of(facts.realtime_ns)};
     if (room == nullptr) {
         m.data = join(i);
-        split(m, nullptr);
+        splitter_.split(m, nullptr);
         return true;
     }
     const std::byte* const slot = slots_ + i * call_stride_;
@@ -217,7 +218,7 @@ bool Intake::process(unsigned i, WithoutBatch without) {
     if (room != slot) std::memmove(room, slot, head);
     if (size > head) std::memcpy(room + head, overflow(i), size - head);
 
-    const std::size_t end = split(m, batch_);
+    const std::size_t end = splitter_.split(m, batch_);
     if (end == 0) return true;  // no datagram was kept: the room stays free
     const auto used = static_cast<std::size_t>(room - batch_->data) + rounded_up(end);
     assert(used <= batch_->capacity);
@@ -273,77 +274,9 @@ void Intake::set_rest_aside() {
     call_stride_ = 0;
 }
 
-// Records the datagrams of a message that lies in `into`; without a batch, counts them as dropped. Returns
-// the end of the last recorded datagram, relative to m.data; 0 if none was recorded.
-std::size_t Intake::split(const Message& m, Batch* into) {
-    std::size_t kept = 0;
-    std::size_t at = 0;
-    do {
-        const std::size_t size = std::min(m.segment, m.size - at);
-        std::byte* data = m.data + at;
-        at += m.segment;
-        ++tally_.received;
-        tally_.bytes += size;
-        DatagramHeader header;
-        const Admitted admitted = admission_.judge({m.address, m.port}, data, size, header);
-        if (admitted == Admitted::unknown_source) {
-            ++tally_.unknown;
-            strangers_.heard({m.address, m.port}, data, size, m.arrival_ns);
-            continue;
-        }
-        const bool has_record = into != nullptr && into->datagrams.size() < into->max_datagrams;
-        if (admitted == Admitted::malformed) {
-            ++tally_.malformed;
-            if (!keep_rejected_ || !has_record) continue;
-            add_record(m, *into, data, size).admitted = admitted;
-            kept = static_cast<std::size_t>(data - m.data) + size;
-            continue;
-        }
-        if (!has_record) {
-            ++tally_.dropped;
-            tally_.frames_dropped += (size - admission_.header_size()) / frame_bytes;
-            continue;
-        }
-        // Frames must lie on the 16-byte grid. Only a datagram that follows a ragged one does not; it is the
-        // last of its message, so there is room to move it.
-        if (const std::size_t slip = static_cast<std::size_t>(data - m.data) % frame_bytes; slip != 0) {
-            std::memmove(data + frame_bytes - slip, data, size);
-            data += frame_bytes - slip;
-        }
-        const std::byte* first = data + admission_.header_size();
-        Datagram& d = add_record(m, *into, first, size);
-        admission_.describe(header, {m.address, m.port}, first, size, d);
-        ++tally_.delivered;
-        tally_.frames += d.frames;
-        kept = static_cast<std::size_t>(data - m.data) + size;
-    } while (at < m.size);
-    return kept;
-}
-
-Datagram& Intake::add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const {
-    assert(into.datagrams.size() < into.max_datagrams);
-    Datagram& d = into.datagrams.emplace_back();
-    d.offset = static_cast<std::uint32_t>(data - into.data);
-    d.bytes = static_cast<std::uint32_t>(size);
-    d.arrival_ns = m.arrival_ns;
-    d.address = m.address;
-    d.port = m.port;
-    return d;
-}
-
 // Publishes the counters first, so that every datagram that is visible has been counted.
 void Intake::finish_call() {
-    counters_.bytes_received.add(tally_.bytes);
-    counters_.frames_delivered.add(tally_.frames);
-    counters_.datagrams_delivered.add(tally_.delivered);
-    if (tally_.delivered != tally_.received) {
-        counters_.datagrams_malformed.add(tally_.malformed);
-        counters_.datagrams_unknown_source.add(tally_.unknown);
-        counters_.datagrams_dropped_no_buffer.add(tally_.dropped);
-        counters_.frames_dropped_no_buffer.add(tally_.frames_dropped);
-    }
-    counters_.datagrams_received.add(tally_.received);
-    tally_ = {};
+    splitter_.publish_counts();
     for (std::size_t i = 0; i < full_count_; ++i)
         finish(full_[i]);
     full_count_ = 0;

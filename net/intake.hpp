@@ -3,8 +3,8 @@
 // One recvmmsg takes several messages. Message i goes to the slot at data + used + i * stride of the current
 // batch; the part of a message beyond the stride goes to an overflow area. The stride follows the largest
 // recent message. Steady traffic of any size, with or without GRO, is therefore stored back to back and never
-// copied. The rare longer message is joined by a copy, and a call that would leave more holes than data is
-// packed.
+// copied. The rare longer message is joined by a copy. A call that would leave more holes than data is
+// packed, and after one that leaves many, long messages come one per call.
 //
 // Without a free batch nothing is read: datagrams wait in the socket buffer. If the last batch is full in the
 // middle of a call, the rest of its messages move to the overflow areas until a batch comes back.
@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "net/admission.hpp"
 #include "net/batch_queue.hpp"
 #include "net/receiver.hpp"
+#include "net/splitter.hpp"
 
 namespace petacq::net {
 
@@ -65,25 +65,10 @@ class Intake {
     [[nodiscard]] bool holds_messages() const { return next_ != call_count_; }
     /// Finishes the current batch. An empty one goes back to the pool.
     void pass_on();
-    [[nodiscard]] Strangers& strangers() { return strangers_; }
+    [[nodiscard]] Strangers& strangers() { return splitter_.strangers(); }
 
   private:
     static constexpr unsigned max_messages = 64;  // of one recvmmsg
-
-    // A received message, before it is split into datagrams.
-    struct Message {
-        std::byte* data;
-        std::size_t size;
-        std::size_t segment;  // size of its datagrams; the last may be shorter
-        std::uint32_t address;
-        std::uint16_t port;
-        std::int64_t arrival_ns;
-    };
-    // Counts of one call, added to the counters at its end.
-    struct Tally {
-        std::uint64_t received = 0, delivered = 0, malformed = 0, unknown = 0, dropped = 0;
-        std::uint64_t frames = 0, frames_dropped = 0, bytes = 0;
-    };
 
     unsigned read();
     unsigned prepare_slots();
@@ -91,8 +76,6 @@ class Intake {
     std::byte* join(unsigned i);
     void set_rest_aside();
     std::byte* find_room(unsigned i, std::size_t size, std::size_t segments);
-    std::size_t split(const Message& m, Batch* into);
-    Datagram& add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size) const;
     void finish_call();
     void finish(Batch* batch);
     Batch* take_batch();
@@ -105,9 +88,7 @@ class Intake {
     Batch* const own_;  // set aside for this receiver
     BatchLane& output_;
     ReceiverCounters& counters_;
-    Admission admission_;
-    Strangers strangers_;
-    bool keep_rejected_;
+    Splitter splitter_;
     Endpoint local_;
 
     std::array<mmsghdr, max_messages> headers_{};
@@ -123,7 +104,6 @@ class Intake {
     std::int64_t arrival_ns_ = 0;        // of the latest message
     std::int64_t read_ns_ = 0;           // steady clock of the present call
     std::int64_t steady_less_real_ = 0;  // at that time, ns
-    Tally tally_;
     // State of one call of recvmmsg: the batch with the slots, their geometry, and the batches that became
     // full.
     Batch* slots_batch_ = nullptr;
@@ -136,6 +116,7 @@ class Intake {
     std::size_t packed_ = 0;    // offset of the next message if the call is packed
     std::size_t tail_ = 0;      // offset behind all slots, where long messages are joined
     bool packing_ = false;
+    bool steady_ = false;  // the messages of the latest call filled most of their slots
     std::size_t full_count_ = 0;
     std::array<Batch*, max_messages> full_{};
 };

@@ -50,19 +50,26 @@ struct ReceiverOptions {
     int descriptor = -1;
 };
 
+// clang-format off
+/// Counters of datagrams that the ledger has under the same names.
+#define PETACQ_RECEIVER_LEDGER_COUNTERS(X) \
+    X(received) \
+    X(malformed) \
+    X(unknown_source)    /* of strangers: not on an allow-list */ \
+    X(dropped_no_buffer) /* at stop, when no batch comes back */ \
+    /* Socket queue full (SO_MEMINFO, read a few times a second and at stop). Not part of `received`. With GRO the */ \
+    /* kernel counts coalesced datagrams as one; the exact loss shows in the sequence numbers. */ \
+    X(dropped_kernel) \
+    X(discarded_backlog) /* queued in an inherited socket before start; not part of `received` */
+// clang-format on
+
 /// Counts of one receiver since its construction. received = delivered + malformed + unknown_source +
 /// dropped_no_buffer, except while the receiver is updating them; it adds to `received` last.
 struct ReceiverCounters {
-    Counter datagrams_received;
+#define PETACQ_RECEIVER_COUNTER(name) Counter datagrams_##name;
+    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_RECEIVER_COUNTER)
+#undef PETACQ_RECEIVER_COUNTER
     Counter datagrams_delivered;  ///< published in batches
-    Counter datagrams_malformed;
-    Counter datagrams_unknown_source;     ///< of strangers: not on an allow-list
-    Counter datagrams_dropped_no_buffer;  ///< at stop, when no batch comes back
-    /// Socket queue full (SO_MEMINFO, read a few times a second and at stop). Not part of `received`. With
-    /// GRO the kernel counts coalesced datagrams as one; the exact loss shows in the sequence numbers.
-    Counter datagrams_dropped_kernel;
-    /// Queued in an inherited socket before start. Not part of `received`.
-    Counter datagrams_discarded_backlog;
     Counter frames_delivered;
     Counter frames_dropped_no_buffer;
     Counter bytes_received;  ///< UDP payload

@@ -52,12 +52,9 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
     ReceiverTotals sum = counted_here_;
     for (const net::ReceiverCounters* receiver : receivers_)
         sum += reading == Reading::one_moment ? read_totals_at_one_moment(*receiver) : read_totals(*receiver);
-    d.received = sum.datagrams_received;
-    d.malformed = sum.datagrams_malformed;
-    d.unknown_source = sum.datagrams_unknown_source;
-    d.dropped_no_buffer = sum.datagrams_dropped_no_buffer;
-    d.dropped_kernel = sum.datagrams_dropped_kernel;
-    d.discarded_backlog = sum.datagrams_discarded_backlog;
+#define PETACQ_ENTER(name) d.name = sum.datagrams_##name;
+    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_ENTER)
+#undef PETACQ_ENTER
     d.in_flight_at_end = sum.datagrams_delivered - datagrams_;
     d.frames = frames_;
     d.frames_in_flight_at_end = frames_under_way;

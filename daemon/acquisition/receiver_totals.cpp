@@ -6,26 +6,20 @@
 namespace petacq::daemon {
 
 ReceiverTotals& operator+=(ReceiverTotals& sum, const ReceiverTotals& more) {
-    sum.datagrams_received += more.datagrams_received;
+#define PETACQ_ADD(name) sum.datagrams_##name += more.datagrams_##name;
+    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_ADD)
+#undef PETACQ_ADD
     sum.datagrams_delivered += more.datagrams_delivered;
-    sum.datagrams_malformed += more.datagrams_malformed;
-    sum.datagrams_unknown_source += more.datagrams_unknown_source;
-    sum.datagrams_dropped_no_buffer += more.datagrams_dropped_no_buffer;
-    sum.datagrams_dropped_kernel += more.datagrams_dropped_kernel;
-    sum.datagrams_discarded_backlog += more.datagrams_discarded_backlog;
     sum.bytes_received += more.bytes_received;
     return sum;
 }
 
 ReceiverTotals read_totals(const net::ReceiverCounters& c) {
     ReceiverTotals t;
-    t.datagrams_received = c.datagrams_received.value();
+#define PETACQ_READ(name) t.datagrams_##name = c.datagrams_##name.value();
+    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_READ)
+#undef PETACQ_READ
     t.datagrams_delivered = c.datagrams_delivered.value();
-    t.datagrams_malformed = c.datagrams_malformed.value();
-    t.datagrams_unknown_source = c.datagrams_unknown_source.value();
-    t.datagrams_dropped_no_buffer = c.datagrams_dropped_no_buffer.value();
-    t.datagrams_dropped_kernel = c.datagrams_dropped_kernel.value();
-    t.datagrams_discarded_backlog = c.datagrams_discarded_backlog.value();
     t.bytes_received = c.bytes_received.value();
     return t;
 }

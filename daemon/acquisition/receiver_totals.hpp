@@ -9,13 +9,10 @@ namespace petacq::daemon {
 
 /// ReceiverCounters as plain numbers; received = delivered + malformed + unknown_source + dropped_no_buffer.
 struct ReceiverTotals {
-    std::uint64_t datagrams_received = 0;
+#define PETACQ_RECEIVER_TOTAL(name) std::uint64_t datagrams_##name = 0;
+    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_RECEIVER_TOTAL)
+#undef PETACQ_RECEIVER_TOTAL
     std::uint64_t datagrams_delivered = 0;
-    std::uint64_t datagrams_malformed = 0;
-    std::uint64_t datagrams_unknown_source = 0;
-    std::uint64_t datagrams_dropped_no_buffer = 0;
-    std::uint64_t datagrams_dropped_kernel = 0;
-    std::uint64_t datagrams_discarded_backlog = 0;
     std::uint64_t bytes_received = 0;
 };
 

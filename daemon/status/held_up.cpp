@@ -28,21 +28,15 @@ std::shared_ptr<const AcquisitionSnapshot> with_receivers_of_now(
         sum += read_totals(receiver->counters());
     const DatagramLedger& then = snapshot->total.datagrams;
     DatagramLedger more;
-    more.received = growth(sum.datagrams_received, then.received);
-    more.malformed = growth(sum.datagrams_malformed, then.malformed);
-    more.unknown_source = growth(sum.datagrams_unknown_source, then.unknown_source);
-    more.dropped_no_buffer = growth(sum.datagrams_dropped_no_buffer, then.dropped_no_buffer);
-    more.dropped_kernel = growth(sum.datagrams_dropped_kernel, then.dropped_kernel);
-    more.discarded_backlog = growth(sum.datagrams_discarded_backlog, then.discarded_backlog);
+#define PETACQ_GROWTH(name) more.name = growth(sum.datagrams_##name, then.name);
+    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_GROWTH)
+#undef PETACQ_GROWTH
     more.in_flight_at_end =
         growth(more.received, more.malformed + more.unknown_source + more.dropped_no_buffer);
     const auto add = [&](DatagramLedger& d) {
-        d.received += more.received;
-        d.malformed += more.malformed;
-        d.unknown_source += more.unknown_source;
-        d.dropped_no_buffer += more.dropped_no_buffer;
-        d.dropped_kernel += more.dropped_kernel;
-        d.discarded_backlog += more.discarded_backlog;
+#define PETACQ_ADD(name) d.name += more.name;
+        PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_ADD)
+#undef PETACQ_ADD
         d.in_flight_at_end += more.in_flight_at_end;
     };
     auto result = std::make_shared<AcquisitionSnapshot>(*snapshot);

@@ -44,6 +44,9 @@ void add_options(CLI::App& app, ReceiveSuite& s) {
     add_repetitions(app, s.repetitions);
     app.add_flag("--gso,!--no-gso", s.gso, "The sender hands runs of datagrams to the kernel as one");
     app.add_flag("--gro,!--no-gro", s.gro, "The kernel hands runs of datagrams to the receiver as one");
+    app.add_flag(
+        "--veth", s.veth,
+        "Send over virtual Ethernet devices between two network namespaces, not loopback; needs root");
 }
 
 void add_options(CLI::App& app, AcquisitionSuite& s) {
@@ -224,7 +227,7 @@ void add(CLI::App& app, const char* name, const char* help) {
 }
 
 void add_suites(CLI::App& app) {
-    add<ReceiveSuite>(app, "receive", "The UDP receiver against a bare recvmmsg loop, on loopback");
+    add<ReceiveSuite>(app, "receive", "The UDP receiver against a bare recvmmsg loop");
     add<PipelineSuite>(app, "pipeline", "Conversion, order, coincidences and the whole");
     add<AcquisitionSuite>(app, "acquisition", "The acquisition thread alone, without receivers and pipeline");
     add<WriterSuite>(app, "writer", "List-mode writer against dd with the same block size");

@@ -9,7 +9,7 @@
 
 namespace petacq::bench {
 
-/// The UDP receiver against a bare recvmmsg loop, on loopback.
+/// The UDP receiver against a bare recvmmsg loop, over loopback or veth pairs.
 struct ReceiveSuite {
     std::vector<std::size_t> payloads{1472, 8972};
     double seconds = 1;
@@ -17,6 +17,7 @@ struct ReceiveSuite {
     unsigned repetitions = 5;
     bool gso = true;
     bool gro = true;
+    bool veth = false;
     std::size_t receive_buffer_bytes = std::size_t{64} << 20;
     std::size_t batch_bytes = std::size_t{2} << 20;
     std::size_t batch_count = 64;

@@ -30,6 +30,19 @@ TEST_CASE("petbench receive measures both and gives their ratio", "[petbench]") 
     CHECK(contains(outcome.out, "  ours/bare: rate "));
 }
 
+TEST_CASE("petbench receive measures over veth pairs, or says why not", "[petbench]") {
+    const Outcome outcome =
+        petbench("receive --veth --pairs 2 --payload 1472 --seconds 0.05 --repetitions 1");
+    INFO(outcome.out);
+    if (outcome.status == 0) {
+        CHECK(contains(outcome.out, "2 pair(s) over veth"));
+        CHECK(contains(outcome.out, "  ours/bare: rate "));
+    } else {
+        CHECK(outcome.status == 74);
+        CHECK(contains(outcome.out, "petbench: veth: "));
+    }
+}
+
 TEST_CASE("petbench pipeline measures the stages and the whole", "[petbench]") {
     const Outcome outcome = petbench("pipeline" + small_scanner + few_frames + "--delay-ns 200");
     INFO(outcome.out);

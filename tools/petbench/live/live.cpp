@@ -18,7 +18,7 @@
 #include "tools/petbench/daemon_process.hpp"
 #include "tools/petbench/live/frames.hpp"
 #include "tools/petbench/live/step.hpp"
-#include "tools/petbench/loopback.hpp"
+#include "tools/petbench/receive/pairs.hpp"
 #include "tools/petbench/scratch_directory.hpp"
 #include "tools/petbench/suites.hpp"
 
@@ -152,7 +152,7 @@ void print_bare_loop(const LiveSuite& suite, std::size_t payload) {
     ReceiveSuite bare;
     bare.pairs = suite.sockets;
     ReceiveFigures figures;
-    measure<BareLoop>(bare, payload, figures);
+    measure<BareLoop>(bare, payload, nullptr, figures);
     const std::size_t whole = (payload - net::header_bytes) / net::frame_bytes;
     const auto frames = static_cast<double>(whole);
     std::printf("  bare receive loop, %u pairs of threads: %.1f M frames/s, %.1f Gb/s, %.1f %% lost\n",

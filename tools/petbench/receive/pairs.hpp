@@ -1,5 +1,5 @@
-// Datagrams over loopback as fast as it goes: a sender, a bare receive loop that discards what it reads, and
-// the measurement of pairs of a sender and a receiver.
+// Datagrams over loopback or veth pairs as fast as it goes: a sender, a bare receive loop that discards what
+// it reads, and the measurement of pairs of a sender and a receiver.
 #pragma once
 
 #include <atomic>
@@ -7,12 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "net/sender.hpp"
 #include "tools/petbench/measure.hpp"
+#include "tools/petbench/receive/veth.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
@@ -28,7 +31,7 @@ struct Totals {
 class BareLoop {
   public:
     /// Throws std::system_error.
-    explicit BareLoop(const ReceiveSuite& options);
+    BareLoop(const ReceiveSuite& options, const std::string& address);
     ~BareLoop();
     BareLoop(const BareLoop&) = delete;
     BareLoop& operator=(const BareLoop&) = delete;
@@ -46,10 +49,10 @@ class BareLoop {
     std::thread thread_;
 };
 
-/// Sends the same block of datagrams over and over.
+/// Sends the same block of datagrams over and over. All frames are valid.
 class Load {
   public:
-    Load(std::uint16_t port, std::size_t payload, bool gso);
+    Load(const std::string& address, std::uint16_t port, std::size_t payload, bool gso);
     ~Load() { finish(); }
     Load(const Load&) = delete;
     Load& operator=(const Load&) = delete;
@@ -73,17 +76,29 @@ struct ReceiveFigures {
     std::vector<double> loss;  // fraction
 };
 
-/// Measures pairs of a Load and a Receiving once, and adds the figures.
+/// Measures pairs of a Load and a Receiving once, and adds the figures. The datagrams go over `veth`; over
+/// loopback if there is none.
 template <class Receiving>
-void measure(const ReceiveSuite& options, std::size_t payload, ReceiveFigures& figures) {
+void measure(const ReceiveSuite& options, std::size_t payload, const VethPairs* veth,
+             ReceiveFigures& figures) {
+    const auto address = [veth](unsigned i) { return veth != nullptr ? veth->address(i) : "127.0.0.1"; };
     std::vector<std::unique_ptr<Receiving>> receivers;
     std::vector<std::unique_ptr<Load>> loads;
-    for (unsigned i = 0; i < options.pairs; ++i)
-        receivers.push_back(std::make_unique<Receiving>(options));
+    {
+        std::optional<Visit> guest;
+        if (veth != nullptr) guest.emplace(veth->receivers());
+        for (unsigned i = 0; i < options.pairs; ++i)
+            receivers.push_back(std::make_unique<Receiving>(options, address(i)));
+    }
     std::uint64_t sent = 0;
     const double seconds = seconds_of([&] {
-        for (const auto& r : receivers) {
-            loads.push_back(std::make_unique<Load>(r->port(), payload, options.gso));
+        {
+            std::optional<Visit> guest;
+            if (veth != nullptr) guest.emplace(veth->senders());
+            for (unsigned i = 0; i < options.pairs; ++i) {
+                loads.push_back(
+                    std::make_unique<Load>(address(i), receivers[i]->port(), payload, options.gso));
+            }
         }
         std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds));
         for (const auto& l : loads)

@@ -1,7 +1,9 @@
-#include "tools/petbench/loopback.hpp"
+#include "tools/petbench/receive/pairs.hpp"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -15,7 +17,20 @@
 
 namespace petacq::bench {
 
-BareLoop::BareLoop(const ReceiveSuite& options) : fd_(socket(AF_INET, SOCK_DGRAM, 0)) {
+namespace {
+
+net::Frame valid_frame(std::uint64_t time) {
+    net::Frame frame{};
+    frame.head_marker = net::default_head_marker;
+    frame.tail_marker = net::default_tail_marker;
+    frame.time = time;
+    return frame;
+}
+
+}  // namespace
+
+BareLoop::BareLoop(const ReceiveSuite& options, const std::string& address)
+    : fd_(socket(AF_INET, SOCK_DGRAM, 0)) {
     const int buffer = static_cast<int>(options.receive_buffer_bytes);
     if (setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) != 0) {
         setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
@@ -26,7 +41,7 @@ BareLoop::BareLoop(const ReceiveSuite& options) : fd_(socket(AF_INET, SOCK_DGRAM
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     sockaddr_in own{};
     own.sin_family = AF_INET;
-    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    inet_pton(AF_INET, address.c_str(), &own.sin_addr);
     socklen_t size = sizeof own;
     if (bind(fd_, reinterpret_cast<sockaddr*>(&own), size) != 0 ||
         getsockname(fd_, reinterpret_cast<sockaddr*>(&own), &size) != 0) {
@@ -36,6 +51,7 @@ BareLoop::BareLoop(const ReceiveSuite& options) : fd_(socket(AF_INET, SOCK_DGRAM
     }
     port_ = ntohs(own.sin_port);
     thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "bare");
 }
 
 BareLoop::~BareLoop() {
@@ -84,17 +100,20 @@ void BareLoop::run() {
     totals_.cpu_seconds = thread_cpu_seconds();
 }
 
-Load::Load(std::uint16_t port, std::size_t payload, bool gso)
-    : block_(count * payload), sender_({"127.0.0.1", port, gso}) {
+Load::Load(const std::string& address, std::uint16_t port, std::size_t payload, bool gso)
+    : block_(count * payload), sender_({address, port, gso}) {
     for (std::size_t i = 0; i < count; ++i) {
         std::byte* datagram = block_.data() + i * payload;
         net::encode_header({0, 1, i}, datagram);
+        for (std::size_t at = net::header_bytes; at < payload; at += net::frame_bytes)
+            net::encode_frame(valid_frame(i * payload + at), datagram + at);
         payloads_.emplace_back(datagram, payload);
     }
     thread_ = std::thread([this] {
         while (!stop_.load(std::memory_order_relaxed))
             sender_.send(payloads_);
     });
+    pthread_setname_np(thread_.native_handle(), "send");
 }
 
 std::uint64_t Load::finish() {

@@ -1,0 +1,65 @@
+// Messages into datagrams: the part of the receiver that looks at what has been received. Internal to net/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "net/admission.hpp"
+#include "net/batch.hpp"
+#include "net/receiver.hpp"
+#include "net/strangers.hpp"
+
+namespace petacq::net {
+
+/// Splits messages into datagrams, checks each, and records those that are accepted. One thread at a time.
+class Splitter {
+  public:
+    /// A received message: one datagram, or several that the kernel coalesced.
+    struct Message {
+        std::byte* data;
+        std::size_t size;
+        std::size_t segment;  ///< size of its datagrams; the last may be shorter
+        std::uint32_t address;
+        std::uint16_t port;
+        std::int64_t arrival_ns;
+    };
+
+    Splitter(const ReceiverOptions& options, ReceiverCounters& counters);
+
+    /// Records the datagrams of a message that lies in `into`; without a batch, counts them as dropped.
+    /// Returns the end of the last recorded datagram, relative to m.data; 0 if none was recorded.
+    std::size_t split(const Message& m, Batch* into);
+    /// Bytes of the datagrams since the latest publish_counts().
+    [[nodiscard]] std::size_t bytes() const { return tally_.bytes; }
+    /// Adds what has been counted to the counters.
+    void publish_counts();
+    [[nodiscard]] Strangers& strangers() { return strangers_; }
+
+  private:
+    struct Tally {
+        std::uint64_t received = 0, delivered = 0, malformed = 0, unknown = 0, dropped = 0;
+        std::uint64_t frames = 0, frames_dropped = 0, bytes = 0;
+    };
+    // A datagram that was accepted. Another one of that sender whose header begins with the same bytes (magic
+    // number, version, flags, source) is accepted, too.
+    struct Judged {
+        Endpoint sender;
+        std::uint64_t begin = 0;  // of the header
+        std::uint16_t source = 0;
+        std::uint8_t flags = 0;
+        const Modules* modules = nullptr;  // of the source; nullptr: there is no such datagram
+    };
+
+    std::size_t take_alike(const Message& m, std::size_t at, Batch* into);
+    std::size_t take_one(const Message& m, std::size_t at, Batch* into);
+    static Datagram& add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size);
+
+    Admission admission_;
+    Strangers strangers_;
+    bool keep_rejected_;
+    ReceiverCounters& counters_;
+    Tally tally_;
+    Judged judged_;  // the latest one
+};
+
+}  // namespace petacq::net
