@@ -85,6 +85,7 @@ struct ListMode {
     std::uint32_t block_bytes;
     std::uint32_t sync_interval_ms;
     std::uint32_t queue_blocks;
+    std::uint32_t files;
     bool write_singles;
     std::uint64_t split_bytes;
     double split_s;

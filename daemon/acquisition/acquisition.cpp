@@ -30,7 +30,7 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
     : options_(options),
       batches_(pool, filled),
       flow_(options, tracker, std::move(pipeline), batches_, std::move(receivers), statistics_.progress,
-            [this](const CollectedSlice& slice) { runs_.account(slice); }),
+            [this](CollectedSlice& slice) { runs_.account(slice); }),
       runs_(options, tracker, flow_, batches_,
             [this, on_finished = std::move(on_finished)](FinishedRun run) {
                 publish(false);

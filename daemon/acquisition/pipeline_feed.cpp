@@ -62,7 +62,7 @@ bool PipelineFeed::submit(SliceContents& contents, const SliceEnd& end) {
     return taken;
 }
 
-const CollectedSlice* PipelineFeed::collect(bool wait) {
+CollectedSlice* PipelineFeed::collect(bool wait) {
     if (empty()) return nullptr;
     bool ready = false;
     attempt([&] { ready = pipeline_->collect(collected_.result, wait); });

@@ -42,8 +42,9 @@ class PipelineFeed {
     /// watermark. Returns false if the feed had failed before.
     bool submit(SliceContents& contents, const SliceEnd& end);
     /// The oldest slice in flight, its batches returned; valid until the next call. nullptr when none is in
-    /// flight, when the pipeline has failed, and, unless `wait`, when the slice is not ready.
-    const CollectedSlice* collect(bool wait);
+    /// flight, when the pipeline has failed, and, unless `wait`, when the slice is not ready. The records may
+    /// be swapped for other memory, which the pipeline then uses.
+    CollectedSlice* collect(bool wait);
     /// Histograms as of the latest collected slice. Returns false when the pipeline has failed.
     bool histograms(gpu::SinglesHistograms& out);
     /// The pipeline forgets undecided singles and the watermark. Only when nothing is in flight. Returns
@@ -86,7 +87,7 @@ class PipelineFeed {
     std::vector<Slot> slots_;  ///< a ring as long as the pipeline's depth
     std::size_t oldest_ = 0;
     std::size_t count_ = 0;
-    CollectedSlice collected_;  ///< reused: its vectors keep their capacity
+    CollectedSlice collected_;  ///< reused, with the memory of its vectors
     std::uint64_t pending_ = 0;
     std::uint64_t pending_high_water_ = 0;
     std::uint64_t latest_pending_time_ = 0;

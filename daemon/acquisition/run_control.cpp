@@ -89,7 +89,7 @@ bool RunControl::row_ends(const SliceEnd& end, Cut cut) {
     return run_.run->ledger_series().row_ends(end.watermark, flow_.earliest());
 }
 
-void RunControl::account(const CollectedSlice& slice) {
+void RunControl::account(CollectedSlice& slice) {
     const std::span<const std::int64_t> decided = run_.arrivals.take_decided(slice.end.watermark);
     if (!run_.interval.running()) return;
     run_.run->append(slice.result);

@@ -43,7 +43,7 @@ class RunControl {
     /// stop the watermark reaches.
     void cut_slice(std::int64_t now_ns, Cut cut = Cut::any);
     /// Hands the results of a slice to the run.
-    void account(const CollectedSlice& slice);
+    void account(CollectedSlice& slice);
     /// A datagram that arrived at `arrival_ns` of the host's clock; the newest time with it is `newest`.
     void arrived(std::int64_t arrival_ns, std::uint64_t newest) { run_.arrivals.add(arrival_ns, newest); }
 

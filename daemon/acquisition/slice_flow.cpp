@@ -127,7 +127,7 @@ void SliceFlow::close_segment(std::uint64_t close_at) {
 }
 
 bool SliceFlow::collect(bool wait) {
-    const CollectedSlice* const slice = feed_.collect(wait);
+    CollectedSlice* const slice = feed_.collect(wait);
     if (slice == nullptr) return false;
     account_.add(slice->result);
     sink_(*slice);

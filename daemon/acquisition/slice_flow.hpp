@@ -17,7 +17,7 @@ namespace petacq::daemon {
 /// threads: host time (`now_ns`) is an argument. No thread-safety.
 class SliceFlow {
   public:
-    using Sink = std::function<void(const CollectedSlice&)>;
+    using Sink = std::function<void(CollectedSlice&)>;
     struct Watermark {
         std::uint64_t ticks = 0;
         bool gives_up = false;  ///< passes sources for which it would normally wait

@@ -25,27 +25,32 @@ ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::spa
     }
 }
 
-void ListModeFile::write_block(std::span<std::byte> block) {
-    const auto payload = block.subspan(sizeof(BlockHeader));
-    assert(!payload.empty() && payload.size() % record_bytes_ == 0);
+void ListModeFile::write_block(const BlockOfRecords& block) {
     check();  // writing on would leave a hole where the file was cut
     BlockHeader header;
-    header.number = index_.size();
-    header.records = static_cast<std::uint32_t>(payload.size() / record_bytes_);
+    std::size_t bytes = 0;
+    pieces_ = {{&header, sizeof header}};
+    for (const std::span<const std::byte> stretch : block.stretches) {
+        assert(!stretch.empty() && stretch.size() % record_bytes_ == 0);
+        header.payload_crc = crc32c(stretch, header.payload_crc);
+        bytes += stretch.size();
+        pieces_.push_back({const_cast<std::byte*>(stretch.data()), stretch.size()});  // writev takes no const
+    }
+    const auto& last = block.stretches.back();
+    header.number = block.number;
+    header.records = static_cast<std::uint32_t>(bytes / record_bytes_);
     header.record_bytes = record_bytes_;
-    header.first_time = time_of(payload.data());
-    header.last_time = time_of(payload.data() + payload.size() - record_bytes_);
-    header.first_record = records_;
-    header.payload_crc = crc32c(payload);
+    header.first_time = time_of(block.stretches.front().data());
+    header.last_time = time_of(last.data() + last.size() - record_bytes_);
+    header.first_record = block.first_record;
     seal(header);
-    std::memcpy(block.data(), &header, sizeof header);
 
     const std::uint64_t offset = file_.bytes();
-    file_.append(block);
+    file_.append(pieces_);
     index_.push_back({offset, header.records, header.payload_crc, header.first_time, header.last_time});
     records_ += header.records;
-    payload_crc_ = crc32c_combine(payload_crc_, header.payload_crc, payload.size());
-    file_.start_writeback(block.size());
+    payload_crc_ = crc32c_combine(payload_crc_, header.payload_crc, bytes);
+    file_.start_writeback(sizeof header + bytes);
 }
 
 void ListModeFile::close() {

@@ -13,6 +13,14 @@
 
 namespace petacq::daemon {
 
+/// A block on its way to a file.
+struct BlockOfRecords {
+    std::uint64_t number = 0;        ///< in its set
+    std::uint64_t first_record = 0;  ///< number of records in the previous blocks of its set
+    /// The records, one or more, one stretch after the other; a stretch holds whole records.
+    std::span<const std::span<const std::byte>> stretches;
+};
+
 /// One list-mode file. Every failure is a std::system_error that names the file; the file then ends at its
 /// last whole block, and close() may still be able to add the index. Without close() the file has no index.
 /// It is a failure, too, if another program has removed, replaced or cut the file (FileIdentity::check()):
@@ -24,14 +32,19 @@ class ListModeFile {
     ListModeFile(std::filesystem::path path, RecordKind kind, std::uint32_t block_bytes,
                  const nlohmann::json& description);
 
-    /// `block`: room for the block header, which this function fills in, followed by one record or more; at
-    /// most block_bytes together.
-    void write_block(std::span<std::byte> block);
+    /// Appends a block; with its header at most block_bytes. The numbers of blocks ascend.
+    void write_block(const BlockOfRecords& block);
+    /// The next block of a file that stands alone.
+    void write_block(std::span<const std::byte> records) {
+        write_block({blocks(), this->records(), {&records, 1}});
+    }
     /// Returns when all blocks so far are on the disk.
     void sync() { file_.sync(); }
     /// Writes index and trailer, syncs and closes. When it throws, the file has no index. Does nothing when
     /// called again after success.
     void close();
+    /// Closes the file and removes it.
+    void discard() noexcept { file_.discard(); }
 
     /// Throws if another program has removed, replaced or cut the file.
     void check() const { file_.identity().check(); }
@@ -50,6 +63,7 @@ class ListModeFile {
     std::uint64_t records_ = 0;
     std::uint32_t payload_crc_ = 0;
     std::vector<IndexEntry> index_;
+    std::vector<iovec> pieces_;
 };
 
 }  // namespace petacq::daemon

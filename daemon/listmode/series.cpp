@@ -1,82 +1,129 @@
 #include "daemon/listmode/series.hpp"
 
+#include <cassert>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/listmode/set.hpp"
+
 namespace petacq::daemon {
 
-ListModeSeries::ListModeSeries(const std::filesystem::path& path, RecordKind kind, std::uint32_t block_bytes,
-                               const nlohmann::json& description, const SplitOptions& split)
-    : path_(path),
-      kind_(kind),
-      block_bytes_(block_bytes),
-      description_(std::make_shared<const nlohmann::json>(description)),
-      split_(split) {
-    open_next();
+std::filesystem::path ListModeLayout::path_of(std::size_t part, std::uint32_t file) const {
+    std::filesystem::path name = path;
+    if (split.any()) {
+        char suffix[16];
+        std::snprintf(suffix, sizeof suffix, "-%04zu", part + 1);
+        name.replace_filename(path.stem().string() + suffix + path.extension().string());
+    }
+    return files == 1 ? name : file_of_set(name, file);
 }
 
-void ListModeSeries::open_next() {
-    std::filesystem::path path = path_;
-    nlohmann::json description = *description_;
-    if (split_.any()) {
-        const std::size_t number = finished_.size() + (file_ ? 2 : 1);
-        char suffix[16];
-        std::snprintf(suffix, sizeof suffix, "-%04zu", number);
-        path.replace_filename(path_.stem().string() + suffix + path_.extension().string());
-        description["part"] = number;
+nlohmann::json ListModeLayout::description_of(std::size_t part, std::uint32_t file) const {
+    nlohmann::json all = *description;
+    if (split.any()) all["part"] = part + 1;
+    if (files > 1) {
+        all["file"] = file + 1;
+        all["files"] = files;
     }
-    // When this throws, the previous file remains the last one.
-    auto next = std::make_unique<ListModeFile>(path, kind_, block_bytes_, description);
+    return all;
+}
+
+BlockPlan::BlockPlan(ListModeLayout layout) : layout_(std::move(layout)) {
+    start_part();
+}
+
+void BlockPlan::start_part() {
+    bytes_.clear();
+    if (layout_.split.bytes == 0) {
+        bytes_.resize(layout_.files);
+        return;
+    }
+    for (std::uint32_t file = 0; file < layout_.files; ++file) {
+        bytes_.push_back(
+            make_file_header(layout_.kind, layout_.block_bytes, layout_.description_of(next_.part, file))
+                .size());
+    }
+}
+
+bool BlockPlan::must_split(std::uint64_t first_time, std::uint64_t bytes) const {
+    if (next_.number == 0) return false;
+    const SplitOptions& split = layout_.split;
+    if (split.ticks != 0 && first_time - start_time_ >= split.ticks) return true;
+    const bool has_block = next_.number >= layout_.files;
+    return split.bytes != 0 && has_block && bytes_[next_.file] + bytes > split.bytes;
+}
+
+BlockPlace BlockPlan::place(std::uint64_t first_time, std::uint64_t records) {
+    const std::uint64_t bytes = sizeof(BlockHeader) + records * record_bytes_of(layout_.kind);
+    if (must_split(first_time, bytes)) {
+        next_ = {next_.part + 1, 0, 0, 0};
+        start_part();
+    }
+    if (next_.number == 0) start_time_ = first_time;
+    const BlockPlace place = next_;
+    bytes_[place.file] += bytes;
+    ++next_.number;
+    next_.file = static_cast<std::uint32_t>(next_.number % layout_.files);
+    next_.first_record += records;
+    return place;
+}
+
+ListModeSeries::ListModeSeries(ListModeLayout layout, std::uint32_t file)
+    : layout_(std::move(layout)), number_(file) {
+    open(0);
+}
+
+// When this throws, the previous file remains the last one.
+void ListModeSeries::open(std::uint64_t first_record) {
+    const std::size_t part = parts_.size();
+    const std::filesystem::path path = layout_.path_of(part, number_);
+    auto next = std::make_unique<ListModeFile>(path, layout_.kind, layout_.block_bytes,
+                                               layout_.description_of(part, number_));
     if (file_) {
-        finished_.push_back(current_);
-        finished_.back().bytes = file_->bytes();
-        finished_identities_.push_back(file_->identity());
+        finished_.push_back(file_->identity());
         bytes_before_ += file_->bytes();
+        parts_.back().bytes = file_->bytes();
     }
     file_ = std::move(next);
-    current_ = {};
-    current_.name = path.filename().string();
+    ListModePart& current = parts_.emplace_back();
+    current.name = path.filename().string();
+    current.first_record = first_record;
 }
 
-bool ListModeSeries::must_split(std::span<const std::byte> block) const {
-    if (!split_.any() || file_->blocks() == 0) return false;
-    if (split_.bytes != 0 && file_->bytes() + block.size() > split_.bytes) return true;
-    const std::uint64_t time = time_of(block.data() + sizeof(BlockHeader));
-    return split_.ticks != 0 && time - current_.first_time >= split_.ticks;
+void ListModeSeries::start_part(std::uint64_t first_record) {
+    close();
+    open(first_record);
 }
 
-void ListModeSeries::write_block(std::span<std::byte> block) {
-    if (must_split(block)) {
-        file_->close();
-        open_next();
-    }
-    if (file_->blocks() == 0) current_.first_time = time_of(block.data() + sizeof(BlockHeader));
+void ListModeSeries::write_block(const BlockOfRecords& block, std::uint64_t first_record) {
+    assert(block.number % layout_.files == number_);
     file_->write_block(block);
-    current_.last_time = time_of(block.data() + block.size() - record_bytes_of(kind_));
-    current_.records = file_->records();
-}
-
-void ListModeSeries::close() {
-    file_->close();
+    ListModePart& current = parts_.back();
+    if (current.records == 0) {
+        current.first_record = first_record;
+        current.first_time = time_of(block.stretches.front().data());
+    }
+    const auto& last = block.stretches.back();
+    current.last_time = time_of(last.data() + last.size() - record_bytes_of(layout_.kind));
+    current.records = file_->records();
 }
 
 void ListModeSeries::check() {
     file_->check();
-    if (finished_identities_.empty()) return;
-    checked_ = (checked_ + 1) % finished_identities_.size();
-    finished_identities_[checked_].check();
+    if (finished_.empty()) return;
+    checked_ = (checked_ + 1) % finished_.size();
+    finished_[checked_].check();
 }
 
 std::vector<FileIdentity> ListModeSeries::identities() const {
-    std::vector<FileIdentity> all = finished_identities_;
+    std::vector<FileIdentity> all = finished_;
     all.push_back(file_->identity());
     return all;
 }
 
 std::vector<ListModePart> ListModeSeries::parts() const {
-    std::vector<ListModePart> all = finished_;
-    all.push_back(current_);
+    std::vector<ListModePart> all = parts_;
     all.back().bytes = file_->bytes();
     return all;
 }

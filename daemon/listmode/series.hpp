@@ -1,14 +1,15 @@
-// Writes the records of a run to one list-mode file, or, when configured, to several that follow one another.
+// The files of a run's records: one or several side by side (a set), and, when configured, further ones that
+// follow them.
 //
-// Each file of a series is an ordinary list-mode file with its own header, blocks, index and trailer. Read
-// one after the other, they hold the records in order. A block is never divided.
+// The files that are written at the same time are a part. Block b of a part of N files is in its file b mod
+// N. All files of a part end at the same block. Read one after the other, the parts hold the records in
+// order. A block is never divided.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,59 +18,106 @@
 
 namespace petacq::daemon {
 
-/// When a new file starts. Without a limit there is one file, whatever its size.
+/// When a new part starts. Without a limit there is one, whatever its size.
 struct SplitOptions {
     std::uint64_t bytes = 0;  ///< largest file size, unless a single block is larger; 0: no limit
     std::uint64_t ticks =
-        0;  ///< every block starts less than this after the file's first record; 0: no limit
+        0;  ///< every block starts less than this after the part's first record; 0: no limit
 
     [[nodiscard]] bool any() const { return bytes != 0 || ticks != 0; }
+};
+
+/// The names and headers of all files. Parts and files are counted from 0.
+struct ListModeLayout {
+    /// NAME.plm stands for itself, or, with a limit, for NAME-0001.plm, NAME-0002.plm, ... Each of these is a
+    /// file, or, if there are several side by side, a set.
+    std::filesystem::path path;
+    RecordKind kind = RecordKind::coincidences;
+    std::uint32_t block_bytes = 0;
+    std::shared_ptr<const nlohmann::json> description;
+    SplitOptions split;
+    std::uint32_t files = 1;  ///< side by side
+
+    [[nodiscard]] std::filesystem::path path_of(std::size_t part, std::uint32_t file) const;
+    [[nodiscard]] nlohmann::json description_of(std::size_t part, std::uint32_t file) const;
+};
+
+/// Where a block goes.
+struct BlockPlace {
+    std::size_t part = 0;
+    std::uint32_t file = 0;
+    std::uint64_t number = 0;        ///< in its part
+    std::uint64_t first_record = 0;  ///< number of records of its part before it
+};
+
+/// Gives the blocks of a run their places. One thread at a time.
+class BlockPlan {
+  public:
+    /// Throws std::invalid_argument as make_file_header does.
+    explicit BlockPlan(ListModeLayout layout);
+
+    /// The place of the next block: a new part starts if the limits ask for one.
+    BlockPlace place(std::uint64_t first_time, std::uint64_t records);
+    /// The part and file of the next block if no new part starts.
+    [[nodiscard]] std::size_t part() const { return next_.part; }
+    [[nodiscard]] std::uint32_t next_file() const { return next_.file; }
+
+  private:
+    void start_part();
+    [[nodiscard]] bool must_split(std::uint64_t first_time, std::uint64_t bytes) const;
+
+    const ListModeLayout layout_;
+    BlockPlace next_;
+    std::vector<std::uint64_t> bytes_;  ///< of each file of the part
+    std::uint64_t start_time_ = 0;      ///< of the part
 };
 
 /// A file as run.json describes it.
 struct ListModePart {
     std::string name;
+    std::uint64_t first_record = 0;  ///< number in the run of its first record
     std::uint64_t records = 0;
     std::uint64_t bytes = 0;
     std::uint64_t first_time = 0;  ///< ticks, of its first record; 0 without records
     std::uint64_t last_time = 0;   ///< ticks, of its last record; 0 without records
 };
 
-/// One thread at a time. Throws as ListModeFile does.
+/// One file of each part. One thread at a time. Throws as ListModeFile does.
 class ListModeSeries {
   public:
-    /// Writes NAME.plm, as `path` says, or, with a limit, NAME-0001.plm, NAME-0002.plm, ...
-    ListModeSeries(const std::filesystem::path& path, RecordKind kind, std::uint32_t block_bytes,
-                   const nlohmann::json& description, const SplitOptions& split);
+    /// Creates that file of the first part.
+    ListModeSeries(ListModeLayout layout, std::uint32_t file);
 
-    void write_block(std::span<std::byte> block);
+    /// REQUIRES: the block belongs to this part and file. `first_record`: number in the run.
+    void write_block(const BlockOfRecords& block, std::uint64_t first_record);
+    /// Closes the file and creates that of the next part. `first_record`: number in the run of the first
+    /// record of that part.
+    void start_part(std::uint64_t first_record);
     void sync() { file_->sync(); }
-    void close();
+    void close() { file_->close(); }
+    /// Removes the file of the first part. REQUIRES: no other part was started.
+    void discard() noexcept { file_->discard(); }
     /// Looks at the current file and, at each call, at one of those before it. Throws if another program has
     /// removed, replaced or cut it.
     void check();
-    /// The identity of each file, in the order of the files.
+    /// The identity of each file, in the order of the parts.
     [[nodiscard]] std::vector<FileIdentity> identities() const;
 
-    /// Sum over all files.
+    [[nodiscard]] std::size_t part() const { return parts_.size() - 1; }
+    /// Sum over all parts.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_before_ + file_->bytes(); }
     [[nodiscard]] std::vector<ListModePart> parts() const;
 
   private:
-    void open_next();
-    [[nodiscard]] bool must_split(std::span<const std::byte> block) const;
+    void open(std::uint64_t first_record);
 
-    const std::filesystem::path path_;
-    const RecordKind kind_;
-    const std::uint32_t block_bytes_;
-    const std::shared_ptr<const nlohmann::json> description_;
-    const SplitOptions split_;
+    const ListModeLayout layout_;
+    const std::uint32_t number_;
     std::unique_ptr<ListModeFile> file_;
     std::uint64_t bytes_before_ = 0;
-    std::vector<ListModePart> finished_;
-    std::vector<FileIdentity> finished_identities_;
+    std::vector<ListModePart> parts_;  ///< up to the current one
+    std::vector<FileIdentity> finished_;
     std::size_t checked_ = 0;  ///< which of them check() looks at next
-    ListModePart current_;
 };
 
 }  // namespace petacq::daemon

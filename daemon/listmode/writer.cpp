@@ -4,24 +4,43 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
+
+#include "daemon/listmode/set.hpp"
 
 namespace petacq::daemon {
 namespace {
 
-/// How often the writing thread looks whether its files are still there.
+/// How often a writing thread looks whether its files are still there.
 constexpr std::chrono::seconds check_interval{1};
-
-std::size_t memory_bytes(const ListModeOptions& options) {
-    check_block_bytes(options.block_bytes);
-    if (options.queue_blocks < 2) throw std::invalid_argument("list-mode queue: expected at least 2 blocks");
-    return std::size_t{options.queue_blocks} * options.block_bytes;
-}
 
 std::int64_t steady_ns() {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+/// Throws std::invalid_argument for invalid options.
+const ListModeOptions& checked(const ListModeOptions& o) {
+    check_block_bytes(o.block_bytes);
+    if (o.queue_blocks < 2) throw std::invalid_argument("list-mode queue: expected at least 2 blocks");
+    if (o.files < 1 || o.files > most_files)
+        throw std::invalid_argument("list-mode files: expected 1 to " + std::to_string(most_files));
+    return o;
+}
+
+ListModeLayout layout_of(const std::filesystem::path& path, const ListModeOptions& o,
+                         const nlohmann::json& description) {
+    return {path,    o.kind, o.block_bytes, std::make_shared<const nlohmann::json>(description),
+            o.split, o.files};
+}
+
+using AnyRecords = std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>>;
+
+AnyRecords make_records(const ListModeOptions& o) {
+    const std::size_t most_spare_bytes = std::size_t{o.queue_blocks} * o.block_bytes;
+    if (o.kind == RecordKind::coincidences) return WaitingRecords<gpu::Coincidence>(most_spare_bytes);
+    return WaitingRecords<gpu::Single>(most_spare_bytes);
 }
 
 }  // namespace
@@ -31,63 +50,125 @@ ListModeWriter::ListModeWriter(const std::filesystem::path& path, const ListMode
 
 ListModeWriter::ListModeWriter(const std::filesystem::path& path, const ListModeOptions& options,
                                const nlohmann::json& description)
-    : kind_(options.kind),
-      record_bytes_(record_bytes_of(options.kind)),
-      block_bytes_(options.block_bytes),
+    : kind_(checked(options).kind),
+      block_records_((options.block_bytes - sizeof(BlockHeader)) / record_bytes_of(options.kind)),
       interval_(options.sync_interval_ms),
-      enough_free_((options.queue_blocks + 3) / 4),
-      memory_(memory_bytes(options)),
-      file_(path, options.kind, options.block_bytes, description, options.split),
-      synced_(Clock::now()),
-      checked_(synced_) {
-    for (std::size_t i = options.queue_blocks; i-- > 0;)
-        free_.push_back(memory_.data() + i * block_bytes_);
-    counts_.bytes = file_.bytes();
-    // The thread takes no signals: another thread handles those that stop the program, and a blocked SIGXFSZ
+      queue_blocks_(options.queue_blocks),
+      enough_room_((options.queue_blocks + 3) / 4),
+      waiting_(make_records(options)),
+      plan_(layout_of(path, options, description)) {
+    try {
+        open_files(layout_of(path, options, description));
+        start_threads();
+    } catch (...) {
+        stop();
+        for (const auto& worker : workers_)
+            worker->series.discard();
+        throw;
+    }
+}
+
+void ListModeWriter::open_files(const ListModeLayout& layout) {
+    for (std::uint32_t file = 0; file < layout.files; ++file) {
+        workers_.push_back(std::make_unique<Worker>(layout, file));
+        workers_.back()->bytes = workers_.back()->series.bytes();
+    }
+}
+
+void ListModeWriter::start_threads() {
+    // The threads take no signals: another thread handles those that stop the program, and a blocked SIGXFSZ
     // becomes the error EFBIG.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-        thread_ = std::thread([this] { run(); });
+        for (const auto& worker : workers_) {
+            worker->thread = std::thread([this, w = worker.get()] { run(*w); });
+            pthread_setname_np(worker->thread.native_handle(), "listmode");
+        }
     } catch (...) {
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
         throw;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_setname_np(thread_.native_handle(), "listmode");
 }
 
 ListModeWriter::~ListModeWriter() {
     finish();
 }
 
-void ListModeWriter::append(std::span<const gpu::Coincidence> records) {
-    append_bytes(RecordKind::coincidences, std::as_bytes(records));
+void ListModeWriter::append(std::vector<gpu::Coincidence>&& records) {
+    append_records(RecordKind::coincidences, records);
 }
 
-void ListModeWriter::append(std::span<const gpu::Single> records) {
-    append_bytes(RecordKind::singles, std::as_bytes(records));
+void ListModeWriter::append(std::vector<gpu::Single>&& records) {
+    append_records(RecordKind::singles, records);
 }
 
-void ListModeWriter::append_bytes(RecordKind kind, std::span<const std::byte> bytes) {
+template <class Record>
+void ListModeWriter::append_records(RecordKind kind, std::vector<Record>& records) {
     if (kind != kind_) throw std::logic_error(std::string("this list-mode file takes ") + name_of(kind_));
     net::MutexLock lock(mutex_);
     if (stopping_) throw std::logic_error("append to a finished list-mode writer");
-    counts_.appended += bytes.size() / record_bytes_;
-    while (!bytes.empty()) {
-        if (!wait_for_block(lock)) {
-            counts_.write_failed += bytes.size() / record_bytes_;
-            return;
-        }
-        const std::size_t room = (block_bytes_ - current_.bytes) / record_bytes_ * record_bytes_;
-        const std::size_t taken = std::min(bytes.size(), room);
-        std::memcpy(current_.data + current_.bytes, bytes.data(), taken);
-        current_.bytes += taken;
-        bytes = bytes.subspan(taken);
-        if (taken == room) queue_current();
+    std::uint64_t left = records.size();
+    counts_.appended += left;
+    if (!failure_.empty()) {
+        counts_.write_failed += left;
+        return;
     }
+    std::get<WaitingRecords<Record>>(waiting_).take(records);
+    bool begun = false;
+    while (left != 0) {
+        if (current_records_ == 0) {
+            if (!begin_block(lock)) {
+                counts_.write_failed += left;
+                release(current_first_, left);
+                return;
+            }
+            begun = true;
+        }
+        const std::uint64_t some = std::min<std::uint64_t>(left, block_records_ - current_records_);
+        current_records_ += some;
+        left -= some;
+        if (current_records_ == block_records_) queue_current();
+    }
+    // A thread must wait no longer than until the block is overdue.
+    if (begun && current_records_ != 0) workers_[plan_.next_file()]->work.notify_one();
+}
+
+// Waits until there is room for another block. False after a failure.
+bool ListModeWriter::begin_block(net::MutexLock& lock) {
+    if (failure_.empty() && counts_.queue_blocks >= queue_blocks_) {
+        ++counts_.stalls;
+        // Waits for room for several: with one at a time, every block would cost a change of threads.
+        while (queue_blocks_ - counts_.queue_blocks < enough_room_ && failure_.empty())
+            room_.wait(lock.native());
+    }
+    current_since_ = Clock::now();
+    return failure_.empty();
+}
+
+void ListModeWriter::queue_current() {
+    const std::uint64_t first_time =
+        std::visit([&](const auto& waiting) { return waiting.at(current_first_).time; }, waiting_);
+    const BlockPlace place = plan_.place(first_time, current_records_);
+    blocks_.push_back({place, current_first_, current_records_});
+    Worker& worker = *workers_[place.file];
+    worker.queue.push_back(&blocks_.back());
+    worker.work.notify_one();
+    if (place.part == part_starts_.size()) {
+        part_starts_.push_back(current_first_);
+        for (const auto& other : workers_)
+            other->work.notify_one();
+    }
+    current_first_ += std::exchange(current_records_, 0);
+    ++counts_.queue_blocks;
+    counts_.queue_high_water = std::max(counts_.queue_high_water, counts_.queue_blocks);
+}
+
+void ListModeWriter::release(std::uint64_t first, std::uint64_t records) {
+    std::visit([&](auto& waiting) { waiting.release(first, records); }, waiting_);
 }
 
 void ListModeWriter::mark(std::span<const std::int64_t> arrivals) {
@@ -97,48 +178,21 @@ void ListModeWriter::mark(std::span<const std::int64_t> arrivals) {
         if (marks_.size() == max_marks) break;
         marks_.push_back({counts_.appended, arrival_ns});
     }
-    settle_marks();  // everything may be written already
+    settle();  // everything may be written already
 }
 
-void ListModeWriter::settle_marks() {
+void ListModeWriter::settle() {
+    for (; !blocks_.empty() && blocks_.front().done; blocks_.pop_front())
+        settled_ += blocks_.front().records;
+    if (marks_.empty() || marks_.front().appended > settled_) return;
     const std::int64_t now_ns = steady_ns();
-    for (; !marks_.empty() && marks_.front().appended <= counts_.written; marks_.pop_front())
+    for (; !marks_.empty() && marks_.front().appended <= settled_; marks_.pop_front())
         latency_.record(now_ns - marks_.front().arrival_ns, now_ns);
 }
 
-// Waits until the current block has room. False after a failure.
-bool ListModeWriter::wait_for_block(net::MutexLock& lock) {
-    if (failure_.empty() && current_.data == nullptr && free_.empty()) {
-        ++counts_.stalls;
-        // Waits for several free buffers: with one at a time, every block would cost a change of threads.
-        while (free_.size() < enough_free_ && failure_.empty())
-            room_.wait(lock.native());
-    }
-    if (!failure_.empty()) return false;
-    if (current_.data == nullptr) {
-        current_ = {free_.back(), sizeof(BlockHeader)};
-        free_.pop_back();
-        current_since_ = Clock::now();
-        work_.notify_one();  // the writing thread must wait no longer than until the block is overdue
-    }
-    return true;
-}
-
-void ListModeWriter::queue_current() {
-    queue_.push_back(current_);
-    current_ = {};
-    counts_.queue_blocks = queue_.size();
-    counts_.queue_high_water = std::max(counts_.queue_high_water, counts_.queue_blocks);
-    work_.notify_one();
-}
-
-std::uint64_t ListModeWriter::records_in(const Block& block) const {
-    return (block.bytes - sizeof(BlockHeader)) / record_bytes_;
-}
-
-// Calls `action` on the file while other threads may append. Returns the error of a call that failed.
+// Calls `action` on the file while other threads go on. Returns the error of a call that failed.
 template <class Action>
-std::optional<std::system_error> ListModeWriter::unlocked(Action action) {
+std::optional<std::system_error> ListModeWriter::unlocked(Worker& worker, Action action) {
     std::optional<std::system_error> failure;
     mutex_.unlock();
     try {
@@ -146,112 +200,202 @@ std::optional<std::system_error> ListModeWriter::unlocked(Action action) {
     } catch (const std::system_error& error) {
         failure = error;
     }
+    const std::uint64_t bytes = worker.series.bytes();
     mutex_.lock();
-    counts_.bytes = file_.bytes();
+    worker.bytes = bytes;
     return failure;
 }
 
 // The same, and counts the call.
 template <class Action>
-std::optional<std::system_error> ListModeWriter::timed_call(Action action) {
-    counts_.in_call = true;
-    call_started_ = Clock::now();
-    auto failure = unlocked(action);
-    counts_.in_call = false;
-    ++counts_.calls;
-    counts_.busy_s += std::chrono::duration<double>(Clock::now() - call_started_).count();
+std::optional<std::system_error> ListModeWriter::timed_call(Worker& worker, Action action) {
+    worker.in_call = true;
+    worker.call_started = Clock::now();
+    auto failure = unlocked(worker, action);
+    worker.busy_s = busy_s_of(worker);
+    worker.in_call = false;
+    ++worker.calls;
     return failure;
 }
 
-void ListModeWriter::run() {
+double ListModeWriter::busy_s_of(const Worker& worker) {
+    if (!worker.in_call) return worker.busy_s;
+    return worker.busy_s + std::chrono::duration<double>(Clock::now() - worker.call_started).count();
+}
+
+void ListModeWriter::run(Worker& worker) {
     net::MutexLock lock(mutex_);
     for (;;) {
-        const bool overdue = current_.data != nullptr && Clock::now() >= current_since_ + interval_;
-        if (current_.data != nullptr && counts_.queue_blocks == 0 && (overdue || stopping_)) queue_current();
-        if (counts_.queue_blocks != 0) {
-            write_oldest();
+        if (is_due(worker)) queue_current();
+        if (!failure_.empty() && !worker.closed && !may_write(worker)) close(worker);
+        const std::size_t part = worker.queue.empty() ? plan_.part() : worker.queue.front()->place.part;
+        if (!worker.closed && part > worker.series.part()) {
+            start_part(worker);
+        } else if (!worker.queue.empty()) {
+            write_oldest(worker);
         } else if (stopping_) {
             break;
         } else {
-            wait_for_work(lock);
+            wait_for_work(worker, lock);
         }
-        if (dirty_ && Clock::now() >= synced_ + interval_) sync();
-        if (failure_.empty() && Clock::now() >= checked_ + check_interval) check();
+        if (!failure_.empty()) continue;
+        if (worker.dirty && Clock::now() >= worker.synced + interval_) sync(worker);
+        if (failure_.empty() && Clock::now() >= worker.checked + check_interval) check(worker);
     }
-    if (!failure_.empty()) return;
-    if (const auto error = unlocked([this] { file_.close(); })) failure_ = error->what();
+    if (!worker.closed) close(worker);
 }
 
-void ListModeWriter::wait_for_work(net::MutexLock& lock) {
-    if (current_.data == nullptr && !failure_.empty()) {
-        work_.wait(lock.native());
+// Whether the oldest block of the thread comes before a failure.
+bool ListModeWriter::may_write(const Worker& worker) const {
+    return !worker.queue.empty() && worker.queue.front()->first_record < stop_at_;
+}
+
+// Whether the thread must write the block that is being filled, because it has waited long enough.
+bool ListModeWriter::is_due(const Worker& worker) const {
+    return current_records_ != 0 && &worker == workers_[plan_.next_file()].get() && worker.queue.empty() &&
+           Clock::now() >= current_since_ + interval_;
+}
+
+void ListModeWriter::wait_for_work(Worker& worker, net::MutexLock& lock) {
+    if (worker.closed) {
+        worker.work.wait(lock.native());
         return;
     }
-    auto deadline = failure_.empty() ? checked_ + check_interval : Clock::time_point::max();
-    if (current_.data != nullptr) deadline = std::min(deadline, current_since_ + interval_);
-    if (dirty_) deadline = std::min(deadline, synced_ + interval_);
-    work_.wait_until(lock.native(), deadline);
+    auto deadline = worker.checked + check_interval;
+    if (current_records_ != 0 && &worker == workers_[plan_.next_file()].get())
+        deadline = std::min(deadline, current_since_ + interval_);
+    if (worker.dirty) deadline = std::min(deadline, worker.synced + interval_);
+    worker.work.wait_until(lock.native(), deadline);
 }
 
-void ListModeWriter::write_oldest() {
-    const Block block = queue_.front();
-    if (failure_.empty()) {
-        const auto error = timed_call([&] { file_.write_block({block.data, block.bytes}); });
-        if (error) {
-            close_after(*error);
-        } else {
-            counts_.written += records_in(block);
-            settle_marks();
-            ++counts_.blocks;
-            dirty_ = true;
-        }
+void ListModeWriter::write_oldest(Worker& worker) {
+    Block& block = *worker.queue.front();
+    if (may_write(worker)) {
+        worker.stretches.clear();
+        std::visit(
+            [&](const auto& waiting) { waiting.find(block.first_record, block.records, worker.stretches); },
+            waiting_);
+        const auto error = timed_call(worker, [&] {
+            worker.series.write_block({block.place.number, block.place.first_record, worker.stretches},
+                                      block.first_record);
+        });
+        (error ? counts_.write_failed : counts_.written) += block.records;
+        counts_.blocks += error ? 0 : 1;
+        worker.dirty = true;
+        if (error) fail(*error, block.first_record);
+    } else {
+        counts_.write_failed += block.records;
     }
-    if (!failure_.empty()) counts_.write_failed += records_in(block);
-    queue_.pop_front();
-    counts_.queue_blocks = queue_.size();
-    free_.push_back(block.data);
-    if (free_.size() >= enough_free_) room_.notify_one();
+    release(block.first_record, block.records);
+    block.done = true;
+    worker.queue.pop_front();
+    settle();
+    --counts_.queue_blocks;
+    if (queue_blocks_ - counts_.queue_blocks >= enough_room_) room_.notify_one();
 }
 
-void ListModeWriter::sync() {
-    const auto error = timed_call([this] { file_.sync(); });
-    synced_ = Clock::now();
-    dirty_ = false;
-    if (error) close_after(*error);
+void ListModeWriter::start_part(Worker& worker) {
+    const std::uint64_t first_record = part_starts_[worker.series.part() + 1];
+    const auto error = timed_call(worker, [&] { worker.series.start_part(first_record); });
+    if (error) fail(*error, first_record);
 }
 
-void ListModeWriter::check() {
-    const auto error = unlocked([this] { file_.check(); });
-    checked_ = Clock::now();
-    if (error) close_after(*error);
+void ListModeWriter::sync(Worker& worker) {
+    const auto error = timed_call(worker, [&] { worker.series.sync(); });
+    worker.synced = Clock::now();
+    worker.dirty = false;
+    if (error) fail(*error, 0);
 }
 
-// After this, appends count their records as failed. Writes the index at once, so that the file is whole even
-// if the program is killed later.
-void ListModeWriter::close_after(const std::system_error& failure) {
-    failure_ = failure.what();
-    dirty_ = false;
-    marks_.clear();
-    room_.notify_one();
-    if (const auto error = unlocked([this] { file_.close(); }))
+void ListModeWriter::check(Worker& worker) {
+    const auto error = unlocked(worker, [&] { worker.series.check(); });
+    worker.checked = Clock::now();
+    if (error) fail(*error, 0);
+}
+
+// Writes the index, after a failure at once, so that the file is whole even if the program is killed later.
+void ListModeWriter::close(Worker& worker) {
+    worker.closed = true;
+    const auto error = unlocked(worker, [&] { worker.series.close(); });
+    if (!error) return;
+    if (failure_.empty()) {
+        fail(*error, 0);
+    } else {
         failure_ += "; the index could not be written either: " + error->code().message();
+    }
+}
+
+// After this, appends count their records as failed, and every thread closes its file when it has written its
+// blocks before `stop_at`.
+void ListModeWriter::fail(const std::system_error& failure, std::uint64_t stop_at) {
+    stop_at_ = std::min(stop_at_, stop_at);
+    if (!failure_.empty()) return;  // the first one counts
+    failure_ = failure.what();
+    marks_.clear();
+    counts_.write_failed += current_records_;
+    if (current_records_ != 0) release(current_first_, current_records_);
+    current_first_ += std::exchange(current_records_, 0);
+    room_.notify_one();
+    for (const auto& worker : workers_)
+        worker->work.notify_one();
+}
+
+void ListModeWriter::stop() {
+    {
+        const net::MutexLock lock(mutex_);
+        if (current_records_ != 0) queue_current();
+        stopping_ = true;
+        for (const auto& worker : workers_)
+            worker->work.notify_one();
+    }
+    for (const auto& worker : workers_)
+        if (worker->thread.joinable()) worker->thread.join();
 }
 
 ListModeCounts ListModeWriter::finish() {
-    {
-        const net::MutexLock lock(mutex_);
-        stopping_ = true;
-        work_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
+    stop();
     return counts();
 }
 
 ListModeCounts ListModeWriter::counts() const {
     const net::MutexLock lock(mutex_);
     ListModeCounts counts = counts_;
-    if (counts.in_call) counts.busy_s += std::chrono::duration<double>(Clock::now() - call_started_).count();
+    for (const auto& worker : workers_) {
+        counts.bytes += worker->bytes;
+        counts.calls += worker->calls;
+        counts.in_call = counts.in_call || worker->in_call;
+        counts.busy_s += busy_s_of(*worker);
+    }
     return counts;
+}
+
+std::vector<WritingThread> ListModeWriter::threads() const {
+    const net::MutexLock lock(mutex_);
+    std::vector<WritingThread> threads;
+    for (const auto& worker : workers_)
+        threads.push_back({worker->calls, worker->in_call || !worker->queue.empty(), busy_s_of(*worker)});
+    return threads;
+}
+
+std::vector<ListModePart> ListModeWriter::parts() const {
+    std::vector<std::vector<ListModePart>> of_file;
+    for (const auto& worker : workers_)
+        of_file.push_back(worker->series.parts());
+    std::vector<ListModePart> all;
+    for (std::size_t part = 0; part < of_file.front().size(); ++part) {
+        for (const auto& parts : of_file)
+            if (part < parts.size()) all.push_back(parts[part]);
+    }
+    return all;
+}
+
+std::vector<FileIdentity> ListModeWriter::identities() const {
+    std::vector<FileIdentity> all;
+    for (const auto& worker : workers_) {
+        const std::vector<FileIdentity> files = worker->series.identities();
+        all.insert(all.end(), files.begin(), files.end());
+    }
+    return all;
 }
 
 LatencySummary ListModeWriter::latency() const {

@@ -1,5 +1,5 @@
-// Takes records from one thread and writes them to a list-mode file in a thread of its own, so that a slow
-// disk fills a queue instead of delaying the producer.
+// Takes records from one thread and writes them to list-mode files in threads of its own, one for each file
+// that is written at the same time, so that a slow disk fills a queue instead of delaying the producer.
 #pragma once
 
 #include <chrono>
@@ -8,17 +8,20 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "daemon/listmode/format.hpp"
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/series.hpp"
+#include "daemon/listmode/waiting_records.hpp"
 #include "gpu/types.hpp"
 #include "net/mutex.hpp"
 
@@ -28,8 +31,9 @@ struct ListModeOptions {
     RecordKind kind = RecordKind::coincidences;
     std::uint32_t block_bytes = 1U << 20;    ///< a multiple of 64
     std::uint32_t sync_interval_ms = 1'000;  ///< records reach the disk about this long after their append
-    std::uint32_t queue_blocks = 64;         ///< number of block buffers, at least 2
-    SplitOptions split;                      ///< into several files
+    std::uint32_t queue_blocks = 64;         ///< blocks that may wait for the disk, at least 2
+    std::uint32_t files = 1;                 ///< written side by side, each by a thread; at most most_files
+    SplitOptions split;                      ///< into several parts
 };
 
 /// Counts of records unless noted. appended = written + write_failed + those not written yet.
@@ -37,35 +41,46 @@ struct ListModeCounts {
     std::uint64_t appended = 0;
     std::uint64_t written = 0;       ///< in whole blocks, passed to the kernel
     std::uint64_t write_failed = 0;  ///< could not be written, or were appended after a failure
-    std::uint64_t bytes = 0;         ///< size of the file, or of all files of a series
+    std::uint64_t bytes = 0;         ///< size of all files
     std::uint64_t blocks = 0;
-    std::uint64_t stalls = 0;            ///< appends that had to wait for a free buffer
+    std::uint64_t stalls = 0;            ///< times that an append had to wait for room
     std::uint64_t queue_blocks = 0;      ///< blocks waiting for the disk
     std::uint64_t queue_high_water = 0;  ///< the most blocks that have waited
     std::uint64_t calls = 0;             ///< writes and syncs that have returned
     bool in_call = false;                ///< whether a write or sync is under way
-    double busy_s = 0;                   ///< time spent in writes and syncs
+    double busy_s = 0;                   ///< time spent in writes and syncs, by all threads
+};
+
+/// One of the writing threads.
+struct WritingThread {
+    std::uint64_t calls = 0;  ///< writes and syncs that have returned
+    bool waiting = false;     ///< a write or sync is under way, or blocks wait for this thread
+    double busy_s = 0;        ///< time spent in writes and syncs
 };
 
 /// One thread calls append(), mark() and finish(); any thread the rest.
+///
+/// Block b of a part goes to file b mod `files`, so the order of the records does not depend on their number.
 class ListModeWriter {
   public:
-    /// Creates the file, or the first of a series, and starts the thread. `description` goes into the file
-    /// header. Throws as ListModeFile's constructor does, and std::invalid_argument for invalid options.
+    /// Creates the files of the first part, and starts the threads. `description` goes into the file headers.
+    /// Throws as ListModeFile's constructor does, and std::invalid_argument for invalid options; leaves
+    /// nothing behind then.
     ListModeWriter(const std::filesystem::path& path, const ListModeOptions& options,
                    const nlohmann::json& description);
     /// The same with an empty description.
     ListModeWriter(const std::filesystem::path& path, const ListModeOptions& options);
-    /// Finishes the file.
+    /// Finishes the files.
     ~ListModeWriter();
     ListModeWriter(const ListModeWriter&) = delete;
     ListModeWriter& operator=(const ListModeWriter&) = delete;
 
-    /// Copies the records, which must be in order. Waits while all buffers wait for the disk. After a failure
-    /// the records are discarded and counted as write_failed. Throws std::logic_error for records of the
-    /// other kind and after finish().
-    void append(std::span<const gpu::Coincidence> records);
-    void append(std::span<const gpu::Single> records);
+    /// Takes the records, which must be in order, and leaves a vector of unspecified content, whose memory
+    /// can be used again. Waits while queue_blocks blocks wait for the disk. After a failure the records are
+    /// discarded and counted as write_failed. Throws std::logic_error for records of the other kind and after
+    /// finish().
+    void append(std::vector<gpu::Coincidence>&& records);
+    void append(std::vector<gpu::Single>&& records);
 
     /// Measures latency: everything that arrived at these times (steady clock, ns) has been appended by now,
     /// so the latency of each is known when all records appended so far are written. Ignores marks beyond
@@ -73,77 +88,109 @@ class ListModeWriter {
     void mark(std::span<const std::int64_t> arrivals);
     static constexpr std::size_t max_marks = 1024;
 
-    /// Writes the remaining records and the index, syncs and closes, and waits until that is done. Returns
+    /// Writes the remaining records and the indexes, syncs and closes, and waits until that is done. Returns
     /// the final counts: appended = written + write_failed. Further calls return the same.
     ListModeCounts finish();
 
     [[nodiscard]] ListModeCounts counts() const;
-    /// The files, in order. Only after finish().
-    [[nodiscard]] std::vector<ListModePart> parts() const { return file_.parts(); }
-    /// The identity of each file, in the order of the files. Only after finish().
-    [[nodiscard]] std::vector<FileIdentity> identities() const { return file_.identities(); }
+    /// In the order of the files.
+    [[nodiscard]] std::vector<WritingThread> threads() const;
+    /// The files of the first part, then those of the next, and so on. Only after finish().
+    [[nodiscard]] std::vector<ListModePart> parts() const;
+    /// The identity of each file. Only after finish().
+    [[nodiscard]] std::vector<FileIdentity> identities() const;
     /// The recent latency from arrival until the write returned.
     [[nodiscard]] LatencySummary latency() const;
     /// Why writing failed, or that another program has removed, replaced or cut a file, which is noticed
-    /// within about a second; empty while all is well. After a failure the file stays closed, with everything
-    /// that was written before.
+    /// within about a second; empty while all is well. After a failure all files stay closed, with everything
+    /// that was written before, and the blocks before the one that failed.
     [[nodiscard]] std::string failure() const;
 
   private:
     using Clock = std::chrono::steady_clock;
     struct Block {
-        std::byte* data = nullptr;
-        std::size_t bytes = 0;  ///< header included
+        BlockPlace place;
+        std::uint64_t first_record = 0;  ///< number in the run
+        std::uint64_t records = 0;
+        bool done = false;  ///< written, or failed
     };
     struct Mark {
         std::uint64_t appended = 0;
         std::int64_t arrival_ns = 0;
     };
+    /// One file of each part and the thread that writes it. The mutex guards all but the series.
+    struct Worker {
+        Worker(const ListModeLayout& layout, std::uint32_t file) : series(layout, file) {}
+        ListModeSeries series;  ///< used by its thread alone until finish()
+        std::condition_variable work;
+        std::deque<Block*> queue;  ///< its blocks in order; the first one may be under way
+        std::vector<std::span<const std::byte>> stretches;  ///< of the block under way
+        std::uint64_t bytes = 0;                            ///< of the series
+        bool closed = false;
+        bool dirty = false;  ///< something was written since the last sync
+        Clock::time_point synced = Clock::now();
+        Clock::time_point checked = synced;
+        std::uint64_t calls = 0;
+        bool in_call = false;
+        Clock::time_point call_started;
+        double busy_s = 0;
+        std::thread thread;
+    };
 
-    void append_bytes(RecordKind kind, std::span<const std::byte> bytes);
-    bool wait_for_block(net::MutexLock& lock) PETACQ_REQUIRES(mutex_);
+    template <class Record>
+    void append_records(RecordKind kind, std::vector<Record>& records);
+    bool begin_block(net::MutexLock& lock) PETACQ_REQUIRES(mutex_);
     void queue_current() PETACQ_REQUIRES(mutex_);
-    void settle_marks() PETACQ_REQUIRES(mutex_);
-    [[nodiscard]] std::uint64_t records_in(const Block& block) const;
+    void settle() PETACQ_REQUIRES(mutex_);
+    void release(std::uint64_t first, std::uint64_t records) PETACQ_REQUIRES(mutex_);
+    [[nodiscard]] static double busy_s_of(const Worker& worker);
+    void open_files(const ListModeLayout& layout);
+    void start_threads();
+    void stop();
 
-    // The writing thread. The mutex is held except while the file is being written.
-    void run();
-    void wait_for_work(net::MutexLock& lock) PETACQ_REQUIRES(mutex_);
-    void write_oldest() PETACQ_REQUIRES(mutex_);
-    void sync() PETACQ_REQUIRES(mutex_);
-    void check() PETACQ_REQUIRES(mutex_);
-    void close_after(const std::system_error& failure) PETACQ_REQUIRES(mutex_);
+    // The writing threads. The mutex is held except while the file is being written.
+    void run(Worker& worker);
+    void wait_for_work(Worker& worker, net::MutexLock& lock) PETACQ_REQUIRES(mutex_);
+    [[nodiscard]] bool is_due(const Worker& worker) const PETACQ_REQUIRES(mutex_);
+    void write_oldest(Worker& worker) PETACQ_REQUIRES(mutex_);
+    void start_part(Worker& worker) PETACQ_REQUIRES(mutex_);
+    void sync(Worker& worker) PETACQ_REQUIRES(mutex_);
+    void check(Worker& worker) PETACQ_REQUIRES(mutex_);
+    void close(Worker& worker) PETACQ_REQUIRES(mutex_);
+    void fail(const std::system_error& failure, std::uint64_t stop_at) PETACQ_REQUIRES(mutex_);
+    [[nodiscard]] bool may_write(const Worker& worker) const PETACQ_REQUIRES(mutex_);
     template <class Action>
-    std::optional<std::system_error> unlocked(Action action) PETACQ_REQUIRES(mutex_);
+    std::optional<std::system_error> unlocked(Worker& worker, Action action) PETACQ_REQUIRES(mutex_);
     template <class Action>
-    std::optional<std::system_error> timed_call(Action action) PETACQ_REQUIRES(mutex_);
+    std::optional<std::system_error> timed_call(Worker& worker, Action action) PETACQ_REQUIRES(mutex_);
 
     const RecordKind kind_;
-    const std::size_t record_bytes_;
-    const std::size_t block_bytes_;
+    const std::size_t block_records_;  ///< in a full block
     const std::chrono::milliseconds interval_;
-    const std::size_t enough_free_;  ///< free buffers at which a waiting append continues
-    std::vector<std::byte> memory_;  ///< of the blocks
-    ListModeSeries file_;            ///< used by the writing thread alone until finish()
+    const std::uint32_t queue_blocks_;
+    const std::uint32_t
+        enough_room_;  ///< blocks for which there must be room before a waiting append continues
+    std::vector<std::unique_ptr<Worker>> workers_;
 
     mutable net::Mutex mutex_;
-    std::condition_variable work_;
     std::condition_variable room_;
-    std::vector<std::byte*> free_ PETACQ_GUARDED_BY(mutex_);
-    std::deque<Block> queue_ PETACQ_GUARDED_BY(mutex_);
-    Block current_ PETACQ_GUARDED_BY(mutex_);  ///< being filled; data is null when there is none
+    std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>> waiting_
+        PETACQ_GUARDED_BY(mutex_);
+    BlockPlan plan_ PETACQ_GUARDED_BY(mutex_);
+    /// Number in the run of the first record of each part.
+    std::vector<std::uint64_t> part_starts_ PETACQ_GUARDED_BY(mutex_){0};
+    std::deque<Block> blocks_ PETACQ_GUARDED_BY(mutex_);  ///< from the oldest that has not been written
+    std::uint64_t current_first_ PETACQ_GUARDED_BY(mutex_) = 0;    ///< number in the run
+    std::uint64_t current_records_ PETACQ_GUARDED_BY(mutex_) = 0;  ///< of the block that is being filled
     Clock::time_point current_since_ PETACQ_GUARDED_BY(mutex_);
-    Clock::time_point synced_ PETACQ_GUARDED_BY(mutex_);
-    Clock::time_point checked_ PETACQ_GUARDED_BY(mutex_);
-    bool dirty_ PETACQ_GUARDED_BY(mutex_) = false;  ///< something was written since the last sync
     bool stopping_ PETACQ_GUARDED_BY(mutex_) = false;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
-    ListModeCounts counts_ PETACQ_GUARDED_BY(mutex_);
-    Clock::time_point call_started_ PETACQ_GUARDED_BY(mutex_);
-    std::deque<Mark> marks_ PETACQ_GUARDED_BY(mutex_);  ///< ordered by `appended`
+    /// After a failure, the blocks from this record of the run on are not written.
+    std::uint64_t stop_at_ PETACQ_GUARDED_BY(mutex_) = UINT64_MAX;
+    ListModeCounts counts_ PETACQ_GUARDED_BY(mutex_);      ///< without those of the workers
+    std::uint64_t settled_ PETACQ_GUARDED_BY(mutex_) = 0;  ///< records written without a gap before them
+    std::deque<Mark> marks_ PETACQ_GUARDED_BY(mutex_);     ///< ordered by `appended`
     RecentLatency latency_ PETACQ_GUARDED_BY(mutex_);
-
-    std::thread thread_;
 };
 
 }  // namespace petacq::daemon

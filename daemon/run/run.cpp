@@ -56,7 +56,6 @@ nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
 }
 
 void add_files(nlohmann::json& files, RecordKind kind, const ListModeWriter& writer) {
-    std::uint64_t first_record = 0;
     for (const ListModePart& part : writer.parts()) {
         const auto time = [&](std::uint64_t ticks) {
             return part.records == 0 ? nlohmann::json() : nlohmann::json(ticks);
@@ -64,11 +63,10 @@ void add_files(nlohmann::json& files, RecordKind kind, const ListModeWriter& wri
         files.push_back({{"name", part.name},
                          {"kind", name_of(kind)},
                          {"bytes", part.bytes},
-                         {"first_record", first_record},
+                         {"first_record", part.first_record},
                          {"records", part.records},
                          {"first_time", time(part.first_time)},
                          {"last_time", time(part.last_time)}});
-        first_record += part.records;
     }
 }
 
@@ -144,6 +142,7 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
     o.block_bytes = listmode.block_bytes;
     o.sync_interval_ms = listmode.sync_interval_ms;
     o.queue_blocks = listmode.queue_blocks;
+    o.files = listmode.files;
     o.split = {listmode.split_bytes, ticks_of(listmode.split_s, *setting_.scanner)};
     nlohmann::json header = {{"run_id", directory_.run_id()},
                              {"start_utc", utc_text(started_)},
@@ -173,9 +172,9 @@ nlohmann::json Run::description() const {
     return content;
 }
 
-void Run::append(const gpu::SliceResult& result) {
-    coincidences_->append(std::span<const gpu::Coincidence>(result.coincidences));
-    if (singles_) singles_->append(std::span<const gpu::Single>(result.singles));
+void Run::append(gpu::SliceResult& result) {
+    coincidences_->append(std::move(result.coincidences));
+    if (singles_) singles_->append(std::move(result.singles));
 }
 
 std::string Run::write_failure() const {
@@ -201,10 +200,13 @@ std::optional<CaptureStatus> Run::capture_status() const {
 }
 
 void Run::add_progress(std::vector<StageProgress>& stages) const {
-    const auto add = [&](const char* name, const ListModeWriter& writer) {
-        const ListModeCounts c = writer.counts();
-        stages.push_back(
-            {name, c.calls, c.in_call || c.queue_blocks != 0, c.busy_s, std::chrono::steady_clock::now()});
+    const auto add = [&](const std::string& name, const ListModeWriter& writer) {
+        const std::vector<WritingThread> threads = writer.threads();
+        for (std::size_t i = 0; i < threads.size(); ++i) {
+            const WritingThread& t = threads[i];
+            stages.push_back({threads.size() == 1 ? name : name + " " + std::to_string(i + 1), t.calls,
+                              t.waiting, t.busy_s, std::chrono::steady_clock::now()});
+        }
     };
     add("writer", *coincidences_);
     if (singles_) add("writer singles", *singles_);

@@ -71,7 +71,8 @@ class Run {
     /// that the operator can correct, std::system_error for I/O errors.
     Run(const RunSetting& setting, const RunRequest& request);
 
-    void append(const gpu::SliceResult& result);
+    /// Takes the records of the slice. Leaves vectors of unspecified content, whose memory can be used again.
+    void append(gpu::SliceResult& result);
     /// The raw capture, or nullptr if none was requested.
     [[nodiscard]] Capture* capture() const { return capture_.get(); }
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
@@ -87,7 +88,8 @@ class Run {
     [[nodiscard]] ListModeCounts written() const;
     /// The recent latency from arrival until the coincidences were written.
     [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
-    /// Adds "writer", "writer singles" if singles are saved, "capture" if datagrams are. Also in finish().
+    /// Adds "writer", or "writer 1", "writer 2", ... if there are several, "writer singles" likewise if
+    /// singles are saved, and "capture" if datagrams are. Also in finish().
     void add_progress(std::vector<StageProgress>& stages) const;
     /// Adds "run end", the progress of finish() in another thread.
     void add_end_progress(std::vector<StageProgress>& stages) const;

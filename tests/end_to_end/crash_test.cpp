@@ -140,13 +140,16 @@ TEST_CASE("an interrupted run is reported until an operator acknowledges it", "[
 }
 
 TEST_CASE("a recovered run has a state and a ledger of its own", "[e2e][crash]") {
-    const Site site(json{{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 20}}},
+    const Site site(json{{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 20}, {"files", 3}}},
                          {"watermark", {{"max_disorder_us", 20000}}}});
     interrupt_a_run(site);
     const Outcome recover = run_program(PETLM_PROGRAM, {"recover", site.run("killed").string()});
     INFO(recover.out << recover.err);
     REQUIRE(recover.status == 0);
 
+    REQUIRE(std::filesystem::exists(site.run("killed") / "coincidences.3.plm"));
+    CHECK(payload_of(site.run("killed") / "coincidences.plm") ==
+          payload_of(site.run("killed.recovered") / "coincidences.plm"));
     const json run = site.run_json("killed.recovered");
     const auto records = coincidences_of(site.run("killed.recovered") / "coincidences.plm");
     CHECK(run["state"] == "recovered");

@@ -69,6 +69,9 @@ TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the
          {"--reorder", "0.3", "--reorder-span", "6", "--duplicate", "0.2"}},
         {"in long bursts", json::object(), {"--burst-us", "50000", "--prepare"}},
         {"small blocks on disk", {{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 10}}}}, {}},
+        {"three files side by side",
+         {{"listmode", {{"files", 3}, {"block_bytes", 4096}, {"queue_blocks", 2}}}},
+         {}},
     };
     for (const Way& way : ways) {
         INFO(way.name);

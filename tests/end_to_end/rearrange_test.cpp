@@ -104,6 +104,68 @@ TEST_CASE("a run is split by size or by time, and its parts form one sequence", 
     }
 }
 
+TEST_CASE("a run in files side by side, split too, reads as one", "[e2e][files]") {
+    Site site(singles_too(json::object()));
+    const std::string capture = simulated(site);
+    replay_capture(site, capture, "one-file");
+    const std::string whole = payload_of(site.run("one-file") / "coincidences.plm");
+    const std::string dumped = good({"dump", site.run("one-file").string()});
+    for (const std::uint64_t split_bytes : {0U, 100'000U}) {
+        INFO(split_bytes);
+        json patch = singles_too(json::object());
+        patch["listmode"].update({{"files", 3}, {"split_bytes", split_bytes}, {"block_bytes", 8192}});
+        site.configure(patch);
+        const std::string name = "split-by-" + std::to_string(split_bytes);
+        replay_capture(site, capture, name);
+        const auto run = site.run(name);
+        const std::string first = split_bytes == 0 ? "coincidences" : "coincidences-0001";
+        std::uint64_t records = 0;
+        const json files = site.run_json(name)["files"];
+        for (const json& file : files) {
+            CHECK(std::filesystem::file_size(run / file["name"].get<std::string>()) == file["bytes"]);
+            if (file["kind"] == "coincidences") records += file["records"].get<std::uint64_t>();
+        }
+        CHECK(records == whole.size() / sizeof(petacq::gpu::Coincidence));
+        CHECK(files[1]["name"] == first + ".2.plm");
+        CHECK(contains(good({"verify", run.string()}), " in 3 files"));
+        CHECK(contains(good({"info", run.string()}), "in 3 files"));
+        CHECK(good({"dump", run.string()}) == dumped);
+        const auto out = [&](const std::string& what) {
+            return (site.directory() / (name + "-" + what + ".plm")).string();
+        };
+        good({"merge", run.string(), "-o", out("merged")});
+        CHECK(payload_of(out("merged")) == whole);
+        good({"cut", run.string(), "-o", out("cut"), "--from-ticks", "0", "--to-ticks",
+              "18446744073709551615"});
+        CHECK(payload_of(out("cut")) == whole);
+        good({"resort", run.string(), "-o", out("resorted")});
+        CHECK(payload_of(out("resorted")) == whole);
+        good({"export", "--format", "csv", run.string(), "--output", out("csv")});
+        CHECK(read_file(out("csv")) == dumped);
+
+        // A sound set is kept as it is, a damaged one becomes one file.
+        good({"recover", run.string(), "-o", (site.directory() / (name + "-kept")).string()});
+        CHECK(std::filesystem::exists(site.directory() / (name + "-kept") / (first + ".2.plm")));
+        good({"verify", (site.directory() / (name + "-kept")).string()});
+        const auto second = run / (first + ".2.plm");
+        const std::uint64_t bytes = std::filesystem::file_size(second);
+        std::filesystem::resize_file(second, bytes - 10'000);
+        const Outcome broken = petlm({"verify", run.string()});
+        CHECK(broken.status == 1);
+        CHECK(contains(broken.out, second.string() + ": offset "));
+        CHECK(contains(broken.out, "the file ends before block "));
+        const auto recovered = site.directory() / (name + "-recovered");
+        CHECK(petlm({"recover", run.string(), "-o", recovered.string()}).status == 0);
+        CHECK_FALSE(std::filesystem::exists(recovered / (first + ".2.plm")));
+        const Outcome verified = petlm({"verify", (recovered / (first + ".plm")).string()});
+        INFO(verified.out);
+        CHECK(verified.status == 0);
+        std::filesystem::remove(second);
+        CHECK(contains(petlm({"verify", run.string()}).out, "the file is missing"));
+        CHECK(petlm({"merge", run.string(), "-o", out("none")}).status != 0);
+    }
+}
+
 TEST_CASE("the merged pieces of a run are the run", "[e2e][files]") {
     const Site site(singles_too(json::object()));
     replay_capture(site, simulated(site), "r");

@@ -35,7 +35,7 @@ void write_input(const std::filesystem::path& file, const config::Scanner& scann
             c.energy_b = 400 + static_cast<float>(random >> 50U & 0x3FFFU) * 0.0127F;
             c.kind = random % 32 == 0 ? gpu::Kind::delayed : gpu::Kind::prompt;
         }
-        writer.append(slice);
+        writer.append(std::vector(slice));
     }
     writer.finish();
     if (!writer.failure().empty()) throw config::IoError(writer.failure());

@@ -105,7 +105,12 @@ void add_options(CLI::App& app, PipelineSuite& s) {
 
 void add_options(CLI::App& app, WriterSuite& s) {
     add_directory(app, s.directory);
-    option(app, "--gigabytes", s.gigabytes, "Size of each file")->check(CLI::Range(0.01, 10'000.0));
+    option(app, "--gigabytes", s.gigabytes, "Bytes in each round, in all files together")
+        ->check(CLI::Range(0.01, 10'000.0));
+    option(app, "--files", s.files,
+           "Files written side by side, each by a thread; several numbers to compare")
+        ->check(CLI::Range(1, 16));
+    app.add_flag("--direct", s.direct, "Also plain writes with O_DIRECT");
     option(app, "--block-bytes", s.block_bytes, "Block size")
         ->check(CLI::Range(4096, 1 << 28))
         ->check([](const std::string& text) {
@@ -230,7 +235,7 @@ void add_suites(CLI::App& app) {
     add<ReceiveSuite>(app, "receive", "The UDP receiver against a bare recvmmsg loop");
     add<PipelineSuite>(app, "pipeline", "Conversion, order, coincidences and the whole");
     add<AcquisitionSuite>(app, "acquisition", "The acquisition thread alone, without receivers and pipeline");
-    add<WriterSuite>(app, "writer", "List-mode writer against dd with the same block size");
+    add<WriterSuite>(app, "writer", "List-mode writer against plain writes by as many threads");
     add<ExportSuite>(app, "export", "Exports of petlm against a plain copy");
     add<ImageSuite>(app, "image", "The quick-look image of petlm");
     add<ReplaySuite>(app, "replay", "Replay of a capture against the pipeline in memory");

@@ -57,12 +57,14 @@ struct PipelineSuite {
 };
 void run(const PipelineSuite& suite);
 
-/// The list-mode writer against dd with the same block size, and the checksum alone.
+/// The list-mode writer against plain writes by as many threads to as many files, and the checksum alone.
 struct WriterSuite {
     std::string directory = ".";
     double gigabytes = 2;
     std::uint32_t block_bytes = 1U << 20;  ///< a multiple of 64
     std::uint32_t queue_blocks = 64;
+    std::vector<std::uint32_t> files = {1, 2, 4, 8};  ///< one after the other
+    bool direct = false;                              ///< also plain writes with O_DIRECT
     int rounds = 5;
 };
 void run(const WriterSuite& suite);

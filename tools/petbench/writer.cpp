@@ -1,10 +1,18 @@
-// The list-mode writer against dd with the same block size, and the CRC alone.
-#include <spawn.h>
-#include <sys/wait.h>
+// The list-mode writer against plain writes by as many threads to as many files, and the CRC alone.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "config/error.hpp"
@@ -14,14 +22,12 @@
 #include "tools/petbench/scratch_directory.hpp"
 #include "tools/petbench/suites.hpp"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): some headers leave it out
-
 namespace petacq::bench {
 namespace {
 
 // About as many records as the pipeline hands over at a time.
 std::vector<gpu::Coincidence> one_slice() {
-    std::vector<gpu::Coincidence> records(20'000);
+    std::vector<gpu::Coincidence> records(48'000);
     for (std::size_t i = 0; i < records.size(); ++i) {
         records[i].time = 1000 * i;
         records[i].crystal_a = static_cast<std::uint32_t>(i * 2'654'435'761U % 30'000);
@@ -32,38 +38,62 @@ std::vector<gpu::Coincidence> one_slice() {
     return records;
 }
 
-void write_records(const std::filesystem::path& path, const WriterSuite& options, std::uint64_t bytes) {
+void write_records(const std::filesystem::path& path, const WriterSuite& options, std::uint32_t files,
+                   std::uint64_t bytes) {
     daemon::ListModeOptions listmode;
     listmode.block_bytes = options.block_bytes;
     listmode.queue_blocks = options.queue_blocks;
+    listmode.files = files;
     daemon::ListModeWriter writer(path, listmode);
-    const auto slice = one_slice();
+    const std::vector<gpu::Coincidence> slice = one_slice();
     const std::uint64_t slice_bytes = slice.size() * sizeof slice[0];
-    for (std::uint64_t done = 0; done < bytes; done += slice_bytes)
-        writer.append(slice);
+    std::vector<gpu::Coincidence> records;
+    for (std::uint64_t done = 0; done < bytes; done += slice_bytes) {
+        // Memory that comes back holds an earlier slice.
+        if (records.size() != slice.size()) records = slice;
+        writer.append(std::move(records));
+    }
     writer.finish();
     if (!writer.failure().empty()) throw config::IoError(writer.failure());
 }
 
-void run_dd(const std::filesystem::path& path, const WriterSuite& options, std::uint64_t bytes) {
-    std::vector<std::string> words = {"dd",
-                                      "if=/dev/zero",
-                                      "of=" + path.string(),
-                                      "bs=" + std::to_string(options.block_bytes),
-                                      "count=" + std::to_string(bytes / options.block_bytes),
-                                      "conv=fdatasync",
-                                      "status=none"};
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (auto& word : words)
-        arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    pid_t child = -1;
-    if (posix_spawnp(&child, "dd", nullptr, nullptr, arguments.data(), environ) != 0) {
-        throw config::IoError("dd cannot be started");
+/// Writes zeros. Throws std::system_error.
+void write_zeros(const std::filesystem::path& path, std::size_t block_bytes, std::uint64_t bytes,
+                 bool direct) {
+    constexpr std::size_t page = 4096;
+    const auto fail = [&] { throw std::system_error(errno, std::generic_category(), path.string()); };
+    const std::unique_ptr<void, decltype(&std::free)> block(
+        std::aligned_alloc(page, (block_bytes + page - 1) / page * page), &std::free);
+    std::memset(block.get(), 0, block_bytes);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
+    const int file =
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666);
+    if (file < 0) fail();
+    for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
+        if (::pwrite(file, block.get(), block_bytes, static_cast<off_t>(at)) !=
+            static_cast<ssize_t>(block_bytes))
+            fail();
     }
-    int status = 0;
-    if (waitpid(child, &status, 0) != child || status != 0) throw config::IoError("dd failed");
+    if (::fdatasync(file) != 0 || ::close(file) != 0) fail();
+}
+
+void write_plainly(const std::filesystem::path& directory, const WriterSuite& options, std::uint32_t files,
+                   std::uint64_t bytes, bool direct) {
+    std::vector<std::thread> threads;
+    std::vector<std::exception_ptr> failures(files);
+    for (std::uint32_t i = 0; i < files; ++i) {
+        threads.emplace_back([&, i] {
+            try {
+                write_zeros(directory / std::to_string(i), options.block_bytes, bytes / files, direct);
+            } catch (...) {
+                failures[i] = std::current_exception();
+            }
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    for (const std::exception_ptr& failure : failures)
+        if (failure) std::rethrow_exception(failure);
 }
 
 void measure_crc(std::uint32_t block_bytes) {
@@ -83,29 +113,39 @@ void measure_crc(std::uint32_t block_bytes) {
                 static_cast<double>(block.size()) * blocks / 1e9 / median(seconds), block.size(), value);
 }
 
+void empty_directory(const std::filesystem::path& directory) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        std::filesystem::remove(entry.path());
+}
+
+void compare(const WriterSuite& suite, const std::filesystem::path& directory, std::uint32_t files) {
+    const std::uint64_t unit = std::uint64_t{suite.block_bytes} * files;
+    const std::uint64_t bytes = static_cast<std::uint64_t>(suite.gigabytes * 1e9) / unit * unit + unit;
+    std::vector<Candidate> candidates = {{fmt::format("plain x {}", files)},
+                                         {fmt::format("writer x {}", files)}};
+    if (suite.direct) candidates.push_back({fmt::format("plain, O_DIRECT x {}", files)});
+    for (int round = 0; round < suite.rounds; ++round) {
+        candidates[0].measure([&] { write_plainly(directory, suite, files, bytes, false); });
+        empty_directory(directory);
+        candidates[1].measure([&] { write_records(directory / "r.plm", suite, files, bytes); });
+        empty_directory(directory);
+        if (!suite.direct) continue;
+        candidates[2].measure([&] { write_plainly(directory, suite, files, bytes, true); });
+        empty_directory(directory);
+    }
+    print_comparison(candidates, static_cast<double>(bytes) * 1e-6, "MB");
+    std::fflush(stdout);
+}
+
 }  // namespace
 
 void run(const WriterSuite& suite) {
-    const auto bytes = static_cast<std::uint64_t>(suite.gigabytes * 1e9);
-    const double megabytes = static_cast<double>(bytes) / 1e6;
     const ScratchDirectory scratch(suite.directory, "writer");
-    const std::filesystem::path file = scratch.path() / "output";
     measure_crc(suite.block_bytes);
     std::printf("%.2f GB in %u byte blocks to %s, synced at the end; rounds interleaved\n", suite.gigabytes,
                 suite.block_bytes, suite.directory.c_str());
-    std::vector<Candidate> candidates = {{"dd"}, {"writer"}};
-    Candidate& dd = candidates[0];
-    Candidate& writer = candidates[1];
-    for (int round = 0; round < suite.rounds; ++round) {
-        writer.measure([&] { write_records(file, suite, bytes); });
-        std::filesystem::remove(file);
-        dd.measure([&] { run_dd(file, suite, bytes); });
-        std::filesystem::remove(file);
-        std::printf("round %d      writer %8.1f MB/s   dd %8.1f MB/s\n", round + 1,
-                    megabytes / writer.seconds.back(), megabytes / dd.seconds.back());
-        std::fflush(stdout);
-    }
-    print_comparison(candidates, megabytes, "MB");
+    for (const std::uint32_t files : suite.files)
+        compare(suite, scratch.path(), files);
 }
 
 }  // namespace petacq::bench

@@ -22,8 +22,8 @@ struct Contents {
 /// Reads every block only if the file has no index.
 Contents contents_of(daemon::ListModeReader& reader) {
     Contents contents;
+    contents.condition = reader.condition();
     if (const auto& trailer = reader.trailer()) {
-        contents.condition.has_index = true;
         contents.condition.blocks = trailer->blocks;
         contents.condition.records = trailer->records;
         contents.condition.payload_crc = trailer->payload_crc;
@@ -37,7 +37,7 @@ Contents contents_of(daemon::ListModeReader& reader) {
     while (reader.next()) {
         if (reader.condition().blocks == 1) contents.first_time = reader.block().first_time;
         contents.last_time = reader.block().last_time;
-        progress.show(reader.block_offset());
+        progress.show(reader.bytes_done());
     }
     contents.condition = reader.condition();
     contents.checked = true;
@@ -51,6 +51,7 @@ nlohmann::json to_json(const daemon::ListModeReader& reader, const Contents& con
                            {"state", daemon::name_of(condition.state)},
                            {"checked", contents.checked},
                            {"summary", condition.summary()},
+                           {"files", condition.files},
                            {"file_bytes", reader.file_bytes()},
                            {"block_bytes", reader.header().block_bytes},
                            {"record_bytes", reader.header().record_bytes},

@@ -8,6 +8,7 @@
 #include "config/sha256.hpp"
 #include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/reader.hpp"
+#include "daemon/listmode/set.hpp"
 #include "net/mutex.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/in_order.hpp"
@@ -111,10 +112,11 @@ Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_pr
         add_progress(sizeof(daemon::BlockHeader) + reader.payload().size());
     }
     const auto& condition = reader.condition();
-    const std::string name = file.string();
+    const std::string name = reader.path().string();
     std::string& text = verdict.text;
     for (const auto& damage : condition.damage) {
-        text += fmt::format("{}: offset {}: {}", name, damage.offset, damage.what);
+        const std::string where = damage.file.empty() ? name : (file.parent_path() / damage.file).string();
+        text += fmt::format("{}: offset {}: {}", where, damage.offset, damage.what);
         if (damage.bytes != 0) text += fmt::format(", {} bytes not readable", damage.bytes);
         text += '\n';
     }
@@ -157,11 +159,8 @@ Verdict verify_any(const std::filesystem::path& file, const AddProgress& add_pro
 
 std::uint64_t bytes_of(const std::vector<std::filesystem::path>& files) {
     std::uint64_t sum = 0;
-    for (const auto& file : files) {
-        std::error_code failed;
-        const std::uint64_t bytes = std::filesystem::file_size(file, failed);
-        if (!failed) sum += bytes;
-    }
+    for (const auto& file : files)
+        sum += daemon::bytes_of_files(file);
     return sum;
 }
 

@@ -11,7 +11,7 @@
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/writer.hpp"
-#include "tests/daemon/listmode/support.hpp"
+#include "tests/daemon/listmode/set_support.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace petacq;
@@ -35,25 +35,7 @@ std::string small_file(const TemporaryDirectory& directory) {
     return read_file(file);
 }
 
-struct Found {
-    std::vector<gpu::Coincidence> records;
-    Condition condition;
-};
-
-Found read_what_is_there(const std::filesystem::path& file) {
-    ListModeReader reader(file);
-    Found found;
-    while (reader.next()) {
-        const auto records = reader.coincidences();
-        found.records.insert(found.records.end(), records.begin(), records.end());
-    }
-    CHECK_FALSE(reader.next());
-    found.condition = reader.condition();
-    CHECK(found.condition.records == found.records.size());
-    return found;
-}
-
-Found read_text(const TemporaryDirectory& directory, const std::string& contents) {
+FoundRecords read_text(const TemporaryDirectory& directory, const std::string& contents) {
     const auto file = directory / "changed.plm";
     write_file(file, contents);
     return read_what_is_there(file);
@@ -95,7 +77,7 @@ TEST_CASE("A file cut off at any byte gives every whole block", "[listmode]") {
             if (refusal_of(file).find("cut.plm") == std::string::npos) FAIL("accepted at " << size);
             continue;
         }
-        const Found found = read_what_is_there(file);
+        const FoundRecords found = read_what_is_there(file);
         std::uint64_t blocks = 0;
         std::size_t last_end = header_bytes;
         for (const std::size_t end : ends) {
@@ -130,7 +112,7 @@ TEST_CASE("No flipped bit goes unnoticed, and it costs no other block", "[listmo
         if (at < header_bytes) {
             if (refusal_of(file) == "not refused") FAIL("flip in the header not noticed");
         } else {
-            const Found found = read_what_is_there(file);
+            const FoundRecords found = read_what_is_there(file);
             if (found.condition.state == FileState::complete) FAIL("flip not noticed");
             if (!are_some_of(found.records, all)) FAIL("records that were never written");
             if (found.condition.blocks < 3) FAIL("more than one block lost");
@@ -150,7 +132,7 @@ TEST_CASE("Damage is named by block, offset and missing records", "[listmode]") 
     SECTION("a block whose records are wrong") {
         std::string bytes = whole;
         bytes[header_bytes + 128 + 70] ^= 1;
-        const Found found = read_text(directory, bytes);
+        const FoundRecords found = read_text(directory, bytes);
         CHECK(found.condition.state == FileState::damaged);
         REQUIRE(found.condition.damage.size() == 1);
         CHECK(found.condition.damage[0].block == 1);
@@ -163,14 +145,14 @@ TEST_CASE("Damage is named by block, offset and missing records", "[listmode]") 
     SECTION("the last block") {
         std::string bytes = whole;
         bytes[header_bytes + 384 + 3] ^= 1;
-        const Found found = read_text(directory, bytes);
+        const FoundRecords found = read_text(directory, bytes);
         CHECK(found.condition.state == FileState::damaged);
         CHECK(found.condition.damage[0].what == "no block header");
         CHECK(found.condition.missing_records == 1);
         CHECK(same(found.records, pairs(6)));
     }
     SECTION("a block cut out") {
-        const Found found =
+        const FoundRecords found =
             read_text(directory, whole.substr(0, header_bytes + 128) + whole.substr(header_bytes + 256));
         CHECK(found.condition.state == FileState::damaged);
         CHECK(found.condition.damage[0].what == "block 2 where block 1 was expected");
@@ -178,14 +160,14 @@ TEST_CASE("Damage is named by block, offset and missing records", "[listmode]") 
         CHECK(found.records.size() == 5);
     }
     SECTION("a few bytes cut out: blocks need not lie where they were") {
-        const Found found =
+        const FoundRecords found =
             read_text(directory, whole.substr(0, header_bytes + 150) + whole.substr(header_bytes + 157));
         CHECK(found.condition.state == FileState::damaged);
         CHECK(found.condition.missing_records == 2);
         CHECK(found.records.size() == 5);
     }
     SECTION("foreign bytes between blocks") {
-        const Found found =
+        const FoundRecords found =
             read_text(directory, whole.substr(0, header_bytes + 256) + std::string(3'000'000, 'x') +
                                      whole.substr(header_bytes + 256));
         CHECK(found.condition.state == FileState::damaged);
@@ -194,20 +176,20 @@ TEST_CASE("Damage is named by block, offset and missing records", "[listmode]") 
         CHECK(same(found.records, pairs(7)));
     }
     SECTION("a block twice") {
-        const Found found =
+        const FoundRecords found =
             read_text(directory, whole.substr(0, header_bytes + 256) + whole.substr(header_bytes + 128));
         CHECK(found.condition.state == FileState::damaged);
         CHECK(found.condition.damage[0].what == "block 1 again");
         CHECK(same(found.records, pairs(7)));
     }
     SECTION("something behind the end") {
-        const Found found = read_text(directory, whole + "more");
+        const FoundRecords found = read_text(directory, whole + "more");
         CHECK(found.condition.state == FileState::truncated);
         CHECK(found.condition.tail_bytes == 4 * 32 + 64 + 4);
         CHECK(same(found.records, pairs(7)));
     }
     SECTION("a tail of zeros, as after a power cut") {
-        const Found found =
+        const FoundRecords found =
             read_text(directory, whole.substr(0, header_bytes + 256) + std::string(5000, '\0'));
         CHECK(found.condition.state == FileState::truncated);
         CHECK(found.condition.tail_bytes == 5000);
@@ -228,7 +210,7 @@ TEST_CASE("Block headers with a right CRC and wrong content are refused", "[list
         return read_text(directory, bytes);
     };
     CHECK(with_header([](BlockHeader&) {}).condition.state == FileState::complete);
-    const std::vector<Found> lies = {
+    const std::vector<FoundRecords> lies = {
         with_header([](BlockHeader& h) { h.records = UINT32_MAX; }),
         with_header([](BlockHeader& h) { h.records = 0; }),
         with_header([](BlockHeader& h) { h.record_bytes = 16; }),
@@ -238,7 +220,7 @@ TEST_CASE("Block headers with a right CRC and wrong content are refused", "[list
         with_header([](BlockHeader& h) { h.first_time = 0; }),
         with_header([](BlockHeader& h) { h.last_time = UINT64_MAX; }),
     };
-    for (const Found& lie : lies) {
+    for (const FoundRecords& lie : lies) {
         CHECK(lie.condition.state == FileState::damaged);
         CHECK(are_some_of(lie.records, pairs(7)));
     }
@@ -257,7 +239,7 @@ TEST_CASE("Garbage is refused or read as damaged", "[listmode]") {
             for (auto n = random() % 20; n > 0; --n)
                 bytes += static_cast<char>(random());
         }
-        const Found found = read_text(directory, bytes);
+        const FoundRecords found = read_text(directory, bytes);
         if (!are_some_of(found.records, pairs(7))) FAIL("records that were never written");
     }
 }
@@ -353,7 +335,7 @@ TEST_CASE("A killed program leaves every whole block", "[listmode]") {
     REQUIRE(grown);
     CHECK(WIFSIGNALED(status));
 
-    const Found found = read_what_is_there(file);
+    const FoundRecords found = read_what_is_there(file);
     CHECK(found.condition.state == FileState::truncated);
     CHECK(found.condition.tail_bytes < 4096);
     CHECK(found.records.size() > 5000);

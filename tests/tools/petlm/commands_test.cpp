@@ -75,7 +75,7 @@ TEST_CASE("petlm dump of singles", "[listmode][petlm]") {
     const std::vector<gpu::Single> singles = {{5, 7, 511.5F}, {UINT64_MAX, 0, 1e10F}};
     {
         ListModeWriter writer(file, options);
-        writer.append(singles);
+        writer.append(std::vector(singles));
     }
     CHECK(petlm("dump" + quoted(file)).out ==
           "time,crystal,energy\n5,7,511.5\n18446744073709551615,0,1e+10\n");

@@ -64,7 +64,7 @@ inline void write_plm(const std::filesystem::path& file, const std::vector<gpu::
     options.block_bytes = block_bytes;
     options.sync_interval_ms = 3'600'000;
     daemon::ListModeWriter writer(file, options, description);
-    writer.append(records);
+    writer.append(std::vector(records));
     REQUIRE(writer.finish().written == records.size());
 }
 

@@ -90,6 +90,80 @@ class MadeRuns(unittest.TestCase):
         inside = (self.records["time"] >= begin) & (self.records["time"] < end)
         np.testing.assert_array_equal(np.concatenate(list(pairs.between(begin, end))), self.records[inside])
 
+    def side_by_side(self, begin, end, name, files=3, sizes=(70, 1, 300), **description):
+        """The records from begin to end as a set of files."""
+        blocks = []
+        while begin < end:
+            size = min(sizes[len(blocks) % len(sizes)], end - begin)
+            blocks.append((begin, size))
+            begin += size
+        for file in range(files):
+            own = blocks[file::files]
+            payload = b"".join(self.records[at : at + size].tobytes() for at, size in own)
+            firsts = [at - blocks[0][0] for at, _ in own]
+            content = support.listmode(
+                payload, [size for _, size in own], firsts=firsts, file=file + 1, files=files, **description
+            )
+            (self.path / name.format(file + 1)).write_bytes(content)
+
+    def test_files_side_by_side_are_one_sequence(self):
+        for files in (2, 3, 8):
+            self.side_by_side(0, len(self.records), "coincidences.{}.plm", files)
+            support.call("petlm", "verify", self.path / "coincidences.plm")
+            run = petacq.open_run(self.path, verify=True)
+            pairs = run.coincidences
+            self.assertTrue(pairs.complete)
+            self.assertEqual((len(pairs.files), len(pairs)), (files, len(self.records)))
+            np.testing.assert_array_equal(pairs.records(), self.records)
+            self.assertFalse(pairs[71:300].flags.owndata)
+            for wanted in (slice(60, 400), slice(None, None, 333), slice(5100, 990, -1)):
+                np.testing.assert_array_equal(pairs[wanted], self.records[wanted])
+            begin, end = int(self.records["time"][990]), int(self.records["time"][5100])
+            inside = (self.records["time"] >= begin) & (self.records["time"] < end)
+            np.testing.assert_array_equal(np.concatenate(list(pairs.between(begin, end))), self.records[inside])
+            self.assertIn(f"in {files} files", run._repr_html_())
+
+    def test_a_split_run_in_files_side_by_side(self):
+        self.side_by_side(0, 1000, "coincidences-0001.{}.plm", part=1)
+        self.side_by_side(1000, len(self.records), "coincidences-0002.{}.plm", part=2)
+        pairs = petacq.open_run(self.path, verify=True).coincidences
+        self.assertEqual([len(part) for part in pairs.files], [1000, len(self.records) - 1000])
+        np.testing.assert_array_equal(pairs.records(), self.records)
+
+    def test_a_set_whose_files_end_early_says_what_is_missing(self):
+        self.side_by_side(0, 1000, "coincidences.{}.plm")  # 70, 1, 300, 70, 1, 300, 70, 1, 187
+        second = self.path / "coincidences.2.plm"
+        content = second.read_bytes()
+        second.write_bytes(content[: 4096 + 2 * (64 + 32) + 70])  # its third block is cut off
+        third = self.path / "coincidences.3.plm"
+        third.write_bytes(third.read_bytes()[: 4096 + 64 + 32 * 300])  # its last two are gone
+        with self.assertWarns(petacq.IncompleteWarning):
+            pairs = petacq.open_run(self.path).coincidences
+        self.assertFalse(pairs.complete)
+        there = np.concatenate([self.records[:442], self.records[742:812]])
+        np.testing.assert_array_equal(pairs.records(), there)
+        self.assertIn("300 records are missing between the blocks of the set", str(pairs.missing[-1]))
+        self.assertIn("behind record 442", str(pairs.missing[-1]))
+        with self.assertRaises(petacq.PlmError):
+            pairs.verify()
+        second.unlink()
+        with self.assertWarnsRegex(petacq.IncompleteWarning, "file 2 of the set is not there"):
+            pairs = petacq.open_run(self.path).coincidences
+        self.assertEqual(len(pairs), 70 + 300 + 70 + 70)
+        second.write_bytes(b"")
+        with self.assertWarnsRegex(petacq.IncompleteWarning, "empty"):
+            petacq.open_run(self.path).coincidences
+
+    def test_files_of_other_sets_and_both_forms_are_refused(self):
+        self.side_by_side(0, 1000, "coincidences.{}.plm")
+        (self.path / "coincidences.4.plm").write_bytes((self.path / "coincidences.3.plm").read_bytes())
+        with self.assertRaisesRegex(petacq.PlmError, "not file 4 of a set of 3"):
+            petacq.open_run(self.path).coincidences
+        (self.path / "coincidences.4.plm").unlink()
+        shutil.copy(self.source.path / "coincidences.plm", self.path)
+        with self.assertRaisesRegex(petacq.RunError, "one or the other"):
+            petacq.open_run(self.path).coincidences
+
     def test_part_numbers_of_any_length_stay_in_order(self):
         self.split([2000])
         for before, after in (("0001", "9999"), ("0002", "1000000000")):

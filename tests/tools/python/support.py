@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(SOURCE / "tools" / "python" / "src"))
@@ -125,12 +126,16 @@ for _n in range(256):
 RECORD_BYTES = {1: 32, 2: 16}
 
 
-def listmode(payload: bytes, records_in_block: list[int], kind: int = 1, **description: object) -> bytes:
-    """A list-mode file with these records in blocks of these sizes."""
+def listmode(
+    payload: bytes, records_in_block: list[int], kind: int = 1, firsts: list[int] | None = None, **description: Any
+) -> bytes:
+    """A list-mode file with these records in blocks of these sizes. ``firsts``: the numbers in its set of the first
+    record of each block, for a file that ``file`` and ``files`` say to be one of several."""
     size = RECORD_BYTES[kind]
     text = json.dumps({"tick_ps": 15.625, "crystals": 2880, "run_id": "small", **description}).encode()
     rest = text + bytes(4096 - 40 - len(text))
-    block_bytes = -(-(64 + size * max(records_in_block, default=1)) // 64) * 64
+    largest = 300 if firsts else max(records_in_block, default=1)  # the same in all files of a set
+    block_bytes = -(-(64 + size * largest) // 64) * 64
     head = struct.pack("<8s7I", b"PETACQLM", 1, 4096, kind, size, max(block_bytes, 128), len(text), crc32c(rest))
     out = head + struct.pack("<I", crc32c(head)) + rest
     index = b""
@@ -140,7 +145,9 @@ def listmode(payload: bytes, records_in_block: list[int], kind: int = 1, **descr
         times = records[:8] + records[-size : len(records) - size + 8]
         crc = crc32c(records)
         index += struct.pack("<QII", len(out), count, crc) + times
-        block = struct.pack("<8sQII", b"PLMBLOCK", number, count, size) + times + struct.pack("<QI8x", first, crc)
+        in_set = description.get("file", 1) - 1 + number * description.get("files", 1)
+        block = struct.pack("<8sQII", b"PLMBLOCK", in_set, count, size) + times
+        block += struct.pack("<QI8x", firsts[number] if firsts else first, crc)
         out += block + struct.pack("<I", crc32c(block)) + records
         first += count
     trailer = struct.pack(

@@ -158,13 +158,13 @@ void merge(PairFile& prompts, PairFile* delayeds, daemon::ListModeWriter& writer
         out.push_back(take_delayed ? *delayed : *prompt);
         (take_delayed ? *delayeds : prompts).pop();
         if (out.size() == piece) {
-            writer.append(out);
+            writer.append(std::move(out));
             out.clear();
             progress.show((prompts.read() + (delayeds != nullptr ? delayeds->read() : 0)) *
                           sizeof(CoinStructPair));
         }
     }
-    writer.append(out);
+    writer.append(std::move(out));
 }
 
 }  // namespace

@@ -18,9 +18,7 @@ class RecordFile {
   public:
     RecordFile(const std::filesystem::path& path, daemon::RecordKind kind, std::uint32_t block_bytes,
                const nlohmann::json& description)
-        : file_(path, kind, block_bytes, description),
-          block_(block_bytes),
-          used_(sizeof(daemon::BlockHeader)) {}
+        : file_(path, kind, block_bytes, description), block_(block_bytes - sizeof(daemon::BlockHeader)) {}
 
     /// Appends records of the kind of the file, which continue the order.
     template <class Record>
@@ -35,7 +33,7 @@ class RecordFile {
         }
     }
     void close() {
-        if (used_ > sizeof(daemon::BlockHeader)) write();
+        if (used_ != 0) write();
         file_.close();
     }
     [[nodiscard]] std::uint64_t records() const { return file_.records(); }
@@ -43,12 +41,12 @@ class RecordFile {
   private:
     void write() {
         file_.write_block(std::span(block_).first(used_));
-        used_ = sizeof(daemon::BlockHeader);
+        used_ = 0;
     }
 
     daemon::ListModeFile file_;
-    std::vector<std::byte> block_;
-    std::size_t used_;
+    std::vector<std::byte> block_;  ///< its records
+    std::size_t used_ = 0;
 };
 
 }  // namespace petacq::petlm

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "daemon/listmode/set.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -10,7 +11,7 @@ namespace petacq::petlm {
 RecordSource::RecordSource(const std::filesystem::path& target, daemon::RecordKind kind)
     : kind_(kind), files_(record_files(target, kind)) {
     for (const auto& file : files_)
-        total_bytes_ += std::filesystem::file_size(file);
+        total_bytes_ += daemon::bytes_of_files(file);
     open();
     description_ = std::make_unique<nlohmann::json>(reader_->description());
     description_->erase("part");

@@ -35,7 +35,7 @@ class RecordSource {
     /// All records of the files opened so far, selected or not. Complete once next() has returned false.
     [[nodiscard]] std::uint64_t records_in_files() const { return records_in_files_; }
     [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; }
-    [[nodiscard]] std::uint64_t bytes_done() const { return bytes_done_ + reader_->block_offset(); }
+    [[nodiscard]] std::uint64_t bytes_done() const { return bytes_done_ + reader_->bytes_done(); }
 
   private:
     void open();

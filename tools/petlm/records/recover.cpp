@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -12,6 +11,7 @@
 #include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/reader.hpp"
+#include "daemon/listmode/set.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/reserve.hpp"
 #include "tools/petlm/records/recovered_run.hpp"
@@ -35,15 +35,24 @@ Scan scan(const std::filesystem::path& file) {
     daemon::ListModeReader reader(file);
     daemon::ProgressLine progress("scanning " + file.filename().string(), reader.file_bytes());
     RecoveredFile found;
-    found.name = file.filename().string();
+    found.name = reader.path().filename().string();
     found.kind = reader.kind();
+    const std::uint32_t files = reader.condition().files;
+    for (std::uint32_t i = 0; i < files; ++i)
+        found.parts.push_back({files == 1 ? found.name : daemon::file_of_set(found.name, i).string()});
     while (reader.next()) {
-        if (found.records == 0) found.first_time = reader.block().first_time;
-        found.last_time = reader.block().last_time;
-        found.records += reader.block().records;
+        const daemon::BlockHeader& block = reader.block();
+        daemon::ListModePart& part = found.parts[block.number % files];
+        if (part.records == 0) {
+            part.first_record = found.records;
+            part.first_time = block.first_time;
+        }
+        part.last_time = block.last_time;
+        part.records += block.records;
+        found.records += block.records;
         if (found.kind == daemon::RecordKind::coincidences)
             found.prompts += prompts_in(reader.coincidences());
-        progress.show(reader.block_offset());
+        progress.show(reader.bytes_done());
     }
     const daemon::Condition& condition = reader.condition();
     found.state = daemon::name_of(condition.state);
@@ -66,13 +75,9 @@ nlohmann::json described(const daemon::ListModeReader& reader, const daemon::Con
 
 void copy_blocks(daemon::ListModeReader& reader, daemon::ListModeFile& out) {
     daemon::ProgressLine progress("copying " + reader.path().filename().string(), reader.file_bytes());
-    std::vector<std::byte> block;
     while (reader.next()) {
-        const auto payload = reader.payload();
-        block.resize(sizeof(daemon::BlockHeader) + payload.size());
-        std::memcpy(block.data() + sizeof(daemon::BlockHeader), payload.data(), payload.size());
-        out.write_block(block);
-        progress.show(reader.block_offset());
+        out.write_block(reader.payload());
+        progress.show(reader.bytes_done());
     }
     out.close();
 }
@@ -80,7 +85,8 @@ void copy_blocks(daemon::ListModeReader& reader, daemon::ListModeFile& out) {
 void report(const std::filesystem::path& file, const daemon::Condition& condition) {
     std::cout << fmt::format("{}: {}\n", file.string(), condition.summary());
     for (const auto& damage : condition.damage) {
-        std::cout << fmt::format("missing: at offset {}, {} bytes: {}\n", damage.offset, damage.bytes,
+        std::cout << fmt::format("missing: {}at offset {}, {} bytes: {}\n",
+                                 damage.file.empty() ? "" : damage.file + " ", damage.offset, damage.bytes,
                                  damage.what);
     }
     if (condition.tail_bytes != 0) {
@@ -139,13 +145,17 @@ int recover_run(std::filesystem::path run, std::filesystem::path output) {
         try {
             const auto [condition, found] = scan(file);
             recovered.push_back(found);
+            RecoveredFile& last = recovered.back();
             if (condition.state == daemon::FileState::complete) {
-                link_or_copy(file, output / name);
+                for (const daemon::ListModePart& part : last.parts)
+                    link_or_copy(run / part.name, output / part.name);
                 std::cout << fmt::format("{}: {}\n", file.string(), condition.summary());
             } else {
-                recover_file(file, condition, output / name);
+                last.join();
+                recover_file(file, condition, output / last.name);
             }
-            recovered.back().bytes = std::filesystem::file_size(output / name);
+            for (daemon::ListModePart& part : last.parts)
+                part.bytes = std::filesystem::file_size(output / part.name);
             if (condition.state == daemon::FileState::damaged) status = has_problems;
         } catch (const daemon::NotListMode& error) {
             RecoveredFile lost;
@@ -168,7 +178,7 @@ int recover(const RecoverOptions& options) {
     auto [target, output] = options;
     if (std::filesystem::is_directory(target)) return recover_run(target, output);
     if (output.empty()) {
-        output = target;
+        output = daemon::ListModeReader(target).path();
         output.replace_extension(".recovered.plm");
     }
     if (std::filesystem::exists(output)) {

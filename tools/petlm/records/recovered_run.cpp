@@ -104,14 +104,18 @@ json list_of(const std::vector<RecoveredFile>& files) {
         std::uint64_t first_record = 0;
         for (const RecoveredFile& file : files) {
             if (file.kind != kind || file.state == "lost") continue;
-            const auto time = [&](std::uint64_t ticks) { return file.records == 0 ? json() : json(ticks); };
-            list.push_back({{"name", file.name},
-                            {"kind", daemon::name_of(kind)},
-                            {"bytes", file.bytes},
-                            {"first_record", first_record},
-                            {"records", file.records},
-                            {"first_time", time(file.first_time)},
-                            {"last_time", time(file.last_time)}});
+            for (const daemon::ListModePart& part : file.parts) {
+                const auto time = [&](std::uint64_t ticks) {
+                    return part.records == 0 ? json() : json(ticks);
+                };
+                list.push_back({{"name", part.name},
+                                {"kind", daemon::name_of(kind)},
+                                {"bytes", part.bytes},
+                                {"first_record", first_record + part.first_record},
+                                {"records", part.records},
+                                {"first_time", time(part.first_time)},
+                                {"last_time", time(part.last_time)}});
+            }
             first_record += file.records;
         }
     }
@@ -134,6 +138,17 @@ json fate_of(const std::vector<RecoveredFile>& files) {
 }
 
 }  // namespace
+
+void RecoveredFile::join() {
+    daemon::ListModePart all{name};
+    all.records = records;
+    for (const daemon::ListModePart& part : parts) {
+        if (part.records == 0) continue;
+        if (part.first_record == 0) all.first_time = part.first_time;
+        all.last_time = std::max(all.last_time, part.last_time);
+    }
+    parts = {all};
+}
 
 json recovered_description(const std::filesystem::path& run, const json& original,
                            const std::vector<RecoveredFile>& files) {

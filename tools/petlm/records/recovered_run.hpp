@@ -8,23 +8,25 @@
 #include <string>
 #include <vector>
 
-#include "daemon/listmode/format.hpp"
+#include "daemon/listmode/series.hpp"
 
 namespace petacq::petlm {
 
-/// What became of one list-mode file.
+/// What became of one list-mode file, or of a set.
 struct RecoveredFile {
-    std::string name;
+    std::string name;   ///< of the file or the set
     std::string state;  ///< of the original: "complete", "truncated", "damaged", or "lost": nothing is left
     std::string why;    ///< it is lost
     daemon::RecordKind kind = daemon::RecordKind::coincidences;
-    std::uint64_t bytes = 0;  ///< of the recovered file, as the records
     std::uint64_t records = 0;
     std::uint64_t prompts = 0;          ///< of the records
-    std::uint64_t first_time = 0;       ///< ticks; 0 without records
-    std::uint64_t last_time = 0;        ///< likewise
     std::uint64_t missing_records = 0;  ///< known to be missing before the last whole block
     std::uint64_t lost_bytes = 0;       ///< of the original, in no whole block
+    /// The recovered files; first_record counts from the first one.
+    std::vector<daemon::ListModePart> parts = {};
+
+    /// All records go into one file.
+    void join();
 };
 
 /// `original`: run.json of `run`, or null. The state is "recovered". A run that had stopped keeps its ledger;

@@ -1,13 +1,14 @@
 #include "tools/petlm/records/run.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "config/json_file.hpp"
 #include "daemon/listmode/reader.hpp"
+#include "daemon/listmode/set.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/reserve.hpp"
 
@@ -25,19 +26,32 @@ std::optional<std::uint64_t> part_number(const std::string& stem, const std::str
     return number;
 }
 
+/// The set that a file of a run belongs to by its name; other files go by their own names.
+std::filesystem::path set_of(const std::filesystem::path& file) {
+    const std::string name = file.filename().string();
+    const bool of_run = name.starts_with("coincidences") || name.starts_with("singles");
+    return of_run ? daemon::set_of_file(file) : file;
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& target) {
     if (!std::filesystem::is_directory(target)) return {target};
-    std::vector<std::filesystem::path> files;
+    std::set<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(target)) {
         // A recovered copy beside a file of the run would count its records twice.
         const bool recovered = entry.path().stem().extension() == ".recovered";
-        if (entry.path().extension() == ".plm" && !recovered) files.push_back(entry.path());
+        if (entry.path().extension() != ".plm" || recovered) continue;
+        const std::filesystem::path set = set_of(entry.path());
+        // Where a file has the name of the set, the set goes by the name of its first file.
+        if (set != entry.path() && std::filesystem::exists(set)) {
+            files.insert(daemon::file_of_set(set, 0));
+        } else {
+            files.insert(set);
+        }
     }
     if (files.empty()) throw daemon::NotListMode(target.string() + ": a directory without list-mode files");
-    std::sort(files.begin(), files.end());
-    return files;
+    return {files.begin(), files.end()};
 }
 
 std::vector<std::filesystem::path> record_files(const std::filesystem::path& target,
@@ -47,25 +61,37 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& tar
     const auto refuse = [&](const std::string& why) {
         throw daemon::NotListMode(target.string() + ": " + why);
     };
-    std::map<std::uint64_t, std::filesystem::path> parts;
+    struct Part {
+        std::filesystem::path path;
+        bool is_set;
+        bool operator==(const Part&) const = default;
+    };
+    std::optional<Part> whole;
+    std::map<std::uint64_t, Part> parts;
     for (const auto& entry : std::filesystem::directory_iterator(target)) {
         if (entry.path().extension() != ".plm") continue;
-        const auto number = part_number(entry.path().stem().string(), name);
-        if (number && !parts.emplace(*number, entry.path()).second)
+        const std::filesystem::path set = set_of(entry.path());
+        const Part part{set, set != entry.path()};
+        if (set.stem() == name) {
+            if (whole && *whole != part)
+                refuse("holds both " + name +
+                       ".plm and files of a set of that name; expected one or the other");
+            whole = part;
+        }
+        const auto number = part_number(set.stem().string(), name);
+        if (number && parts.emplace(*number, part).first->second != part)
             refuse("part " + std::to_string(*number) + " of its " + name + " exists twice");
     }
-    const auto whole = target / (name + ".plm");
-    const bool has_whole = std::filesystem::exists(whole);
-    if (has_whole && !parts.empty())
+    if (whole && !parts.empty())
         refuse("holds both " + name + ".plm and parts of it; expected one or the other");
-    if (has_whole) return {whole};
+    if (whole) return {whole->path};
     if (parts.empty()) refuse("a directory without " + name);
     std::vector<std::filesystem::path> files;
-    for (const auto& [number, path] : parts) {
+    for (const auto& [number, part] : parts) {
         if (number != files.size() + 1)
             refuse("part " + std::to_string(files.size() + 1) + " of its " + name +
-                   " is missing; the next one is " + path.filename().string());
-        files.push_back(path);
+                   " is missing; the next one is " + part.path.filename().string());
+        files.push_back(part.path);
     }
     return files;
 }

@@ -26,7 +26,7 @@ TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petl
     options.sync_interval_ms = 3'600'000;
     {
         daemon::ListModeWriter writer(run / "singles.plm", options, file_description(scanner));
-        writer.append(singles);
+        writer.append(std::vector(singles));
         writer.finish();
     }
     REQUIRE(plotted(run).status == 0);

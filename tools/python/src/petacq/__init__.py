@@ -9,7 +9,8 @@
 from petacq.calibration import Calibration
 from petacq.errors import CalibrationError, IncompleteWarning, PetacqError, PlmError, RunError, ScannerError
 from petacq.layout import COINCIDENCE, DELAYED, PROMPT, SINGLE
-from petacq.plm import Missing, PlmFile, PlmFiles
+from petacq.plm import Missing, PlmFile
+from petacq.plm_files import PlmFiles, PlmSet
 from petacq.run import Run, open_run
 from petacq.scanner import Scanner
 
@@ -28,6 +29,7 @@ __all__ = [
     "PlmError",
     "PlmFile",
     "PlmFiles",
+    "PlmSet",
     "Run",
     "RunError",
     "Scanner",

@@ -1,4 +1,4 @@
-"""List-mode files (.plm), mapped into memory."""
+"""A list-mode file (.plm), mapped into memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import stat
 import struct
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, SupportsIndex
@@ -50,6 +49,8 @@ class PlmFile(RecordBlocks):
     is read once through, every CRC checked, and holds what comes before the first block that is not whole;
     ``complete`` is False then, ``missing`` says what is not there, and an IncompleteWarning is issued.
 
+    A file of a set holds every n-th block of a run; ``open_run`` puts the files of a set together.
+
     The file must not be cut while it is open: the system ends a program that looks at mapped bytes that are gone.
 
     Raises PlmError for a file that is none or is damaged, OSError when it cannot be opened.
@@ -63,6 +64,8 @@ class PlmFile(RecordBlocks):
         self.kind = name
         #: The JSON of the file: ``run_id``, ``tick_ps``, ``crystals`` and the other keys in docs/reference/list-mode-format.md.
         self.description: dict[str, Any] = self._read_description()
+        #: Which file of how many, counted from 0: block b of a set of n files is in file b mod n.
+        self.place, self.places = self._read_place()
         self.missing: tuple[Missing, ...] = ()
         self.warning: IncompleteWarning | None = None
         self._trailer: Any = None
@@ -191,6 +194,19 @@ class PlmFile(RecordBlocks):
             raise PlmError(f"{self.path}: the description in the list-mode header is not a JSON object")
         return description
 
+    def _read_place(self) -> tuple[int, int]:
+        files = self.description.get("files", 1)
+        file = self.description.get("file", 1)
+        whole = isinstance(files, int) and isinstance(file, int) and not isinstance(files, bool)
+        if not (whole and 1 <= file <= files <= 16):
+            raise PlmError(f"{self.path}: the description in the list-mode header names no file of a set")
+        return file - 1, files
+
+    def first_record(self, number: SupportsIndex) -> int:
+        """The number, in the file or in its set, of the first record of a block."""
+        entry = self._index[self._block_number(number)]
+        return value(self._struct(BLOCK_HEADER, int(entry["offset"])), "first_record")
+
     def _read_index(self) -> npt.NDArray[np.void] | None:
         begin = value(self._header, "header_bytes")
         at = len(self._bytes) - TRAILER.itemsize
@@ -248,10 +264,11 @@ class PlmFile(RecordBlocks):
         self.missing = (Missing(self.path, at, left, f"the file was not closed properly: no index, {why}"),)
         return np.array(entries, INDEX_ENTRY)
 
-    def _fault_at(self, at: int, number: int, first_record: int) -> str:
-        """The defect of the block at this offset; empty if it is whole."""
+    def _fault_at(self, at: int, index: int, first_record: int) -> str:
+        """The defect of the block at this offset, of that index in the file; empty if it is whole."""
         if at == len(self._bytes):
-            return f"the file ends behind {number} blocks"
+            return f"the file ends behind {index} blocks"
+        number = self.place + index * self.places
         head = self._bytes[at : at + BLOCK_HEADER.itemsize].tobytes()
         if len(head) < BLOCK_HEADER.itemsize:
             return f"block {number} is cut off"
@@ -263,7 +280,8 @@ class PlmFile(RecordBlocks):
         most = (value(self._header, "block_bytes") - BLOCK_HEADER.itemsize) // self.dtype.itemsize
         if record_bytes != self.dtype.itemsize or not 1 <= records <= most:
             return f"the header of block {number} has impossible values"
-        if found != number or first != first_record:
+        # In a set, the other files have records before.
+        if found != number or (first < first_record if self.places > 1 else first != first_record):
             return f"block {found} is where block {number} was expected"
         payload = self._bytes[at + BLOCK_HEADER.itemsize :][: records * record_bytes]
         if len(payload) < records * record_bytes:
@@ -290,59 +308,3 @@ class PlmFile(RecordBlocks):
         self._ends = np.cumsum(index["records"], dtype=np.uint64)
         self._first_time = np.ascontiguousarray(index["first_time"])
         self._last_time = np.ascontiguousarray(index["last_time"])
-
-
-class PlmFiles(RecordBlocks):
-    """Several list-mode files of one kind as one sequence: the files of a split run."""
-
-    def __init__(self, files: Sequence[PlmFile], missing: Sequence[Missing] = ()) -> None:
-        if not files:
-            raise ValueError("PlmFiles: at least one file")
-        self.files = tuple(files)
-        first = self.files[0]
-        self.kind, self.dtype = first.kind, first.dtype
-        for before, file in zip(self.files, self.files[1:]):
-            if file.kind != first.kind:
-                raise PlmError(f"{file.path}: holds {file.kind}, {first.path} {first.kind}")
-            if file.description.get("run_id") != first.description.get("run_id"):
-                raise PlmError(f"{file.path}: of another run than {first.path}")
-            if before.last_time is not None and file.first_time is not None and file.first_time < before.last_time:
-                raise PlmError(f"{file.path}: begins before {before.path} ends")
-        self.missing: tuple[Missing, ...] = tuple(missing) + tuple(m for file in files for m in file.missing)
-        counts = [file.block_count for file in self.files]
-        self._file_of = np.repeat(np.arange(len(counts)), counts)
-        self._first_block = np.concatenate(([0], np.cumsum(counts)))
-        starts = np.concatenate(([0], np.cumsum([len(file) for file in self.files]))).astype(np.uint64)
-        self._ends = np.concatenate([file._ends + start for file, start in zip(self.files, starts)])
-        self._first_time = np.concatenate([file._first_time for file in self.files])
-        self._last_time = np.concatenate([file._last_time for file in self.files])
-
-    def __repr__(self) -> str:
-        state = "" if self.complete else ", incomplete"
-        where = str(self.files[0].path)
-        return f"<PlmFiles {where!r} and {len(self.files) - 1} more: {len(self):,} {self.kind}{state}>"
-
-    @property
-    def complete(self) -> bool:
-        """All files exist and were closed properly."""
-        return not self.missing
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """The description of the first file."""
-        return self.files[0].description
-
-    @property
-    def tick_ps(self) -> float:
-        return self.files[0].tick_ps
-
-    def block(self, number: SupportsIndex, verify: bool = False) -> Records:
-        index = self._block_number(number)
-        file = int(self._file_of[index])
-        return self.files[file].block(index - int(self._first_block[file]), verify)
-
-    def verify(self) -> None:
-        if self.missing:
-            raise PlmError(str(self.missing[0]))
-        for file in self.files:
-            file.verify()

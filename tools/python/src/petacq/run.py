@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from petacq.calibration import Calibration
 from petacq.errors import CalibrationError, IncompleteWarning, RunError
-from petacq.plm import Missing, PlmFile, PlmFiles
+from petacq.plm import Missing, PlmFile
+from petacq.plm_files import PlmFiles, PlmSet
 from petacq.scanner import Scanner
 
 
@@ -117,7 +118,7 @@ class Run:
     # List-mode
 
     @cached_property
-    def coincidences(self) -> PlmFile | PlmFiles:
+    def coincidences(self) -> PlmFile | PlmSet | PlmFiles:
         """All coincidences, from however many files. Raises RunError when there are none."""
         found = self._open("coincidences")
         if found is None:
@@ -125,7 +126,7 @@ class Run:
         return found
 
     @cached_property
-    def singles(self) -> PlmFile | PlmFiles | None:
+    def singles(self) -> PlmFile | PlmSet | PlmFiles | None:
         """All singles; None when the run has none (``listmode.write_singles``)."""
         return self._open("singles")
 
@@ -189,7 +190,8 @@ class Run:
             if names:
                 part = self.coincidences if kind == "coincidences" else self.singles
                 assert part is not None
-                files = "" if len(names) == 1 else f" in {len(names)} files"
+                count = sum(len(of_part) for of_part in names.values())
+                files = "" if count == 1 else f" in {count} files"
                 lines[kind] = f"{len(part):,} records{files}{'' if part.complete else ', incomplete'}"
         return lines
 
@@ -229,9 +231,9 @@ class Run:
         pairs = self.coincidences
         return (pairs.first_time or 0, pairs.last_time or 0)
 
-    def _open(self, kind: str) -> PlmFile | PlmFiles | None:
+    def _open(self, kind: str) -> PlmFile | PlmSet | PlmFiles | None:
         names = self._parts[kind]
-        files = [PlmFile(self.path / name) for name in names.values()]
+        files = [self._open_part(of_part) for of_part in names.values()]
         for file in files:
             if file.kind != kind:
                 raise RunError(f"{file.path}: holds {file.kind}")
@@ -250,11 +252,26 @@ class Run:
             return None
         return files[0] if len(files) == 1 and not missing else PlmFiles(files, missing)
 
+    def _open_part(self, names: dict[int, str]) -> PlmFile | PlmSet:
+        if 0 not in names:
+            part = PlmSet({number: self.path / name for number, name in names.items()})
+            for missing in part.missing:
+                if missing.offset is None:  # otherwise the file has warned
+                    warnings.warn(IncompleteWarning(str(missing)), stacklevel=4)
+            return part
+        if len(names) > 1:
+            raise RunError(f"{self.path}: holds {names[0]} and files of a set of that name; expected one or the other")
+        return PlmFile(self.path / names[0])
 
-def _parts(kind: str, names: list[str]) -> dict[int, str]:
-    """Its files by number; the one without a number is 0. Files made by ``petlm recover`` do not match."""
-    pattern = re.compile(rf"{kind}(?:-(\d+))?\.plm")
-    found = {int(match[1] or 0): name for name in names if (match := pattern.fullmatch(name))}
+
+def _parts(kind: str, names: list[str]) -> dict[int, dict[int, str]]:
+    """Its files by part and by number in their set; 0 stands for no number. Files made by ``petlm recover`` do not
+    match."""
+    pattern = re.compile(rf"{kind}(?:-(\d+))?(?:\.([1-9]\d?))?\.plm")
+    found: dict[int, dict[int, str]] = {}
+    for name in names:
+        if match := pattern.fullmatch(name):
+            found.setdefault(int(match[1] or 0), {})[int(match[2] or 0)] = name
     return dict(sorted(found.items()))
 
 
