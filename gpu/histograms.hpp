@@ -17,6 +17,8 @@ struct SinglesHistograms {
     std::vector<std::int64_t> temperature_sum_16ths;  ///< [bdm][du] sum of sixteenths of a degree C
     std::vector<std::uint64_t> temperature_count;     ///< [bdm][du] frames in that sum
 
+    /// Adds histograms of the same shape.
+    SinglesHistograms& operator+=(const SinglesHistograms& more);
     /// Subtracts an earlier state of the same histograms.
     SinglesHistograms& operator-=(const SinglesHistograms& earlier);
 };

@@ -11,15 +11,28 @@ void check_rules(const CoincidenceRules& rules) {
     }
 }
 
-SinglesHistograms& SinglesHistograms::operator-=(const SinglesHistograms& earlier) {
-    const auto subtract = [](auto& from, const auto& what) {
-        for (std::size_t i = 0; i < what.size(); ++i)
-            from[i] -= what[i];
+namespace {
+/// Calls apply(a, b) for each counter of `to` and its counterpart in `from`.
+template <class Apply>
+void for_each_counter(SinglesHistograms& to, const SinglesHistograms& from, Apply apply) {
+    const auto all = [&](auto& a, const auto& b) {
+        for (std::size_t i = 0; i < b.size(); ++i)
+            apply(a[i], b[i]);
     };
-    subtract(per_crystal, earlier.per_crystal);
-    subtract(energy, earlier.energy);
-    subtract(temperature_sum_16ths, earlier.temperature_sum_16ths);
-    subtract(temperature_count, earlier.temperature_count);
+    all(to.per_crystal, from.per_crystal);
+    all(to.energy, from.energy);
+    all(to.temperature_sum_16ths, from.temperature_sum_16ths);
+    all(to.temperature_count, from.temperature_count);
+}
+}  // namespace
+
+SinglesHistograms& SinglesHistograms::operator+=(const SinglesHistograms& more) {
+    for_each_counter(*this, more, [](auto& a, auto b) { a += b; });
+    return *this;
+}
+
+SinglesHistograms& SinglesHistograms::operator-=(const SinglesHistograms& earlier) {
+    for_each_counter(*this, earlier, [](auto& a, auto b) { a -= b; });
     return *this;
 }
 

@@ -50,7 +50,7 @@ struct PipelineOptions {
     EnergyWindow energy;
     CoincidenceRules rules;
     bool emit_singles = false;                       ///< also return the accepted singles in order
-    std::uint32_t threads = 1;                       ///< CPU back-end: threads used, the calling one included
+    std::uint32_t threads = 1;                       ///< CPU back-end: threads that compute
     SortEngine sort_engine = SortEngine::automatic;  ///< CUDA back-end; the output does not depend on it
     std::uint64_t max_pending_singles = 16U << 20;   ///< memory bound for singles that wait for the watermark
     std::uint32_t max_slice_frames = 1U << 20;       ///< most frames in one slice
@@ -68,8 +68,9 @@ struct FrameSpan {
     std::uint32_t source = 0;
 };
 
-/// Frames that are processed together, at most PipelineOptions::max_slice_frames. Spans and frames must stay
-/// as they are until the slice has been collected.
+/// Frames that are processed together, at most PipelineOptions::max_slice_frames. The spans and their frames
+/// must stay as they are until the slice has been collected, or a call of the pipeline has thrown, or the
+/// pipeline has been destroyed.
 struct Slice {
     std::uint64_t id = 0;  ///< given back with the result
     std::span<const FrameSpan> spans;
@@ -112,14 +113,15 @@ struct SliceResult {
     std::uint64_t latest_pending_time = 0;  ///< the newest of them; 0 when there is none
 };
 
-/// Slices go in by submit and come out by collect, in the same order. One thread at a time.
+/// Slices go in by submit and come out by collect, in the same order. One thread at a time. submit and
+/// collect throw std::runtime_error when the back-end has failed; later results must not be used.
 class Pipeline {
   public:
     virtual ~Pipeline() = default;
     /// How many slices may be submitted and not yet collected; at least 1.
     [[nodiscard]] virtual std::size_t depth() const = 0;
-    /// Takes a slice. REQUIRES: fewer than depth() slices wait to be collected. Throws std::runtime_error
-    /// when the back-end has failed; later results must not be used.
+    /// Takes a slice, without waiting for any computation. REQUIRES: fewer than depth() slices wait to be
+    /// collected.
     virtual void submit(const Slice& slice) = 0;
     /// The oldest submitted slice. False if none is submitted, or if it is not ready and `wait` is false.
     virtual bool collect(SliceResult& result, bool wait) = 0;

@@ -8,6 +8,8 @@ namespace petacq::gpu {
 
 namespace {
 
+constexpr std::size_t share_singles = 8192;
+
 bool less(const Coincidence& a, const Coincidence& b) {
     return before(a, b);
 }
@@ -42,16 +44,12 @@ void order_equal_times(std::span<Coincidence> records) {
     }
 }
 
-CoincidenceFinder::CoincidenceFinder(const PairRule& rule, const CoincidenceRules& rules, WorkerPool& pool)
-    : rule_(rule), rules_(rules), pool_(pool), shares_(pool.size()), cuts_(pool.size() + 1) {}
-
-void CoincidenceFinder::scan_groups(std::span<const Single> singles, std::size_t from, std::size_t to,
-                                    Share& share) const {
+void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share) const {
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
     SingleCounts c;
-    std::size_t i = from;
-    while (i < to) {
+    std::size_t i = share.from;
+    while (i < share.to) {
         const std::uint64_t opened = singles[i].time;
         std::size_t j = i + 1;
         while (j < n && singles[j].time - opened <= tau)
@@ -64,14 +62,14 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, std::size_t
             const Single& b = singles[i + 1];
             if (rule_.good(a.crystal, b.crystal)) {
                 ++c.prompts;
-                share.prompts.push_back(make_coincidence(a, b, Kind::prompt, 0));
+                share.records.push_back(make_coincidence(a, b, Kind::prompt, 0));
             } else {
                 (a.crystal == b.crystal ? c.same_crystal : c.geometry) += 2;
             }
         } else if (size > rules_.max_multiplicity) {
             c.in_oversize_multiples += size;
         } else {
-            const std::size_t pairs_before = share.prompts.size();
+            const std::size_t pairs_before = share.records.size();
             std::vector<bool>& used = share.used;
             used.assign(size, false);
             resolve_multiple(
@@ -80,10 +78,10 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, std::size_t
                 [&](std::uint32_t a, std::uint32_t b) {
                     used[a] = true;
                     used[b] = true;
-                    share.prompts.push_back(
+                    share.records.push_back(
                         make_coincidence(singles[i + a], singles[i + b], Kind::prompt, 0));
                 });
-            const std::size_t pairs = share.prompts.size() - pairs_before;
+            const std::size_t pairs = share.records.size() - pairs_before;
             if (pairs == 0) {
                 c.in_dropped_multiples += size;
             } else {
@@ -95,18 +93,17 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, std::size_t
         }
         i = j;
     }
-    c.decided = i - from;
+    c.decided = i - share.from;
     share.next = i;
     share.counts += c;
 }
 
-void CoincidenceFinder::scan_openers(std::span<const Single> singles, std::size_t from, std::size_t to,
-                                     Share& share) const {
+void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Share& share) const {
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
     SingleCounts c;
-    std::size_t j = from;
-    for (std::size_t i = from; i < to; ++i) {
+    std::size_t j = share.from;
+    for (std::size_t i = share.from; i < share.to; ++i) {
         j = std::max(j, i + 1);
         while (j < n && singles[j].time - singles[i].time <= tau)
             ++j;
@@ -119,22 +116,22 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, std::size_
             if (rule_.good(a.crystal, b.crystal)) {
                 ++c.prompts;
                 ++c.reused;
-                share.prompts.push_back(make_coincidence(a, b, Kind::prompt, 0));
+                share.records.push_back(make_coincidence(a, b, Kind::prompt, 0));
             } else {
                 ++(a.crystal == b.crystal ? c.same_crystal : c.geometry);
             }
         } else if (size > rules_.max_multiplicity) {
             ++c.in_oversize_multiples;
         } else {
-            const std::size_t pairs_before = share.prompts.size();
+            const std::size_t pairs_before = share.records.size();
             resolve_multiple(
                 static_cast<std::uint32_t>(size), true, rules_.policy, rule_,
                 [&](std::uint32_t k) -> const Single& { return singles[i + k]; },
                 [&](std::uint32_t a, std::uint32_t b) {
-                    share.prompts.push_back(
+                    share.records.push_back(
                         make_coincidence(singles[i + a], singles[i + b], Kind::prompt, 0));
                 });
-            const std::size_t pairs = share.prompts.size() - pairs_before;
+            const std::size_t pairs = share.records.size() - pairs_before;
             if (pairs == 0) {
                 ++c.in_dropped_multiples;
             } else {
@@ -143,18 +140,22 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, std::size_
             }
         }
     }
-    c.decided = to - from;
-    share.next = to;
+    c.decided = share.to - share.from;
+    share.next = share.to;
     share.counts += c;
 }
 
 void CoincidenceFinder::scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
-                                     Share& share) const {
+                                     Search::Share& share) const {
+    if (from >= to) return;
     const std::uint64_t delay = *rules_.delay;
     const std::uint64_t reach = delay + rules_.window;
     const std::size_t n = singles.size();
-    std::size_t lo = from;
-    std::size_t hi = from;
+    const auto first =
+        std::partition_point(singles.begin() + static_cast<std::ptrdiff_t>(from), singles.end(),
+                             [&](const Single& s) { return s.time - singles[from].time < delay; });
+    auto lo = static_cast<std::size_t>(first - singles.begin());
+    std::size_t hi = lo;
     SingleCounts c;
     const auto take = [&](const Single& a, const Single& b) {
         ++c.delayeds;
@@ -186,56 +187,47 @@ void CoincidenceFinder::scan_delayed(std::span<const Single> singles, std::size_
     share.counts += c;
 }
 
-std::size_t CoincidenceFinder::find(std::span<const Single> singles, std::size_t first_anchor,
-                                    std::size_t decided, std::uint32_t workers, std::vector<Coincidence>& out,
-                                    SingleCounts& counts) {
-    const bool greedy = rules_.mode == WindowMode::single;
-    // Divide the anchors among the workers. A greedy scan can start only where a window opens regardless of
-    // what precedes it, which is at a gap wider than the window. A share without such a gap is scanned by the
-    // worker of the previous share.
-    const std::size_t anchors = decided > first_anchor ? decided - first_anchor : 0;
-    cuts_[0] = first_anchor;
-    cuts_[workers] = std::max(decided, first_anchor);
-    const auto nominal = [&](std::uint32_t w) { return first_anchor + anchors * w / workers; };
-    for (std::uint32_t w = workers - 1; w > 0; --w) {
-        std::size_t cut = nominal(w);
-        if (greedy) {
-            const std::size_t end = cuts_[w + 1];
-            while (cut < end && cut > first_anchor &&
-                   singles[cut].time - singles[cut - 1].time <= rules_.window)
-                ++cut;
-        }
-        cuts_[w] = std::max(cut, first_anchor);
+void CoincidenceFinder::divide(Search& search, std::size_t first_anchor,
+                               std::span<const Coincidence> held) const {
+    const std::span<const Single> singles = search.singles;
+    const std::size_t end = std::max(search.decided, first_anchor);
+    const std::size_t anchors = end - first_anchor;
+    search.count = 1 + anchors / share_singles;
+    if (search.shares.size() < search.count) search.shares.resize(search.count);
+    // A greedy scan can start only where a window opens regardless of what precedes it, which is at a gap
+    // wider than the window. A share without such a gap is scanned with the share before. In the other mode,
+    // shares have no time in common, so that the records of one come before those of the next.
+    const std::uint64_t gap = rules_.mode == WindowMode::single ? rules_.window : 0;
+    std::size_t to = end;
+    for (std::size_t i = search.count; i-- > 0;) {
+        Search::Share& share = search.shares[i];
+        std::size_t from = first_anchor + anchors * i / search.count;
+        while (from < to && from > first_anchor && singles[from].time - singles[from - 1].time <= gap)
+            ++from;
+        share.from = from;
+        share.to = to;
+        share.records.clear();
+        to = from;
     }
-    pool_.run(workers, [&](std::uint32_t w) {
-        Share& share = shares_[w];
-        share.prompts.clear();
-        share.delayeds.clear();
-        share.counts = {};
-        share.next = cuts_[w];
-        if (greedy) {
-            scan_groups(singles, cuts_[w], cuts_[w + 1], share);
-        } else {
-            scan_openers(singles, cuts_[w], cuts_[w + 1], share);
-        }
-        if (rules_.delay) scan_delayed(singles, decided * w / workers, decided * (w + 1) / workers, share);
-    });
-    std::size_t next = first_anchor;
-    for (std::uint32_t w = 0; w < workers; ++w) {
-        const Share& share = shares_[w];
-        out.insert(out.end(), share.prompts.begin(), share.prompts.end());
-        counts += share.counts;
-        next = std::max(next, share.next);
+    search.shares.front().records.assign(held.begin(), held.end());
+}
+
+void CoincidenceFinder::find(Search& search, std::size_t index) const {
+    Search::Share& share = search.shares[index];
+    share.counts = {};
+    share.next = share.from;
+    if (rules_.mode == WindowMode::single) {
+        scan_groups(search.singles, share);
+    } else {
+        scan_openers(search.singles, share);
     }
     if (rules_.delay) {
-        delayeds_.clear();
-        for (std::uint32_t w = 0; w < workers; ++w) {
-            delayeds_.insert(delayeds_.end(), shares_[w].delayeds.begin(), shares_[w].delayeds.end());
-        }
-        merge_by_time(out, delayeds_);
+        share.delayeds.clear();
+        scan_delayed(search.singles, index == 0 ? 0 : std::min(share.from, search.decided),
+                     std::min(share.to, search.decided), share);
+        merge_by_time(share.records, share.delayeds);
     }
-    order_equal_times(out);
-    return next;
+    order_equal_times(share.records);
 }
 
 }  // namespace petacq::gpu

@@ -6,41 +6,51 @@
 #include <vector>
 
 #include "gpu/arithmetic.hpp"
-#include "gpu/host/worker_pool.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::gpu {
 
-/// Finds the coincidences of one segment. Keeps its memory between calls. One caller at a time.
+/// The search for the coincidences of one slice, divided into shares that different threads may search. Keeps
+/// its memory between slices.
+struct Search {
+    struct Share {
+        std::size_t from = 0;  ///< anchors of prompts
+        std::size_t to = 0;
+        std::vector<Coincidence> records;  ///< in record order, and before those of the next share
+        std::vector<Coincidence> delayeds;
+        std::vector<bool> used;  ///< members of the current group that belong to a pair
+        SingleCounts counts;
+        std::size_t next = 0;  ///< the first single after the last group
+    };
+    /// Ordered singles; they include every single within window + delay of an opener.
+    std::span<const Single> singles;
+    /// Singles below this index may open windows; the others serve only as partners.
+    std::size_t decided = 0;
+    std::vector<Share> shares;  ///< the first `count` are in use
+    std::size_t count = 0;
+
+    [[nodiscard]] std::span<Share> in_use() { return std::span(shares).first(count); }
+};
+
+/// Finds coincidences. Stateless: threads may share it.
 class CoincidenceFinder {
   public:
-    CoincidenceFinder(const PairRule& rule, const CoincidenceRules& rules, WorkerPool& pool);
+    CoincidenceFinder(const PairRule& rule, const CoincidenceRules& rules) : rule_(rule), rules_(rules) {}
 
-    /// `singles` are ordered and include every single within window + delay of an opener. Those below index
-    /// `decided` may open windows; the others serve only as partners. `first_anchor` is the first single that
-    /// no earlier prompt group has taken. `out` holds the prompts held back by the previous call; the new
-    /// records are merged into it in record order. Adds to `counts` and returns the next anchor (>= decided).
-    std::size_t find(std::span<const Single> singles, std::size_t first_anchor, std::size_t decided,
-                     std::uint32_t workers, std::vector<Coincidence>& out, SingleCounts& counts);
+    /// Divides a search of which singles and decided are set. `first_anchor` is the first single that no
+    /// earlier prompt group has taken. `held` has the earlier records that are to be merged with the new
+    /// ones.
+    void divide(Search& search, std::size_t first_anchor, std::span<const Coincidence> held) const;
+    void find(Search& search, std::size_t share) const;
 
   private:
-    struct Share {
-        std::vector<Coincidence> prompts;
-        std::vector<Coincidence> delayeds;
-        std::vector<bool> used;  // members of the current group that belong to a pair
-        SingleCounts counts;
-        std::size_t next = 0;
-    };
-    void scan_groups(std::span<const Single> singles, std::size_t from, std::size_t to, Share& share) const;
-    void scan_openers(std::span<const Single> singles, std::size_t from, std::size_t to, Share& share) const;
-    void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to, Share& share) const;
+    void scan_groups(std::span<const Single> singles, Search::Share& share) const;
+    void scan_openers(std::span<const Single> singles, Search::Share& share) const;
+    void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
+                      Search::Share& share) const;
 
     PairRule rule_;
     CoincidenceRules rules_;
-    WorkerPool& pool_;
-    std::vector<Share> shares_;
-    std::vector<std::size_t> cuts_;
-    std::vector<Coincidence> delayeds_;
 };
 
 /// Sorts records that are already ordered by time into record order. Linear when few records share a time.

@@ -27,7 +27,6 @@ void LocalHistograms::flush_into(SinglesHistograms& total) {
     move_into(energy, total.energy);
     move_into(temperature_sum_16ths, total.temperature_sum_16ths);
     move_into(temperature_count, total.temperature_count);
-    frames_ = 0;
 }
 
 SinglesHistograms make_histograms(const config::Geometry& g) {
@@ -56,7 +55,7 @@ std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const Conver
     const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
     std::uint32_t* const per_crystal = histograms.per_crystal.data();
     std::uint32_t* const energies = histograms.energy.data();
-    std::int32_t* const temperature_sum = histograms.temperature_sum_16ths.data();
+    std::int64_t* const temperature_sum = histograms.temperature_sum_16ths.data();
     std::uint32_t* const temperature_count = histograms.temperature_count.data();
     const std::size_t before_span = n;
     std::uint64_t below = 0;
@@ -112,7 +111,6 @@ std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const Conver
     counts.below_window += below;
     counts.above_window += above;
     counts.accepted += n - before_span;
-    histograms.frames_ += span.count;
     return n;
 }
 
@@ -151,7 +149,6 @@ std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const C
     }
     counts.received += span.count;
     counts.accepted += n - before_span;
-    histograms.frames_ += span.count;
     return n;
 }
 

@@ -9,24 +9,18 @@
 
 namespace petacq::gpu {
 
-/// The histograms of one thread. Counters have 32 bits so that they stay in the cache; they are added to
-/// 64-bit totals before they overflow.
+/// The histograms of the frames that one thread has converted for one slice. Counters have 32 bits so that
+/// they stay in the cache.
 class LocalHistograms {
   public:
     explicit LocalHistograms(const config::Geometry& geometry);
     /// Adds all counts to `total` and resets them to zero.
     void flush_into(SinglesHistograms& total);
-    /// Whether `frames` more frames could overflow a counter.
-    [[nodiscard]] bool nearly_full(std::uint64_t frames) const { return frames_ + frames > max_frames; }
-
-    // A frame adds at most 2^11 (127 15/16 degrees in sixteenths) to a temperature sum of 31 bits.
-    static constexpr std::uint64_t max_frames = std::uint64_t{1} << 20;
 
     std::vector<std::uint32_t> per_crystal;
     std::vector<std::uint32_t> energy;
-    std::vector<std::int32_t> temperature_sum_16ths;
+    std::vector<std::int64_t> temperature_sum_16ths;
     std::vector<std::uint32_t> temperature_count;
-    std::uint64_t frames_ = 0;
 };
 
 /// Totals of the right shape, all zero.

@@ -1,23 +1,37 @@
-// The CPU back-end. It converts, orders and searches one slice at a time and spreads each step over the
-// threads of a pool.
+// The CPU back-end. The calling thread hands slices over; the threads of a pool do all work, as tasks of
+// about a tenth of a millisecond. A slice goes through three stages:
 //
-// Between slices it keeps two sets of singles: `carry_`, ordered singles below the last watermark whose
-// windows reach beyond it, and `pending_`, unordered singles above the watermark. `carry_` starts with the
-// first single that has not opened its windows; its first `taken_` singles already belong to a prompt group.
-// `pending_` consists of chunks of about one slice. Only chunks that hold singles below the watermark are
-// touched, so a watermark that is held back for long does not cost a copy of all pending singles with every
-// slice.
+// - Conversion. The frames are divided into parts, one task each. A task converts frames into chunks of
+// singles
+//   and groups each chunk by time while it is in the cache. Nothing else is needed: the parts of all slices
+//   in flight may be converted at once. Between chunks a task lets the urgent tasks of the other stages go
+//   first.
+// - Order. The singles below the watermark are joined by time range, and a task sorts some of the ranges
+//   straight into their place. In front stands what the slice before left undecided (its carry).
+// - Search. Each task finds the coincidences of a share of the ordered singles.
+//
+// Order and search each work on one slice at a time, in order of submission: while a slice is searched, the
+// next one is ordered, and others are converted. No thread waits for another one. The thread that completes
+// the last task of a stage does the short serial work between stages, and starts what can start (advance()).
+//
+// A slot owns what belongs to one slice; the stage that works on the slice owns the slot. What passes from
+// slice to slice belongs to the stage: the waiting singles to order (Orderer), the held records and the
+// singles taken by groups to search. mutex_ guards only the states of the slots.
 #include <fmt/format.h>
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "gpu/conversion_tables.hpp"
+#include "gpu/host/chunk.hpp"
 #include "gpu/host/coincidence.hpp"
 #include "gpu/host/convert.hpp"
 #include "gpu/host/order.hpp"
-#include "gpu/host/single_buffer.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "gpu/host/task_pool.hpp"
+#include "gpu/host/thread_histograms.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/mutex.hpp"
 
@@ -25,9 +39,40 @@ namespace petacq::gpu {
 
 namespace {
 
-// With less work than this per thread, more threads do not pay.
-constexpr std::size_t singles_per_worker = 8192;
-constexpr std::size_t chunk_singles = 65'536;
+// A part is long enough that its histograms (ThreadHistograms) cost little.
+constexpr std::size_t part_frames = 65'536;
+
+/// Walks through the frames of a slice.
+class FrameCursor {
+  public:
+    FrameCursor(std::span<const FrameSpan> spans, std::uint64_t skipped) : spans_(spans) {
+        while (skipped > 0) {
+            const std::uint64_t step = std::min<std::uint64_t>(skipped, spans_.front().count - used_);
+            skipped -= step;
+            advance(static_cast<std::uint32_t>(step));
+        }
+    }
+    /// The next frames of one span, at most `most`. REQUIRES: there are some.
+    FrameSpan next(std::size_t most) {
+        while (spans_.front().count == used_)
+            advance(0);
+        FrameSpan span = spans_.front();
+        span.frames += std::size_t{used_} * net::frame_bytes;
+        span.count = static_cast<std::uint32_t>(std::min<std::size_t>(span.count - used_, most));
+        advance(span.count);
+        return span;
+    }
+
+  private:
+    void advance(std::uint32_t frames) {
+        used_ += frames;
+        if (used_ < spans_.front().count) return;
+        used_ = 0;
+        spans_ = spans_.subspan(1);
+    }
+    std::span<const FrameSpan> spans_;
+    std::uint32_t used_ = 0;  // frames of the first span
+};
 
 class HostPipeline final : public Pipeline {
   public:
@@ -35,78 +80,96 @@ class HostPipeline final : public Pipeline {
         : options_(options),
           convert_(options.input == Input::singles ? take_singles : convert_span),
           tables_(options, calibration),
-          pool_(options.threads),
-          orderer_(pool_),
-          finder_(PairRule::of(options.geometry, options.rules), options.rules, pool_),
-          totals_(make_histograms(options.geometry)) {
-        workers_.reserve(options.threads);
+          orderer_(chunks_),
+          finder_(PairRule::of(options.geometry, options.rules), options.rules),
+          pool_(options.threads, [this](const std::string& reason) { fail(reason); }) {
         for (std::uint32_t i = 0; i < options.threads; ++i)
-            workers_.emplace_back(options.geometry);
+            threads_.push_back(std::make_unique<Thread>(options.geometry));
+        // Slices to be converted by all threads, and as many waiting, ordered, searched or collected.
+        const std::size_t parts = std::max<std::size_t>(1, options.max_slice_frames / part_frames);
+        const std::size_t slices = (options.threads + parts - 1) / parts;
+        for (std::size_t i = 0; i < 2 * slices + 2; ++i)
+            slots_.push_back(std::make_unique<Slot>(*this));
     }
+    ~HostPipeline() override { pool_.stop(); }
+    HostPipeline(const HostPipeline&) = delete;
+    HostPipeline& operator=(const HostPipeline&) = delete;
 
-    [[nodiscard]] std::size_t depth() const override { return 1; }
+    [[nodiscard]] std::size_t depth() const override { return slots_.size(); }
 
     void submit(const Slice& slice) override {
-        if (ready_) throw std::logic_error("pipeline: submit before the slice before was collected");
-        result_.id = slice.id;
-        result_.coincidences.clear();
-        result_.singles.clear();
-        result_.frames = {};
-        result_.counts = {};
-        convert(slice.spans);
-        order(slice.watermark, slice.close_at == UINT64_MAX);
-        if (slice.close_at) {
-            close(*slice.close_at);
-        } else {
-            decide();
+        if (submitted_ - collected_ == depth()) {
+            throw std::logic_error("pipeline: submit with depth() slices not collected");
         }
-        const std::size_t undecided = carry_.size() - taken_;
-        result_.pending = undecided + pending_count_;
-        // All accepted singles newer than the watermark are in pending_.
-        result_.latest_pending_time = pending_count_ > 0 ? newest_ : undecided > 0 ? carry_.back().time : 0;
-        ready_ = true;
+        throw_if_failed();
+        Slot& s = slot(submitted_);
+        s.number = submitted_++;
+        s.result.id = slice.id;
+        s.spans = slice.spans;
+        s.late_below = std::exchange(watermark_, slice.watermark);
+        s.watermark = slice.watermark;
+        s.close_at = slice.close_at;
+        s.frames = 0;
+        for (const FrameSpan& span : slice.spans)
+            s.frames += span.count;
+        s.parts.resize(std::clamp<std::size_t>(s.frames / part_frames, 1, options_.threads));
+        {
+            const net::MutexLock lock(mutex_);
+            s.state = State::converting;
+        }
+        pool_.post(s.converting, s.parts.size(), TaskPool::Priority::normal);
     }
 
-    bool collect(SliceResult& result, bool /*wait*/) override {
-        if (!ready_) return false;
-        std::swap(result, result_);
-        ready_ = false;
+    bool collect(SliceResult& result, bool wait) override {
+        if (collected_ == submitted_) return false;
+        Slot& s = slot(collected_);
+        {
+            net::MutexLock lock(mutex_);
+            while (wait && s.state != State::finished && failure_.empty())
+                changed_.wait(lock.native());
+            if (failure_.empty() && s.state != State::finished) return false;
+            s.state = State::free;
+        }
+        throw_if_failed();
+        std::swap(result, s.result);
+        ++collected_;
         return true;
     }
 
     void histograms(SinglesHistograms& out) override {
-        for (Worker& w : workers_)
-            w.histograms.flush_into(totals_);
-        out = totals_;
+        out = make_histograms(options_.geometry);
+        for (const auto& thread : threads_)
+            thread->histograms.add_to(out, collected_);
     }
 
     void reset() override {
-        carry_.clear();
+        if (submitted_ != collected_) {
+            throw std::logic_error("pipeline: reset with slices that were not collected");
+        }
+        throw_if_failed();
+        orderer_.reset();
+        carry_ = {};
         taken_ = 0;
-        for (Chunk& chunk : pending_)
-            spare_.push_back(std::move(chunk));
-        pending_.clear();
-        pending_count_ = 0;
         held_.clear();
-        watermark_ = 0;
+        pending_ = 0;
         newest_ = 0;
+        watermark_ = 0;
     }
 
     [[nodiscard]] std::uint64_t memory_bytes() const override {
-        // The converted slice, the pending singles, and their copies during ordering. Buffers grow by half,
-        // so a third of them may be unused. A single contributes half a pair under the winner policies and as
-        // many as it has partners under TakeAllGoods. Pairs are held three times: in the workers' shares, the
-        // result and the caller's.
+        // Chunks may be half empty. The ordered singles of a slice begin with those that it has taken over. A
+        // single contributes half a pair under the winner policies, and as many as it has partners under
+        // TakeAllGoods; pairs are held in the shares of the search and in the result. Buffers grow by half.
         const CoincidenceRules& rules = options_.rules;
         const bool many = rules.policy == MultiplesPolicy::take_all_goods || rules.mode == WindowMode::every;
         const std::uint64_t records = many ? rules.max_multiplicity / 2 : 1;
-        const std::uint64_t slice = options_.max_slice_frames;
-        const std::uint64_t singles = (slice + (slice + options_.max_pending_singles) * 3) * 3 / 2;
-        const std::uint64_t pairs = slice * records * 3 * sizeof(Coincidence);
+        const std::uint64_t slices = std::uint64_t{options_.max_slice_frames} * depth();
+        const std::uint64_t singles = 2 * (slices + options_.max_pending_singles) * 3 / 2;
+        const std::uint64_t pairs = slices * records * 2 * sizeof(Coincidence);
         const std::uint64_t one_histogram = std::uint64_t{options_.geometry.crystal_count()} +
                                             std::uint64_t{options_.geometry.bdm_count} * 256;
         return singles * sizeof(Single) + pairs + tables_.bytes() +
-               one_histogram * (4 * options_.threads + 8);
+               one_histogram * options_.threads * (8 + 3 * 4);
     }
 
     [[nodiscard]] std::string description() const override {
@@ -114,212 +177,284 @@ class HostPipeline final : public Pipeline {
     }
 
   private:
-    struct Worker {
-        explicit Worker(const config::Geometry& g) : histograms(g) {}
-        LocalHistograms histograms;
+    enum class State : std::uint8_t { free, converting, converted, ordering, ordered, searching, finished };
+
+    /// What a part of a slice was converted to.
+    struct alignas(64) Part {
         FrameCounts counts;
-        SingleBuffer singles;  // of the current slice
-        TimeRange range;
+        std::vector<std::unique_ptr<Chunk>> chunks;
     };
 
-    /// Unordered singles above the watermark.
-    struct Chunk {
-        SingleBuffer singles;
-        TimeRange range;
+    struct Slot {
+        explicit Slot(HostPipeline& p)
+            : converting(
+                  [this, &p](std::uint32_t thread, std::size_t part) { p.convert(*this, thread, part); },
+                  [this, &p] { p.to_state(*this, State::converted); }),
+              refitting([&p](std::uint32_t, std::size_t i) { p.orderer_.refit(i); },
+                        [this, &p] { p.plan_order(*this); }),
+              ordering([this, &p](std::uint32_t, std::size_t i) { p.order(*this, i); },
+                       [this, &p] { p.ordered(*this); }),
+              searching([this, &p](std::uint32_t, std::size_t i) { p.finder_.find(search, i); },
+                        [this, &p] { p.searched(*this); }) {}
+        std::uint64_t number = 0;
+        std::span<const FrameSpan> spans;
+        std::uint64_t frames = 0;
+        std::uint64_t late_below = 0;
+        std::uint64_t watermark = 0;
+        std::optional<std::uint64_t> close_at;
+        std::vector<Part> parts;
+        std::uint64_t newest = 0;   // accepted single
+        SingleBuffer singles;       // ordered: the carry of the slice before, and what is below the watermark
+        std::uint64_t horizon = 0;  // records from here on are held
+        Search search;
+        SliceResult result;
+        State state = State::free;  // guarded by mutex_
+        TaskPool::Job converting;
+        TaskPool::Job refitting;
+        TaskPool::Job ordering;
+        TaskPool::Job searching;
     };
-    static std::size_t pending_in(const std::vector<Chunk>& chunks) {
-        std::size_t n = 0;
-        for (const Chunk& chunk : chunks)
-            n += chunk.singles.size();
-        return n;
-    }
 
-    [[nodiscard]] std::uint32_t workers_for(std::size_t items) const {
-        return static_cast<std::uint32_t>(
-            std::clamp<std::size_t>(items / singles_per_worker, 1, options_.threads));
-    }
+    struct alignas(64) Thread {
+        explicit Thread(const config::Geometry& geometry) : histograms(geometry) {}
+        SingleBuffer converted;
+        ThreadHistograms histograms;
+    };
 
-    void convert(std::span<const FrameSpan> spans) {
-        std::size_t frames = 0;
-        for (const FrameSpan& span : spans)
-            frames += span.count;
-        const std::uint32_t workers = workers_for(frames);
-        // Each worker gets a run of consecutive spans with about the same number of frames.
-        const std::size_t share = (frames + workers - 1) / workers;
-        run_starts_.assign(workers + 1, spans.size());
-        run_starts_[0] = 0;
-        std::size_t seen = 0;
-        for (std::size_t i = 0, w = 1; i < spans.size() && w < workers; ++i) {
-            seen += spans[i].count;
-            while (w < workers && seen >= share * w)
-                run_starts_[w++] = i + 1;
+    Slot& slot(std::uint64_t number) { return *slots_[number % slots_.size()]; }
+
+    void fail(const std::string& reason) {
+        {
+            const net::MutexLock lock(mutex_);
+            failure_ = reason;
         }
-        for (Worker& w : workers_) {
-            w.singles.clear();
-            w.range = {};
+        changed_.notify_all();
+    }
+    /// After a failure no thread reads frames any more.
+    void throw_if_failed() {
+        std::string failure;
+        {
+            const net::MutexLock lock(mutex_);
+            failure = failure_;
         }
-        pool_.run(workers, [&](std::uint32_t index) {
-            Worker& w = workers_[index];
-            w.counts = {};
-            const auto run = spans.subspan(run_starts_[index], run_starts_[index + 1] - run_starts_[index]);
-            std::size_t most = 1;
-            for (const FrameSpan& span : run)
-                most += span.count;
-            w.singles.resize(most);
-            std::size_t count = 0;
-            for (const FrameSpan& span : run)
-                count = convert_piecewise(span, w, count);
-            w.singles.resize(count);
-            w.range.include(w.singles.view());
-        });
-        for (std::uint32_t i = 0; i < workers; ++i)
-            result_.frames += workers_[i].counts;
+        if (failure.empty()) return;
+        pool_.stop();
+        throw std::runtime_error(failure);
     }
 
-    /// Converts a span of any length in pieces that the local histograms can count without overflow.
-    std::size_t convert_piecewise(FrameSpan span, Worker& w, std::size_t count) {
-        while (span.count > 0) {
-            FrameSpan piece = span;
-            piece.count =
-                static_cast<std::uint32_t>(std::min<std::uint64_t>(span.count, LocalHistograms::max_frames));
-            if (w.histograms.nearly_full(piece.count)) {
-                const net::MutexLock lock(totals_mutex_);
-                w.histograms.flush_into(totals_);
+    void to_state(Slot& s, State state) {
+        {
+            const net::MutexLock lock(mutex_);
+            s.state = state;
+        }
+        advance();
+    }
+
+    /// Starts the next slice of each stage that is idle, if it is ready.
+    void advance() {
+        Slot* order = nullptr;
+        Slot* search = nullptr;
+        {
+            const net::MutexLock lock(mutex_);
+            if (!ordering_ && slot(next_to_order_).state == State::converted) {
+                order = &slot(next_to_order_++);
+                order->state = State::ordering;
+                ordering_ = true;
             }
-            count =
-                convert_(piece, watermark_, tables_.view(), w.counts, w.histograms, w.singles.data(), count);
-            span.frames += std::size_t{piece.count} * net::frame_bytes;
-            span.count -= piece.count;
-        }
-        return count;
-    }
-
-    /// Moves the singles below `watermark`, or all of them, to the end of carry_, in order.
-    void order(std::uint64_t watermark, bool everything) {
-        parts_.clear();
-        const auto limit = everything ? std::nullopt : std::optional(watermark);
-        std::size_t total = 0;
-        TimeRange range;
-        const auto take = [&](const SingleBuffer& singles, const TimeRange& times) {
-            parts_.push_back(singles.view());
-            total += singles.size();
-            range.include(times);
-        };
-        std::size_t kept = 0;
-        used_.clear();
-        for (Chunk& chunk : pending_) {
-            if (!limit || chunk.range.low < *limit) {
-                used_.push_back(std::move(chunk));
-                take(used_.back().singles, used_.back().range);
-            } else {
-                if (&chunk != &pending_[kept]) pending_[kept] = std::move(chunk);
-                ++kept;
+            if (!searching_ && slot(next_to_search_).state == State::ordered) {
+                search = &slot(next_to_search_++);
+                search->state = State::searching;
+                searching_ = true;
             }
         }
-        pending_.resize(kept);
-        for (const Worker& w : workers_) {
-            if (!w.singles.empty()) take(w.singles, w.range);
-        }
-        pending_count_ = pending_count_ + total - pending_in(used_);
-        newest_ = std::max(newest_, range.high);
-        Chunk later = spare_.empty() ? Chunk{} : std::move(spare_.back());
-        if (!spare_.empty()) spare_.pop_back();
-        const std::size_t before = carry_.size();
-        orderer_.order(parts_, range, limit, workers_for(total), carry_, later.singles);
-        pending_count_ -= carry_.size() - before;
-        for (Chunk& chunk : used_)
-            spare_.push_back(std::move(chunk));
-        keep(std::move(later));
-        watermark_ = watermark;
+        if (search != nullptr) start_search(*search);
+        if (order != nullptr) start_order(*order);
     }
 
-    void keep(Chunk later) {
-        later.range = {};
-        later.range.include(later.singles.view());
-        // Put small slices into one chunk.
-        if (!pending_.empty() && pending_.back().singles.size() + later.singles.size() <= chunk_singles) {
-            pending_.back().singles.append(later.singles.view());
-            pending_.back().range.include(later.range);
-            spare_.push_back(std::move(later));
-        } else if (later.singles.empty()) {
-            spare_.push_back(std::move(later));
+    // Conversion:
+
+    void convert(Slot& s, std::uint32_t thread_number, std::size_t part_number) {
+        Thread& thread = *threads_[thread_number];
+        Part& part = s.parts[part_number];
+        part.counts = {};
+        const std::uint64_t begin = s.frames * part_number / s.parts.size();
+        const std::uint64_t end = s.frames * (part_number + 1) / s.parts.size();
+        if (begin == end) return;
+        FrameCursor cursor(s.spans, begin);
+        LocalHistograms& histograms = thread.histograms.of_slice(s.number, collected_);
+        thread.converted.resize(Chunk::most_singles + 1);
+        Single* const out = thread.converted.data();
+        for (std::uint64_t at = begin; at < end;) {
+            std::size_t n = 0;
+            for (std::uint64_t chunk_end = std::min(end, at + Chunk::most_singles); at < chunk_end;) {
+                const FrameSpan span = cursor.next(chunk_end - at);
+                n = convert_(span, s.late_below, tables_.view(), part.counts, histograms, out, n);
+                at += span.count;
+            }
+            if (n > 0) {
+                part.chunks.push_back(chunks_.take());
+                part.chunks.back()->fill({out, n}, orderer_.bin_width());
+            }
+            if (!pool_.help(thread_number)) return;
+        }
+    }
+
+    // Order:
+
+    void start_order(Slot& s) {
+        std::vector<std::unique_ptr<Chunk>>& all = s.parts.front().chunks;
+        for (Part& part : s.parts) {
+            if (&part == &s.parts.front()) continue;
+            std::move(part.chunks.begin(), part.chunks.end(), std::back_inserter(all));
+            part.chunks.clear();
+        }
+        s.newest = 0;
+        for (const auto& chunk : all)
+            s.newest = std::max(s.newest, chunk->high());
+        const bool everything = s.close_at == UINT64_MAX;
+        orderer_.start(all, everything ? std::nullopt : std::optional(s.watermark));
+        if (orderer_.misfits() > 0) {
+            pool_.post(s.refitting, orderer_.misfits(), TaskPool::Priority::urgent);
         } else {
-            pending_.push_back(std::move(later));
+            plan_order(s);
         }
     }
 
-    /// Decides all windows that end below the watermark.
-    void decide() {
-        const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
-        const std::uint64_t horizon = watermark_ > reach ? watermark_ - reach : 0;
-        const std::size_t decided = count_below(horizon);
-        const std::size_t next = find(carry_.view(), decided);
-        // A pair within a group may start at or above the horizon. Hold it back: delayeds of that time are
-        // still to come.
-        auto& out = result_.coincidences;
-        const auto hold = std::partition_point(out.begin(), out.end(),
-                                               [=](const Coincidence& c) { return c.time < horizon; });
-        held_.assign(hold, out.end());
-        out.erase(hold, out.end());
-        let_go(decided);
-        taken_ = next - decided;
+    void plan_order(Slot& s) {
+        orderer_.plan();
+        s.singles.clear();
+        s.singles.resize(carry_.size() + orderer_.size());
+        pool_.post(s.ordering, 1 + orderer_.groups(), TaskPool::Priority::urgent);
     }
 
-    /// Ends the segment below `at`.
-    void close(std::uint64_t at) {
-        const std::size_t decided = at == UINT64_MAX ? carry_.size() : count_below(at);
-        taken_ = std::min(taken_, decided);
-        find(carry_.view().first(decided), decided);
-        let_go(decided);
+    /// Task 0 copies the carry, each other one sorts a group.
+    void order(Slot& s, std::size_t task) {
+        if (task == 0) {
+            std::copy(carry_.begin(), carry_.end(), s.singles.data());
+        } else {
+            orderer_.sort(task - 1, s.singles.data() + carry_.size());
+        }
+    }
+
+    /// Decides all windows that end below the watermark, or below the end of the segment.
+    void ordered(Slot& s) {
+        orderer_.finish();
+        const std::span<const Single> singles = s.singles.view();
+        const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
+        s.horizon = s.watermark > reach ? s.watermark - reach : 0;
+        const std::uint64_t limit = s.close_at.value_or(s.horizon);
+        const auto end = std::partition_point(singles.begin(), singles.end(),
+                                              [=](const Single& x) { return x.time < limit; });
+        s.search.decided =
+            s.close_at == UINT64_MAX ? singles.size() : static_cast<std::size_t>(end - singles.begin());
+        s.search.singles = s.close_at ? singles.first(s.search.decided) : singles;
+        carry_ = singles.subspan(s.search.decided);
+        {
+            const net::MutexLock lock(mutex_);
+            s.state = State::ordered;
+            ordering_ = false;
+        }
+        advance();
+    }
+
+    // Search:
+
+    void start_search(Slot& s) {
+        if (s.close_at) taken_ = std::min(taken_, s.search.decided);
+        finder_.divide(s.search, taken_, held_);
+        pool_.post(s.searching, s.search.count, TaskPool::Priority::urgent);
+    }
+
+    void searched(Slot& s) {
+        const std::span<Search::Share> shares = s.search.in_use();
+        s.result.frames = {};
+        for (const Part& part : s.parts)
+            s.result.frames += part.counts;
+        s.result.counts = {};
+        for (const Search::Share& share : shares)
+            s.result.counts += share.counts;
+        pending_ += s.result.frames.accepted;
+        pending_ -= s.result.counts.decided;
+        newest_ = std::max(newest_, s.newest);
+        s.result.pending = pending_;
+        s.result.latest_pending_time = pending_ > 0 ? newest_ : 0;
         held_.clear();
         taken_ = 0;
+        if (!s.close_at) {
+            for (Search::Share& share : shares)
+                hold(share.records, s.horizon);
+            // The scan of an empty share ends where it starts.
+            for (const Search::Share& share : shares)
+                taken_ = std::max(taken_, share.next);
+            taken_ -= s.search.decided;
+        }
+        {
+            const net::MutexLock lock(mutex_);
+            searching_ = false;
+        }
+        advance();
+        deliver(s);
     }
 
-    [[nodiscard]] std::size_t count_below(std::uint64_t time) const {
-        const std::span<const Single> carry = carry_.view();
-        const auto end =
-            std::partition_point(carry.begin(), carry.end(), [=](const Single& s) { return s.time < time; });
-        return static_cast<std::size_t>(end - carry.begin());
+    /// A pair within a group may start at or above the horizon. It is held back, since delayeds of that time
+    /// are still to come.
+    void hold(std::vector<Coincidence>& records, std::uint64_t horizon) {
+        if (records.empty() || records.back().time < horizon) return;
+        const auto from = std::partition_point(records.begin(), records.end(),
+                                               [=](const Coincidence& c) { return c.time < horizon; });
+        held_.insert(held_.end(), from, records.end());
+        records.erase(from, records.end());
     }
 
-    /// Removes the first `n` singles of carry_, which are decided.
-    void let_go(std::size_t n) {
-        const std::span<const Single> done = carry_.view().first(n);
-        if (options_.emit_singles) result_.singles.assign(done.begin(), done.end());
-        carry_.drop_front(n);
+    void deliver(Slot& s) {
+        std::vector<Coincidence>& out = s.result.coincidences;
+        std::size_t records = 0;
+        for (const Search::Share& share : s.search.in_use())
+            records += share.records.size();
+        out.clear();
+        if (out.capacity() < records) out.reserve(records + records / 8);
+        for (const Search::Share& share : s.search.in_use())
+            out.insert(out.end(), share.records.begin(), share.records.end());
+        const auto decided = s.singles.view().first(options_.emit_singles ? s.search.decided : 0);
+        s.result.singles.assign(decided.begin(), decided.end());
+        {
+            const net::MutexLock lock(mutex_);
+            s.state = State::finished;
+        }
+        changed_.notify_all();
     }
 
-    std::size_t find(std::span<const Single> singles, std::size_t decided) {
-        result_.coincidences.assign(held_.begin(), held_.end());
-        return finder_.find(singles, taken_, decided, workers_for(singles.size()), result_.coincidences,
-                            result_.counts);
-    }
-
-    PipelineOptions options_;
+    const PipelineOptions options_;
     decltype(&convert_span) convert_;
-    OwnedTables tables_;
-    WorkerPool pool_;
-    Orderer orderer_;
-    CoincidenceFinder finder_;
+    const OwnedTables tables_;
+    ChunkStore chunks_;
+    std::vector<std::unique_ptr<Thread>> threads_;
+    std::vector<std::unique_ptr<Slot>> slots_;  // a ring
 
-    std::vector<Worker> workers_;
-    std::vector<std::size_t> run_starts_;
-    net::Mutex totals_mutex_;  // guards totals_ while workers add their full local counts
-    SinglesHistograms totals_;
-
+    // Of the calling thread:
+    std::uint64_t submitted_ = 0;
+    std::atomic<std::uint64_t> collected_ = 0;
     std::uint64_t watermark_ = 0;
-    std::uint64_t newest_ = 0;  // time of the newest accepted single
-    SingleBuffer carry_;
-    std::size_t taken_ = 0;
-    std::vector<Chunk> pending_;
-    std::size_t pending_count_ = 0;  // number of pending singles
-    std::vector<Chunk> used_;        // chunks that the current slice takes apart
-    std::vector<Chunk> spare_;       // empty chunks, kept for their memory
-    std::vector<Coincidence> held_;
-    std::vector<std::span<const Single>> parts_;
 
-    SliceResult result_;
-    bool ready_ = false;
+    // Of order:
+    Orderer orderer_;
+    std::span<const Single> carry_;  // of the slot of the slice ordered last
+
+    // Of search:
+    const CoincidenceFinder finder_;
+    std::size_t taken_ = 0;  // singles of the carry that already belong to a prompt group
+    std::vector<Coincidence> held_;
+    std::uint64_t pending_ = 0;  // accepted and undecided
+    std::uint64_t newest_ = 0;   // time of the newest accepted single
+
+    net::Mutex mutex_;
+    std::condition_variable changed_;
+    std::uint64_t next_to_order_ PETACQ_GUARDED_BY(mutex_) = 0;
+    std::uint64_t next_to_search_ PETACQ_GUARDED_BY(mutex_) = 0;
+    bool ordering_ PETACQ_GUARDED_BY(mutex_) = false;
+    bool searching_ PETACQ_GUARDED_BY(mutex_) = false;
+    std::string failure_ PETACQ_GUARDED_BY(mutex_);
+    TaskPool pool_;
 };
 
 }  // namespace

@@ -23,6 +23,9 @@ class SingleBuffer {
     [[nodiscard]] std::span<const Single> view() const { return {storage_.data(), size_}; }
 
     void clear() { size_ = 0; }
+    void reserve(std::size_t n) {
+        if (n > storage_.size()) storage_.resize(n);
+    }
     /// Keeps the singles below the old size.
     void resize(std::size_t n) {
         if (n > storage_.size()) storage_.resize(std::max(n, storage_.size() + storage_.size() / 2));
@@ -32,12 +35,6 @@ class SingleBuffer {
         const std::size_t before = size_;
         resize(before + singles.size());
         std::copy(singles.begin(), singles.end(), storage_.begin() + static_cast<std::ptrdiff_t>(before));
-    }
-    /// Drops the first n.
-    void drop_front(std::size_t n) {
-        std::copy(storage_.begin() + static_cast<std::ptrdiff_t>(n),
-                  storage_.begin() + static_cast<std::ptrdiff_t>(size_), storage_.begin());
-        size_ -= n;
     }
 
   private:

@@ -62,6 +62,7 @@ void add_options(CLI::App& app, AcquisitionSuite& s) {
 /// Checks that involve several options.
 void check(const PipelineSuite& s) {
     if (s.backend != "cuda") return;
+    if (s.processes) throw CLI::ValidationError("--processes", "expected --backend cpu");
     if (s.threads.size() > 1)
         throw CLI::ValidationError("--threads", "expected one number with --backend cuda");
     const std::size_t datagram = StreamOptions{}.frames_per_datagram;
@@ -100,6 +101,8 @@ void add_options(CLI::App& app, PipelineSuite& s) {
                    "Thread counts to try; default 1 to the number of cores, doubling. With cuda one number: "
                    "threads that copy results, at most 8; default half the cores")
         ->check(CLI::Range(1, 4096));
+    app.add_flag("--processes", s.processes,
+                 "Compare each number of threads with as many processes of one thread, alternating (cpu)");
     add_repetitions(app, "--repeat", s.repeat, "Passes of which the median is taken");
 }
 

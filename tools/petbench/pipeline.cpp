@@ -1,6 +1,9 @@
 // Suite "pipeline": conversion, order, coincidences and the whole, in frames per second.
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -12,32 +15,13 @@
 #include "tools/petbench/cuda/pipeline.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/measure.hpp"
+#include "tools/petbench/pipeline_pass.hpp"
+#include "tools/petbench/pipeline_processes.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 
 namespace {
-
-/// Spans [from, to) that make up one slice.
-struct Cut {
-    std::size_t from;
-    std::size_t to;
-};
-
-std::vector<Cut> cut(const Stream& stream, std::size_t slice_frames) {
-    std::vector<Cut> cuts;
-    std::size_t from = 0;
-    std::size_t frames = 0;
-    for (std::size_t i = 0; i < stream.spans.size(); ++i) {
-        frames += stream.spans[i].count;
-        if (frames >= slice_frames || i + 1 == stream.spans.size()) {
-            cuts.push_back({from, i + 1});
-            from = i + 1;
-            frames = 0;
-        }
-    }
-    return cuts;
-}
 
 struct Stages {
     std::vector<double> convert, order, coincidence;
@@ -46,37 +30,48 @@ struct Stages {
 /// One pass over the stream on one thread, stage by stage.
 void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::PipelineOptions& options,
                 const gpu::OwnedTables& tables, Stages& stages) {
-    gpu::WorkerPool pool(1);
-    gpu::Orderer orderer(pool);
-    gpu::CoincidenceFinder finder(gpu::PairRule::of(options.geometry, options.rules), options.rules, pool);
+    gpu::ChunkStore store;
+    gpu::Orderer orderer(store);
+    const gpu::CoincidenceFinder finder(gpu::PairRule::of(options.geometry, options.rules), options.rules);
     gpu::LocalHistograms histograms(options.geometry);
-    gpu::SinglesHistograms totals = gpu::make_histograms(options.geometry);
     std::vector<gpu::Single> converted(options.max_slice_frames + 4096);
-    gpu::SingleBuffer ready, pending, later;
-    std::vector<gpu::Coincidence> pairs;
+    std::vector<std::unique_ptr<gpu::Chunk>> chunks;
+    gpu::SingleBuffer ordered;
+    gpu::Search search;
     double convert = 0, order = 0, coincidence = 0;
     for (const Cut& c : cuts) {
         std::size_t n = 0;
         gpu::FrameCounts counts;
         convert += seconds_of([&] {
             for (std::size_t i = c.from; i < c.to; ++i) {
-                if (histograms.nearly_full(stream.spans[i].count)) histograms.flush_into(totals);
                 n = gpu::convert_span(stream.spans[i], 0, tables.view(), counts, histograms, converted.data(),
                                       n);
             }
         });
-        ready.clear();
-        const std::vector<std::span<const gpu::Single>> parts{pending.view(), {converted.data(), n}};
         order += seconds_of([&] {
-            gpu::TimeRange range;
-            for (const auto& part : parts)
-                range.include(part);
-            orderer.order(parts, range, stream.watermarks[c.to - 1], 1, ready, later);
+            for (std::size_t at = 0; at < n; at += gpu::Chunk::most_singles) {
+                chunks.push_back(store.take());
+                chunks.back()->fill(
+                    {converted.data() + at, std::min(n - at, std::size_t{gpu::Chunk::most_singles})},
+                    orderer.bin_width());
+            }
+            orderer.start(chunks, stream.watermarks[c.to - 1]);
+            for (std::size_t i = 0; i < orderer.misfits(); ++i)
+                orderer.refit(i);
+            orderer.plan();
+            ordered.clear();
+            ordered.resize(orderer.size());
+            for (std::size_t i = 0; i < orderer.groups(); ++i)
+                orderer.sort(i, ordered.data());
+            orderer.finish();
         });
-        std::swap(pending, later);
-        pairs.clear();
-        gpu::SingleCounts singles;
-        coincidence += seconds_of([&] { finder.find(ready.view(), 0, ready.size(), 1, pairs, singles); });
+        coincidence += seconds_of([&] {
+            search.singles = ordered.view();
+            search.decided = ordered.size();
+            finder.divide(search, 0, {});
+            for (std::size_t i = 0; i < search.count; ++i)
+                finder.find(search, i);
+        });
     }
     const std::size_t whole_frames = stream.bytes.size() / net::frame_bytes;
     const auto frames = static_cast<double>(whole_frames);
@@ -85,26 +80,14 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
     stages.coincidence.push_back(frames / coincidence);
 }
 
-double run_whole(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline& pipeline,
-                 gpu::FrameCounts& frames, gpu::SingleCounts& singles) {
-    frames = {};
-    singles = {};
-    gpu::SliceResult result;
-    pipeline.reset();
-    const double seconds = seconds_of([&] {
-        for (std::size_t i = 0; i < cuts.size(); ++i) {
-            gpu::Slice slice;
-            slice.id = i;
-            slice.spans = std::span(stream.spans).subspan(cuts[i].from, cuts[i].to - cuts[i].from);
-            slice.watermark = stream.watermarks[cuts[i].to - 1];
-            if (i + 1 == cuts.size()) slice.close_at = UINT64_MAX;
-            pipeline.submit(slice);
-            pipeline.collect(result, true);
-            frames += result.frames;
-            singles += result.counts;
-        }
-    });
-    return static_cast<double>(frames.received) / seconds;
+/// Passes of a stream of its own through a pipeline of one thread.
+std::function<double()> one_thread(Stream made, std::size_t slice_frames, gpu::PipelineOptions options,
+                                   const config::Calibration& calibration) {
+    options.threads = 1;
+    const auto stream = std::make_shared<const Stream>(std::move(made));
+    const std::shared_ptr<gpu::Pipeline> pipeline = gpu::make_host_pipeline(options, calibration);
+    return
+        [=, cuts = cut(*stream, slice_frames)] { return run_pass(*stream, cuts, *pipeline).frames_per_s(); };
 }
 
 /// 1, 2, 4 and so on below `most`, and `most`.
@@ -148,6 +131,16 @@ void run(const PipelineSuite& o) {
     StreamOptions stream_options;
     stream_options.frames = frames_wanted;
     stream_options.singles_per_s = o.rate;
+    const std::vector<std::uint32_t> thread_counts = o.threads.empty() ? doubling_to(cores) : o.threads;
+
+    std::optional<Processes> processes;
+    if (o.processes) {
+        const std::uint32_t most = *std::max_element(thread_counts.begin(), thread_counts.end());
+        processes.emplace(most, [&](std::size_t i) {
+            stream_options.seed = 2 + i;
+            return one_thread(make_stream(scanner, stream_options), slice_frames, options, calibration);
+        });
+    }
     const Stream stream = make_stream(scanner, stream_options);
     const std::vector<Cut> cuts = cut(stream, slice_frames);
 
@@ -167,29 +160,34 @@ void run(const PipelineSuite& o) {
     std::printf("%-24s %10.1f\n", "order", median(stages.order) / 1e6);
     std::printf("%-24s %10.1f\n", "coincidence", median(stages.coincidence) / 1e6);
 
-    const std::vector<std::uint32_t> thread_counts = o.threads.empty() ? doubling_to(cores) : o.threads;
     double single = 0;
+    Pass pass;
     for (const std::uint32_t threads : thread_counts) {
         options.threads = threads;
         const auto pipeline = gpu::make_host_pipeline(options, calibration);
         std::vector<double> rates;
-        gpu::FrameCounts frames;
-        gpu::SingleCounts singles;
+        std::vector<double> apart;
         for (int r = 0; r < o.repeat + 1; ++r) {
-            const double rate = run_whole(stream, cuts, *pipeline, frames, singles);
-            if (r > 0) rates.push_back(rate);  // the first pass touches memory for the first time
+            pass = run_pass(stream, cuts, *pipeline);
+            const double sum = processes ? processes->measure(threads) : 0;
+            if (r == 0) continue;  // the first pass touches memory for the first time
+            rates.push_back(pass.frames_per_s());
+            apart.push_back(sum);
         }
         const double rate = median(rates);
         if (single == 0) single = rate / threads;
-        std::printf("whole, %2u thread%s       %10.1f   %.1f per thread, %.2f of linear\n", threads,
+        std::printf("whole, %2u thread%s       %10.1f   %.1f per thread, %.2f of linear", threads,
                     threads == 1 ? " " : "s", rate / 1e6, rate / threads / 1e6, rate / threads / single);
-        if (threads == thread_counts.back()) {
-            std::printf("accepted %.1f %%, prompts %llu, delayeds %llu\n",
-                        100.0 * static_cast<double>(frames.accepted) / static_cast<double>(frames.received),
-                        static_cast<unsigned long long>(singles.prompts),
-                        static_cast<unsigned long long>(singles.delayeds));
+        if (processes) {
+            std::printf("; %u process%s of one thread %.1f, ratio %.2f", threads, threads == 1 ? "" : "es",
+                        median(apart) / 1e6, median_ratio(rates, apart));
         }
+        std::printf("\n");
     }
+    std::printf("accepted %.1f %%, prompts %llu, delayeds %llu\n",
+                100.0 * static_cast<double>(pass.frames.accepted) / static_cast<double>(pass.frames.received),
+                static_cast<unsigned long long>(pass.singles.prompts),
+                static_cast<unsigned long long>(pass.singles.delayeds));
 }
 
 }  // namespace petacq::bench

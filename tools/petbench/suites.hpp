@@ -52,7 +52,8 @@ struct PipelineSuite {
     double nonlinearity = 0;
     std::uint32_t bins = 256;
     std::vector<std::uint32_t>
-        threads;  ///< empty: 1 to the number of cores, doubling (GPU: half the cores, at most 8)
+        threads;             ///< empty: 1 to the number of cores, doubling (GPU: half the cores, at most 8)
+    bool processes = false;  ///< CPU: also as many independent processes of one thread
     int repeat = 5;
 };
 void run(const PipelineSuite& suite);
