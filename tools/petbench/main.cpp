@@ -44,6 +44,8 @@ void add_options(CLI::App& app, ReceiveSuite& s) {
     add_repetitions(app, s.repetitions);
     app.add_flag("--gso,!--no-gso", s.gso, "The sender hands runs of datagrams to the kernel as one");
     app.add_flag("--gro,!--no-gro", s.gro, "The kernel hands runs of datagrams to the receiver as one");
+    option(app, "--batch-bytes", s.batch_bytes, "Size of a batch of the receiver")
+        ->check(CLI::Range(std::size_t{131072}, std::size_t{1} << 30));
     app.add_flag(
         "--veth", s.veth,
         "Send over virtual Ethernet devices between two network namespaces, not loopback; needs root");
