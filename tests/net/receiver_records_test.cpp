@@ -89,14 +89,16 @@ TEST_CASE("the record of a datagram does not depend on those before it") {
     Loopback loop(options, 64, std::size_t{64} << (10 + random() % 3));
     loop.receiver.start();
     std::array<net::Sender, 2> senders{loop.sender(), loop.sender()};
+    PlainSender elsewhere("127.0.0.2", loop.receiver.port());
 
     std::vector<net::Datagram> expected;
     std::map<net::Admitted, std::uint64_t> counts;
     std::uint64_t frames_delivered = 0;
     std::uint64_t sent = 0;
     for (int round = 0; round < 40; ++round) {
-        net::Sender& sender = senders[random() % 2];
-        const net::Endpoint endpoint{0x7F000001, sender.local_port()};
+        const std::size_t choice = random() % 3;
+        net::Endpoint endpoint{0x7F000002, elsewhere.port()};
+        if (choice < 2) endpoint = {0x7F000001, senders.at(choice).local_port()};
         const std::size_t frames = std::array{1, 2, 91, 559}[random() % 4];
         std::vector<Bytes> payloads;
         for (std::size_t i = 0, count = 1 + random() % 50; i < count; ++i) {
@@ -116,7 +118,12 @@ TEST_CASE("the record of a datagram does not depend on those before it") {
                 (d.admitted == net::Admitted::malformed && options.keep_rejected))
                 expected.push_back(d);
         }
-        sender.send(Burst(payloads).views());
+        if (choice < 2) {
+            senders.at(choice).send(Burst(payloads).views());
+        } else {
+            for (const Bytes& payload : payloads)
+                elsewhere.send(payload);
+        }
         REQUIRE(loop.wait_received(sent));
     }
     loop.receiver.stop();
