@@ -142,7 +142,7 @@ void Live::log_memory() const {
              assembly_.setting.backend_choice, mebibytes(assembly_.pipeline_bytes));
     const config::ListMode& listmode = configuration_.listmode;
     const std::uint64_t writers = listmode.write_singles ? 2 : 1;
-    log_info("list-mode: {:.1f} MiB of block buffers",
+    log_info("list-mode: up to {:.1f} MiB of records may wait for the disk",
              mebibytes(std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * writers));
 }
 

@@ -58,6 +58,7 @@ class BlockPlan {
 
     /// The place of the next block: a new part starts if the limits ask for one.
     BlockPlace place(std::uint64_t first_time, std::uint64_t records);
+    [[nodiscard]] const ListModeLayout& layout() const { return layout_; }
     /// The part and file of the next block if no new part starts.
     [[nodiscard]] std::size_t part() const { return next_.part; }
     [[nodiscard]] std::uint32_t next_file() const { return next_.file; }

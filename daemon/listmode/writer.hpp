@@ -144,7 +144,6 @@ class ListModeWriter {
     void settle() PETACQ_REQUIRES(mutex_);
     void release(std::uint64_t first, std::uint64_t records) PETACQ_REQUIRES(mutex_);
     [[nodiscard]] static double busy_s_of(const Worker& worker);
-    void open_files(const ListModeLayout& layout);
     void start_threads();
     void stop();
 
