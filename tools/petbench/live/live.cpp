@@ -123,6 +123,13 @@ void print_threads(const LiveStep& step) {
     if (!step.threads.empty()) {
         const ThreadGroup& busiest = step.threads.front();
         std::printf("  busiest stage: %s, %.2f of a core\n", busiest.name.c_str(), busiest.shares.front());
+        std::printf(
+            "  a slice in the pipeline %.2f of the time; %llu waits for the disk, at most %llu blocks "
+            "waiting; "
+            "at least %llu batches free\n",
+            step.pipeline_busy, static_cast<unsigned long long>(step.writer_stalls),
+            static_cast<unsigned long long>(step.writer_high_water),
+            static_cast<unsigned long long>(step.free_batches_low_water));
     }
 }
 

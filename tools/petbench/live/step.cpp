@@ -103,6 +103,15 @@ void take_results(LiveStep& step, double seconds, const fs::path& directory, std
     judge(step, seconds, run, given_up_slices);
 }
 
+void take_waits(LiveStep& step, const json& status) {
+    for (const json& stage : status["stages"])
+        if (stage["name"] == "pipeline") step.pipeline_busy = stage["busy_fraction"].get<double>();
+    const json& queues = status["queues"];
+    step.writer_stalls = queues["writer_stalls"].get<std::uint64_t>();
+    step.writer_high_water = queues["writer_high_water"].get<std::uint64_t>();
+    step.free_batches_low_water = queues["free_batches_low_water"].get<std::uint64_t>();
+}
+
 void measure(LiveStep& step, DaemonProcess& daemon, LiveStream& stream, double seconds,
              const fs::path& directory) {
     const std::vector<std::uint16_t> ports = daemon.ports();
@@ -113,6 +122,7 @@ void measure(LiveStep& step, DaemonProcess& daemon, LiveStream& stream, double s
     step.sent = send(stream, ports, step.rate, seconds);
     const double watched = std::chrono::duration<double>(Clock::now() - started).count();
     step.threads = thread_groups(before, thread_times(daemon.pid()), watched);
+    take_waits(step, daemon.call("status"));
     const auto processed = daemon.call("status")["total"]["frames"]["received"].get<std::uint64_t>();
     step.behind = step.sent.frames - std::min(processed, step.sent.frames);
 

@@ -32,6 +32,11 @@ struct LiveStep {
     std::uint64_t frames = 0;  ///< received
     /// Frames not yet processed when the senders ended. Many of them: the pool hid that the rate is too high.
     std::uint64_t behind = 0;
+    // When the senders ended: what the stages of the daemon wait for.
+    double pipeline_busy = 0;  ///< share of the time with a slice in the pipeline
+    std::uint64_t writer_stalls = 0;
+    std::uint64_t writer_high_water = 0;  ///< blocks
+    std::uint64_t free_batches_low_water = 0;
     std::uint64_t prompts = 0;
     std::uint64_t delayeds = 0;
     std::uint64_t listmode_bytes = 0;
