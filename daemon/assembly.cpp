@@ -8,11 +8,11 @@ namespace petacq::daemon {
 
 namespace {
 
-RunSetting run_setting(const Inputs& inputs, const Backend& backend) {
+RunSetting run_setting(const Inputs& inputs, const Backend& backend, std::size_t producers) {
     RunSetting setting;
     setting.configuration = std::make_shared<const config::Configuration>(inputs.configuration);
     setting.scanner = &inputs.scanner;
-    setting.rules = pipeline_options(inputs.configuration, inputs.scanner).rules;
+    setting.rules = pipeline_options(inputs.configuration, inputs.scanner, producers).rules;
     setting.framing = inputs.configuration.receive.framing;
     setting.calibration_sha256 = inputs.calibration.sha256;
     setting.backend = backend.pipeline->description();
@@ -32,13 +32,13 @@ Inputs load_inputs(const std::filesystem::path& configuration_file) {
 }
 
 Assembly::Assembly(const Inputs& inputs, std::size_t producers)
-    : backend(make_backend(inputs.configuration, inputs.scanner, inputs.calibration)),
+    : backend(make_backend(inputs.configuration, inputs.scanner, inputs.calibration, producers)),
       pipeline_bytes(backend.pipeline->memory_bytes()),
       pool(inputs.configuration.receive.batch_count, inputs.configuration.receive.batch_bytes,
            std::move(backend.memory)),
       filled(producers, pool.count()),
       tracker(tracker_options(inputs.configuration, inputs.scanner, inputs.calibration)),
       acquisition(acquisition_options(inputs.configuration, tracker)),
-      setting(run_setting(inputs, backend)) {}
+      setting(run_setting(inputs, backend, producers)) {}
 
 }  // namespace petacq::daemon

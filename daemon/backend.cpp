@@ -28,9 +28,9 @@ std::optional<std::string> why_not_cuda() {
 }  // namespace
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration, gpu::Input input) {
+                     const config::Calibration& calibration, std::size_t producers, gpu::Input input) {
     const config::Backend wanted = configuration.pipeline.backend;
-    gpu::PipelineOptions options = pipeline_options(configuration, scanner);
+    gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
     const double tick_s = scanner.tick_ps * 1e-12;
     Backend backend;

@@ -21,8 +21,10 @@ struct Backend {
 };
 
 /// Makes the back-end of /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA if there is a usable
-/// GPU. Throws config::Error if `cuda` is requested and cannot be used, and what the back-end throws.
+/// GPU. `producers` as for pipeline_options(). Throws config::Error if `cuda` is requested and cannot be
+/// used, and what the back-end throws.
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration, gpu::Input input = gpu::Input::frames);
+                     const config::Calibration& calibration, std::size_t producers,
+                     gpu::Input input = gpu::Input::frames);
 
 }  // namespace petacq::daemon

@@ -60,8 +60,19 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
     return all;
 }
 
+namespace {
+
+std::uint32_t default_threads(const config::Configuration& configuration, std::size_t producers) {
+    const std::size_t writers = configuration.listmode.write_singles ? 2 : 1;
+    const std::size_t others = producers + 1 + writers;
+    const std::size_t cores = std::thread::hardware_concurrency();
+    return static_cast<std::uint32_t>(cores > others ? cores - others : 1);
+}
+
+}  // namespace
+
 gpu::PipelineOptions pipeline_options(const config::Configuration& configuration,
-                                      const config::Scanner& scanner) {
+                                      const config::Scanner& scanner, std::size_t producers) {
     gpu::PipelineOptions o;
     o.geometry = scanner.geometry;
     o.head_marker = configuration.frame.head_marker;
@@ -84,7 +95,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     }
     o.emit_singles = configuration.listmode.write_singles;
     o.threads = configuration.pipeline.threads > 0 ? configuration.pipeline.threads
-                                                   : std::max(1U, std::thread::hardware_concurrency());
+                                                   : default_threads(configuration, producers);
     o.sort_engine = configuration.pipeline.sort;
     // A datagram goes into one slice as a whole, whatever the configured length of a slice.
     o.max_slice_frames = configuration.pipeline.slice_frames + net::max_datagram_frames;

@@ -18,8 +18,10 @@ namespace petacq::daemon {
 std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration,
                                                    const config::Scanner& scanner);
 
+/// By default the CPU back-end leaves cores to the threads on either side of it: `producers` threads that
+/// fill batches, the acquisition and the list-mode writers.
 gpu::PipelineOptions pipeline_options(const config::Configuration& configuration,
-                                      const config::Scanner& scanner);
+                                      const config::Scanner& scanner, std::size_t producers);
 
 TrackerOptions tracker_options(const config::Configuration& configuration, const config::Scanner& scanner,
                                const config::Calibration& calibration);

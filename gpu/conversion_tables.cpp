@@ -42,7 +42,8 @@ std::vector<std::uint32_t> modules_of(const std::vector<ModuleSet>& sources) {
 }  // namespace
 
 OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibration& calibration)
-    : position_(calibration.position_table), modules_of_source_(modules_of(options.sources)) {
+    : position_(calibration.position_table.begin(), calibration.position_table.end()),
+      modules_of_source_(modules_of(options.sources)) {
     const config::Geometry& g = options.geometry;
     const std::uint32_t local_count = g.crystals_per_du();
     for (std::uint8_t& entry : position_) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
 #include "gpu/pipeline.hpp"
+#include "net/huge_pages.hpp"
 
 namespace petacq::gpu {
 
@@ -21,19 +23,19 @@ class OwnedTables {
     [[nodiscard]] const ConversionTables& view() const { return view_; }
     [[nodiscard]] std::uint64_t bytes() const;
 
-    [[nodiscard]] const std::vector<std::uint8_t>& position() const { return position_; }
-    [[nodiscard]] const std::vector<CrystalEntry>& crystals() const { return crystals_; }
-    [[nodiscard]] const std::vector<float>& factor() const { return factor_; }
+    [[nodiscard]] std::span<const std::uint8_t> position() const { return position_; }
+    [[nodiscard]] std::span<const CrystalEntry> crystals() const { return crystals_; }
+    [[nodiscard]] std::span<const float> factor() const { return factor_; }
     /// Empty if frames may have any module.
-    [[nodiscard]] const std::vector<std::uint32_t>& modules_of_source() const { return modules_of_source_; }
+    [[nodiscard]] std::span<const std::uint32_t> modules_of_source() const { return modules_of_source_; }
 
     OwnedTables(const OwnedTables&) = delete;
     OwnedTables& operator=(const OwnedTables&) = delete;
 
   private:
-    std::vector<std::uint8_t> position_;
+    net::HugeVector<std::uint8_t> position_;  // read at random
     std::vector<CrystalEntry> crystals_;
-    std::vector<float> factor_;
+    net::HugeVector<float> factor_;
     std::vector<std::uint32_t> modules_of_source_;
     ConversionTables view_;
 };

@@ -90,7 +90,10 @@ void Acquisition::loop(const std::stop_token& stopping) {
 }
 
 void Acquisition::turn() {
-    std::optional<net::Piece> piece = batches_.take(poll_interval(options_));
+    // Nothing wakes this thread when a slice is ready.
+    const bool in_flight = !flow_.pipeline().empty();
+    std::optional<net::Piece> piece =
+        batches_.take(in_flight ? std::chrono::milliseconds(1) : poll_interval(options_));
     statistics_.busy.start();
     statistics_.progress.turns.add();
     for (std::size_t taken = 0; piece; piece = batches_.take()) {

@@ -106,7 +106,7 @@ void PipelineFeed::fail(const std::string& reason) {
     if (failed()) return;
     failure_ = "pipeline: " + reason;
     log_error("{}", failure_);
-    // The spans stay: a thread of the pipeline may still read them.
+    pipeline_.reset();  // its threads may still read the batches
     for (Slot& slot : slots_)
         batches_.give_back(slot.contents.batches);
     progress_.collected.add(count_);

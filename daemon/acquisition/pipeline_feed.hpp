@@ -28,8 +28,8 @@ struct CollectedSlice {
 };
 
 /// Owns the pipeline and the slices in flight. No function throws: a pipeline that throws, or that holds too
-/// many undecided singles, has failed for good. A failed feed has returned its batches, returns those of
-/// further slices at once, yields no further results, and does not call the pipeline again.
+/// many undecided singles, has failed for good. A failed feed has destroyed the pipeline and returned its
+/// batches, returns those of further slices at once, and yields no further results.
 ///
 /// No thread-safety: one owner, the acquisition thread.
 class PipelineFeed {
@@ -96,7 +96,8 @@ class PipelineFeed {
     std::uint64_t frames_in_flight_ = 0;
     BusyTime busy_;
     std::string failure_;
-    std::unique_ptr<gpu::Pipeline> pipeline_;  ///< destroyed first, because it may still read the slots
+    std::unique_ptr<gpu::Pipeline>
+        pipeline_;  ///< destroyed first, because it may still read the slots; nullptr: failed
 };
 
 }  // namespace petacq::daemon

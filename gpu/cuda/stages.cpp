@@ -24,7 +24,7 @@ void to_host(T* host, const T* device, std::size_t count, cudaStream_t stream) {
 }
 
 template <class T>
-const T* upload_table(const std::vector<T>& table, Memory& memory) {
+const T* upload_table(std::span<const T> table, Memory& memory) {
     T* const device = memory.device<T>(table.size());
     if (device != nullptr) {
         check(cudaMemcpy(device, table.data(), table.size() * sizeof(T), cudaMemcpyHostToDevice),

@@ -83,6 +83,7 @@ class ChunkStore {
                 chunks_.pop_back();
                 return chunk;
             }
+            ++made_;
         }
         return std::make_unique<Chunk>();
     }
@@ -90,10 +91,16 @@ class ChunkStore {
         const net::MutexLock lock(mutex_);
         chunks_.push_back(std::move(chunk));
     }
+    /// Chunks made so far, in use or empty.
+    [[nodiscard]] std::size_t made() {
+        const net::MutexLock lock(mutex_);
+        return made_;
+    }
 
   private:
     net::Mutex mutex_;
     std::vector<std::unique_ptr<Chunk>> chunks_ PETACQ_GUARDED_BY(mutex_);
+    std::size_t made_ PETACQ_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace petacq::gpu

@@ -13,7 +13,7 @@ namespace petacq::gpu {
 /// The search for the coincidences of one slice, divided into shares that different threads may search. Keeps
 /// its memory between slices.
 struct Search {
-    struct Share {
+    struct alignas(64) Share {
         std::size_t from = 0;  ///< anchors of prompts
         std::size_t to = 0;
         std::vector<Coincidence> records;  ///< in record order, and before those of the next share

@@ -40,15 +40,23 @@ SinglesHistograms make_histograms(const config::Geometry& g) {
 
 namespace {
 
-/// `restricted`: a source has only the modules of its own.
-template <bool restricted>
+/// `restricted`: a source has only the modules of its own. `one_bin`: an energy factor does not depend on the
+/// energy.
+template <bool restricted, bool one_bin>
 std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
                     FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
-    // Two passes over blocks that fit in the L1 cache. The position table does not fit, so its entries are
-    // prefetched one block ahead.
+    // Three passes over blocks that fit in the L1 cache. The first finds the places in the position table,
+    // which fits in no cache, and prefetches them. The second keeps the frames inside a crystal, without a
+    // branch, since chance decides. The third makes them singles.
     constexpr std::uint32_t block_frames = 128;
-    std::array<std::uint32_t, block_frames>
-        cells;  // NOLINT(cppcoreguidelines-pro-type-member-init): written below
+    struct Hit {
+        std::uint32_t frame;
+        std::uint32_t slot;
+    };
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written below
+    std::array<std::uint32_t, block_frames> cells;
+    std::array<Hit, block_frames> hits;
+    // NOLINTEND(cppcoreguidelines-pro-type-member-init)
 
     // With a local copy, the compiler need not reload the view after every store.
     const ConversionTables t = tables;
@@ -58,6 +66,7 @@ std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const Conver
     std::int64_t* const temperature_sum = histograms.temperature_sum_16ths.data();
     std::uint32_t* const temperature_count = histograms.temperature_count.data();
     const std::size_t before_span = n;
+    std::uint64_t outside = 0;
     std::uint64_t below = 0;
     std::uint64_t above = 0;
     for (std::uint32_t first = 0; first < span.count; first += block_frames) {
@@ -70,6 +79,7 @@ std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const Conver
             cells[k] = known ? frame_cell(w, t) : no_cell;
             __builtin_prefetch(t.position + (cells[k] == no_cell ? 0 : cells[k]));
         }
+        std::uint32_t inside = 0;
         for (std::uint32_t k = 0; k < block; ++k) {
             const net::FrameWords w = net::load_frame(frames + std::size_t{k} * net::frame_bytes);
             if (cells[k] == no_cell) [[unlikely]] {
@@ -77,14 +87,20 @@ std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const Conver
                 continue;
             }
             const std::uint32_t local = t.position[cells[k]];
-            if (local >= t.crystals_per_du) [[unlikely]] {
-                ++counts.outside_crystal;
-                continue;
-            }
             const std::uint32_t unit = frame_bdm(w) * t.du_count + frame_du(w);
-            const std::uint32_t slot = unit * t.crystals_per_du + local;
+            hits[inside] = {k, unit * t.crystals_per_du + local};
+            const bool hit = local < t.crystals_per_du;
+            inside += hit ? 1 : 0;
+            outside += hit ? 0 : 1;
+        }
+        for (std::uint32_t i = 0; i < inside; ++i) {
+            const auto [k, slot] = hits[i];
+            const net::FrameWords w = net::load_frame(frames + std::size_t{k} * net::frame_bytes);
+            const std::uint32_t unit = frame_bdm(w) * t.du_count + frame_du(w);
             const CrystalEntry entry = t.crystals[slot];
-            const float energy = frame_energy(frame_adc(w), slot, t);
+            const std::uint32_t adc = frame_adc(w);
+            const float energy =
+                one_bin ? static_cast<float>(adc) * t.factor[slot] : frame_energy(adc, slot, t);
             const bool is_below = energy < t.lower;
             const bool is_above = energy > t.upper;
             const bool in_window = !(is_below | is_above);
@@ -108,6 +124,7 @@ std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const Conver
         }
     }
     counts.received += span.count;
+    counts.outside_crystal += outside;
     counts.below_window += below;
     counts.above_window += above;
     counts.accepted += n - before_span;
@@ -118,9 +135,12 @@ std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const Conver
 
 std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
                          FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
-    return tables.modules_of_source == nullptr
-               ? convert<false>(span, watermark, tables, counts, histograms, out, n)
-               : convert<true>(span, watermark, tables, counts, histograms, out, n);
+    const bool restricted = tables.modules_of_source != nullptr;
+    const bool one_bin = tables.bins == 1;
+    const auto function = restricted ? one_bin ? convert<true, true> : convert<true, false>
+                          : one_bin ? convert<false, true>
+                                     : convert<false, false>;
+    return function(span, watermark, tables, counts, histograms, out, n);
 }
 
 std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,

@@ -85,8 +85,8 @@ class FailingPipeline final : public gpu::Pipeline {
 }  // namespace
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration, gpu::Input input) {
-    gpu::PipelineOptions options = pipeline_options(configuration, scanner);
+                     const config::Calibration& calibration, std::size_t producers, gpu::Input input) {
+    gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
     Backend backend;
     backend.pipeline = std::make_unique<FailingPipeline>(gpu::make_host_pipeline(options, calibration));

@@ -15,8 +15,8 @@
 #include "tools/petbench/cuda/pipeline.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/measure.hpp"
-#include "tools/petbench/pipeline_pass.hpp"
-#include "tools/petbench/pipeline_processes.hpp"
+#include "tools/petbench/pipeline/pass.hpp"
+#include "tools/petbench/pipeline/processes.hpp"
 #include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
@@ -166,18 +166,23 @@ void run(const PipelineSuite& o) {
         options.threads = threads;
         const auto pipeline = gpu::make_host_pipeline(options, calibration);
         std::vector<double> rates;
+        std::vector<double> per_cpu_s;
         std::vector<double> apart;
         for (int r = 0; r < o.repeat + 1; ++r) {
+            const double cpu_before = cpu_seconds();
             pass = run_pass(stream, cuts, *pipeline);
+            const double cpu = cpu_seconds() - cpu_before;
             const double sum = processes ? processes->measure(threads) : 0;
             if (r == 0) continue;  // the first pass touches memory for the first time
             rates.push_back(pass.frames_per_s());
+            per_cpu_s.push_back(static_cast<double>(pass.frames.received) / cpu);
             apart.push_back(sum);
         }
         const double rate = median(rates);
         if (single == 0) single = rate / threads;
-        std::printf("whole, %2u thread%s       %10.1f   %.1f per thread, %.2f of linear", threads,
-                    threads == 1 ? " " : "s", rate / 1e6, rate / threads / 1e6, rate / threads / single);
+        std::printf("whole, %2u thread%s       %10.1f   %.1f per thread, %.2f of linear, %.1f per CPU second",
+                    threads, threads == 1 ? " " : "s", rate / 1e6, rate / threads / 1e6,
+                    rate / threads / single, median(per_cpu_s) / 1e6);
         if (processes) {
             std::printf("; %u process%s of one thread %.1f, ratio %.2f", threads, threads == 1 ? "" : "es",
                         median(apart) / 1e6, median_ratio(rates, apart));

@@ -15,6 +15,7 @@
 #include "tools/petbench/captured.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/measure.hpp"
+#include "tools/petbench/pipeline/pass.hpp"
 #include "tools/petbench/scratch_directory.hpp"
 #include "tools/petbench/suites.hpp"
 
@@ -47,29 +48,6 @@ Stream frames_of(const std::string& capture, std::uint64_t margin) {
     return stream;
 }
 
-std::uint64_t run_pipeline(const Stream& stream, std::size_t slice_frames, gpu::Pipeline& pipeline) {
-    gpu::SliceResult result;
-    std::uint64_t prompts = 0;
-    pipeline.reset();
-    std::size_t from = 0;
-    std::size_t frames = 0;
-    for (std::size_t i = 0; i < stream.spans.size(); ++i) {
-        frames += stream.spans[i].count;
-        const bool last = i + 1 == stream.spans.size();
-        if (!last && frames + stream.spans[i + 1].count <= slice_frames) continue;
-        gpu::Slice slice;
-        slice.spans = std::span(stream.spans).subspan(from, i + 1 - from);
-        slice.watermark = stream.watermarks[i];
-        if (last) slice.close_at = UINT64_MAX;
-        pipeline.submit(slice);
-        pipeline.collect(result, true);
-        prompts += result.counts.prompts;
-        from = i + 1;
-        frames = 0;
-    }
-    return prompts;
-}
-
 }  // namespace
 
 void run(const ReplaySuite& suite) {
@@ -79,18 +57,17 @@ void run(const ReplaySuite& suite) {
     for (const std::int32_t offset : inputs.calibration.time_offset)
         margin = std::max(margin, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
     const Stream stream = frames_of(suite.capture, margin);
+    const std::vector<Cut> cuts = cut(stream, inputs.configuration.pipeline.slice_frames);
     const double frames =
         static_cast<double>(stream.bytes.size()) / static_cast<double>(net::frame_bytes) / 1e6;
     const daemon::Backend backend =
-        daemon::make_backend(inputs.configuration, inputs.scanner, inputs.calibration);
+        daemon::make_backend(inputs.configuration, inputs.scanner, inputs.calibration, 1);
     std::printf("%.1f million frames, %s; capture in the page cache; rounds interleaved\n", frames,
                 backend.pipeline->description().c_str());
     std::vector<Candidate> candidates = {{"pipeline, frames in memory"}, {"petacqd --replay, run on disk"}};
     std::uint64_t prompts = 0;
     for (int round = 0; round < suite.rounds; ++round) {
-        candidates[0].measure([&] {
-            prompts = run_pipeline(stream, inputs.configuration.pipeline.slice_frames, *backend.pipeline);
-        });
+        candidates[0].measure([&] { prompts = run_pass(stream, cuts, *backend.pipeline).singles.prompts; });
         inputs.configuration.data_dir = scratch.path() / std::to_string(round);
         std::filesystem::create_directory(inputs.configuration.data_dir);
         daemon::ReplayOptions options;

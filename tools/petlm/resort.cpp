@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "config/configuration.hpp"
@@ -58,6 +62,9 @@ config::Configuration configured(const nlohmann::json& run, const ResortOptions&
     narrow(document.at("energy"), options);
     document["pipeline"]["backend"] = options.backend;
     set(document["pipeline"], "threads", options.threads);
+    if (document["pipeline"].value("threads", 0U) == 0) {
+        document["pipeline"]["threads"] = std::max(1U, std::thread::hardware_concurrency());
+    }
     document["pipeline"]["slice_frames"] = slice_singles;
     document["pipeline"]["max_pending_singles"] = std::uint64_t{16} * slice_singles;
     document["listmode"]["write_singles"] = false;
@@ -77,8 +84,8 @@ config::Calibration no_calibration(const config::Geometry& g) {
 class Resorting {
   public:
     /// Slices are collected in `memory`, which the pipeline reads fastest.
-    Resorting(gpu::Pipeline& pipeline, net::MemorySource& memory, RecordFile& out)
-        : pipeline_(pipeline), out_(out) {
+    Resorting(std::unique_ptr<gpu::Pipeline> pipeline, net::MemorySource& memory, RecordFile& out)
+        : out_(out), spans_(pipeline->depth() + 1), pipeline_(std::move(pipeline)) {
         auto* const singles = reinterpret_cast<gpu::Single*>(
             memory.allocate(spans_.size() * slice_singles * sizeof(gpu::Single)));
         for (std::size_t i = 0; i < spans_.size(); ++i)
@@ -100,10 +107,11 @@ class Resorting {
     }
     [[nodiscard]] const gpu::SingleCounts& counts() const { return counts_; }
     [[nodiscard]] const gpu::FrameCounts& taken() const { return taken_; }
+    [[nodiscard]] std::string back_end() const { return pipeline_->description(); }
 
   private:
     void submit(bool last) {
-        while (waiting_ == pipeline_.depth())
+        while (waiting_ == pipeline_->depth())
             collect();
         const gpu::Single* const buffer = buffers_[filling_];
         if (filled_ != 0) watermark_ = buffer[filled_ - 1].time;
@@ -112,13 +120,13 @@ class Resorting {
         slice.spans = std::span(&spans_[filling_], filled_ == 0 ? 0 : 1);
         slice.watermark = last ? UINT64_MAX : watermark_;
         if (last) slice.close_at = UINT64_MAX;
-        pipeline_.submit(slice);
+        pipeline_->submit(slice);
         ++waiting_;
         filling_ = (filling_ + 1) % buffers_.size();
         filled_ = 0;
     }
     bool collect() {
-        if (!pipeline_.collect(result_, true)) return false;
+        if (!pipeline_->collect(result_, true)) return false;
         --waiting_;
         out_.append(std::span<const gpu::Coincidence>(result_.coincidences));
         counts_ += result_.counts;
@@ -126,9 +134,8 @@ class Resorting {
         return true;
     }
 
-    gpu::Pipeline& pipeline_;
     RecordFile& out_;
-    std::vector<gpu::FrameSpan> spans_ = std::vector<gpu::FrameSpan>(pipeline_.depth() + 1);
+    std::vector<gpu::FrameSpan> spans_;
     std::vector<gpu::Single*> buffers_;  // a ring; the pipeline may read all but the one being filled
     std::size_t filling_ = 0;
     std::uint32_t filled_ = 0;
@@ -137,6 +144,7 @@ class Resorting {
     gpu::SliceResult result_;
     gpu::SingleCounts counts_;
     gpu::FrameCounts taken_;
+    std::unique_ptr<gpu::Pipeline> pipeline_;  // destroyed first, because it may still read the spans
 };
 
 }  // namespace
@@ -150,8 +158,8 @@ int resort(const ResortOptions& options) {
     config::check_against_scanner(configuration, scanner);
 
     RecordSource source(options.run, daemon::RecordKind::singles);
-    daemon::Backend backend =
-        daemon::make_backend(configuration, scanner, no_calibration(scanner.geometry), gpu::Input::singles);
+    daemon::Backend backend = daemon::make_backend(configuration, scanner, no_calibration(scanner.geometry),
+                                                   0, gpu::Input::singles);
     Outputs outputs(options.force);
     outputs.claim(options.output);
     nlohmann::json description = source.description();
@@ -162,7 +170,7 @@ int resort(const ResortOptions& options) {
                                {"energy", configuration.document->at("energy")}};
     RecordFile out(Outputs::partial(options.output), daemon::RecordKind::coincidences, source.block_bytes(),
                    description);
-    Resorting resorting(*backend.pipeline, *backend.memory, out);
+    Resorting resorting(std::move(backend.pipeline), *backend.memory, out);
     {
         daemon::ProgressLine progress("finding coincidences", source.total_bytes());
         while (source.next()) {
@@ -179,7 +187,7 @@ int resort(const ResortOptions& options) {
     outputs.commit();
     std::cout << fmt::format("{}: {} prompts, {} delayeds from {} singles ({})\n", options.output.string(),
                              resorting.counts().prompts, resorting.counts().delayeds,
-                             resorting.taken().accepted, backend.pipeline->description());
+                             resorting.taken().accepted, resorting.back_end());
     return ok;
 }
 

@@ -105,7 +105,7 @@ void take_results(LiveStep& step, double seconds, const fs::path& directory, std
 
 void take_waits(LiveStep& step, const json& status) {
     for (const json& stage : status["stages"])
-        if (stage["name"] == "pipeline") step.pipeline_busy = stage["busy_fraction"].get<double>();
+        if (stage["name"] == "pipeline") step.pipeline_busy = stage["utilisation"].get<double>();
     const json& queues = status["queues"];
     step.writer_stalls = queues["writer_stalls"].get<std::uint64_t>();
     step.writer_high_water = queues["writer_high_water"].get<std::uint64_t>();

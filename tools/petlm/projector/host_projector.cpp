@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "tools/geometry/huge_pages.hpp"
+#include "net/huge_pages.hpp"
 #include "tools/petlm/projector/for_each_on.hpp"
 #include "tools/petlm/projector/projector.hpp"
 #include "tools/petlm/projector/ray.hpp"
@@ -26,7 +26,7 @@ class HugeArray {
     const T& operator[](std::size_t i) const { return data_[i]; }
 
   private:
-    using Allocator = geometry::HugePageAllocator<T>;
+    using Allocator = net::HugePageAllocator<T>;
     std::size_t size_;
     T* data_;
 };
@@ -94,9 +94,9 @@ class HostProjector final : public Projector {
     const std::vector<Point>& points_;
     gpu::WorkerPool& pool_;
     std::uint64_t budget_;
-    geometry::HugeVector<float> image_;
+    net::HugeVector<float> image_;
     std::unique_ptr<Storage> spare_;
-    geometry::HugeVector<float> sums_;  // [volume][voxel]
+    net::HugeVector<float> sums_;  // [volume][voxel]
 };
 
 class HostMatrix final : public SystemMatrix {

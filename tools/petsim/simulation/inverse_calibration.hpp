@@ -7,8 +7,8 @@
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
+#include "net/huge_pages.hpp"
 #include "net/wire.hpp"
-#include "tools/geometry/huge_pages.hpp"
 
 namespace petacq::sim {
 
@@ -90,10 +90,10 @@ class InverseCalibration {
 
     config::Geometry geometry_;
     std::uint32_t bins_;
-    geometry::HugeVector<float> factors_;
+    net::HugeVector<float> factors_;
     std::vector<std::uint8_t> position_table_;
-    geometry::HugeVector<std::uint16_t> positions_;  // x + y * 256, by crystal
-    geometry::HugeVector<Channel> channels_;
+    net::HugeVector<std::uint16_t> positions_;  // x + y * 256, by crystal
+    net::HugeVector<Channel> channels_;
     std::vector<std::uint32_t> crystals_;  // [unit][local]
     std::int64_t highest_offset_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "tools/petbench/pipeline_pass.hpp"
+#include "tools/petbench/pipeline/pass.hpp"
 
 #include "tools/petbench/measure.hpp"
 

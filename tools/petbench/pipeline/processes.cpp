@@ -1,4 +1,4 @@
-#include "tools/petbench/pipeline_processes.hpp"
+#include "tools/petbench/pipeline/processes.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -8,7 +8,7 @@
 
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
-#include "tests/gpu/cuda_cases.hpp"
+#include "tests/gpu/cuda/cases.hpp"
 #include "tests/gpu/cuda_usable.hpp"
 #include "tests/gpu/harness.hpp"
 #include "tests/support/catch.hpp"

@@ -1,4 +1,4 @@
-#include "tests/gpu/cuda_cases.hpp"
+#include "tests/gpu/cuda/cases.hpp"
 
 #include "tests/support/catch.hpp"
 

@@ -1,0 +1,46 @@
+// What belongs to one slice in flight on the CPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gpu/host/chunk.hpp"
+#include "gpu/host/coincidence.hpp"
+#include "gpu/host/single_buffer.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::gpu {
+
+/// The stages fill it one after the other. It is reused: its buffers keep their memory.
+struct Slot {
+    /// What a part of the frames was converted to.
+    struct alignas(64) Part {
+        FrameCounts counts;
+        std::vector<std::unique_ptr<Chunk>> chunks;
+    };
+
+    // The slice:
+    std::uint64_t number = 0;  ///< in order of submission
+    std::span<const FrameSpan> spans;
+    std::uint64_t frames = 0;
+    std::uint64_t late_below = 0;  ///< the watermark of the slice before
+    std::uint64_t watermark = 0;
+    std::optional<std::uint64_t> close_at;
+
+    // Conversion:
+    std::vector<Part> parts;
+
+    // Order:
+    std::uint64_t newest = 0;  ///< time of the newest accepted single
+    SingleBuffer singles;  ///< in order: what the slice before left undecided, and all below the watermark
+    std::uint64_t horizon = 0;  ///< records of this time and later ones are held back
+
+    // Search, and the result:
+    Search search;
+    SliceResult result;
+};
+
+}  // namespace petacq::gpu

@@ -1,0 +1,196 @@
+#include "gpu/host/stages.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace petacq::gpu {
+
+namespace {
+
+/// Walks through the frames of a slice.
+class FrameCursor {
+  public:
+    FrameCursor(std::span<const FrameSpan> spans, std::uint64_t skipped) : spans_(spans) {
+        while (skipped > 0) {
+            const std::uint64_t step = std::min<std::uint64_t>(skipped, spans_.front().count - used_);
+            skipped -= step;
+            advance(static_cast<std::uint32_t>(step));
+        }
+    }
+    /// The next frames of one span, at most `most`. REQUIRES: there are some.
+    FrameSpan next(std::size_t most) {
+        while (spans_.front().count == 0)
+            spans_ = spans_.subspan(1);
+        FrameSpan span = spans_.front();
+        span.frames += std::size_t{used_} * net::frame_bytes;
+        span.count = static_cast<std::uint32_t>(std::min<std::size_t>(span.count - used_, most));
+        advance(span.count);
+        return span;
+    }
+
+  private:
+    void advance(std::uint32_t frames) {
+        used_ += frames;
+        if (used_ < spans_.front().count) return;
+        used_ = 0;
+        spans_ = spans_.subspan(1);
+    }
+    std::span<const FrameSpan> spans_;
+    std::uint32_t used_ = 0;  // frames of the first span
+};
+
+}  // namespace
+
+ConversionStage::ConversionStage(const PipelineOptions& options, const config::Calibration& calibration,
+                                 ChunkStore& chunks)
+    : geometry_(options.geometry),
+      convert_(options.input == Input::singles ? take_singles : convert_span),
+      tables_(options, calibration),
+      chunks_(chunks) {
+    for (std::uint32_t i = 0; i < options.threads; ++i)
+        threads_.push_back(std::make_unique<Thread>(options.geometry));
+}
+
+void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t thread_number,
+                              TaskPool& pool, std::uint64_t collected, unsigned bin_width) {
+    Slot::Part& part = slot.parts[part_number];
+    part.counts = {};
+    const std::uint64_t begin = slot.frames * part_number / slot.parts.size();
+    const std::uint64_t end = slot.frames * (part_number + 1) / slot.parts.size();
+    if (begin == end) return;
+    Thread& thread = *threads_[thread_number];
+    LocalHistograms& histograms = thread.histograms.of_slice(slot.number, collected);
+    thread.converted.resize(Chunk::most_singles + 1);
+    Single* const out = thread.converted.data();
+    FrameCursor cursor(slot.spans, begin);
+    for (std::uint64_t at = begin; at < end;) {
+        std::size_t n = 0;
+        for (const std::uint64_t chunk_end = std::min(end, at + Chunk::most_singles); at < chunk_end;) {
+            const FrameSpan span = cursor.next(chunk_end - at);
+            n = convert_(span, slot.late_below, tables_.view(), part.counts, histograms, out, n);
+            at += span.count;
+        }
+        if (n > 0) {
+            part.chunks.push_back(chunks_.take());
+            part.chunks.back()->fill({out, n}, bin_width);
+        }
+        if (!pool.help(thread_number)) return;
+    }
+}
+
+void ConversionStage::histograms(SinglesHistograms& out, std::uint64_t collected) {
+    out = make_histograms(geometry_);
+    for (const auto& thread : threads_)
+        thread->histograms.add_to(out, collected);
+}
+
+std::size_t OrderStage::start(Slot& slot) {
+    std::vector<std::unique_ptr<Chunk>>& all = slot.parts.front().chunks;
+    for (Slot::Part& part : std::span(slot.parts).subspan(1)) {
+        std::move(part.chunks.begin(), part.chunks.end(), std::back_inserter(all));
+        part.chunks.clear();
+    }
+    slot.newest = 0;
+    for (const auto& chunk : all)
+        slot.newest = std::max(slot.newest, chunk->high());
+    const bool everything = slot.close_at == UINT64_MAX;
+    orderer_.start(all, everything ? std::nullopt : std::optional(slot.watermark));
+    return orderer_.misfits();
+}
+
+std::size_t OrderStage::plan(Slot& slot) {
+    orderer_.plan();
+    slot.singles.clear();
+    slot.singles.resize(carry_.size() + orderer_.size());
+    return 1 + orderer_.groups();
+}
+
+void OrderStage::order(Slot& slot, std::size_t part) {
+    if (part == 0) {
+        std::copy(carry_.begin(), carry_.end(), slot.singles.data());
+    } else {
+        orderer_.sort(part - 1, slot.singles.data() + carry_.size());
+    }
+}
+
+/// All windows that end below the watermark are decided, or, at the end of a segment, those that start below
+/// it.
+void OrderStage::finish(Slot& slot) {
+    orderer_.finish();
+    const std::span<const Single> singles = slot.singles.view();
+    slot.horizon = slot.watermark > reach_ ? slot.watermark - reach_ : 0;
+    const std::uint64_t limit = slot.close_at.value_or(slot.horizon);
+    const auto end =
+        std::partition_point(singles.begin(), singles.end(), [=](const Single& s) { return s.time < limit; });
+    const bool everything = slot.close_at == UINT64_MAX;
+    slot.search.decided = everything ? singles.size() : static_cast<std::size_t>(end - singles.begin());
+    slot.search.singles = slot.close_at ? singles.first(slot.search.decided) : singles;
+    carry_ = singles.subspan(slot.search.decided);
+}
+
+void OrderStage::reset() {
+    orderer_.reset();
+    carry_ = {};
+}
+
+std::size_t SearchStage::start(Slot& slot) {
+    if (slot.close_at) taken_ = std::min(taken_, slot.search.decided);
+    finder_.divide(slot.search, taken_, held_);
+    return slot.search.count;
+}
+
+void SearchStage::finish(Slot& slot) {
+    SliceResult& result = slot.result;
+    result.frames = {};
+    for (const Slot::Part& part : slot.parts)
+        result.frames += part.counts;
+    result.counts = {};
+    for (const Search::Share& share : slot.search.in_use())
+        result.counts += share.counts;
+    pending_ += result.frames.accepted;
+    pending_ -= result.counts.decided;
+    newest_ = std::max(newest_, slot.newest);
+    result.pending = pending_;
+    result.latest_pending_time = pending_ > 0 ? newest_ : 0;
+    held_.clear();
+    taken_ = 0;
+    if (slot.close_at) return;
+    for (Search::Share& share : slot.search.in_use()) {
+        hold(share.records, slot.horizon);
+        taken_ = std::max(taken_, share.next);
+    }
+    taken_ -= slot.search.decided;
+}
+
+/// A pair within a group may start at or above the horizon. It is held back, since delayeds of that time are
+/// still to come.
+void SearchStage::hold(std::vector<Coincidence>& records, std::uint64_t horizon) {
+    if (records.empty() || records.back().time < horizon) return;
+    const auto from = std::partition_point(records.begin(), records.end(),
+                                           [=](const Coincidence& c) { return c.time < horizon; });
+    held_.insert(held_.end(), from, records.end());
+    records.erase(from, records.end());
+}
+
+void SearchStage::deliver(Slot& slot) const {
+    std::vector<Coincidence>& out = slot.result.coincidences;
+    std::size_t records = 0;
+    for (const Search::Share& share : slot.search.in_use())
+        records += share.records.size();
+    out.clear();
+    if (out.capacity() < records) out.reserve(records + records / 8);
+    for (const Search::Share& share : slot.search.in_use())
+        out.insert(out.end(), share.records.begin(), share.records.end());
+    const auto decided = slot.singles.view().first(emit_singles_ ? slot.search.decided : 0);
+    slot.result.singles.assign(decided.begin(), decided.end());
+}
+
+void SearchStage::reset() {
+    taken_ = 0;
+    held_.clear();
+    pending_ = 0;
+    newest_ = 0;
+}
+
+}  // namespace petacq::gpu

@@ -1,0 +1,99 @@
+// The stages that a slice goes through on the CPU. host_pipeline.cpp says which thread calls them, and when.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/conversion_tables.hpp"
+#include "gpu/host/convert.hpp"
+#include "gpu/host/order.hpp"
+#include "gpu/host/slot.hpp"
+#include "gpu/host/task_pool.hpp"
+#include "gpu/host/thread_histograms.hpp"
+
+namespace petacq::gpu {
+
+/// Frames to chunks of singles.
+class ConversionStage {
+  public:
+    /// A part is long enough that its histograms (ThreadHistograms) cost little.
+    static constexpr std::size_t part_frames = 65'536;
+
+    ConversionStage(const PipelineOptions& options, const config::Calibration& calibration,
+                    ChunkStore& chunks);
+
+    /// Converts one of the parts of a slot. Between chunks, the thread of this number helps the pool.
+    /// `collected`: slices collected so far. `bin_width`: of the chunks.
+    void convert(Slot& slot, std::size_t part, std::uint32_t thread, TaskPool& pool, std::uint64_t collected,
+                 unsigned bin_width);
+    /// The histograms of the slices below `collected`.
+    void histograms(SinglesHistograms& out, std::uint64_t collected);
+    [[nodiscard]] std::uint64_t table_bytes() const { return tables_.bytes(); }
+
+  private:
+    struct alignas(64) Thread {
+        explicit Thread(const config::Geometry& geometry) : histograms(geometry) {}
+        SingleBuffer converted;
+        ThreadHistograms histograms;
+    };
+    const config::Geometry geometry_;
+    decltype(&convert_span) convert_;
+    const OwnedTables tables_;
+    ChunkStore& chunks_;
+    std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+/// Chunks to ordered singles. One slice at a time, in order.
+class OrderStage {
+  public:
+    OrderStage(const CoincidenceRules& rules, ChunkStore& chunks)
+        : reach_(rules.window + rules.delay.value_or(0)), orderer_(chunks) {}
+
+    /// Takes the chunks. Returns the number of refits, which come before plan().
+    std::size_t start(Slot& slot);
+    void refit(std::size_t i) { orderer_.refit(i); }
+    /// Returns the number of parts to be ordered.
+    std::size_t plan(Slot& slot);
+    void order(Slot& slot, std::size_t part);
+    /// Finds out which of the singles are decided. The others go to the next slice.
+    void finish(Slot& slot);
+
+    void reset();
+    /// For chunks to come. Any thread may call it.
+    [[nodiscard]] unsigned bin_width() const { return orderer_.bin_width(); }
+
+  private:
+    const std::uint64_t reach_;  // a window ends at most so much after its opener
+    Orderer orderer_;
+    std::span<const Single> carry_;  // undecided singles of the slice before, in its slot
+};
+
+/// Ordered singles to records. One slice at a time, in order; but deliver() may run during the next slice.
+class SearchStage {
+  public:
+    SearchStage(const PairRule& rule, const CoincidenceRules& rules, bool emit_singles)
+        : finder_(rule, rules), emit_singles_(emit_singles) {}
+
+    /// Returns the number of shares to be searched.
+    std::size_t start(Slot& slot);
+    void search(Slot& slot, std::size_t share) const { finder_.find(slot.search, share); }
+    /// Everything in the result but records and singles.
+    void finish(Slot& slot);
+    void deliver(Slot& slot) const;
+
+    void reset();
+
+  private:
+    void hold(std::vector<Coincidence>& records, std::uint64_t horizon);
+
+    const CoincidenceFinder finder_;
+    const bool emit_singles_;
+    std::size_t taken_ = 0;          // undecided singles that already belong to a prompt group
+    std::vector<Coincidence> held_;  // records held back by the slice before
+    std::uint64_t pending_ = 0;      // accepted and undecided
+    std::uint64_t newest_ = 0;       // time of the newest accepted single
+};
+
+}  // namespace petacq::gpu
