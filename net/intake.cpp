@@ -24,8 +24,10 @@ constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is 
 constexpr std::size_t first_stride = 2048;
 // A call takes no more than this, so that its data are still in the cache when they are checked.
 constexpr std::size_t most_call_bytes = std::size_t{256} << 10;
-// The same while sizes vary. Long messages then come one per call, and leave no holes.
+// The same while sizes vary. Long messages then come one per call and leave no holes, so that they go to a
+// GPU in few copies.
 constexpr std::size_t least_call_bytes = std::size_t{64} << 10;
+constexpr unsigned steady_from = 16;  // messages of the same size
 
 constexpr std::size_t rounded_up(std::size_t bytes) {
     return (bytes + frame_bytes - 1) / frame_bytes * frame_bytes;
@@ -155,14 +157,13 @@ unsigned Intake::read() {
         const std::size_t size = headers_[i].msg_len;
         longest = std::max(longest, size);
         in_slots += rounded_up(std::min(size, call_stride_));
+        full_slots_ = 16 * size >= 15 * call_stride_ ? full_slots_ + 1 : 0;
     }
     if (batch_ != nullptr) {
         const std::size_t slots = call_count_ * call_stride_;
         packed_ = batch_->used;
         tail_ = batch_->used + slots;
         packing_ = 2 * in_slots < slots;
-        // Datagrams without holes between them go to a GPU in fewer copies.
-        steady_ = 16 * in_slots >= 15 * slots;
     }
     segments_ = 1;
     // The stride shrinks slowly: only a long message in a short slot costs a copy.
@@ -182,7 +183,7 @@ unsigned Intake::prepare_slots() {
         call_stride_ = stride_;
         slots_ = batch_->data + batch_->used;
         count = std::min({count, (batch_->capacity - batch_->used) / stride_,
-                          (steady_ ? most_call_bytes : least_call_bytes) / stride_,
+                          (full_slots_ >= steady_from ? most_call_bytes : least_call_bytes) / stride_,
                           (batch_->max_datagrams - batch_->datagrams.size()) / segments_});
         count = std::max<std::size_t>(count, 1);  // an empty batch always has room for one message
     }

@@ -116,7 +116,7 @@ class Intake {
     std::size_t packed_ = 0;    // offset of the next message if the call is packed
     std::size_t tail_ = 0;      // offset behind all slots, where long messages are joined
     bool packing_ = false;
-    bool steady_ = false;  // the messages of the latest call filled most of their slots
+    unsigned full_slots_ = 0;  // messages in a row that filled their slots
     std::size_t full_count_ = 0;
     std::array<Batch*, max_messages> full_{};
 };

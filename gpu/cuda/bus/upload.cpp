@@ -18,7 +18,7 @@ namespace {
 /// being planned.
 constexpr std::uint64_t part_frames = std::uint64_t{2} << 20;
 /// Smaller pieces are staged: a copy of their own costs more than copying them on the host.
-constexpr std::size_t staged_bytes = std::size_t{32} << 10;
+constexpr std::size_t staged_bytes = std::size_t{8} << 10;
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_count = 4;
