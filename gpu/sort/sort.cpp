@@ -15,7 +15,7 @@ struct Choice {
     std::uint32_t most;
     SortEngine engine;
 };
-// Measured on an H200 with 36 bits and input in the order of the sources (docs/explanation/performance.md).
+// Measured on an H200 with 36 bits and input in the order of the sources (docs/explanation/measurements.md).
 // For short sorts the number of kernel launches decides.
 constexpr Choice choices[] = {{1U << 10, SortEngine::cub},
                               {1U << 15, SortEngine::merge},
