@@ -36,6 +36,9 @@ enum class SortEngine : std::uint8_t {
     cub         ///< the radix sort of NVIDIA's library
 };
 
+/// The compression of list-mode blocks.
+enum class Compression : std::uint8_t { none, zstd };
+
 enum class LogLevel : std::uint8_t { trace, debug, info, warning, error };
 
 template <>
@@ -52,6 +55,8 @@ inline constexpr Words<6> words<MultiplesPolicy>{
 template <>
 inline constexpr Words<7> words<SortEngine>{
     "sort engine", {"auto", "merge", "radix", "bitonic", "quicksort", "odd-even", "cub"}};
+template <>
+inline constexpr Words<2> words<Compression>{"compression", {"none", "zstd"}};
 template <>
 inline constexpr Words<5> words<LogLevel>{"log level", {"trace", "debug", "info", "warning", "error"}};
 

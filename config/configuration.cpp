@@ -47,7 +47,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Coincidence, window_ticks, window_mode, multi
                                    min_module_difference, max_ring_difference, delay_ticks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pipeline, backend, sort, threads, slice_frames, slice_interval_ms,
                                    max_pending_singles)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queue_blocks, files,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queue_blocks, files, compression,
                                    write_singles, split_bytes, split_s, write_raw)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clients, max_request_bytes,
                                    send_buffer_bytes)

@@ -86,6 +86,7 @@ struct ListMode {
     std::uint32_t sync_interval_ms;
     std::uint32_t queue_blocks;
     std::uint32_t files;
+    Compression compression;
     bool write_singles;
     std::uint64_t split_bytes;
     double split_s;

@@ -4,19 +4,20 @@
 #include <cstring>
 #include <utility>
 
+#include "daemon/listmode/compression.hpp"
 #include "daemon/listmode/crc32c.hpp"
 
 namespace petacq::daemon {
 
 ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::uint32_t block_bytes,
-                           const nlohmann::json& description)
-    : ListModeFile(std::move(path), kind, make_file_header(kind, block_bytes, description)) {}
-
-ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::span<const std::byte> header)
+                           const nlohmann::json& description, config::Compression compression)
     : file_(std::move(path)), record_bytes_(record_bytes_of(kind)) {
     index_.reserve(1024);
     try {
-        file_.append(header);
+        const bool compressed = compression != config::Compression::none;
+        if (compressed) compressor_ = std::make_unique<BlockCompressor>(record_bytes_);
+        file_.append(make_file_header(kind, block_bytes, description,
+                                      compressed ? compressed_version : plain_version));
         file_.sync();
         sync_directory_of(file_.path());
     } catch (...) {
@@ -25,10 +26,12 @@ ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::spa
     }
 }
 
+ListModeFile::~ListModeFile() = default;
+
 void ListModeFile::write_block(const BlockOfRecords& block) {
     check();  // writing on would leave a hole where the file was cut
     BlockHeader header;
-    std::size_t bytes = 0;
+    std::uint64_t bytes = 0;
     pieces_ = {{&header, sizeof header}};
     for (const std::span<const std::byte> stretch : block.stretches) {
         assert(!stretch.empty() && stretch.size() % record_bytes_ == 0);
@@ -38,6 +41,17 @@ void ListModeFile::write_block(const BlockOfRecords& block) {
     }
     const auto& last = block.stretches.back();
     header.number = block.number;
+    std::uint64_t stored = bytes;
+    if (compressor_) {
+        const std::span<const std::byte> smaller = compressor_->compress(block.stretches);
+        if (!smaller.empty()) {
+            pieces_.resize(1);
+            pieces_.push_back({const_cast<std::byte*>(smaller.data()), smaller.size()});
+            stored = smaller.size();
+            header.codec = BlockCodec::zstd;
+        }
+        header.stored_bytes = static_cast<std::uint32_t>(stored);
+    }
     header.records = static_cast<std::uint32_t>(bytes / record_bytes_);
     header.record_bytes = record_bytes_;
     header.first_time = time_of(block.stretches.front().data());
@@ -50,7 +64,7 @@ void ListModeFile::write_block(const BlockOfRecords& block) {
     index_.push_back({offset, header.records, header.payload_crc, header.first_time, header.last_time});
     records_ += header.records;
     payload_crc_ = crc32c_combine(payload_crc_, header.payload_crc, bytes);
-    file_.start_writeback(sizeof header + bytes);
+    file_.start_writeback(sizeof header + stored);
 }
 
 void ListModeFile::close() {

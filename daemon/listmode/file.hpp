@@ -4,14 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <vector>
 
+#include "config/choices.hpp"
 #include "daemon/host/file.hpp"
 #include "daemon/listmode/format.hpp"
 
 namespace petacq::daemon {
+
+class BlockCompressor;
 
 /// A block on its way to a file.
 struct BlockOfRecords {
@@ -30,7 +34,9 @@ class ListModeFile {
     /// Creates the file, which must not exist, with its header; syncs it and its directory. Leaves nothing
     /// behind when that fails. Throws std::invalid_argument as make_file_header does.
     ListModeFile(std::filesystem::path path, RecordKind kind, std::uint32_t block_bytes,
-                 const nlohmann::json& description);
+                 const nlohmann::json& description,
+                 config::Compression compression = config::Compression::none);
+    ~ListModeFile();
 
     /// Appends a block; with its header at most block_bytes. The numbers of blocks ascend.
     void write_block(const BlockOfRecords& block);
@@ -56,14 +62,13 @@ class ListModeFile {
     [[nodiscard]] std::uint64_t records() const { return records_; }
 
   private:
-    ListModeFile(std::filesystem::path path, RecordKind kind, std::span<const std::byte> header);
-
     File file_;
     const std::uint32_t record_bytes_;
     std::uint64_t records_ = 0;
     std::uint32_t payload_crc_ = 0;
     std::vector<IndexEntry> index_;
     std::vector<iovec> pieces_;
+    std::unique_ptr<BlockCompressor> compressor_;  ///< nullptr: the blocks are not compressed
 };
 
 }  // namespace petacq::daemon

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "config/json_file.hpp"
+#include "daemon/listmode/compression.hpp"
 #include "daemon/listmode/crc32c.hpp"
 #include "daemon/listmode/set.hpp"
 
@@ -85,9 +86,8 @@ void ListModeFileReader::read_header() {
         refuse("not a list-mode file: it does not begin with \"PETACQLM\"");
     }
     if (got < sizeof header_) refuse("list-mode file cut off inside its header");
-    if (header_.version != format_version) {
-        refuse("list-mode version " + std::to_string(header_.version) + ", expected version " +
-               std::to_string(format_version));
+    if (header_.version != plain_version && header_.version != compressed_version) {
+        refuse("list-mode version " + std::to_string(header_.version) + ", expected version 1 or 2");
     }
     if (!is_sealed(header_)) refuse("list-mode file with a damaged header: its CRC is wrong");
     const bool known_kind = header_.kind == RecordKind::coincidences || header_.kind == RecordKind::singles;
@@ -182,12 +182,20 @@ bool ListModeFileReader::plausible(const BlockHeader& header, std::uint64_t offs
         why = block_text(header.number) + " of another file of the set";
     } else if (header.number < expected_block_) {
         why = block_text(header.number) + " again";
-    } else if (std::uint64_t{header.records} * header.record_bytes > blocks_end_ - offset - sizeof header) {
+    } else if (header_.version == compressed_version &&
+               (header.codec > BlockCodec::zstd || header.stored_bytes > header.payload_bytes() ||
+                (header.codec == BlockCodec::plain && header.stored_bytes != header.payload_bytes()))) {
+        why = "block header with invalid values";
+    } else if (stored_bytes(header) > blocks_end_ - offset - sizeof header) {
         why = block_text(header.number) + " is cut off";
     } else {
         return true;
     }
     return false;
+}
+
+std::uint64_t ListModeFileReader::stored_bytes(const BlockHeader& header) const {
+    return header_.version == plain_version ? header.payload_bytes() : header.stored_bytes;
 }
 
 // Reads and checks the block at `offset` into block_ and buffer_.
@@ -198,9 +206,17 @@ bool ListModeFileReader::load_block(std::uint64_t offset, std::string& why) {
         return false;
     }
     if (!plausible(block_, offset, why)) return false;
-    buffer_.resize(std::size_t{block_.records} * block_.record_bytes);
-    if (read_at(offset + sizeof block_, buffer_.data(), buffer_.size()) != buffer_.size()) {
+    buffer_.resize(block_.payload_bytes());
+    const bool compressed = header_.version == compressed_version && block_.codec == BlockCodec::zstd;
+    std::vector<std::byte>& stored = compressed ? stored_ : buffer_;
+    stored.resize(stored_bytes(block_));
+    if (read_at(offset + sizeof block_, stored.data(), stored.size()) != stored.size()) {
         why = block_text(block_.number) + " is cut off";
+        return false;
+    }
+    if (compressed && !decompressor_) decompressor_ = std::make_unique<BlockDecompressor>();
+    if (compressed && !decompressor_->decompress(stored, header_.record_bytes, buffer_)) {
+        why = block_text(block_.number) + " cannot be decompressed";
         return false;
     }
     if (crc32c(buffer_) != block_.payload_crc) {
@@ -277,7 +293,7 @@ void ListModeFileReader::accept_block(std::vector<Damage>& damage) {
     records_ += block_.records;
     payload_crc_ = crc32c_combine(payload_crc_, block_.payload_crc, buffer_.size());
     expected_block_ = block_.number + files_;
-    position_ = block_offset_ + sizeof block_ + buffer_.size();
+    position_ = block_offset_ + sizeof block_ + stored_bytes(block_);
 }
 
 void ListModeFileReader::note(std::vector<Damage>& damage, Damage found) {

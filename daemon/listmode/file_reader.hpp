@@ -17,6 +17,8 @@
 
 namespace petacq::daemon {
 
+class BlockDecompressor;
+
 /// The file is not a readable list-mode file. The message names it and says what was expected.
 class NotListMode : public std::runtime_error {
   public:
@@ -83,6 +85,7 @@ class ListModeFileReader {
     void note(std::vector<Damage>& damage, Damage found);
     void accept_block(std::vector<Damage>& damage);
     void finish(std::vector<Damage>& damage);
+    [[nodiscard]] std::uint64_t stored_bytes(const BlockHeader& header) const;
     [[nodiscard]] std::uint64_t entry_of(std::uint64_t block) const { return (block - file_) / files_; }
 
     std::filesystem::path path_;
@@ -100,8 +103,10 @@ class ListModeFileReader {
     bool selected_ = false;  ///< select() has narrowed the range
     BlockHeader block_;
     std::uint64_t block_offset_ = 0;
-    std::vector<std::byte> buffer_;  ///< records of the current block
-    std::vector<std::byte> search_;  ///< window of find_magic
+    std::vector<std::byte> buffer_;                    ///< records of the current block
+    std::vector<std::byte> stored_;                    ///< the same, compressed
+    std::unique_ptr<BlockDecompressor> decompressor_;  ///< of a file with compressed blocks
+    std::vector<std::byte> search_;                    ///< window of find_magic
     bool done_ = false;
     bool damaged_ = false;
     std::uint64_t blocks_ = 0;  ///< whole ones so far, and their records

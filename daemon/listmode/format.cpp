@@ -23,7 +23,7 @@ void check_block_bytes(std::uint32_t block_bytes) {
 }
 
 std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_bytes,
-                                        const nlohmann::json& description) {
+                                        const nlohmann::json& description, std::uint32_t version) {
     check_block_bytes(block_bytes);
     const std::string text = description.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     const std::size_t bytes =
@@ -34,6 +34,7 @@ std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_byt
     std::vector<std::byte> out(bytes);
     std::memcpy(out.data() + sizeof(FileHeader), text.data(), text.size());
     FileHeader header;
+    header.version = version;
     header.header_bytes = static_cast<std::uint32_t>(bytes);
     header.kind = kind;
     header.record_bytes = record_bytes_of(kind);

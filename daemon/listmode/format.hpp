@@ -31,7 +31,8 @@ using Magic = std::array<char, 8>;
 inline constexpr Magic file_magic = {'P', 'E', 'T', 'A', 'C', 'Q', 'L', 'M'};
 inline constexpr Magic block_magic = {'P', 'L', 'M', 'B', 'L', 'O', 'C', 'K'};
 inline constexpr Magic trailer_magic = {'P', 'L', 'M', 'T', 'R', 'A', 'I', 'L'};
-inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t plain_version = 1;
+inline constexpr std::uint32_t compressed_version = 2;  ///< blocks may be compressed
 inline constexpr std::uint32_t header_alignment = 4096;
 inline constexpr std::uint32_t max_header_bytes = 64U << 20;
 inline constexpr std::uint32_t min_block_bytes = 128;
@@ -40,7 +41,7 @@ inline constexpr std::uint32_t max_block_bytes = 1U << 30;
 /// The start of the file. The JSON text follows, then zeros up to header_bytes.
 struct FileHeader {
     Magic magic = file_magic;
-    std::uint32_t version = format_version;
+    std::uint32_t version = plain_version;
     std::uint32_t header_bytes = 0;  ///< offset of the first block, a multiple of 4096
     RecordKind kind = RecordKind::coincidences;
     std::uint32_t record_bytes = 0;
@@ -51,6 +52,9 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 40);
 
+/// The form of the stored records.
+enum class BlockCodec : std::uint32_t { plain = 0, zstd = 1 };
+
 /// Precedes the records of each block.
 struct BlockHeader {
     Magic magic = block_magic;
@@ -60,9 +64,12 @@ struct BlockHeader {
     std::uint64_t first_time = 0;    ///< ticks, of the first record
     std::uint64_t last_time = 0;     ///< ticks, of the last record
     std::uint64_t first_record = 0;  ///< number of records in the previous blocks
-    std::uint32_t payload_crc = 0;
-    std::array<std::uint32_t, 2> reserved{};
+    std::uint32_t payload_crc = 0;   ///< of the records as they are in memory
+    std::uint32_t stored_bytes = 0;  ///< of the records as they lie in the file; 0 in version 1: as they are
+    BlockCodec codec = BlockCodec::plain;
     std::uint32_t header_crc = 0;  ///< of the bytes before this field
+
+    [[nodiscard]] std::uint64_t payload_bytes() const { return std::uint64_t{records} * record_bytes; }
 };
 static_assert(sizeof(BlockHeader) == 64);
 
@@ -96,7 +103,8 @@ void check_block_bytes(std::uint32_t block_bytes);
 /// The whole file header with its JSON. Throws std::invalid_argument for an invalid block size or a
 /// description that is too long. Text that is not UTF-8 is replaced, never refused.
 std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_bytes,
-                                        const nlohmann::json& description);
+                                        const nlohmann::json& description,
+                                        std::uint32_t version = plain_version);
 
 /// Sets the CRC at the end of a FileHeader, BlockHeader or Trailer, which covers the fields before it.
 template <class Part>

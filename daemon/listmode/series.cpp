@@ -79,7 +79,7 @@ void ListModeSeries::open(std::uint64_t first_record) {
     const std::size_t part = parts_.size();
     const std::filesystem::path path = layout_.path_of(part, number_);
     auto next = std::make_unique<ListModeFile>(path, layout_.kind, layout_.block_bytes,
-                                               layout_.description_of(part, number_));
+                                               layout_.description_of(part, number_), layout_.compression);
     if (file_) {
         finished_.push_back(file_->identity());
         bytes_before_ += file_->bytes();

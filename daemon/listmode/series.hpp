@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "config/choices.hpp"
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/format.hpp"
 
@@ -20,7 +21,8 @@ namespace petacq::daemon {
 
 /// When a new part starts. Without a limit there is one, whatever its size.
 struct SplitOptions {
-    std::uint64_t bytes = 0;  ///< largest file size, unless a single block is larger; 0: no limit
+    std::uint64_t bytes = 0;  ///< largest file size before compression, unless a single block is larger; 0:
+                              ///< no limit
     std::uint64_t ticks =
         0;  ///< every block starts less than this after the part's first record; 0: no limit
 
@@ -37,6 +39,7 @@ struct ListModeLayout {
     std::shared_ptr<const nlohmann::json> description;
     SplitOptions split;
     std::uint32_t files = 1;  ///< side by side
+    config::Compression compression = config::Compression::none;
 
     [[nodiscard]] std::filesystem::path path_of(std::size_t part, std::uint32_t file) const;
     [[nodiscard]] nlohmann::json description_of(std::size_t part, std::uint32_t file) const;

@@ -28,8 +28,8 @@ const ListModeOptions& checked(const ListModeOptions& o) {
 
 ListModeLayout layout_of(const std::filesystem::path& path, const ListModeOptions& o,
                          const nlohmann::json& description) {
-    return {path,    o.kind, o.block_bytes, std::make_shared<const nlohmann::json>(description),
-            o.split, o.files};
+    return {path,    o.kind,  o.block_bytes, std::make_shared<const nlohmann::json>(description),
+            o.split, o.files, o.compression};
 }
 
 using AnyRecords = std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>>;

@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/choices.hpp"
 #include "daemon/listmode/format.hpp"
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/series.hpp"
@@ -34,6 +35,7 @@ struct ListModeOptions {
     std::uint32_t queue_blocks = 64;         ///< blocks that may wait for the disk, at least 2
     std::uint32_t files = 1;                 ///< written side by side, each by a thread; at most most_files
     SplitOptions split;                      ///< into several parts
+    config::Compression compression = config::Compression::none;
 };
 
 /// Counts of records unless noted. appended = written + write_failed + those not written yet.

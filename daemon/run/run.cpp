@@ -143,6 +143,7 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
     o.sync_interval_ms = listmode.sync_interval_ms;
     o.queue_blocks = listmode.queue_blocks;
     o.files = listmode.files;
+    o.compression = listmode.compression;
     o.split = {listmode.split_bytes, ticks_of(listmode.split_s, *setting_.scanner)};
     nlohmann::json header = {{"run_id", directory_.run_id()},
                              {"start_utc", utc_text(started_)},

@@ -114,6 +114,7 @@ TEST_CASE("a run in files side by side, split too, reads as one", "[e2e][files]"
         INFO(split_bytes);
         json patch = singles_too(json::object());
         patch["listmode"].update({{"files", 3}, {"split_bytes", split_bytes}, {"block_bytes", 8192}});
+        if (split_bytes != 0) patch["listmode"]["compression"] = "zstd";
         site.configure(patch);
         const std::string name = "split-by-" + std::to_string(split_bytes);
         replay_capture(site, capture, name);

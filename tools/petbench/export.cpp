@@ -8,6 +8,7 @@
 #include "config/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tools/petbench/measure.hpp"
+#include "tools/petbench/pairs.hpp"
 #include "tools/petbench/scratch_directory.hpp"
 #include "tools/petbench/suites.hpp"
 #include "tools/petlm/export/export.hpp"
@@ -15,26 +16,13 @@
 namespace petacq::bench {
 namespace {
 
-/// Writes records with the digits and the compressibility of real ones; 3 % are delayeds.
 void write_input(const std::filesystem::path& file, const config::Scanner& scanner, std::uint64_t count) {
     daemon::ListModeWriter writer(
         file, {}, {{"tick_ps", scanner.tick_ps}, {"crystals", scanner.geometry.crystal_count()}});
     std::vector<gpu::Coincidence> slice(20'000);
-    std::uint64_t time = 1'000'000'000;
-    std::uint64_t random = 88'172'645'463'325'252;
+    MadePairs pairs(scanner.geometry.crystal_count());
     for (std::uint64_t done = 0; done < count; done += slice.size()) {
-        for (auto& c : slice) {
-            random ^= random << 13U;
-            random ^= random >> 7U;
-            random ^= random << 17U;
-            c.time = time += random % 20'000;
-            c.dt = static_cast<std::uint32_t>(random >> 20U) % 100;
-            c.crystal_a = static_cast<std::uint32_t>(random >> 32U) % scanner.geometry.crystal_count();
-            c.crystal_b = static_cast<std::uint32_t>(random >> 8U) % scanner.geometry.crystal_count();
-            c.energy_a = 400 + static_cast<float>(random >> 40U & 0x3FFFU) * 0.0127F;
-            c.energy_b = 400 + static_cast<float>(random >> 50U & 0x3FFFU) * 0.0127F;
-            c.kind = random % 32 == 0 ? gpu::Kind::delayed : gpu::Kind::prompt;
-        }
+        pairs.fill(slice);
         writer.append(std::vector(slice));
     }
     writer.finish();

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -19,6 +20,7 @@
 #include "daemon/listmode/crc32c.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tools/petbench/measure.hpp"
+#include "tools/petbench/pairs.hpp"
 #include "tools/petbench/scratch_directory.hpp"
 #include "tools/petbench/suites.hpp"
 
@@ -28,19 +30,14 @@ namespace {
 // About as many records as the pipeline hands over at a time.
 std::vector<gpu::Coincidence> one_slice() {
     std::vector<gpu::Coincidence> records(48'000);
-    for (std::size_t i = 0; i < records.size(); ++i) {
-        records[i].time = 1000 * i;
-        records[i].crystal_a = static_cast<std::uint32_t>(i * 2'654'435'761U % 30'000);
-        records[i].crystal_b = static_cast<std::uint32_t>(i * 40'503U % 30'000);
-        records[i].energy_a = 511;
-        records[i].energy_b = 500;
-    }
+    MadePairs(30'000).fill(records);
     return records;
 }
 
 void write_records(const std::filesystem::path& path, const WriterSuite& options, std::uint32_t files,
-                   std::uint64_t bytes) {
+                   std::uint64_t bytes, config::Compression compression) {
     daemon::ListModeOptions listmode;
+    listmode.compression = compression;
     listmode.block_bytes = options.block_bytes;
     listmode.queue_blocks = options.queue_blocks;
     listmode.files = files;
@@ -121,17 +118,26 @@ void empty_directory(const std::filesystem::path& directory) {
 void compare(const WriterSuite& suite, const std::filesystem::path& directory, std::uint32_t files) {
     const std::uint64_t unit = std::uint64_t{suite.block_bytes} * files;
     const std::uint64_t bytes = static_cast<std::uint64_t>(suite.gigabytes * 1e9) / unit * unit + unit;
-    std::vector<Candidate> candidates = {{fmt::format("plain x {}", files)},
-                                         {fmt::format("writer x {}", files)}};
-    if (suite.direct) candidates.push_back({fmt::format("plain, O_DIRECT x {}", files)});
+    using config::Compression;
+    struct Way {
+        std::string name;
+        std::function<void()> work;
+    };
+    std::vector<Way> ways = {
+        {"plain", [&] { write_plainly(directory, suite, files, bytes, false); }},
+        {"writer", [&] { write_records(directory / "r.plm", suite, files, bytes, Compression::none); }},
+        {"writer, zstd",
+         [&] { write_records(directory / "r.plm", suite, files, bytes, Compression::zstd); }}};
+    if (suite.direct)
+        ways.push_back({"plain, O_DIRECT", [&] { write_plainly(directory, suite, files, bytes, true); }});
+    std::vector<Candidate> candidates;
+    for (const Way& way : ways)
+        candidates.push_back({fmt::format("{} x {}", way.name, files)});
     for (int round = 0; round < suite.rounds; ++round) {
-        candidates[0].measure([&] { write_plainly(directory, suite, files, bytes, false); });
-        empty_directory(directory);
-        candidates[1].measure([&] { write_records(directory / "r.plm", suite, files, bytes); });
-        empty_directory(directory);
-        if (!suite.direct) continue;
-        candidates[2].measure([&] { write_plainly(directory, suite, files, bytes, true); });
-        empty_directory(directory);
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            candidates[i].measure(ways[i].work);
+            empty_directory(directory);
+        }
     }
     print_comparison(candidates, static_cast<double>(bytes) * 1e-6, "MB");
     std::fflush(stdout);

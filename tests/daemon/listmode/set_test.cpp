@@ -36,11 +36,14 @@ std::map<std::string, std::string> write_set(const TemporaryDirectory& directory
 
 TEST_CASE("The records and their order do not depend on the number of files", "[listmode][set]") {
     const auto all = pairs(12'000);
+    const auto compression = GENERATE(config::Compression::none, config::Compression::zstd);
     for (const std::uint32_t files : {1U, 2U, 3U, 8U}) {
         for (const std::uint32_t block_bytes : {128U, 4096U, 1U << 20}) {
             CAPTURE(files, block_bytes);
             const TemporaryDirectory directory;
-            ListModeWriter writer(directory / "r.plm", set_options(files, block_bytes), {{"run_id", "r1"}});
+            ListModeOptions options = set_options(files, block_bytes);
+            options.compression = compression;
+            ListModeWriter writer(directory / "r.plm", options, {{"run_id", "r1"}});
             append_in_pieces(writer, all, files, block_bytes == 4096 ? 9000 : 700);
             const ListModeCounts counts = writer.finish();
             CHECK(writer.failure().empty());
@@ -54,6 +57,8 @@ TEST_CASE("The records and their order do not depend on the number of files", "[
             CHECK(reader.trailer()->payload_crc == crc_of(all));
             CHECK(reader.index().size() == counts.blocks);
             CHECK(reader.file_bytes() == counts.bytes);
+            if (compression == config::Compression::zstd && block_bytes != 128)
+                CHECK(counts.bytes - files * 4096 < all.size() * sizeof all[0] / 2);
             CHECK(reader.description() == nlohmann::json{{"run_id", "r1"}});
             CHECK(same(read_coincidences(directory / "r.plm"), all));
 

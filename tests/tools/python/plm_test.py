@@ -1,3 +1,4 @@
+import importlib.util
 import json
 import random
 import unittest
@@ -229,7 +230,7 @@ class Damage(unittest.TestCase):
             (b"PETA", "cut off"),
             (b"PETX", "does not begin"),
             (nothing, "does not begin"),
-            (self.bytes[:8] + b"\2" + self.bytes[9:], "version 2"),
+            (self.bytes[:8] + b"\3" + self.bytes[9:], "version 3"),
         ):
             with self.assertRaisesRegex(petacq.PlmError, why):
                 petacq.PlmFile(put("foreign.plm", content))
@@ -255,6 +256,48 @@ class Damage(unittest.TestCase):
             content[36:40] = support.crc32c(bytes(content[:36])).to_bytes(4, "little")
             with self.assertRaisesRegex(petacq.PlmError, "JSON"):
                 petacq.PlmFile(put("description.plm", content))
+
+
+@unittest.skipUnless(importlib.util.find_spec("zstandard"), "zstandard is not installed (python3-zstandard)")
+class Compressed(unittest.TestCase):
+    def setUp(self):
+        self.sizes = [50, 70, 30]
+        self.records = pairs(150)
+        self.records["time"] = np.arange(150) * 25  # equal times would need the order of the other fields
+        self.bytes = support.listmode(self.records.tobytes(), self.sizes, zstd=True)
+        self.path = put("compressed.plm", self.bytes)
+
+    def test_records_are_those_of_a_plain_file(self):
+        plain = petacq.PlmFile(put("plain.plm", support.listmode(self.records.tobytes(), self.sizes)))
+        file = petacq.PlmFile(self.path, verify=True)
+        support.call("petlm", "verify", self.path)
+        self.assertEqual(file.payload_crc, plain.payload_crc)
+        np.testing.assert_array_equal(file.records(), self.records)
+        np.testing.assert_array_equal(file[45:130], self.records[45:130])
+
+    def test_cut_anywhere(self):
+        ends = [4096]
+        at = 4096
+        for size in self.sizes:
+            at += 64 + int.from_bytes(self.bytes[at + 52 : at + 56], "little")
+            ends.append(at)
+        for cut in range(4096, len(self.bytes), 11):
+            file = open_quietly(put("cut.plm", self.bytes[:cut]))
+            whole = sum(end <= cut for end in ends) - 1
+            self.assertFalse(file.complete)
+            np.testing.assert_array_equal(file.records(), self.records[: sum(self.sizes[:whole])])
+
+    def test_damage_is_found(self):
+        blocks_end = len(self.bytes) - 64 - 32 * len(self.sizes)
+        for place in range(4096, blocks_end, 3):
+            content = bytearray(self.bytes)
+            content[place] ^= 1 << (place % 8)
+            file = open_quietly(put("flipped.plm", content))
+            try:
+                file.verify()
+            except petacq.PlmError:
+                continue
+            np.testing.assert_array_equal(file.records(), self.records)  # a bit that zstd ignores
 
 
 if __name__ == "__main__":

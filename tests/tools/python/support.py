@@ -123,20 +123,34 @@ for _n in range(256):
         _n = (_n >> 1) ^ (0x82F63B78 if _n & 1 else 0)
     _TABLE.append(_n)
 
+
+
+def zstandard_of(records: bytes, size: int) -> bytes:
+    import zstandard
+
+    transposed = b"".join(records[byte::size] for byte in range(size))
+    return bytes(zstandard.ZstdCompressor().compress(transposed))
+
+
 RECORD_BYTES = {1: 32, 2: 16}
 
 
 def listmode(
-    payload: bytes, records_in_block: list[int], kind: int = 1, firsts: list[int] | None = None, **description: Any
+    payload: bytes,
+    records_in_block: list[int],
+    kind: int = 1,
+    firsts: list[int] | None = None,
+    zstd: bool = False,
+    **description: Any,
 ) -> bytes:
-    """A list-mode file with these records in blocks of these sizes. ``firsts``: the numbers in its set of the first
+    """A list-mode file with these records in blocks of these sizes, compressed if asked for. ``firsts``: the numbers in its set of the first
     record of each block, for a file that ``file`` and ``files`` say to be one of several."""
     size = RECORD_BYTES[kind]
     text = json.dumps({"tick_ps": 15.625, "crystals": 2880, "run_id": "small", **description}).encode()
     rest = text + bytes(4096 - 40 - len(text))
     largest = 300 if firsts else max(records_in_block, default=1)  # the same in all files of a set
     block_bytes = -(-(64 + size * largest) // 64) * 64
-    head = struct.pack("<8s7I", b"PETACQLM", 1, 4096, kind, size, max(block_bytes, 128), len(text), crc32c(rest))
+    head = struct.pack("<8s7I", b"PETACQLM", 2 if zstd else 1, 4096, kind, size, max(block_bytes, 128), len(text), crc32c(rest))
     out = head + struct.pack("<I", crc32c(head)) + rest
     index = b""
     first = 0
@@ -147,8 +161,10 @@ def listmode(
         index += struct.pack("<QII", len(out), count, crc) + times
         in_set = description.get("file", 1) - 1 + number * description.get("files", 1)
         block = struct.pack("<8sQII", b"PLMBLOCK", in_set, count, size) + times
-        block += struct.pack("<QI8x", firsts[number] if firsts else first, crc)
-        out += block + struct.pack("<I", crc32c(block)) + records
+        stored = zstandard_of(records, size) if zstd else records
+        form = (len(stored), 1) if zstd else (0, 0)
+        block += struct.pack("<QIII", firsts[number] if firsts else first, crc, *form)
+        out += block + struct.pack("<I", crc32c(block)) + stored
         first += count
     trailer = struct.pack(
         "<8sQQQII20x",

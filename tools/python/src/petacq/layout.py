@@ -38,7 +38,8 @@ KINDS: dict[int, tuple[str, np.dtype[np.void]]] = {1: ("coincidences", COINCIDEN
 FILE_MAGIC = b"PETACQLM"
 BLOCK_MAGIC = b"PLMBLOCK"
 TRAILER_MAGIC = b"PLMTRAIL"
-VERSION = 1
+VERSIONS = (1, 2)  # 2: blocks may be compressed
+PLAIN, ZSTD = 0, 1
 HEADER_ALIGNMENT = 4096
 MOST_HEADER_BYTES = 64 << 20
 
@@ -65,7 +66,8 @@ BLOCK_HEADER = np.dtype(
         ("last_time", "<u8"),
         ("first_record", "<u8"),
         ("payload_crc", "<u4"),
-        ("reserved", "<u4", 2),
+        ("stored_bytes", "<u4"),
+        ("codec", "<u4"),
         ("header_crc", "<u4"),
     ]
 )

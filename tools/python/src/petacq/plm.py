@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq import layout
+from petacq.compression import decompress
 from petacq.crc32c import crc32c, crc32c_combine
 from petacq.errors import IncompleteWarning, PlmError
 from petacq.layout import BLOCK_HEADER, FILE_HEADER, INDEX_ENTRY, KINDS, TRAILER, Records, value
 from petacq.records import RecordBlocks
 
-_BLOCK = struct.Struct("<8sQIIQQQI8xI")
+_BLOCK = struct.Struct("<8sQIIQQQIIII")
 _MOST_TOLD = 20
 
 
@@ -118,12 +119,13 @@ class PlmFile(RecordBlocks):
     def block(self, number: SupportsIndex, verify: bool = False) -> Records:
         index = self._block_number(number)
         entry = self._index[index]
-        begin = int(entry["offset"]) + BLOCK_HEADER.itemsize
-        payload = self._bytes[begin : begin + int(entry["records"]) * self.dtype.itemsize]
         if verify:
             fault = self._block_fault(index)
             if fault:
                 raise PlmError(f"{self.path}: {fault}; petlm recover copies what is whole")
+        payload = self._payload(int(entry["offset"]), int(entry["records"]))
+        if payload is None:
+            raise PlmError(f"{self.path}: block {index} cannot be decompressed; petlm recover copies what is whole")
         return payload.view(self.dtype)
 
     def verify(self) -> None:
@@ -151,6 +153,24 @@ class PlmFile(RecordBlocks):
     def _struct(self, kind: np.dtype[np.void], offset: int) -> Any:
         return self._bytes[offset : offset + kind.itemsize].view(kind)[0]
 
+    @property
+    def _compressed(self) -> bool:
+        return value(self._header, "version") == 2
+
+    def _stored_bytes(self, at: int, records: int) -> int:
+        """Of the records of the block at this offset."""
+        size = records * self.dtype.itemsize
+        return value(self._struct(BLOCK_HEADER, at), "stored_bytes") if self._compressed else size
+
+    def _payload(self, at: int, records: int) -> npt.NDArray[np.uint8] | None:
+        """The records of the block at this offset; None if they cannot be decompressed."""
+        begin = at + BLOCK_HEADER.itemsize
+        size = records * self.dtype.itemsize
+        stored = self._bytes[begin : begin + self._stored_bytes(at, records)]
+        if not self._compressed or value(self._struct(BLOCK_HEADER, at), "codec") == layout.PLAIN:
+            return stored if len(stored) == size else None
+        return decompress(stored, records, self.dtype.itemsize)
+
     def _sealed(self, offset: int, size: int) -> bool:
         stored = int.from_bytes(self._bytes[offset + size - 4 : offset + size].tobytes(), "little")
         return crc32c(self._bytes[offset : offset + size - 4]) == stored
@@ -163,8 +183,8 @@ class PlmFile(RecordBlocks):
         if size < FILE_HEADER.itemsize:
             raise cut
         header = self._struct(FILE_HEADER, 0)
-        if value(header, "version") != layout.VERSION:
-            raise PlmError(f"{self.path}: list-mode version {header['version']}, expected version {layout.VERSION}")
+        if value(header, "version") not in layout.VERSIONS:
+            raise PlmError(f"{self.path}: list-mode version {header['version']}, expected version 1 or 2")
         if not self._sealed(0, FILE_HEADER.itemsize):
             raise PlmError(f"{self.path}: list-mode file with a damaged header: its CRC is wrong")
         header_bytes = value(header, "header_bytes")
@@ -229,6 +249,8 @@ class PlmFile(RecordBlocks):
     def _check_index(self, index: npt.NDArray[np.void], trailer: Any) -> None:
         """The blocks must be consecutive, so that no view can reach outside its block."""
         sizes = index["records"].astype(np.uint64) * np.uint64(self.dtype.itemsize) + np.uint64(BLOCK_HEADER.itemsize)
+        if self._compressed:
+            sizes = self._sizes_of_stored(index, trailer, sizes)
         ends = np.uint64(value(self._header, "header_bytes")) + np.cumsum(sizes, dtype=np.uint64)
         starts = ends - sizes
         last_end = int(ends[-1]) if len(ends) else value(self._header, "header_bytes")
@@ -244,6 +266,17 @@ class PlmFile(RecordBlocks):
         ):
             raise PlmError(f"{self.path}: its index does not describe its blocks; petlm recover copies what is whole")
 
+    def _sizes_of_stored(
+        self, index: npt.NDArray[np.void], trailer: Any, most: npt.NDArray[np.uint64]
+    ) -> npt.NDArray[np.uint64]:
+        """The sizes of the blocks in the file, from their offsets. Zeros where these are impossible."""
+        ends = np.append(index["offset"][1:], np.uint64(value(trailer, "index_offset")))[: len(index)]
+        sizes: npt.NDArray[np.uint64] = ends - index["offset"]
+        possible = (ends > index["offset"]) & (sizes > BLOCK_HEADER.itemsize) & (sizes <= most)
+        if not np.all(possible):
+            return np.zeros(len(index), np.uint64)
+        return sizes
+
     def _walk(self) -> npt.NDArray[np.void]:
         """The whole blocks from the start of a file without an index."""
         entries: list[tuple[int, int, int, int, int]] = []
@@ -258,7 +291,7 @@ class PlmFile(RecordBlocks):
             last_time = value(block, "last_time")
             records = value(block, "records")
             entries.append((at, records, value(block, "payload_crc"), value(block, "first_time"), last_time))
-            at += BLOCK_HEADER.itemsize + records * self.dtype.itemsize
+            at += BLOCK_HEADER.itemsize + self._stored_bytes(at, records)
             total += records
         left = len(self._bytes) - at
         self.missing = (Missing(self.path, at, left, f"the file was not closed properly: no index, {why}"),)
@@ -272,20 +305,26 @@ class PlmFile(RecordBlocks):
         head = self._bytes[at : at + BLOCK_HEADER.itemsize].tobytes()
         if len(head) < BLOCK_HEADER.itemsize:
             return f"block {number} is cut off"
-        magic, found, records, record_bytes, first_time, last_time, first, payload_crc, seal = _BLOCK.unpack(head)
+        magic, found, records, record_bytes, first_time, last_time, first, payload_crc, stored, codec, seal = _BLOCK.unpack(head)
         if magic != layout.BLOCK_MAGIC:
             return f"no block {number} at offset {at}"
         if crc32c(head[:-4]) != seal:
             return f"the header of block {number} has a wrong CRC"
         most = (value(self._header, "block_bytes") - BLOCK_HEADER.itemsize) // self.dtype.itemsize
-        if record_bytes != self.dtype.itemsize or not 1 <= records <= most:
+        size = records * record_bytes
+        if not self._compressed:
+            stored, codec = size, layout.PLAIN
+        impossible = codec > layout.ZSTD or stored > size or (codec == layout.PLAIN and stored != size)
+        if record_bytes != self.dtype.itemsize or not 1 <= records <= most or impossible:
             return f"the header of block {number} has impossible values"
         # In a set, the other files have records before.
         if found != number or (first < first_record if self.places > 1 else first != first_record):
             return f"block {found} is where block {number} was expected"
-        payload = self._bytes[at + BLOCK_HEADER.itemsize :][: records * record_bytes]
-        if len(payload) < records * record_bytes:
+        if at + BLOCK_HEADER.itemsize + stored > len(self._bytes):
             return f"block {number} is cut off"
+        payload = self._payload(at, records)
+        if payload is None:
+            return f"block {number} cannot be decompressed"
         if crc32c(payload) != payload_crc:
             return f"block {number} has a wrong CRC"
         time = payload.view(self.dtype)["time"]
