@@ -63,7 +63,8 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
 namespace {
 
 std::uint32_t default_threads(const config::Configuration& configuration, std::size_t producers) {
-    const std::size_t writers = configuration.listmode.write_singles ? 2 : 1;
+    const std::size_t writers =
+        std::size_t{configuration.listmode.files} * (configuration.listmode.write_singles ? 2 : 1);
     const std::size_t others = producers + 1 + writers;
     const std::size_t cores = std::thread::hardware_concurrency();
     return static_cast<std::uint32_t>(cores > others ? cores - others : 1);

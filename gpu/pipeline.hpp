@@ -69,8 +69,8 @@ struct FrameSpan {
 };
 
 /// Frames that are processed together, at most PipelineOptions::max_slice_frames. The spans and their frames
-/// must stay as they are until the slice has been collected, or a call of the pipeline has thrown, or the
-/// pipeline has been destroyed.
+/// must stay as they are until the slice has been collected or the pipeline has been destroyed, also after a
+/// failure.
 struct Slice {
     std::uint64_t id = 0;  ///< given back with the result
     std::span<const FrameSpan> spans;

@@ -29,7 +29,7 @@ class SliceFlow {
               std::vector<const net::ReceiverCounters*> receivers, AcquisitionProgress& progress, Sink sink);
 
     /// Adds a datagram to the slice if it is accepted. Returns the time of its last frame if it has frames
-    /// and the time is believed, else 0.
+    /// and the time is believed, else 0 (also for the time 0, which ends nothing).
     std::uint64_t add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns);
     /// All datagrams of the batch have been added. The batch returns after the pipeline has used it.
     void keep(net::Batch* batch);

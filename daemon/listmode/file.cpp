@@ -70,6 +70,12 @@ void ListModeFile::write_block(const BlockOfRecords& block) {
 void ListModeFile::close() {
     if (!file_.is_open()) return;
     check();
+    if (!has_index_) append_index();
+    file_.sync();
+    file_.close();
+}
+
+void ListModeFile::append_index() {
     Trailer trailer;
     trailer.index_offset = file_.bytes();
     trailer.blocks = index_.size();
@@ -83,8 +89,7 @@ void ListModeFile::close() {
     tail.insert(tail.end(), trailer_bytes.begin(), trailer_bytes.end());
 
     file_.append(tail);
-    file_.sync();
-    file_.close();
+    has_index_ = true;
 }
 
 }  // namespace petacq::daemon

@@ -62,7 +62,10 @@ class ListModeFile {
     [[nodiscard]] std::uint64_t records() const { return records_; }
 
   private:
+    void append_index();
+
     File file_;
+    bool has_index_ = false;
     const std::uint32_t record_bytes_;
     std::uint64_t records_ = 0;
     std::uint32_t payload_crc_ = 0;

@@ -116,13 +116,11 @@ void ListModeFileReader::read_description(std::span<const std::byte> text) {
     } catch (const std::exception& error) {
         refuse(std::string("the description in the list-mode header is not a JSON object: ") + error.what());
     }
-    if (!description_->contains("files")) return;
-    const auto number = [&](const char* key) {
-        const nlohmann::json value = description_->value(key, nlohmann::json());
-        return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-    };
-    const std::uint64_t file = number("file");
-    const std::uint64_t files = number("files");
+    const nlohmann::json of = description_->value("file", nlohmann::json());
+    const nlohmann::json all = description_->value("files", nlohmann::json());
+    if (!of.is_number_unsigned() || !all.is_number_unsigned()) return;
+    const auto file = of.get<std::uint64_t>();
+    const auto files = all.get<std::uint64_t>();
     if (files > most_files || file == 0 || file > files)
         refuse("the description in the list-mode header names no file of a set");
     file_ = static_cast<std::uint32_t>(file - 1);

@@ -117,8 +117,7 @@ ListModeReader::Member ListModeReader::open_member(std::uint32_t file) const {
     } catch (const NotListMode& error) {
         member.why = error.what();
     } catch (const std::system_error& error) {
-        if (error.code().value() != ENOENT) throw;
-        member.why = "the file is missing";
+        member.why = error.code().value() == ENOENT ? "the file is missing" : error.what();
     }
     member.reader.reset();
     return member;

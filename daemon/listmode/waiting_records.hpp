@@ -13,8 +13,8 @@
 namespace petacq::daemon {
 
 /// Numbers the records that it takes, from 0, and holds each until it is released. A vector that is large and
-/// at least half full is taken over; the records of others are copied behind those before. So the memory is
-/// at most three times that of the waiting records, and that of spare vectors up to a bound.
+/// at least a quarter full is taken over; the records of others are copied behind those before. So the memory
+/// is at most five times that of the waiting records, and that of spare vectors up to a bound.
 ///
 /// No thread-safety. What find() has found may be read without a lock until it is released.
 template <class Record>
@@ -25,7 +25,7 @@ class WaitingRecords {
 
     /// Takes the records. The vector may be another one afterwards; its content is unspecified.
     void take(std::vector<Record>& records) {
-        if (records.size() < least_taken_over || records.size() < records.capacity() / 2) {
+        if (records.size() < least_taken_over || records.size() < records.capacity() / 4) {
             copy(records);
         } else {
             chunks_.push_back({end_, records.size(), std::move(records)});
@@ -107,8 +107,10 @@ class WaitingRecords {
 
     void keep(std::vector<Record>& records) {
         const std::size_t bytes = records.capacity() * sizeof(Record);
+        const bool copied =
+            records.capacity() <= least_taken_over;  // such memory is of no use to a large slice
         // One is always kept: that of the next slice may be as large as this one.
-        if (spare_.empty() || spare_bytes_ + bytes <= most_spare_bytes_) {
+        if (!copied && (spare_.empty() || spare_bytes_ + bytes <= most_spare_bytes_)) {
             spare_bytes_ += bytes;
             spare_.push_back(std::move(records));
         }

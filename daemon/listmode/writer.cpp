@@ -112,7 +112,12 @@ void ListModeWriter::append_records(RecordKind kind, std::vector<Record>& record
         counts_.write_failed += left;
         return;
     }
-    std::get<WaitingRecords<Record>>(waiting_).take(records);
+    try {
+        std::get<WaitingRecords<Record>>(waiting_).take(records);
+    } catch (...) {
+        counts_.write_failed += left;  // no memory
+        throw;
+    }
     bool begun = false;
     while (left != 0) {
         if (current_records_ == 0) {
@@ -226,8 +231,11 @@ std::vector<ListModePart> ListModeWriter::parts() const {
     std::vector<std::vector<ListModePart>> of_file;
     for (const auto& worker : workers_)
         of_file.push_back(worker->series.parts());
+    std::size_t most = 0;  // after a failure, the files may be in different parts
+    for (const auto& parts : of_file)
+        most = std::max(most, parts.size());
     std::vector<ListModePart> all;
-    for (std::size_t part = 0; part < of_file.front().size(); ++part) {
+    for (std::size_t part = 0; part < most; ++part) {
         for (const auto& parts : of_file)
             if (part < parts.size()) all.push_back(parts[part]);
     }

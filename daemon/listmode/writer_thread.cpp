@@ -1,5 +1,7 @@
 // What the writing threads of ListModeWriter do; writer.cpp is what its callers see.
 #include <algorithm>
+#include <cerrno>
+#include <new>
 #include <utility>
 
 #include "daemon/listmode/writer.hpp"
@@ -21,6 +23,8 @@ std::optional<std::system_error> ListModeWriter::unlocked(Worker& worker, Action
         action();
     } catch (const std::system_error& error) {
         failure = error;
+    } catch (const std::bad_alloc&) {
+        failure = std::system_error(ENOMEM, std::generic_category(), "writing list-mode");
     }
     const std::uint64_t bytes = worker.series.bytes();
     mutex_.lock();
@@ -137,7 +141,7 @@ void ListModeWriter::check(Worker& worker) {
 // Writes the index, after a failure at once, so that the file is whole even if the program is killed later.
 void ListModeWriter::close(Worker& worker) {
     worker.closed = true;
-    const auto error = unlocked(worker, [&] { worker.series.close(); });
+    const auto error = timed_call(worker, [&] { worker.series.close(); });
     if (!error) return;
     if (failure_.empty()) {
         fail(*error, 0);

@@ -66,20 +66,19 @@ class CudaPipeline final : public Pipeline {
         description_ = fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
                                    name_of(options.sort_engine), memory_.device_bytes() >> 20,
                                    memory_.pinned_bytes() >> 20);
-        start(upload_thread_, "cuda upload", [this] { upload_all(); });
-        start(driver_, "cuda driver", [this] { drive(); });
-        start(deliverer_, "cuda results", [this] { deliver_all(); });
+        try {
+            start(upload_thread_, "cuda upload", [this] { upload_all(); });
+            start(driver_, "cuda driver", [this] { drive(); });
+            start(deliverer_, "cuda results", [this] { deliver_all(); });
+        } catch (...) {
+            stop();
+            throw;
+        }
     }
     CudaPipeline(const CudaPipeline&) = delete;
     CudaPipeline& operator=(const CudaPipeline&) = delete;
     ~CudaPipeline() override {
-        {
-            const net::MutexLock lock(mutex_);
-            stop_ = true;
-        }
-        wake_all();
-        for (std::thread* thread : {&upload_thread_, &driver_, &deliverer_})
-            thread->join();
+        stop();
         for (cudaStream_t stream :
              {cudaStream_t{up_}, cudaStream_t{compute_}, cudaStream_t{down_}, cudaStream_t{books_}}) {
             cudaStreamSynchronize(stream);
@@ -162,6 +161,16 @@ class CudaPipeline final : public Pipeline {
     void throw_if_failed() {
         const net::MutexLock lock(mutex_);
         if (!failure_.empty()) throw std::runtime_error(failure_);
+    }
+
+    void stop() {
+        {
+            const net::MutexLock lock(mutex_);
+            stop_ = true;
+        }
+        wake_all();
+        for (std::thread* thread : {&upload_thread_, &driver_, &deliverer_})
+            if (thread->joinable()) thread->join();
     }
 
     /// Runs `work` in a thread of the back-end and keeps its failure for the caller.

@@ -19,8 +19,8 @@ struct ReceiveSuite {
     bool gro = true;
     bool veth = false;
     std::size_t receive_buffer_bytes = std::size_t{64} << 20;
-    std::size_t batch_bytes = std::size_t{2} << 20;
-    std::size_t batch_count = 64;
+    std::size_t batch_bytes = std::size_t{1} << 20;
+    std::size_t batch_count = 128;
 };
 void run(const ReceiveSuite& suite);
 

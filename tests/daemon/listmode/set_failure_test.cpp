@@ -86,7 +86,8 @@ TEST_CASE("A file of a set that cannot be created leaves nothing behind", "[list
 
 TEST_CASE("When a file of the next part cannot be created, the finished parts are whole", "[listmode][set]") {
     const TemporaryDirectory directory;
-    write_file(directory / "s-0003.2.plm", "in the way");
+    const std::string in_the_way = GENERATE("s-0003.1.plm", "s-0003.2.plm");
+    write_file(directory / in_the_way, "in the way");
     ListModeOptions options = set_options(2);
     options.split.bytes = 4096 + 2 * 192;
     ListModeWriter writer(directory / "s.plm", options);
@@ -94,9 +95,39 @@ TEST_CASE("When a file of the next part cannot be created, the finished parts ar
     const ListModeCounts counts = writer.finish();
     CHECK(counts.written + counts.write_failed == 48);
     CHECK(counts.written >= 32);
-    CHECK_THAT(writer.failure(), contains("s-0003.2.plm") && contains("File exists"));
+    CHECK_THAT(writer.failure(), contains(in_the_way) && contains("File exists"));
+    std::uint64_t records = 0;
+    for (const ListModePart& part : writer.parts())
+        records += part.records;
+    CHECK(records == counts.written);
     CHECK(same(read_coincidences(directory / "s-0001.plm"), pairs(16)));
     CHECK(same(read_coincidences(directory / "s-0002.plm"), pairs(16, 16)));
+}
+
+TEST_CASE("A part whose last sync fails has one index", "[listmode][set]") {
+    const TemporaryDirectory directory;
+    std::atomic<int> syncs = 0;
+    FaultyDisk disk;
+    disk->sync = [&](int file) {
+        // The first is that of the header.
+        if (is_file(file, "s-0001.plm") && syncs++ == 1) {
+            errno = EIO;
+            return -1;
+        }
+        return ::fdatasync(file);
+    };
+    ListModeOptions options = set_options(1);
+    options.split.bytes = 4096 + 2 * 192;
+    ListModeWriter writer(directory / "s.plm", options);
+    writer.append(pairs(4 * 6));
+    const ListModeCounts counts = writer.finish();
+    CHECK_THAT(writer.failure(), contains("s-0001.plm") && contains("Input/output error"));
+    CHECK(counts.written == 8);
+    CHECK(counts.written + counts.write_failed == 24);
+    const FoundRecords found = read_what_is_there(directory / "s-0001.plm");
+    CAPTURE(found.condition.summary());
+    CHECK(found.condition.state == FileState::complete);
+    CHECK(same(found.records, pairs(8)));
 }
 
 TEST_CASE("One file that hangs holds the producer back and shows as its thread", "[listmode][set]") {

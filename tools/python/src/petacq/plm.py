@@ -215,10 +215,11 @@ class PlmFile(RecordBlocks):
         return description
 
     def _read_place(self) -> tuple[int, int]:
-        files = self.description.get("files", 1)
-        file = self.description.get("file", 1)
-        whole = isinstance(files, int) and isinstance(file, int) and not isinstance(files, bool)
-        if not (whole and 1 <= file <= files <= 16):
+        files = self.description.get("files")
+        file = self.description.get("file")
+        if type(files) is not int or type(file) is not int:
+            return 0, 1
+        if not 1 <= file <= files <= 16:
             raise PlmError(f"{self.path}: the description in the list-mode header names no file of a set")
         return file - 1, files
 
