@@ -190,7 +190,7 @@ void add_options(CLI::App& app, LiveSuite& s) {
         ->check(CLI::ExistingFile);
     app.add_option("--patch", s.patch, "JSON merge patch of the configuration of petacqd");
     option(app, "--backend", s.backend, "cpu, cuda or auto")->check(CLI::IsMember({"cpu", "cuda", "auto"}));
-    option(app, "--threads", s.threads, "Threads of the CPU back-end; 0: one per core")
+    option(app, "--threads", s.threads, "Threads of the CPU back-end; 0: the default of petacqd")
         ->check(CLI::Range(0, 4096));
     option(app, "--sockets", s.sockets, "Sockets of petacqd, each with a port")->check(CLI::Range(1U, 64U));
     app.add_option("--senders", s.senders, "Threads that send; default one for each socket")

@@ -122,7 +122,7 @@ struct LiveSuite {
     std::string petacqd;          ///< program; empty: beside petbench
     std::string patch;            ///< JSON merge patch of petacqd's configuration; empty: none
     std::string backend = "cpu";
-    std::uint32_t threads = 0;  ///< of the CPU back-end; 0: one per core
+    std::uint32_t threads = 0;  ///< of the CPU back-end; 0: the default of petacqd
     unsigned sockets = 4;
     unsigned senders = 0;  ///< 0: one for each socket
     std::size_t payload = 1472;
