@@ -233,7 +233,6 @@ int Live::run() {
     wait_for_user_signal();
     start_receiving();
     publish_status();
-    notify_ready();
     if (const auto interval = watchdog_interval()) {
         const auto states = [this] {
             progress_.observe(service_.stages().read(), std::chrono::steady_clock::now());
@@ -241,6 +240,7 @@ int Live::run() {
         };
         watchdog_.emplace(*interval, states, notify_watchdog);
     }
+    notify_ready();  // from here on the service manager expects the watchdog to be fed
     io_.run();
     boost::system::error_code ignored;
     signals_.clear(ignored);  // from now on a signal kills a process that a hanging disk holds up
