@@ -183,7 +183,7 @@ bool ListModeFileReader::plausible(const BlockHeader& header, std::uint64_t offs
     } else if (header_.version == compressed_version &&
                (header.codec > BlockCodec::zstd || header.stored_bytes > header.payload_bytes() ||
                 (header.codec == BlockCodec::plain && header.stored_bytes != header.payload_bytes()))) {
-        why = "block header with invalid values";
+        why = "block header with an invalid codec or size";
     } else if (stored_bytes(header) > blocks_end_ - offset - sizeof header) {
         why = block_text(header.number) + " is cut off";
     } else {

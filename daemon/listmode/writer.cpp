@@ -150,8 +150,9 @@ bool ListModeWriter::begin_block(net::MutexLock& lock) {
 }
 
 void ListModeWriter::queue_current() {
+    const std::uint64_t first = current_first_;
     const std::uint64_t first_time =
-        std::visit([&](const auto& waiting) { return waiting.at(current_first_).time; }, waiting_);
+        std::visit([=](const auto& waiting) { return waiting.at(first).time; }, waiting_);
     const BlockPlace place = plan_.place(first_time, current_records_);
     blocks_.push_back({place, current_first_, current_records_});
     Worker& worker = *workers_[place.file];

@@ -38,8 +38,8 @@ void TaskPool::post(Job& job, std::size_t tasks, Priority priority) {
 }
 
 bool TaskPool::help(std::uint32_t thread) {
-    net::MutexLock lock(mutex_);
-    while (run_one(lock, thread, true)) {
+    const net::MutexLock lock(mutex_);
+    while (run_one(thread, true)) {
     }
     return !stop_;
 }
@@ -58,29 +58,29 @@ void TaskPool::stop() {
 void TaskPool::loop(std::uint32_t thread) {
     net::MutexLock lock(mutex_);
     while (!stop_) {
-        if (!run_one(lock, thread, false)) wake_.wait(lock.native());
+        if (!run_one(thread, false)) wake_.wait(lock.native());
     }
 }
 
 /// Runs a task with the lock released. Returns false if there is none.
-bool TaskPool::run_one(net::MutexLock& lock, std::uint32_t thread, bool only_urgent) {
+bool TaskPool::run_one(std::uint32_t thread, bool only_urgent) {
     if (stop_) return false;
     std::deque<Job*>& queue = urgent_.empty() && !only_urgent ? normal_ : urgent_;
     if (queue.empty()) return false;
     Job& job = *queue.front();
     const std::size_t task = job.started_++;
     if (job.started_ == job.tasks_) queue.pop_front();
-    lock.unlock();
+    mutex_.unlock();
     try {
         job.task_(thread, task);
-        lock.lock();
+        mutex_.lock();
         // A task may have returned early because the pool stops.
         if (++job.finished_ < job.tasks_ || stop_) return true;
-        lock.unlock();
+        mutex_.unlock();
         job.done_();
-        lock.lock();
+        mutex_.lock();
     } catch (const std::exception& e) {
-        lock.lock();
+        mutex_.lock();
         fail(e.what());
     }
     return true;

@@ -55,7 +55,7 @@ class TaskPool {
 
   private:
     void loop(std::uint32_t thread);
-    bool run_one(net::MutexLock& lock, std::uint32_t thread, bool only_urgent) PETACQ_REQUIRES(mutex_);
+    bool run_one(std::uint32_t thread, bool only_urgent) PETACQ_REQUIRES(mutex_);
     void fail(const std::string& reason) PETACQ_REQUIRES(mutex_);
 
     const std::function<void(const std::string&)> on_failure_;

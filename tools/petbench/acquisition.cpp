@@ -156,6 +156,7 @@ void run(const AcquisitionSuite& suite) {
                 suite.sources, suite.sockets, suite.datagrams_per_read, frames_per_datagram,
                 suite.slice_frames);
     std::vector<double> ns;
+    ns.reserve(static_cast<std::size_t>(suite.repetitions));
     for (int i = 0; i < suite.repetitions; ++i)
         ns.push_back(measure(suite));
     const double typical = median(ns);

@@ -47,7 +47,7 @@ void write_records(const std::filesystem::path& path, const WriterSuite& options
     std::vector<gpu::Coincidence> records;
     for (std::uint64_t done = 0; done < bytes; done += slice_bytes) {
         // Memory that comes back holds an earlier slice.
-        if (records.size() != slice.size()) records = slice;
+        if (records.size() != slice.size()) records = slice;  // NOLINT(bugprone-use-after-move)
         writer.append(std::move(records));
     }
     writer.finish();
@@ -131,6 +131,7 @@ void compare(const WriterSuite& suite, const std::filesystem::path& directory, s
     if (suite.direct)
         ways.push_back({"plain, O_DIRECT", [&] { write_plainly(directory, suite, files, bytes, true); }});
     std::vector<Candidate> candidates;
+    candidates.reserve(ways.size());
     for (const Way& way : ways)
         candidates.push_back({fmt::format("{} x {}", way.name, files)});
     for (int round = 0; round < suite.rounds; ++round) {
