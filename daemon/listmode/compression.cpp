@@ -10,7 +10,7 @@
 namespace petacq::daemon {
 namespace {
 
-/// A slower level saves little: docs/explanation/performance.md has the figures.
+/// A slower level saves little: docs/explanation/measurements.md has the figures.
 constexpr int level = -1;
 
 template <class Context>

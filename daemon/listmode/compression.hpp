@@ -24,7 +24,8 @@ class BlockCompressor {
     BlockCompressor(const BlockCompressor&) = delete;
     BlockCompressor& operator=(const BlockCompressor&) = delete;
 
-    /// The records, compressed; valid until the next call. Empty if they would not become smaller.
+    /// The compressed records; valid until the next call. Empty if they would not become smaller, or if zstd
+    /// fails: the block is then stored as it is.
     std::span<const std::byte> compress(std::span<const std::span<const std::byte>> stretches);
 
   private:

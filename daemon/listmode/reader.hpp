@@ -47,8 +47,8 @@ struct Condition {
 ///     while (reader.next()) use(reader.coincidences());
 ///     if (reader.condition().state != FileState::complete) complain(reader.condition().summary());
 ///
-/// Of a set, it yields the blocks of all files in the order of their numbers. Reads block by block into one
-/// buffer for each file. One thread at a time.
+/// The reader of a set yields the blocks of all its files in the order of their numbers. It reads block by
+/// block into one buffer for each file. One thread at a time.
 class ListModeReader {
   public:
     /// `path`: a file, any file of a set, or the name of a set. Throws NotListMode for a file of another
@@ -65,7 +65,7 @@ class ListModeReader {
     [[nodiscard]] const nlohmann::json& description() const;
     [[nodiscard]] const FileHeader& header() const;
     [[nodiscard]] RecordKind kind() const { return header().kind; }
-    /// Of all files.
+    /// The sum over all files.
     [[nodiscard]] std::uint64_t file_bytes() const;
     /// Trailer and index, if present with correct CRCs. Known before the first block is read. Those of a set
     /// describe all blocks in order; an offset is that in the file of the block. Absent if the files of the

@@ -1,4 +1,4 @@
-// What the writing threads of ListModeWriter do; writer.cpp is what its callers see.
+// The writing threads of ListModeWriter. writer.cpp has the functions that its callers use.
 #include <algorithm>
 #include <cerrno>
 #include <new>

@@ -59,6 +59,8 @@ class TimeGuard {
           max_disorder_(limits.max_disorder),
           confirmations_(std::max(limits.confirmations, 1U)) {}
 
+    bool operator==(const TimeGuard&) const = default;
+
     /// `quiet`: ticks that have probably passed since the latest datagram. Sets `believed` to a time of the
     /// datagram that agrees with the clock, or with the other datagrams of its row.
     Step observe(const DatagramTimes& d, std::uint64_t quiet, std::uint64_t& believed) {

@@ -3,7 +3,7 @@
 // The calling thread only hands over spans (submit) and takes results (collect). The back-end has three
 // threads: the uploader copies frames to the device; the driver launches the stages and reads the few totals
 // that the next launch depends on; the deliverer assembles the results, with a few helpers for large copies.
-// Of its four streams, `up` copies frames, `compute` runs the stages of one slice after the other, `down`
+// There are four streams: `up` copies frames, `compute` runs the stages of one slice after the other, `down`
 // copies results, and `books` adds the histograms of collected slices to the totals. Events connect the
 // streams, so that the copies of some slices overlap the computation of others.
 #include "gpu/cuda/cuda_pipeline.hpp"

@@ -1,10 +1,9 @@
 // The CPU back-end. The calling thread hands slices over; the threads of a pool do all work, as tasks of
 // about a tenth of a millisecond. A slice goes through three stages (stages.hpp):
 //
-// - Conversion. The frames are divided into parts. The task of a part converts frames into chunks of singles
-// and
-//   groups each chunk by time while it is in the cache. It needs nothing else, so all slices in flight may be
-//   converted at once. Between chunks it lets the tasks of the other stages, which are urgent, go first.
+// - Conversion. The frames are divided into parts. The task of a part converts its frames into chunks of
+//   singles and groups each chunk by time while it is in the cache. It needs nothing else, so all slices in
+//   flight may be converted at once. Between chunks it lets the urgent tasks of the other stages go first.
 // - Order. The chunks are joined by time range, and each task sorts some ranges below the watermark straight
 //   into their place. In front stands what the slice before left undecided.
 // - Search. Each task finds the coincidences of a share of the ordered singles.
@@ -247,7 +246,7 @@ class HostPipeline final : public Pipeline {
     SearchStage search_;
     std::vector<std::unique_ptr<RingSlot>> ring_;
 
-    // Of the calling thread; the others read the number collected.
+    // The calling thread writes these three. The threads of the pool read collected_.
     std::uint64_t submitted_ = 0;
     std::atomic<std::uint64_t> collected_ = 0;
     std::uint64_t watermark_ = 0;

@@ -1,4 +1,4 @@
-// What belongs to one slice in flight on the CPU.
+// A slice in flight on the CPU: its input, its singles and its result.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,8 @@ class UploadPlan {
     void start(SpanTable& table);
     /// Places spans behind those of the earlier parts. False: the table has no room; start again.
     [[nodiscard]] bool add(std::span<const FrameSpan> part);
-    /// What the latest part copies: pieces in the order of their cells, without cells between them.
+    /// The pieces to be copied for the latest part. They come in the order of their cells and leave no cell
+    /// out.
     [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
     /// Cells used so far.
     [[nodiscard]] std::uint32_t cells() const { return next_cell_; }
@@ -89,7 +90,7 @@ class UploadPlan {
     SpanTable* table_ = nullptr;
     std::uint32_t next_cell_ = 0;
     std::uint32_t gaps_ = 0;  ///< cells without a frame so far
-    // Of the part.
+    // The part that is being planned.
     std::vector<Run> runs_;
     std::vector<SpanRow> rows_;  ///< `first` counts from the beginning of the run
     bool full_ = false;          ///< all spans of the last row have the same number of frames

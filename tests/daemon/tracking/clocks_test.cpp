@@ -1,6 +1,8 @@
 // Which detector times are accepted: wild times, clocks that jump or are reset, boards that disagree.
 #include <cstdint>
 #include <limits>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/daemon/tracking/helpers.hpp"
@@ -8,6 +10,34 @@
 
 using namespace petacq::daemon;
 using namespace petacq::test;
+
+TEST_CASE("the short way of a clock is what the long one does", "[tracking]") {
+    constexpr std::uint64_t max_jump = 1000;
+    std::mt19937_64 random(7);
+    const auto below = [&](std::uint64_t n) { return random() % n; };
+    std::size_t taken = 0;
+    for (int stream = 0; stream < 200; ++stream) {
+        TimeGuard guard({max_jump, 100, 3});
+        std::uint64_t time = 10'000;
+        for (int i = 0; i < 200; ++i) {
+            // Mostly in order; now and then behind, ahead, wild, or with the ends exchanged.
+            time += below(4) == 0 ? below(2 * max_jump) : below(50);
+            const std::uint64_t first = time - (below(8) == 0 ? below(300) : 0);
+            const std::uint64_t last = below(30) == 0 ? random() : first + below(max_jump);
+            DatagramTimes d{first, last, static_cast<std::uint32_t>(1 + below(3))};
+            if (below(20) == 0) std::swap(d.first, d.last);
+            TimeGuard shorter = guard;
+            std::uint64_t believed = 0;
+            const TimeGuard::Step step = guard.observe(d, 0, believed);
+            if (!shorter.goes_on(d)) continue;
+            ++taken;
+            REQUIRE(step == TimeGuard::Step::followed);
+            REQUIRE(believed == d.last);
+            REQUIRE(shorter == guard);
+        }
+    }
+    CHECK(taken > 10'000);
+}
 
 TEST_CASE("one wild frame time never moves the watermark and costs no other frame", "[tracking]") {
     const std::uint64_t wild =
