@@ -24,9 +24,9 @@ constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is 
 constexpr std::size_t first_stride = 2048;
 // A call takes no more than this, so that its data are still in the cache when they are checked.
 constexpr std::size_t most_call_bytes = std::size_t{256} << 10;
-// The same while sizes vary. Long messages then come one per call and leave no holes, so that they go to a
-// GPU in few copies.
-constexpr std::size_t least_call_bytes = std::size_t{64} << 10;
+// Slots that are longer leave holes which cost a GPU a copy of its own for each message. They are used only
+// while all messages have the same size.
+constexpr std::size_t short_stride = 4080;
 constexpr unsigned steady_from = 16;  // messages of the same size
 
 constexpr std::size_t rounded_up(std::size_t bytes) {
@@ -157,7 +157,7 @@ unsigned Intake::read() {
         const std::size_t size = headers_[i].msg_len;
         longest = std::max(longest, size);
         in_slots += rounded_up(std::min(size, call_stride_));
-        full_slots_ = 16 * size >= 15 * call_stride_ ? full_slots_ + 1 : 0;
+        steady_ = 16 * size >= 15 * stride_ ? steady_ + 1 : 0;
     }
     if (batch_ != nullptr) {
         const std::size_t slots = call_count_ * call_stride_;
@@ -180,12 +180,17 @@ unsigned Intake::prepare_slots() {
         call_stride_ = 0;
         slots_ = overflow_.get();
     } else {
-        call_stride_ = stride_;
+        const std::size_t room = batch_->capacity - batch_->used;
         slots_ = batch_->data + batch_->used;
-        count = std::min({count, (batch_->capacity - batch_->used) / stride_,
-                          (full_slots_ >= steady_from ? most_call_bytes : least_call_bytes) / stride_,
+        count = std::min({count, room / stride_, most_call_bytes / stride_,
                           (batch_->max_datagrams - batch_->datagrams.size()) / segments_});
-        count = std::max<std::size_t>(count, 1);  // an empty batch always has room for one message
+        const bool several = stride_ <= short_stride || steady_ >= steady_from;
+        if (several && count > 1) {
+            call_stride_ = stride_;
+        } else {
+            count = 1;
+            call_stride_ = std::min(room, overflow_bytes);
+        }
     }
     for (unsigned i = 0; i < count; ++i) {
         pieces_[2 * i] = {slots_ + i * call_stride_, call_stride_};

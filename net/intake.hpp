@@ -4,7 +4,7 @@
 // batch; the part of a message beyond the stride goes to an overflow area. The stride follows the largest
 // recent message. Steady traffic of any size, with or without GRO, is therefore stored back to back and never
 // copied. The rare longer message is joined by a copy. A call that would leave more holes than data is
-// packed, and after one that leaves many, long messages come one per call.
+// packed. Long messages whose sizes vary come one per call, with room for any size, and leave no holes.
 //
 // Without a free batch nothing is read: datagrams wait in the socket buffer. If the last batch is full in the
 // middle of a call, the rest of its messages move to the overflow areas until a batch comes back.
@@ -116,7 +116,7 @@ class Intake {
     std::size_t packed_ = 0;    // offset of the next message if the call is packed
     std::size_t tail_ = 0;      // offset behind all slots, where long messages are joined
     bool packing_ = false;
-    unsigned full_slots_ = 0;  // messages in a row that filled their slots
+    unsigned steady_ = 0;  // messages in a row that were as long as the stride
     std::size_t full_count_ = 0;
     std::array<Batch*, max_messages> full_{};
 };

@@ -6,6 +6,12 @@
 
 namespace petacq::net {
 
+namespace {
+
+constexpr std::size_t source_end = 7;  // the low byte of the source in a header
+
+}  // namespace
+
 Splitter::Splitter(const ReceiverOptions& options, ReceiverCounters& counters)
     : admission_(options), strangers_(options), keep_rejected_(options.keep_rejected), counters_(counters) {}
 
@@ -21,20 +27,24 @@ std::size_t Splitter::split(const Message& m, Batch* into) {
     return kept;
 }
 
-// Records the datagrams from `at` on as long as each is full, judged like the one before, and has valid
+// The entry for a datagram at `data`: the low bits of its source, or of the port if that is the source.
+Splitter::Judged& Splitter::judged(Endpoint sender, const std::byte* data) {
+    const unsigned key =
+        admission_.header_size() != 0 ? static_cast<unsigned>(data[source_end]) : sender.port;
+    return judged_[key % judged_.size()];
+}
+
+// Records the datagrams from `at` on as long as each is full, one like it has been judged, and it has valid
 // frames at both ends. Returns the end of the last one, or `at`.
 std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) {
     const std::size_t before = admission_.header_size();
-    if (into == nullptr || m.segment % frame_bytes != 0 || m.segment < before + frame_bytes ||
-        !judged_.modules || judged_.sender != Endpoint{m.address, m.port}) {
-        return at;
-    }
+    if (into == nullptr || m.segment % frame_bytes != 0 || m.segment < before + frame_bytes) return at;
+    const Endpoint sender{m.address, m.port};
     const std::size_t frames = (m.segment - before) / frame_bytes;
     const std::size_t records =
         std::min((m.size - at) / m.segment, into->max_datagrams - into->datagrams.size());
-    // Copies: the compiler cannot know that the records do not change the originals.
+    // A copy: the compiler cannot know that the records do not change the original.
     const FrameCheck check = admission_.frames();
-    const Modules modules = *judged_.modules;
     std::size_t count = 0;
     for (; count < records; ++count, at += m.segment) {
         const std::byte* const data = m.data + at;
@@ -42,10 +52,11 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         __builtin_prefetch(data + 4 * m.segment);
         __builtin_prefetch(data + 5 * m.segment - 1);
         const FrameWords header = load_frame(data);
-        if (before != 0 && header.low != judged_.begin) break;
+        const Judged& like = judged(sender, data);
+        if (!like.modules || like.sender != sender || (before != 0 && header.low != like.begin)) break;
         const std::byte* const first = data + before;
         const std::byte* const last = data + m.segment - frame_bytes;
-        if (!check.valid(first, modules) || !check.valid(last, modules)) break;
+        if (!check.valid(first, *like.modules) || !check.valid(last, *like.modules)) break;
         Datagram& d = into->datagrams.emplace_back();
         d.sequence = before != 0 ? swap_bytes(header.high) : 0;
         d.first_time = frame_time(first);
@@ -57,8 +68,8 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         d.bytes = static_cast<std::uint32_t>(m.segment);
         d.address = m.address;
         d.port = m.port;
-        d.source = judged_.source;
-        d.flags = judged_.flags;
+        d.source = like.source;
+        d.flags = like.flags;
         d.first_bdm = frame_bdm(first);
         d.last_bdm = frame_bdm(last);
     }
@@ -106,8 +117,8 @@ std::size_t Splitter::take_one(const Message& m, std::size_t at, Batch* into) {
     admission_.describe(header, sender, first, size, d);
     ++tally_.delivered;
     tally_.frames += d.frames;
-    judged_ = {sender, load_frame(data).low, header.source, header.flags,
-               &admission_.modules_of(header, sender)};
+    judged(sender, data) = {sender, load_frame(data).low, header.source, header.flags,
+                            &admission_.modules_of(header, sender)};
     return static_cast<std::size_t>(data - m.data) + size;
 }
 

@@ -1,6 +1,7 @@
 // Messages into datagrams: the part of the receiver that looks at what has been received. Internal to net/.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,6 +51,7 @@ class Splitter {
         const Modules* modules = nullptr;  // of the source; nullptr: there is no such datagram
     };
 
+    Judged& judged(Endpoint sender, const std::byte* data);
     std::size_t take_alike(const Message& m, std::size_t at, Batch* into);
     std::size_t take_one(const Message& m, std::size_t at, Batch* into);
     static Datagram& add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size);
@@ -59,7 +61,7 @@ class Splitter {
     bool keep_rejected_;
     ReceiverCounters& counters_;
     Tally tally_;
-    Judged judged_;  // the latest one
+    std::array<Judged, 64> judged_;  // the latest of the sources that share an entry
 };
 
 }  // namespace petacq::net

@@ -32,7 +32,7 @@ struct ListModeOptions {
     RecordKind kind = RecordKind::coincidences;
     std::uint32_t block_bytes = 1U << 20;    ///< a multiple of 64
     std::uint32_t sync_interval_ms = 1'000;  ///< records reach the disk about this long after their append
-    std::uint32_t queue_blocks = 64;         ///< blocks that may wait for the disk, at least 2
+    std::uint32_t queue_blocks = 256;        ///< blocks that may wait for the disk, at least 2
     std::uint32_t files = 1;                 ///< written side by side, each by a thread; at most most_files
     SplitOptions split;                      ///< into several parts
     config::Compression compression = config::Compression::none;

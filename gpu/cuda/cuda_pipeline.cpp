@@ -40,21 +40,27 @@ using cuda::Slot;
 using cuda::Stages;
 using cuda::Stream;
 
-constexpr std::size_t slots_in_ring = 4;
+/// Slices in flight. Short ones need more to bridge the time that it takes to wake a thread; long ones take
+/// more memory.
+std::size_t depth_for(std::uint32_t slice_frames) {
+    return slice_frames <= (std::uint32_t{4} << 20) ? 8 : 4;
+}
+
 constexpr std::uint32_t most_copiers = 8;
 
 class CudaPipeline final : public Pipeline {
   public:
     CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
-        : memory_(Memory::Purpose::use),
+        : depth_(depth_for(options.max_slice_frames)),
+          memory_(Memory::Purpose::use),
           uploader_(options, memory_),
           stages_(options, tables, memory_),
           downloader_(options),
           copiers_(std::clamp(options.threads, 1U, most_copiers)) {
         const unsigned flags = timeline ? cudaEventDefault : cudaEventDisableTiming;
-        for (std::size_t i = 0; i < slots_in_ring; ++i)
+        for (std::size_t i = 0; i < depth_; ++i)
             ring_.push_back(std::make_unique<RingSlot>(i, options, memory_, flags));
-        if (timeline) times_ = std::make_unique<cuda::RingTimes>(slots_in_ring, std::move(timeline));
+        if (timeline) times_ = std::make_unique<cuda::RingTimes>(depth_, std::move(timeline));
         sizes_ = ring_.front()->slot.histogram_sizes;
         totals_ = memory_.device<std::uint64_t>(sizes_.total());
         host_totals_ = memory_.pinned<std::uint64_t>(sizes_.total());
@@ -85,15 +91,15 @@ class CudaPipeline final : public Pipeline {
         }
     }
 
-    [[nodiscard]] std::size_t depth() const override { return slots_in_ring; }
+    [[nodiscard]] std::size_t depth() const override { return depth_; }
 
     void submit(const Slice& slice) override {
         const nvtx3::scoped_range range{"submit"};
-        if (submitted_ - collected_ == slots_in_ring) {
+        if (submitted_ - collected_ == depth_) {
             throw std::logic_error("pipeline: submit with depth() slices not collected");
         }
         throw_if_failed();
-        const std::size_t place = submitted_ % slots_in_ring;
+        const std::size_t place = submitted_ % depth_;
         RingSlot& r = *ring_[place];
         r.slot.id = slice.id;
         r.slot.watermark = slice.watermark;
@@ -117,8 +123,8 @@ class CudaPipeline final : public Pipeline {
             if (!failure_.empty()) throw std::runtime_error(failure_);
             if (finished_ == collected_) return false;
         }
-        RingSlot& r = *ring_[collected_ % slots_in_ring];
-        if (times_) times_->tell(collected_ % slots_in_ring, r);
+        RingSlot& r = *ring_[collected_ % depth_];
+        if (times_) times_->tell(collected_ % depth_, r);
         std::swap(result, r.slot.result);
         ++collected_;
         return true;
@@ -192,7 +198,7 @@ class CudaPipeline final : public Pipeline {
     void fold_to(std::uint64_t slices) {
         const net::MutexLock lock(books_mutex_);
         for (; folded_ < slices; ++folded_) {
-            RingSlot& r = *ring_[folded_ % slots_in_ring];
+            RingSlot& r = *ring_[folded_ % depth_];
             cuda::launch_fold(r.slot.histograms, sizes_, totals_, books_);
             r.folded.record(books_);
         }
@@ -213,8 +219,8 @@ class CudaPipeline final : public Pipeline {
                 if (stop_) return;
             }
             // The slice that had the slot before.
-            if (uploaded >= slots_in_ring) fold_to(uploaded + 1 - slots_in_ring);
-            RingSlot& r = *ring_[uploaded % slots_in_ring];
+            if (uploaded >= depth_) fold_to(uploaded + 1 - depth_);
+            RingSlot& r = *ring_[uploaded % depth_];
             if (times_) times_->mark(r.place, &SliceTimeline::plan_begin);
             if (times_) times_->begins(r.place).upload.record(up_);
             uploader_.upload(r.spans, r.slot, up_);
@@ -263,7 +269,7 @@ class CudaPipeline final : public Pipeline {
         while (wait && !stop_ && sent_up_ == launched)
             to_launch_.wait(lock.native());
         if (stop_ || sent_up_ == launched) return nullptr;
-        return ring_[launched % slots_in_ring].get();
+        return ring_[launched % depth_].get();
     }
 
     /// Waits for the coincidences of a slice and starts copying them to the host.
@@ -297,7 +303,7 @@ class CudaPipeline final : public Pipeline {
                     to_deliver_.wait(lock.native());
                 if (sent_down_ == delivered) return;
             }
-            deliver(*ring_[delivered % slots_in_ring]);
+            deliver(*ring_[delivered % depth_]);
         }
     }
 
@@ -325,6 +331,7 @@ class CudaPipeline final : public Pipeline {
         to_collect_.notify_one();
     }
 
+    const std::size_t depth_;
     // The streams come before the memory, because freeing the memory waits for them.
     Stream up_;
     Stream compute_;
@@ -377,7 +384,7 @@ std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& option
     Memory plan(Memory::Purpose::plan);
     {
         const Stages stages(options, tables, plan);
-        for (std::size_t i = 0; i < slots_in_ring; ++i)
+        for (std::size_t i = 0; i < depth_for(options.max_slice_frames); ++i)
             const Slot slot(options, plan);
     }
     std::size_t free_bytes = 0;

@@ -1,14 +1,21 @@
 #include "gpu/cuda/slot.hpp"
 
+#include <algorithm>
+
 namespace petacq::gpu::cuda {
 
 namespace {
 
+/// A slice may decide its own singles and this many that waited, because a source was late.
+constexpr std::uint64_t most_waiting = std::uint64_t{4} << 20;
+
 /// Room for the records of a slice in which every frame is accepted. Slices with more records are possible
-/// (TakeAllGoods, or many pending singles) and take longer.
-std::uint32_t records_for(std::uint32_t frames, const CoincidenceRules& rules) {
-    const std::uint32_t of_a_kind = rules.mode == WindowMode::single ? frames / 2 : frames;
-    return (rules.delay ? 2 * of_a_kind : of_a_kind) + 256;
+/// (TakeAllGoods, or very many pending singles) and take longer.
+std::uint32_t record_room_for(const PipelineOptions& o) {
+    const auto singles =
+        static_cast<std::uint32_t>(o.max_slice_frames + std::min(o.max_pending_singles, most_waiting));
+    const std::uint32_t of_a_kind = o.rules.mode == WindowMode::single ? singles / 2 : singles;
+    return (o.rules.delay ? 2 * of_a_kind : of_a_kind) + 256;
 }
 
 }  // namespace
@@ -21,7 +28,7 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
     frame_room = o.max_slice_frames;
     cell_room = frame_room + gap_room(o);
     const std::uint32_t tiles = cell_room / cell_tile + 2;
-    record_room = records_for(frame_room, o.rules);
+    record_room = record_room_for(o);
     single_room = o.emit_singles ? frame_room : 0;
     cells = memory.device<net::FrameWords>(cell_room);
     table_head = (std::size_t{tiles} * sizeof(std::uint32_t) + sizeof(SpanRow) - 1) / sizeof(SpanRow) *

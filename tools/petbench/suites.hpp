@@ -126,9 +126,9 @@ struct LiveSuite {
     unsigned sockets = 4;
     unsigned senders = 0;  ///< 0: one for each socket
     std::size_t payload = 1472;
-    std::size_t frames = std::size_t{4} << 20;  ///< simulated, in a pass of the stream
-    double detector_rate = 50e6;                ///< frames per second of detector time
-    double efficiency = 0.5;                    ///< of the simulated crystals
+    std::size_t frames = std::size_t{256} << 10;  ///< simulated, in a pass; few enough for the cache
+    double detector_rate = 50e6;                  ///< frames per second of detector time
+    double efficiency = 0.5;                      ///< of the simulated crystals
     double window_ns = 4;
     double delay_ns = 0;  ///< 0: no delayeds
     bool raw = false;     ///< also a raw capture

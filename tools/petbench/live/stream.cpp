@@ -77,10 +77,13 @@ LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, u
                                     " senders");
     }
     sources_ = sources.size();
+    const std::size_t room = (payload - net::header_bytes) / net::frame_bytes * net::frame_bytes;
     std::uint64_t first = UINT64_MAX;
     std::uint64_t last = 0;
     for (SourceFrames& source : sources) {
         sort_by_time(source);
+        // A shorter datagram would end a GSO message.
+        if (source.frames.size() > room) source.frames.resize(source.frames.size() / room * room);
         first = std::min(first, net::frame_time(source.frames.data()));
         last =
             std::max(last, net::frame_time(source.frames.data() + source.frames.size() - net::frame_bytes));
@@ -96,7 +99,6 @@ LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, u
         std::span<const std::byte> frames;
         auto key() const { return std::tuple(due, source, place); }
     };
-    const std::size_t room = (payload - net::header_bytes) / net::frame_bytes * net::frame_bytes;
     std::vector<std::vector<Piece>> pieces(parts);
     for (std::size_t s = 0; s < sources.size(); ++s) {
         StreamPart& part = parts_[s % parts];

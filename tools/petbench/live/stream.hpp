@@ -53,7 +53,8 @@ class StreamPart {
 
 class LiveStream {
   public:
-    /// Spreads the sources over `parts`, and their frames over datagrams of at most `payload` bytes. Throws
+    /// Spreads the sources over `parts`, and their frames over datagrams of at most `payload` bytes. Drops
+    /// the frames of a source that do not fill its last datagram, if it has others. Throws
     /// std::invalid_argument when there are fewer sources than parts.
     LiveStream(std::vector<SourceFrames> sources, std::size_t payload, unsigned parts);
 
