@@ -21,6 +21,7 @@
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/counters.hpp"
 #include "gpu/histograms.hpp"
+#include "gpu/records.hpp"
 #include "gpu/sort/engine.hpp"
 #include "gpu/types.hpp"
 
@@ -105,8 +106,8 @@ struct SingleCounts {
 /// The result of one slice. A reused object keeps the capacity of its vectors.
 struct SliceResult {
     std::uint64_t id = 0;
-    std::vector<Coincidence> coincidences;  ///< in the order of docs/reference/list-mode-format.md
-    std::vector<Single> singles;            ///< when asked for: decided singles of the segment, in order
+    RecordVector<Coincidence> coincidences;  ///< in the order of docs/reference/list-mode-format.md
+    RecordVector<Single> singles;            ///< when asked for: decided singles of the segment, in order
     FrameCounts frames;
     SingleCounts counts;
     std::uint64_t pending = 0;              ///< accepted singles not decided yet

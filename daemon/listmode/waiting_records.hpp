@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/records.hpp"
+
 namespace petacq::daemon {
 
 /// Numbers the records that it takes, from 0, and holds each until it is released. A vector that is large and
@@ -24,7 +26,7 @@ class WaitingRecords {
     explicit WaitingRecords(std::size_t most_spare_bytes) : most_spare_bytes_(most_spare_bytes) {}
 
     /// Takes the records. The vector may be another one afterwards; its content is unspecified.
-    void take(std::vector<Record>& records) {
+    void take(gpu::RecordVector<Record>& records) {
         if (records.size() < least_taken_over || records.size() < records.capacity() / 4) {
             copy(records);
         } else {
@@ -66,7 +68,7 @@ class WaitingRecords {
     struct Chunk {
         std::uint64_t first;  ///< number of its first record
         std::size_t waiting;  ///< records not released
-        std::vector<Record> records;
+        gpu::RecordVector<Record> records;
     };
     static constexpr std::size_t least_taken_over = 65'536 / sizeof(Record);
 
@@ -105,7 +107,7 @@ class WaitingRecords {
         return chunks_.empty() ? 0 : chunks_.back().records.capacity() - chunks_.back().records.size();
     }
 
-    void keep(std::vector<Record>& records) {
+    void keep(gpu::RecordVector<Record>& records) {
         const std::size_t bytes = records.capacity() * sizeof(Record);
         const bool copied =
             records.capacity() <= least_taken_over;  // such memory is of no use to a large slice
@@ -116,9 +118,9 @@ class WaitingRecords {
         }
         records = {};
     }
-    std::vector<Record> take_spare() {
+    gpu::RecordVector<Record> take_spare() {
         if (spare_.empty()) return {};
-        std::vector<Record> records = std::move(spare_.back());
+        gpu::RecordVector<Record> records = std::move(spare_.back());
         spare_.pop_back();
         spare_bytes_ -= records.capacity() * sizeof(Record);
         return records;
@@ -127,7 +129,7 @@ class WaitingRecords {
     const std::size_t most_spare_bytes_;
     std::deque<Chunk> chunks_;  ///< the last one may take more; one whose records are all released is empty
     std::uint64_t end_ = 0;
-    std::vector<std::vector<Record>> spare_;
+    std::vector<gpu::RecordVector<Record>> spare_;
     std::size_t spare_bytes_ = 0;
 };
 

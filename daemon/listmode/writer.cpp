@@ -93,16 +93,16 @@ ListModeWriter::~ListModeWriter() {
     finish();
 }
 
-void ListModeWriter::append(std::vector<gpu::Coincidence>&& records) {
+void ListModeWriter::append(gpu::RecordVector<gpu::Coincidence>&& records) {
     append_records(RecordKind::coincidences, records);
 }
 
-void ListModeWriter::append(std::vector<gpu::Single>&& records) {
+void ListModeWriter::append(gpu::RecordVector<gpu::Single>&& records) {
     append_records(RecordKind::singles, records);
 }
 
 template <class Record>
-void ListModeWriter::append_records(RecordKind kind, std::vector<Record>& records) {
+void ListModeWriter::append_records(RecordKind kind, gpu::RecordVector<Record>& records) {
     if (kind != kind_) throw std::logic_error(std::string("this list-mode file takes ") + name_of(kind_));
     net::MutexLock lock(mutex_);
     if (stopping_) throw std::logic_error("append to a finished list-mode writer");

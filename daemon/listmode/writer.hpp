@@ -81,8 +81,8 @@ class ListModeWriter {
     /// can be used again. Waits while queue_blocks blocks wait for the disk. After a failure the records are
     /// discarded and counted as write_failed. Throws std::logic_error for records of the other kind and after
     /// finish().
-    void append(std::vector<gpu::Coincidence>&& records);
-    void append(std::vector<gpu::Single>&& records);
+    void append(gpu::RecordVector<gpu::Coincidence>&& records);
+    void append(gpu::RecordVector<gpu::Single>&& records);
 
     /// Measures latency: everything that arrived at these times (steady clock, ns) has been appended by now,
     /// so the latency of each is known when all records appended so far are written. Ignores marks beyond
@@ -140,7 +140,7 @@ class ListModeWriter {
     };
 
     template <class Record>
-    void append_records(RecordKind kind, std::vector<Record>& records);
+    void append_records(RecordKind kind, gpu::RecordVector<Record>& records);
     bool begin_block(net::MutexLock& lock) PETACQ_REQUIRES(mutex_);
     void queue_current() PETACQ_REQUIRES(mutex_);
     void settle() PETACQ_REQUIRES(mutex_);

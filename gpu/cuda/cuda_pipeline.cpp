@@ -40,18 +40,12 @@ using cuda::Slot;
 using cuda::Stages;
 using cuda::Stream;
 
-/// Slices in flight. Short ones need more to bridge the time that it takes to wake a thread; long ones take
-/// more memory.
-std::size_t depth_for(std::uint32_t slice_frames) {
-    return slice_frames <= (std::uint32_t{4} << 20) ? 8 : 4;
-}
-
 constexpr std::uint32_t most_copiers = 8;
 
 class CudaPipeline final : public Pipeline {
   public:
     CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
-        : depth_(depth_for(options.max_slice_frames)),
+        : depth_(Slot::count(options)),
           memory_(Memory::Purpose::use),
           uploader_(options, memory_),
           stages_(options, tables, memory_),
@@ -384,7 +378,7 @@ std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& option
     Memory plan(Memory::Purpose::plan);
     {
         const Stages stages(options, tables, plan);
-        for (std::size_t i = 0; i < depth_for(options.max_slice_frames); ++i)
+        for (std::size_t i = 0; i < Slot::count(options); ++i)
             const Slot slot(options, plan);
     }
     std::size_t free_bytes = 0;

@@ -17,6 +17,11 @@ namespace petacq::gpu::cuda {
 struct Slot {
     /// Takes its memory from `memory`. With Purpose::plan the slot cannot be used.
     Slot(const PipelineOptions& options, Memory& memory);
+    /// How many the back-end has. Short slices need more, to bridge the time that it takes to wake a thread;
+    /// long ones take more memory.
+    static std::size_t count(const PipelineOptions& o) {
+        return o.max_slice_frames <= (std::uint32_t{4} << 20) ? 8 : 4;
+    }
     /// The most cells between frames.
     static std::uint32_t gap_room(const PipelineOptions& o) { return o.max_slice_frames / 4 + 64; }
     /// The most rows of the table. Usually datagrams that were received together share one.

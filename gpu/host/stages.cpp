@@ -174,14 +174,18 @@ void SearchStage::hold(std::vector<Coincidence>& records, std::uint64_t horizon)
 }
 
 void SearchStage::deliver(Slot& slot) const {
-    std::vector<Coincidence>& out = slot.result.coincidences;
+    RecordVector<Coincidence>& out = slot.result.coincidences;
     std::size_t records = 0;
     for (const Search::Share& share : slot.search.in_use())
         records += share.records.size();
-    out.clear();
-    if (out.capacity() < records) out.reserve(records + records / 8);
+    if (out.capacity() < records) {
+        out.clear();
+        out.reserve(records + records / 8);
+    }
+    out.resize(records);
+    auto to = out.begin();
     for (const Search::Share& share : slot.search.in_use())
-        out.insert(out.end(), share.records.begin(), share.records.end());
+        to = std::copy(share.records.begin(), share.records.end(), to);
     const auto decided = slot.singles.view().first(emit_singles_ ? slot.search.decided : 0);
     slot.result.singles.assign(decided.begin(), decided.end());
 }

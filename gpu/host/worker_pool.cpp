@@ -25,6 +25,14 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::run(std::uint32_t workers, const std::function<void(std::uint32_t)>& work) {
+    fork(workers, work, Join::all);
+}
+
+void WorkerPool::share(std::uint32_t workers, const std::function<void(std::uint32_t)>& work) {
+    fork(workers, work, Join::those_that_began);
+}
+
+void WorkerPool::fork(std::uint32_t workers, const std::function<void(std::uint32_t)>& work, Join join) {
     workers = std::min(workers, size());
     if (workers <= 1) {
         work(0);
@@ -34,7 +42,8 @@ void WorkerPool::run(std::uint32_t workers, const std::function<void(std::uint32
         const net::MutexLock lock(mutex_);
         work_ = &work;
         taking_part_ = workers;
-        running_ = workers - 1;
+        awaited_ = workers - 1;
+        begun_ = 0;
         ++round_;
     }
     start_.notify_all();
@@ -45,7 +54,11 @@ void WorkerPool::run(std::uint32_t workers, const std::function<void(std::uint32
         own = std::current_exception();
     }
     net::MutexLock lock(mutex_);
-    while (running_ != 0)
+    if (join == Join::those_that_began) {
+        taking_part_ = 0;
+        awaited_ -= workers - 1 - begun_;
+    }
+    while (awaited_ != 0)
         done_.wait(lock.native());
     std::exception_ptr failure = std::exchange(failure_, nullptr);
     lock.unlock();
@@ -61,6 +74,7 @@ void WorkerPool::loop(std::uint32_t index) {
             start_.wait(lock.native());
         if (stop_) return;
         seen = round_;
+        ++begun_;
         const auto* work = work_;
         lock.unlock();
         std::exception_ptr failure;
@@ -71,7 +85,7 @@ void WorkerPool::loop(std::uint32_t index) {
         }
         lock.lock();
         if (failure && !failure_) failure_ = failure;
-        if (--running_ == 0) done_.notify_one();
+        if (--awaited_ == 0) done_.notify_one();
     }
 }
 

@@ -12,8 +12,7 @@
 
 namespace petacq::gpu {
 
-/// Fork and join: run(n, f) calls f(0) .. f(n-1) once each, f(0) in the calling thread, and returns when all
-/// of them have returned. One caller at a time.
+/// Fork and join. One caller at a time.
 class WorkerPool {
   public:
     explicit WorkerPool(std::uint32_t threads);
@@ -23,11 +22,16 @@ class WorkerPool {
 
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(threads_.size()) + 1; }
 
-    /// With `workers` below size(), only that many threads take part. Rethrows the first exception that a
-    /// worker throws.
+    /// Calls work(0) to work(n - 1) once each, in n = min(workers, size()) threads, work(0) in the calling
+    /// one. Returns when all of them have returned. Rethrows the first exception that one of them throws.
     void run(std::uint32_t workers, const std::function<void(std::uint32_t)>& work);
+    /// For work that draws its pieces from a common counter: like run(), but does not wait for threads that
+    /// have not woken up when work(0) returns. Those never call `work`.
+    void share(std::uint32_t workers, const std::function<void(std::uint32_t)>& work);
 
   private:
+    enum class Join : std::uint8_t { all, those_that_began };
+    void fork(std::uint32_t workers, const std::function<void(std::uint32_t)>& work, Join join);
     void loop(std::uint32_t index);
 
     net::Mutex mutex_;
@@ -36,7 +40,8 @@ class WorkerPool {
     const std::function<void(std::uint32_t)>* work_ PETACQ_GUARDED_BY(mutex_) = nullptr;
     std::uint64_t round_ PETACQ_GUARDED_BY(mutex_) = 0;
     std::uint32_t taking_part_ PETACQ_GUARDED_BY(mutex_) = 0;
-    std::uint32_t running_ PETACQ_GUARDED_BY(mutex_) = 0;
+    std::uint32_t awaited_ PETACQ_GUARDED_BY(mutex_) = 0;  ///< threads that have not returned
+    std::uint32_t begun_ PETACQ_GUARDED_BY(mutex_) = 0;
     bool stop_ PETACQ_GUARDED_BY(mutex_) = false;
     std::exception_ptr failure_ PETACQ_GUARDED_BY(mutex_);
     std::vector<std::thread> threads_;

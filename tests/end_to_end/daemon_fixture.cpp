@@ -155,16 +155,16 @@ void for_each_block(const std::filesystem::path& file, Take take) {
 
 }  // namespace
 
-std::vector<gpu::Coincidence> coincidences_of(const std::filesystem::path& file) {
-    std::vector<gpu::Coincidence> all;
+gpu::RecordVector<gpu::Coincidence> coincidences_of(const std::filesystem::path& file) {
+    gpu::RecordVector<gpu::Coincidence> all;
     for_each_block(file, [&](const auto& reader) {
         all.insert(all.end(), reader.coincidences().begin(), reader.coincidences().end());
     });
     return all;
 }
 
-std::vector<gpu::Single> singles_of(const std::filesystem::path& file) {
-    std::vector<gpu::Single> all;
+gpu::RecordVector<gpu::Single> singles_of(const std::filesystem::path& file) {
+    gpu::RecordVector<gpu::Single> all;
     for_each_block(file, [&](const auto& reader) {
         all.insert(all.end(), reader.singles().begin(), reader.singles().end());
     });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/control/client.hpp"
+#include "gpu/records.hpp"
 #include "gpu/types.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
@@ -97,8 +98,8 @@ std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<st
 std::string undisturbed_payload(const std::vector<std::string>& more);
 
 /// The records of all whole blocks of a list-mode file.
-std::vector<gpu::Coincidence> coincidences_of(const std::filesystem::path& file);
-std::vector<gpu::Single> singles_of(const std::filesystem::path& file);
+gpu::RecordVector<gpu::Coincidence> coincidences_of(const std::filesystem::path& file);
+gpu::RecordVector<gpu::Single> singles_of(const std::filesystem::path& file);
 /// The payload of the blocks, byte by byte.
 std::string payload_of(const std::filesystem::path& file);
 

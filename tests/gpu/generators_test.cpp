@@ -19,7 +19,7 @@ TEST_CASE("reference: the counts add up for every family of cases") {
     for (const Family family : all_families()) {
         for (std::uint64_t seed = 1; seed <= 12; ++seed) {
             Case c = make_case(family, seed);
-            std::vector<Single> singles;
+            petacq::gpu::RecordVector<Single> singles;
             for (const InputFrame& frame : c.frames) {
                 const Converted converted = reference_convert(frame.raw, c.options, c.setup.calibration, {});
                 if (converted.fate == Fate::accepted) singles.push_back(converted.single);
@@ -44,7 +44,7 @@ TEST_CASE("generators: the cases reach every fate, every count and both kinds") 
     for (const Family family : all_families()) {
         for (std::uint64_t seed = 1; seed <= 24; ++seed) {
             Case c = make_case(family, seed);
-            std::vector<Single> singles;
+            petacq::gpu::RecordVector<Single> singles;
             for (const InputFrame& frame : c.frames) {
                 const SourceWindow& w = c.sources[frame.source];
                 const Converted converted =

@@ -9,8 +9,8 @@ namespace {
 
 // Records are compared as bytes, as in files. Neither record has padding.
 template <typename Record>
-std::string compare_records(const char* what, const std::vector<Record>& got,
-                            const std::vector<Record>& want) {
+std::string compare_records(const char* what, const gpu::RecordVector<Record>& got,
+                            const gpu::RecordVector<Record>& want) {
     const std::size_t common = std::min(got.size(), want.size());
     for (std::size_t i = 0; i < common; ++i) {
         // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): floats differ if their bits do

@@ -15,7 +15,7 @@ using petacq::gpu::WinningPair;
 using petacq::test::Rng;
 
 struct Member {
-    const std::vector<Single>* singles;
+    const petacq::gpu::RecordVector<Single>* singles;
     const Single& operator()(std::uint32_t k) const { return (*singles)[k]; }
 };
 
@@ -71,7 +71,7 @@ TEST_CASE("multiples: each policy agrees with its definition for any order of th
         // Few crystals and energies: ties, and groups with no, one and all good pairs.
         const auto crystals = rng.chance(0.3) ? 100'000U : rng.between(1U, 60U);
         const auto energies = rng.between(1U, 5U);
-        std::vector<Single> singles(size);
+        petacq::gpu::RecordVector<Single> singles(size, Single{});
         for (Single& s : singles) {
             s.crystal = rng.between(0U, crystals - 1);
             s.energy = static_cast<float>(rng.between(0U, energies)) * 100.1F;

@@ -194,7 +194,7 @@ Expected reference_run(const Case& c, const Plan& plan) {
         if (slice.close_at) closes.push_back(*slice.close_at);
     }
     closes.pop_back();  // the last close covers everything
-    std::vector<std::vector<gpu::Single>> segments(closes.size() + 1);
+    std::vector<gpu::RecordVector<gpu::Single>> segments(closes.size() + 1);
     std::uint64_t watermark = 0;
     for (const PlannedSlice& slice : plan.slices) {
         gpu::FrameCounts& counts = expected.frames.emplace_back();
@@ -217,7 +217,7 @@ Expected reference_run(const Case& c, const Plan& plan) {
         }
         watermark = slice.watermark;
     }
-    for (std::vector<gpu::Single>& singles : segments) {
+    for (gpu::RecordVector<gpu::Single>& singles : segments) {
         expected.segments.push_back(
             reference_coincidences(std::move(singles), c.setup.geometry, c.options.rules));
     }

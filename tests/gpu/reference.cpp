@@ -199,7 +199,7 @@ using Pair = std::pair<std::size_t, std::size_t>;
 
 // The sorted singles of a segment, and the rules for their pairs.
 struct Segment {
-    const std::vector<Single>& s;
+    const gpu::RecordVector<Single>& s;
     const config::Geometry& geometry;
     const CoincidenceRules& rules;
 
@@ -254,7 +254,7 @@ struct Segment {
 
 // Window mode "single": groups follow one another.
 void prompts_of_groups(const Segment& segment, Decided& out) {
-    const std::vector<Single>& s = segment.s;
+    const gpu::RecordVector<Single>& s = segment.s;
     std::size_t i = 0;
     while (i < s.size()) {
         std::size_t j = i;
@@ -302,7 +302,7 @@ void prompts_of_groups(const Segment& segment, Decided& out) {
 
 // Window mode "every": each single opens its own window.
 void prompts_of_openers(const Segment& segment, Decided& out) {
-    const std::vector<Single>& s = segment.s;
+    const gpu::RecordVector<Single>& s = segment.s;
     for (std::size_t i = 0; i < s.size(); ++i) {
         std::vector<Pair> candidates;
         for (std::size_t k = i + 1; k < s.size() && s[k].time - s[i].time <= segment.rules.window; ++k) {
@@ -338,7 +338,7 @@ void prompts_of_openers(const Segment& segment, Decided& out) {
 }
 
 void delayeds_of_openers(const Segment& segment, std::uint64_t delay, Decided& out) {
-    const std::vector<Single>& s = segment.s;
+    const gpu::RecordVector<Single>& s = segment.s;
     std::size_t start = 0;  // earlier singles are in no later window; saves time only
     for (std::size_t i = 0; i < s.size(); ++i) {
         // Differences, not sums: time + delay may not fit in 64 bits.
@@ -370,7 +370,7 @@ void delayeds_of_openers(const Segment& segment, std::uint64_t delay, Decided& o
 
 }  // namespace
 
-Decided reference_coincidences(std::vector<Single> singles, const config::Geometry& geometry,
+Decided reference_coincidences(gpu::RecordVector<Single> singles, const config::Geometry& geometry,
                                const CoincidenceRules& rules) {
     std::sort(singles.begin(), singles.end(), single_before);
     Decided out;

@@ -77,11 +77,11 @@ bool reference_good(const config::Geometry& geometry, const gpu::CoincidenceRule
 
 /// The results for the accepted singles of one segment.
 struct Decided {
-    std::vector<gpu::Coincidence> coincidences;  ///< in record order
-    std::vector<gpu::Single> singles;            ///< in order
+    gpu::RecordVector<gpu::Coincidence> coincidences;  ///< in record order
+    gpu::RecordVector<gpu::Single> singles;            ///< in order
     gpu::SingleCounts counts;
 };
-Decided reference_coincidences(std::vector<gpu::Single> singles, const config::Geometry& geometry,
+Decided reference_coincidences(gpu::RecordVector<gpu::Single> singles, const config::Geometry& geometry,
                                const gpu::CoincidenceRules& rules);
 
 }  // namespace petacq::test

@@ -39,8 +39,8 @@ CoincidenceRules window_of(std::uint32_t tau) {
 }
 
 // Singles at the given times, each in a different crystal, 500 keV.
-std::vector<Single> at(std::initializer_list<std::uint64_t> times) {
-    std::vector<Single> singles;
+petacq::gpu::RecordVector<Single> at(std::initializer_list<std::uint64_t> times) {
+    petacq::gpu::RecordVector<Single> singles;
     std::uint32_t crystal = 0;
     for (const std::uint64_t t : times)
         singles.push_back({t, crystal++, 500.0F});
@@ -85,7 +85,7 @@ TEST_CASE("reference: groups are greedy and the window is inclusive") {
 }
 
 TEST_CASE("reference: order is time, crystal, energy, whatever the order of arrival") {
-    const std::vector<Single> arrived{{7, 2, 400}, {7, 1, 600}, {7, 1, 300}, {1, 9, 500}};
+    const petacq::gpu::RecordVector<Single> arrived{{7, 2, 400}, {7, 1, 600}, {7, 1, 300}, {1, 9, 500}};
     const Decided d = reference_coincidences(arrived, small_ring(), window_of(1));
     REQUIRE(d.singles.size() == 4);
     CHECK(d.singles[0].time == 1);
@@ -122,8 +122,8 @@ TEST_CASE("reference: good pairs") {
 TEST_CASE("reference: refused pairs are counted by their reason") {
     CoincidenceRules rules = window_of(3);
     rules.min_module_difference = 2;
-    const std::vector<Single> singles{{0, 4, 500},  {1, 4, 501},  {10, 4, 500},
-                                      {11, 5, 500}, {20, 4, 500}, {21, 9, 500}};
+    const petacq::gpu::RecordVector<Single> singles{{0, 4, 500},  {1, 4, 501},  {10, 4, 500},
+                                                    {11, 5, 500}, {20, 4, 500}, {21, 9, 500}};
     const Decided d = reference_coincidences(singles, small_ring(), rules);
     CHECK(d.counts.same_crystal == 2);
     CHECK(d.counts.geometry == 2);
@@ -143,7 +143,7 @@ TEST_CASE("reference: each policy on a triple") {
     // Modules 0, 4 and 1; pair (0, 2) is refused. Sums: (0,8) 700, (0,2) 1100, (8,2) 1000.
     CoincidenceRules rules = window_of(5);
     rules.min_module_difference = 2;
-    const std::vector<Single> triple{{10, 0, 400}, {12, 8, 300}, {15, 2, 700}};
+    const petacq::gpu::RecordVector<Single> triple{{10, 0, 400}, {12, 8, 300}, {15, 2, 700}};
     auto with = [&](MultiplesPolicy policy) {
         rules.policy = policy;
         return reference_coincidences(triple, small_ring(), rules);
@@ -178,7 +178,7 @@ TEST_CASE("reference: ties between winners go to the first pair") {
     rules.policy = MultiplesPolicy::take_winner_of_goods;
     CHECK(crystals(reference_coincidences(at({0, 1, 2, 3}), small_ring(), rules)) == Crystals{{0, 1}});
     // The sum is an f32 sum: 16777216 + 1 is 16777216, so the third single's extra keV does not count.
-    const std::vector<Single> rounding{{0, 0, 16777216.0F}, {1, 1, 0.25F}, {2, 2, 1.0F}};
+    const petacq::gpu::RecordVector<Single> rounding{{0, 0, 16777216.0F}, {1, 1, 0.25F}, {2, 2, 1.0F}};
     CHECK(crystals(reference_coincidences(rounding, small_ring(), rules)) == Crystals{{0, 1}});
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("reference: records of one time are ordered by kind, then crystals") {
     CoincidenceRules rules = window_of(3);
     rules.delay = 100;
     rules.policy = MultiplesPolicy::take_all_goods;
-    const std::vector<Single> singles{{0, 5, 1}, {0, 2, 1}, {1, 9, 1}, {100, 1, 1}};
+    const petacq::gpu::RecordVector<Single> singles{{0, 5, 1}, {0, 2, 1}, {1, 9, 1}, {100, 1, 1}};
     const Decided d = reference_coincidences(singles, small_ring(), rules);
     CHECK(crystals(d) == Crystals{{2, 5}, {2, 9}, {5, 9}, {2, 1}, {5, 1}});
     CHECK(d.coincidences[3].kind == Kind::delayed);

@@ -12,7 +12,7 @@ using petacq::gpu::WindowMode;
 
 // FNV-1a over 8-byte words.
 template <typename Record>
-void add_to_hash(std::uint64_t& hash, const std::vector<Record>& records) {
+void add_to_hash(std::uint64_t& hash, const petacq::gpu::RecordVector<Record>& records) {
     static_assert(sizeof(Record) % 8 == 0);
     for (const Record& record : records) {
         std::uint64_t words[sizeof(Record) / 8];

@@ -15,14 +15,14 @@ bool same(const gpu::Coincidence& a, const gpu::Coincidence& b) {
 }
 
 struct Outcome {
-    std::vector<gpu::Coincidence> coincidences;
-    std::vector<gpu::Single> singles;
+    gpu::RecordVector<gpu::Coincidence> coincidences;
+    gpu::RecordVector<gpu::Single> singles;
     gpu::FrameCounts frames;
     gpu::SingleCounts counts;
 };
 
 /// Slices of random length, in any order within each, the watermark at the last single of each.
-Outcome feed(gpu::Pipeline& pipeline, const std::vector<gpu::Single>& singles, Rng& rng) {
+Outcome feed(gpu::Pipeline& pipeline, const gpu::RecordVector<gpu::Single>& singles, Rng& rng) {
     Outcome all;
     gpu::SliceResult result;
     const auto take = [&] {
@@ -33,7 +33,7 @@ Outcome feed(gpu::Pipeline& pipeline, const std::vector<gpu::Single>& singles, R
         all.frames += result.frames;
         all.counts += result.counts;
     };
-    std::vector<std::vector<gpu::Single>> slices;
+    std::vector<gpu::RecordVector<gpu::Single>> slices;
     std::vector<std::uint64_t> watermarks;
     for (std::size_t at = 0; at < singles.size();) {
         const std::size_t n = std::min<std::size_t>(1 + rng.index(400), singles.size() - at);
@@ -124,17 +124,17 @@ TEST_CASE("singles: rejected singles are counted by reason") {
         gpu::SliceResult result;
         pipeline->submit({0, {}, 1000, {}});
         REQUIRE(pipeline->collect(result, true));
-        const std::vector<gpu::Single> singles{{2000, 0, 500},
-                                               {2000, crystals - 1, 400},
-                                               {2001, 0, 600},
-                                               {2000, crystals, 500},
-                                               {2000, UINT32_MAX, 500},
-                                               {999, 0, 500},
-                                               {2000, 0, 399.9F},
-                                               {2000, 0, 600.1F},
-                                               {2000, 0, std::numeric_limits<float>::quiet_NaN()},
-                                               {2000, 0, -500},
-                                               {5000, 0, 500}};
+        const gpu::RecordVector<gpu::Single> singles{{2000, 0, 500},
+                                                     {2000, crystals - 1, 400},
+                                                     {2001, 0, 600},
+                                                     {2000, crystals, 500},
+                                                     {2000, UINT32_MAX, 500},
+                                                     {999, 0, 500},
+                                                     {2000, 0, 399.9F},
+                                                     {2000, 0, 600.1F},
+                                                     {2000, 0, std::numeric_limits<float>::quiet_NaN()},
+                                                     {2000, 0, -500},
+                                                     {5000, 0, 500}};
         const std::vector<gpu::FrameSpan> spans{
             {reinterpret_cast<const std::byte*>(singles.data()), 11, 0, 4000}};
         pipeline->submit({1, spans, UINT64_MAX, UINT64_MAX});
@@ -159,7 +159,7 @@ TEST_CASE("singles: without an energy filter any valid energy is accepted, and z
         c.options.max_slice_frames = 100;
         c.options.max_pending_singles = 1000;
         const float infinity = std::numeric_limits<float>::infinity();
-        const std::vector<gpu::Single> singles{
+        const gpu::RecordVector<gpu::Single> singles{
             {2000, 0, infinity}, {2000, 0, -infinity}, {2000, 0, -1},
             {2000, 0, -0.0F},    {2000, 0, 0},         {2000, 0, std::numeric_limits<float>::quiet_NaN()}};
         const std::vector<gpu::FrameSpan> spans{

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "daemon/listmode/reader.hpp"
+#include "gpu/records.hpp"
 
 namespace petacq::test {
 
 template <class Record, class Get>
-std::vector<Record> read_all(const std::filesystem::path& path, Get get) {
+gpu::RecordVector<Record> read_all(const std::filesystem::path& path, Get get) {
     daemon::ListModeReader reader(path);
-    std::vector<Record> all;
+    gpu::RecordVector<Record> all;
     while (reader.next()) {
         const auto records = get(reader);
         all.insert(all.end(), records.begin(), records.end());
@@ -24,10 +25,10 @@ std::vector<Record> read_all(const std::filesystem::path& path, Get get) {
 
 /// These throw std::runtime_error when the file is not complete, std::logic_error when it holds the other
 /// kind.
-inline std::vector<gpu::Coincidence> read_coincidences(const std::filesystem::path& path) {
+inline gpu::RecordVector<gpu::Coincidence> read_coincidences(const std::filesystem::path& path) {
     return read_all<gpu::Coincidence>(path, [](const auto& reader) { return reader.coincidences(); });
 }
-inline std::vector<gpu::Single> read_singles(const std::filesystem::path& path) {
+inline gpu::RecordVector<gpu::Single> read_singles(const std::filesystem::path& path) {
     return read_all<gpu::Single>(path, [](const auto& reader) { return reader.singles(); });
 }
 

@@ -19,7 +19,7 @@ namespace {
 void write_input(const std::filesystem::path& file, const config::Scanner& scanner, std::uint64_t count) {
     daemon::ListModeWriter writer(
         file, {}, {{"tick_ps", scanner.tick_ps}, {"crystals", scanner.geometry.crystal_count()}});
-    std::vector<gpu::Coincidence> slice(20'000);
+    gpu::RecordVector<gpu::Coincidence> slice(20'000, gpu::Coincidence{});
     MadePairs pairs(scanner.geometry.crystal_count());
     for (std::uint64_t done = 0; done < count; done += slice.size()) {
         pairs.fill(slice);

@@ -16,13 +16,13 @@ namespace petacq::bench {
 namespace {
 
 /// Prompts of a cylinder that fills a third of the bore's width and half of its length.
-std::vector<gpu::Coincidence> prompts_of(const config::Scanner& scanner, std::size_t count) {
+gpu::RecordVector<gpu::Coincidence> prompts_of(const config::Scanner& scanner, std::size_t count) {
     const geometry::HitFinder finder(scanner);
     std::mt19937_64 random(1);
     const auto uniform = [&] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
     const double radius = finder.radius_mm() / 3;
     const double length = (finder.axial_high_mm() - finder.axial_low_mm()) / 2;
-    std::vector<gpu::Coincidence> out;
+    gpu::RecordVector<gpu::Coincidence> out;
     while (out.size() < count) {
         const double r = radius * std::sqrt(uniform());
         const double around = 2 * std::numbers::pi * uniform();

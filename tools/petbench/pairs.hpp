@@ -13,7 +13,7 @@ class MadePairs {
   public:
     explicit MadePairs(std::uint32_t crystals) : crystals_(crystals) {}
 
-    void fill(std::vector<gpu::Coincidence>& records) {
+    void fill(gpu::RecordVector<gpu::Coincidence>& records) {
         for (auto& c : records) {
             random_ ^= random_ << 13U;
             random_ ^= random_ >> 7U;

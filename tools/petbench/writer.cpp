@@ -28,8 +28,8 @@ namespace petacq::bench {
 namespace {
 
 // About as many records as the pipeline hands over at a time.
-std::vector<gpu::Coincidence> one_slice() {
-    std::vector<gpu::Coincidence> records(48'000);
+gpu::RecordVector<gpu::Coincidence> one_slice() {
+    gpu::RecordVector<gpu::Coincidence> records(48'000, gpu::Coincidence{});
     MadePairs(30'000).fill(records);
     return records;
 }
@@ -42,9 +42,9 @@ void write_records(const std::filesystem::path& path, const WriterSuite& options
     listmode.queue_blocks = options.queue_blocks;
     listmode.files = files;
     daemon::ListModeWriter writer(path, listmode);
-    const std::vector<gpu::Coincidence> slice = one_slice();
+    const gpu::RecordVector<gpu::Coincidence> slice = one_slice();
     const std::uint64_t slice_bytes = slice.size() * sizeof slice[0];
-    std::vector<gpu::Coincidence> records;
+    gpu::RecordVector<gpu::Coincidence> records;
     for (std::uint64_t done = 0; done < bytes; done += slice_bytes) {
         // Memory that comes back holds an earlier slice.
         if (records.size() != slice.size()) records = slice;  // NOLINT(bugprone-use-after-move)

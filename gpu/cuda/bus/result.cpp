@@ -65,7 +65,7 @@ FrameCounts frame_counts(const Slot& slot) {
     return c;
 }
 
-void RecordOrder::take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& out) {
+void RecordOrder::take(Slot& slot, WorkerPool& pool, RecordVector<Coincidence>& out) {
     const bool many = !slot.many_records.empty();
     const std::size_t count = many ? slot.many_records.size() : slot.record_count;
     const std::size_t held = held_.size();

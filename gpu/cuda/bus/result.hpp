@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,31 +17,24 @@ void advise_large_pages(void* memory, std::size_t bytes);
 
 /// Makes `out` hold `count` elements, whatever it held before. `write(begin, end, to)` writes elements
 /// [begin, end) to `to`; several threads call it where that pays, because one core reaches a tenth of the bus
-/// rate. Memory that `out` brings along is used again: elements that exist are overwritten, and the others
-/// are appended, so nothing is filled with zeros first.
+/// rate. Memory that `out` brings along is used again.
 template <class T, class Write>
-void fill(WorkerPool& pool, std::size_t count, std::vector<T>& out, Write write) {
-    constexpr std::size_t least = (std::size_t{1} << 20) / sizeof(T);
+void fill(WorkerPool& pool, std::size_t count, RecordVector<T>& out, Write write) {
+    constexpr std::size_t least = (std::size_t{1} << 20) / sizeof(T);    // for a thread
+    constexpr std::size_t piece = (std::size_t{128} << 10) / sizeof(T);  // that it takes at a time
     if (out.capacity() < count) {
-        std::vector<T>().swap(out);
+        RecordVector<T>().swap(out);
         // Some extra room, because slices vary in size.
         out.reserve(count + count / 8);
         advise_large_pages(out.data(), out.capacity() * sizeof(T));
     }
-    const std::size_t present = std::min(out.size(), count);
-    out.resize(present);
-    const auto workers = static_cast<std::uint32_t>(std::clamp<std::size_t>(present / least, 1, pool.size()));
-    pool.run(workers, [&](std::uint32_t w) {
-        const std::size_t begin = present * w / workers;
-        write(begin, present * (w + 1) / workers, out.data() + begin);
+    out.resize(count);
+    const auto workers = static_cast<std::uint32_t>(std::clamp<std::size_t>(count / least, 1, pool.size()));
+    std::atomic<std::size_t> next{0};
+    pool.share(workers, [&](std::uint32_t) {
+        for (std::size_t begin = 0; (begin = next.fetch_add(piece, std::memory_order_relaxed)) < count;)
+            write(begin, std::min(begin + piece, count), out.data() + begin);
     });
-    std::array<T, 128> some;
-    while (out.size() < count) {
-        const std::size_t begin = out.size();
-        const std::size_t end = std::min(count, begin + some.size());
-        write(begin, end, some.data());
-        out.insert(out.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(end - begin));
-    }
 }
 
 /// The frame counts of a slice. Its totals must be on the host.
@@ -53,7 +46,7 @@ class RecordOrder {
   public:
     /// Writes the held records and those of the slice to `out`, which is overwritten. The totals and records
     /// of the slice must be on the host.
-    void take(Slot& slot, WorkerPool& pool, std::vector<Coincidence>& out);
+    void take(Slot& slot, WorkerPool& pool, RecordVector<Coincidence>& out);
     void reset() { held_.clear(); }
 
   private:

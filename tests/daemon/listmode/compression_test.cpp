@@ -16,8 +16,8 @@ using namespace petacq::test;
 
 namespace {
 
-std::string write_compressed(const std::filesystem::path& file, const std::vector<gpu::Coincidence>& records,
-                             std::uint32_t block_bytes) {
+std::string write_compressed(const std::filesystem::path& file,
+                             const gpu::RecordVector<gpu::Coincidence>& records, std::uint32_t block_bytes) {
     ListModeOptions options = set_options(1, block_bytes);
     options.compression = config::Compression::zstd;
     ListModeWriter writer(file, options);
@@ -73,7 +73,7 @@ TEST_CASE("A compressed file has the payload of a plain one", "[listmode][compre
 TEST_CASE("Records that do not become smaller are stored as they are", "[listmode][compression]") {
     const TemporaryDirectory directory;
     std::mt19937_64 random(2);
-    std::vector<gpu::Coincidence> noise(100);
+    gpu::RecordVector<gpu::Coincidence> noise(100, gpu::Coincidence{});
     for (auto& c : noise) {
         std::array<std::uint64_t, sizeof c / 8> words{};
         for (auto& word : words)

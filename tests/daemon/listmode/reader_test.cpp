@@ -51,7 +51,8 @@ std::string refusal_of(const std::filesystem::path& file) {
 }
 
 // Whether the records found are the original ones, with some missing.
-bool are_some_of(const std::vector<gpu::Coincidence>& some, const std::vector<gpu::Coincidence>& all) {
+bool are_some_of(const gpu::RecordVector<gpu::Coincidence>& some,
+                 const gpu::RecordVector<gpu::Coincidence>& all) {
     auto from = all.begin();
     for (const auto& record : some) {
         from = std::find_if(from, all.end(), [&](const auto& other) { return same(record, other); });

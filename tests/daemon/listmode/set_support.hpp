@@ -27,18 +27,19 @@ inline daemon::ListModeOptions set_options(std::uint32_t files, std::uint32_t bl
 }
 
 /// Appends in pieces of random size, up to many blocks, large enough to be taken over or not.
-inline void append_in_pieces(daemon::ListModeWriter& writer, const std::vector<gpu::Coincidence>& all,
+inline void append_in_pieces(daemon::ListModeWriter& writer, const gpu::RecordVector<gpu::Coincidence>& all,
                              unsigned seed, std::size_t most = 700) {
     std::minstd_rand random(seed);
     for (std::span<const gpu::Coincidence> rest(all); !rest.empty();) {
         const auto taken = std::min<std::size_t>(random() % most, rest.size());
-        writer.append(std::vector(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(taken)));
+        writer.append(gpu::RecordVector<gpu::Coincidence>(rest.begin(),
+                                                          rest.begin() + static_cast<std::ptrdiff_t>(taken)));
         rest = rest.subspan(taken);
     }
 }
 
 struct FoundRecords {
-    std::vector<gpu::Coincidence> records;
+    gpu::RecordVector<gpu::Coincidence> records;
     daemon::Condition condition;
 };
 

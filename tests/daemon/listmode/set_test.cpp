@@ -15,7 +15,7 @@ using namespace petacq::test;
 
 namespace {
 
-std::uint32_t crc_of(const std::vector<gpu::Coincidence>& records) {
+std::uint32_t crc_of(const gpu::RecordVector<gpu::Coincidence>& records) {
     return crc32c(std::as_bytes(std::span(records)));
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("A set is split at the same blocks as its limits say", "[listmode][set
             const auto parts = writer.parts();
             REQUIRE(parts.size() % files == 0);
             REQUIRE(parts.size() / files > 3);
-            std::vector<gpu::Coincidence> joined;
+            gpu::RecordVector<gpu::Coincidence> joined;
             for (std::size_t i = 0; i < parts.size(); ++i) {
                 const auto file = directory / parts[i].name;
                 CHECK((split.bytes == 0 || parts[i].bytes - 64 - 32 * ((parts[i].records + 3) / 4) <=
@@ -149,7 +149,7 @@ TEST_CASE("Selected times of a set come from the indexes of all files", "[listmo
         for (const std::uint64_t length : {0U, 1U, 10U, 45U, 400U, 3000U}) {
             ListModeReader reader(directory / "r.plm");
             reader.select(from, from + length);
-            std::vector<gpu::Coincidence> found;
+            gpu::RecordVector<gpu::Coincidence> found;
             while (reader.next()) {
                 CHECK(reader.block().last_time >= from);
                 CHECK(reader.block().first_time < from + length);
@@ -158,7 +158,7 @@ TEST_CASE("Selected times of a set come from the indexes of all files", "[listmo
             }
             CHECK(reader.condition().state == FileState::complete);
             CHECK(reader.condition().missing_records == 0);
-            std::vector<gpu::Coincidence> expected;
+            gpu::RecordVector<gpu::Coincidence> expected;
             for (const auto& c : all)
                 if (c.time >= from && c.time < from + length) expected.push_back(c);
             if (!same(found, expected)) FAIL("other records from " << from << ", " << length << " ticks");
@@ -188,7 +188,7 @@ TEST_CASE("A set whose files end anywhere gives every whole block and counts wha
             }
             tail_bytes += size - end;
         }
-        std::vector<gpu::Coincidence> expected;
+        gpu::RecordVector<gpu::Coincidence> expected;
         std::uint64_t missing = 0;
         std::set<std::uint64_t> ended;  // files that lack a block before the last one
         std::uint64_t number = 0;
@@ -223,7 +223,7 @@ TEST_CASE("A file of a set that is lost, foreign or of another set is named", "[
     const auto files = write_set(directory);
     const std::size_t lost = GENERATE(0U, 1U, 2U);
     const std::string name = "r." + std::to_string(lost + 1) + ".plm";
-    std::vector<gpu::Coincidence> rest;
+    gpu::RecordVector<gpu::Coincidence> rest;
     std::uint64_t last = 0;
     for (std::uint64_t block = 0; block < 33; ++block) {
         if (block % 3 == lost) continue;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/records.hpp"
 #include "gpu/types.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/eventually.hpp"
@@ -27,8 +28,8 @@ inline gpu::Coincidence pair_number(std::uint64_t i) {
     return pair;
 }
 
-inline std::vector<gpu::Coincidence> pairs(std::uint64_t count, std::uint64_t first = 0) {
-    std::vector<gpu::Coincidence> out;
+inline gpu::RecordVector<gpu::Coincidence> pairs(std::uint64_t count, std::uint64_t first = 0) {
+    gpu::RecordVector<gpu::Coincidence> out;
     for (std::uint64_t i = 0; i < count; ++i)
         out.push_back(pair_number(first + i));
     return out;
@@ -39,7 +40,7 @@ inline bool same(const gpu::Coincidence& a, const gpu::Coincidence& b) {
            a.energy_a == b.energy_a && a.energy_b == b.energy_b && a.kind == b.kind;
 }
 
-inline bool same(const std::vector<gpu::Coincidence>& a, const std::vector<gpu::Coincidence>& b) {
+inline bool same(const gpu::RecordVector<gpu::Coincidence>& a, const gpu::RecordVector<gpu::Coincidence>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](const auto& x, const auto& y) { return same(x, y); });
 }

@@ -14,10 +14,11 @@ namespace {
 
 using Waiting = WaitingRecords<gpu::Coincidence>;
 
-std::vector<gpu::Coincidence> found_in(const Waiting& waiting, std::uint64_t first, std::uint64_t count) {
+gpu::RecordVector<gpu::Coincidence> found_in(const Waiting& waiting, std::uint64_t first,
+                                             std::uint64_t count) {
     std::vector<std::span<const std::byte>> stretches;
     waiting.find(first, count, stretches);
-    std::vector<gpu::Coincidence> all;
+    gpu::RecordVector<gpu::Coincidence> all;
     for (const auto stretch : stretches) {
         const auto* const records = reinterpret_cast<const gpu::Coincidence*>(stretch.data());
         all.insert(all.end(), records, records + stretch.size() / sizeof *records);

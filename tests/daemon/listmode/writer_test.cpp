@@ -77,7 +77,7 @@ TEST_CASE("Coincidences come back as they were appended", "[listmode]") {
 TEST_CASE("Singles come back as they were appended", "[listmode]") {
     const TemporaryDirectory directory;
     const auto file = directory / "s.plm";
-    std::vector<gpu::Single> all;
+    gpu::RecordVector<gpu::Single> all;
     for (std::uint32_t i = 0; i < 1000; ++i)
         all.push_back({UINT64_MAX - 2000 + i, i * 7, 0.1F * static_cast<float>(i)});
     auto options = small_blocks();
@@ -153,7 +153,7 @@ TEST_CASE("Records of a quiet run reach the file without a full block", "[listmo
         writer.append(pairs(5, (round - 1) * 5));
         const auto arrived = [&] {
             ListModeReader reader(file);
-            std::vector<gpu::Coincidence> found;
+            gpu::RecordVector<gpu::Coincidence> found;
             while (reader.next()) {
                 found.insert(found.end(), reader.coincidences().begin(), reader.coincidences().end());
             }
@@ -220,7 +220,7 @@ TEST_CASE("A full disk leaves every whole block readable", "[listmode]") {
     CHECK(counts.blocks == whole);
 
     ListModeReader reader(file);
-    std::vector<gpu::Coincidence> found;
+    gpu::RecordVector<gpu::Coincidence> found;
     while (reader.next())
         found.insert(found.end(), reader.coincidences().begin(), reader.coincidences().end());
     CHECK(reader.condition().state == FileState::truncated);

@@ -237,7 +237,7 @@ TEST_CASE("record packing: every record comes back as it was") {
 TEST_CASE("fill: a vector that comes back keeps its memory, whatever it held") {
     petacq::gpu::WorkerPool pool(3);
     constexpr std::size_t most = 500'000;
-    std::vector<std::uint64_t> out;
+    petacq::gpu::RecordVector<std::uint64_t> out;
     const auto write = [](std::size_t begin, std::size_t end, std::uint64_t* to) {
         for (; begin < end; ++begin)
             *to++ = begin * begin;

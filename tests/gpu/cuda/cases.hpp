@@ -28,8 +28,8 @@ Frames frames_at(const Case& c, std::size_t count, const std::function<std::uint
                  Rng& rng, std::uint16_t lowest_adc = 900, std::uint16_t highest_adc = 1100);
 
 struct Output {
-    std::vector<gpu::Coincidence> coincidences;
-    std::vector<gpu::Single> singles;
+    gpu::RecordVector<gpu::Coincidence> coincidences;
+    gpu::RecordVector<gpu::Single> singles;
     gpu::SingleCounts counts;
     gpu::FrameCounts frames;
 };
@@ -62,7 +62,7 @@ inline gpu::FrameSpan span_of(const std::vector<RawFrame>& frames, std::size_t f
 }
 
 template <class Record>
-bool same_bytes(const std::vector<Record>& a, const std::vector<Record>& b) {
+bool same_bytes(const gpu::RecordVector<Record>& a, const gpu::RecordVector<Record>& b) {
     return a.size() == b.size() &&
            (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Record)) == 0);
 }

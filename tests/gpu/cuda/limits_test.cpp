@@ -100,7 +100,7 @@ TEST_CASE("cuda: very many spans of one frame each") {
     c.options.max_slice_frames = count;
     c.options.max_pending_singles = count;
     for (const bool of_singles : {false, true}) {
-        std::vector<petacq::gpu::Single> singles;
+        petacq::gpu::RecordVector<petacq::gpu::Single> singles;
         if (of_singles) {
             c.options.input = petacq::gpu::Input::singles;
             for (std::size_t i = 0; i < count; ++i) {

@@ -3,6 +3,7 @@
 
 #include "gpu/arithmetic.hpp"
 #include "gpu/host/order.hpp"
+#include "gpu/records.hpp"
 #include "tests/gpu/random.hpp"
 #include "tests/support/catch.hpp"
 
@@ -32,11 +33,11 @@ Single single_at(std::uint64_t now, const Arrivals& arrivals, Rng& rng) {
     return {now + ahead, rng.between(0U, 5U), static_cast<float>(rng.between(0, 2))};
 }
 
-std::vector<Single> ordered(Orderer& orderer) {
+petacq::gpu::RecordVector<Single> ordered(Orderer& orderer) {
     for (std::size_t i = orderer.misfits(); i-- > 0;)
         orderer.refit(i);
     orderer.plan();
-    std::vector<Single> singles(orderer.size());
+    petacq::gpu::RecordVector<Single> singles(orderer.size(), Single{});
     for (std::size_t i = orderer.groups(); i-- > 0;)
         orderer.sort(i, singles.data());
     orderer.finish();
@@ -60,7 +61,7 @@ TEST_CASE("order: each slice gets the singles below its limit, in order") {
         Rng rng(7);
         ChunkStore store;
         Orderer orderer(store);
-        std::vector<Single> waiting;
+        petacq::gpu::RecordVector<Single> waiting;
         std::uint64_t now = 1000;
         std::uint64_t limit = 0;
         std::size_t misfits = 0;
@@ -68,7 +69,7 @@ TEST_CASE("order: each slice gets the singles below its limit, in order") {
             const bool last = slice == 29;
             std::vector<std::unique_ptr<Chunk>> chunks;
             for (std::size_t i = rng.index(8); i > 0; --i) {
-                std::vector<Single> singles(
+                petacq::gpu::RecordVector<Single> singles(
                     rng.between<std::size_t>(1, rng.chance(0.5) ? 100 : Chunk::most_singles));
                 for (Single& s : singles)
                     s = single_at(now, arrivals, rng);
@@ -80,7 +81,7 @@ TEST_CASE("order: each slice gets the singles below its limit, in order") {
             if (rng.chance(0.8)) limit = now - std::min(now, rng.between<std::uint64_t>(0, arrivals.step));
             orderer.start(chunks, last ? std::nullopt : std::optional(limit));
             misfits += orderer.misfits();
-            const std::vector<Single> got = ordered(orderer);
+            const petacq::gpu::RecordVector<Single> got = ordered(orderer);
             const auto end = std::partition(waiting.begin(), waiting.end(),
                                             [&](const Single& s) { return last || s.time < limit; });
             std::sort(waiting.begin(), end, less);

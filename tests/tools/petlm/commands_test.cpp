@@ -15,7 +15,7 @@ using namespace petacq::test;
 
 namespace {
 
-void write_pairs(const std::filesystem::path& file, const std::vector<gpu::Coincidence>& records,
+void write_pairs(const std::filesystem::path& file, const gpu::RecordVector<gpu::Coincidence>& records,
                  const nlohmann::json& description = {{"tick_ps", 20}, {"crystals", 5000}}) {
     write_plm(file, records, description);
 }
@@ -72,7 +72,7 @@ TEST_CASE("petlm dump of singles", "[listmode][petlm]") {
     const auto file = directory / "s.plm";
     ListModeOptions options;
     options.kind = RecordKind::singles;
-    const std::vector<gpu::Single> singles = {{5, 7, 511.5F}, {UINT64_MAX, 0, 1e10F}};
+    const gpu::RecordVector<gpu::Single> singles = {{5, 7, 511.5F}, {UINT64_MAX, 0, 1e10F}};
     {
         ListModeWriter writer(file, options);
         writer.append(std::vector(singles));
@@ -284,7 +284,7 @@ TEST_CASE("The Python reader in the documentation reads the same records as petl
     const auto python = [&](const std::filesystem::path& file) {
         return shell("python3" + quoted(directory / "reader.py") + quoted(file));
     };
-    const auto lines_of = [](const std::vector<gpu::Coincidence>& records) {
+    const auto lines_of = [](const gpu::RecordVector<gpu::Coincidence>& records) {
         std::ostringstream lines;
         for (const auto& r : records) {
             lines << r.time << ',' << r.dt << ',' << r.crystal_a << ',' << r.crystal_b << ',' << r.energy_a

@@ -58,7 +58,7 @@ inline nlohmann::json file_description(const config::Scanner& scanner) {
             {"delay_ticks", 10000}};
 }
 
-inline void write_plm(const std::filesystem::path& file, const std::vector<gpu::Coincidence>& records,
+inline void write_plm(const std::filesystem::path& file, const gpu::RecordVector<gpu::Coincidence>& records,
                       const nlohmann::json& description, std::uint32_t block_bytes = 4096) {
     daemon::ListModeOptions options;
     options.block_bytes = block_bytes;
@@ -69,7 +69,8 @@ inline void write_plm(const std::filesystem::path& file, const std::vector<gpu::
 }
 
 /// Writes a run directory with its records in one file or in several parts.
-inline void write_run(const std::filesystem::path& directory, const std::vector<gpu::Coincidence>& records,
+inline void write_run(const std::filesystem::path& directory,
+                      const gpu::RecordVector<gpu::Coincidence>& records,
                       const config::Scanner& scanner = export_scanner(), std::size_t parts = 1,
                       const nlohmann::json& coincidence = nlohmann::json::object()) {
     std::filesystem::create_directories(directory);
@@ -95,12 +96,12 @@ inline constexpr double mm_per_ps = 0.299792458;
 
 /// The records of an ideal scanner for a point source, in order and a few microseconds apart. Every second
 /// pair is repeated as a delayed, so that both kinds show where the source is.
-inline std::vector<gpu::Coincidence> point_source(const config::Scanner& scanner, config::Vector3 where,
-                                                  std::size_t count) {
+inline gpu::RecordVector<gpu::Coincidence> point_source(const config::Scanner& scanner, config::Vector3 where,
+                                                        std::size_t count) {
     const geometry::HitFinder finder(scanner);
     std::mt19937_64 random(7);
     std::normal_distribution<double> normal;
-    std::vector<gpu::Coincidence> out;
+    gpu::RecordVector<gpu::Coincidence> out;
     std::uint64_t time = run_start;
     while (out.size() < count) {
         config::Vector3 u = {normal(random), normal(random), normal(random)};
@@ -129,8 +130,9 @@ inline std::vector<gpu::Coincidence> point_source(const config::Scanner& scanner
     return out;
 }
 
-inline std::vector<gpu::Coincidence> of_kind(const std::vector<gpu::Coincidence>& all, gpu::Kind kind) {
-    std::vector<gpu::Coincidence> out;
+inline gpu::RecordVector<gpu::Coincidence> of_kind(const gpu::RecordVector<gpu::Coincidence>& all,
+                                                   gpu::Kind kind) {
+    gpu::RecordVector<gpu::Coincidence> out;
     for (const auto& c : all) {
         if (c.kind == kind) out.push_back(c);
     }

@@ -125,7 +125,7 @@ class PairFile {
     std::uint64_t read_ = 0;
     std::uint64_t fractional_ = 0;
     std::vector<CoinStructPair> buffer_;
-    std::vector<gpu::Coincidence> sorted_;
+    gpu::RecordVector<gpu::Coincidence> sorted_;
     std::size_t next_ = 0;
     std::size_t ready_ = 0;  ///< pairs of sorted_ that precede everything still to be read
 };
@@ -145,7 +145,7 @@ nlohmann::json description(const ImportOptions& options, const config::Scanner& 
 /// Prompts and delayeds as one sequence.
 void merge(PairFile& prompts, PairFile* delayeds, daemon::ListModeWriter& writer) {
     constexpr std::size_t piece = 4096;
-    std::vector<gpu::Coincidence> out;
+    gpu::RecordVector<gpu::Coincidence> out;
     out.reserve(piece);
     const std::uint64_t all = prompts.pairs() + (delayeds != nullptr ? delayeds->pairs() : 0);
     daemon::ProgressLine progress("importing", all * sizeof(CoinStructPair));

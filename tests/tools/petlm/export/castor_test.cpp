@@ -60,7 +60,7 @@ std::vector<Element> read_lut(const std::filesystem::path& file) {
     return out;
 }
 
-void check_events(const Castor& castor, const std::vector<gpu::Coincidence>& records, double tick_ps,
+void check_events(const Castor& castor, const gpu::RecordVector<gpu::Coincidence>& records, double tick_ps,
                   bool tof, std::optional<std::uint8_t> kind) {
     REQUIRE(castor.events.size() == records.size());
     for (std::size_t i = 0; i < records.size(); ++i) {

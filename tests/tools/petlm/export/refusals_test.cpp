@@ -29,7 +29,7 @@ void flip_bit(const std::filesystem::path& file, std::uint64_t offset) {
     bytes.put(byte);
 }
 
-std::vector<gpu::Coincidence> some_records() {
+gpu::RecordVector<gpu::Coincidence> some_records() {
     return point_source(export_scanner(), {3, -8, 1}, 3000);
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("csv: the output of petlm dump, for coincidences and singles", "[petlm
         daemon::ListModeOptions options;
         options.kind = daemon::RecordKind::singles;
         daemon::ListModeWriter writer(singles, options);
-        writer.append(std::vector<gpu::Single>{{5, 7, 511.5F}, {UINT64_MAX, 0, 1e10F}});
+        writer.append(gpu::RecordVector<gpu::Single>{{5, 7, 511.5F}, {UINT64_MAX, 0, 1e10F}});
     }
     REQUIRE(exported("csv", singles, directory / "s.csv").status == 0);
     CHECK(read_file(directory / "s.csv") == "time,crystal,energy\n5,7,511.5\n18446744073709551615,0,1e+10\n");

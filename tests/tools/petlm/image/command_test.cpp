@@ -13,8 +13,8 @@ namespace {
 const std::string not_for_quantification = "not for quantification";
 
 /// Several points in succession.
-std::vector<gpu::Coincidence> points_at(const std::vector<config::Vector3>& places, std::size_t each) {
-    std::vector<gpu::Coincidence> all;
+gpu::RecordVector<gpu::Coincidence> points_at(const std::vector<config::Vector3>& places, std::size_t each) {
+    gpu::RecordVector<gpu::Coincidence> all;
     for (const auto& place : places) {
         const std::uint64_t shift = all.empty() ? 0 : all.back().time - run_start;
         for (auto c : point_source(export_scanner(), place, each)) {

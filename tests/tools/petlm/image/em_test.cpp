@@ -15,7 +15,7 @@ using namespace petacq::test;
 namespace {
 
 /// A cylinder and a point.
-const std::vector<gpu::Coincidence>& some_records() {
+const gpu::RecordVector<gpu::Coincidence>& some_records() {
     static const auto records = [] {
         auto all = cylinder_source(export_scanner(), {-5, 4, -6}, 9, 16, 70'000);
         const auto point = point_source(export_scanner(), {9, -6, 8}, 20'000);
@@ -25,7 +25,7 @@ const std::vector<gpu::Coincidence>& some_records() {
     return records;
 }
 
-std::vector<gpu::Coincidence> prompts_alone() {
+gpu::RecordVector<gpu::Coincidence> prompts_alone() {
     return of_kind(some_records(), gpu::Kind::prompt);
 }
 

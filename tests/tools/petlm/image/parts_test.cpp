@@ -12,9 +12,10 @@ using namespace petacq::test;
 
 namespace {
 
-std::vector<gpu::Coincidence> random_records(std::size_t count, std::uint32_t crystals, std::uint64_t seed) {
+gpu::RecordVector<gpu::Coincidence> random_records(std::size_t count, std::uint32_t crystals,
+                                                   std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    std::vector<gpu::Coincidence> out(count);
+    gpu::RecordVector<gpu::Coincidence> out(count, gpu::Coincidence{});
     for (auto& c : out) {
         // Some pairs often.
         c.crystal_a = static_cast<std::uint32_t>(random() % (random() % 2 == 0 ? crystals : 20));

@@ -104,14 +104,14 @@ inline Outcome imaged(const std::filesystem::path& from, const std::filesystem::
 
 /// Records of a cylinder along the axis around a place, nearly all on different pairs of crystals; every
 /// third is a delayed.
-inline std::vector<gpu::Coincidence> cylinder_source(const config::Scanner& scanner,
-                                                     const config::Vector3& middle, double radius,
-                                                     double length, std::size_t count) {
+inline gpu::RecordVector<gpu::Coincidence> cylinder_source(const config::Scanner& scanner,
+                                                           const config::Vector3& middle, double radius,
+                                                           double length, std::size_t count) {
     const geometry::HitFinder finder(scanner);
     std::mt19937_64 random(8);
     std::normal_distribution<double> normal;
     std::uniform_real_distribution<double> uniform(-1, 1);
-    std::vector<gpu::Coincidence> out;
+    gpu::RecordVector<gpu::Coincidence> out;
     while (out.size() < count) {
         config::Vector3 u = {normal(random), normal(random), normal(random)};
         const double norm = std::hypot(u[0], u[1], u[2]);
@@ -143,7 +143,8 @@ struct EmInput {
     const std::vector<float>& sensitivity;
     image::Lines lines;
 
-    EmInput(const std::vector<gpu::Coincidence>& records, std::size_t subsets, std::uint32_t threads = 2)
+    EmInput(const gpu::RecordVector<gpu::Coincidence>& records, std::size_t subsets,
+            std::uint32_t threads = 2)
         : pool(threads), sensitivity(once(*this)) {
         image::PairCounts counts(scanner.geometry.crystal_count(), 1U << 20U, pool);
         counts.add(records);

@@ -17,7 +17,7 @@ TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petl
         "from_ticks,to_ticks,datagrams.accepted,datagrams.lost,frames.received,frames.accepted,frames.late\n"
         "5000000000,69000000000,90,10,5000,4000,0\n69000000000,133000000000,100,,5000,4000,50\n133000000000,"
         "1330");
-    std::vector<gpu::Single> singles;
+    gpu::RecordVector<gpu::Single> singles;
     for (std::uint32_t i = 0; i < 3000; ++i)
         singles.push_back({run_start + 1000 * i, i % 700, static_cast<float>(i % 1200)});
     daemon::ListModeOptions options;

@@ -44,10 +44,10 @@ inline Outcome plotted(const std::filesystem::path& run, const std::string& opti
 }
 
 /// Pairs of any two crystals, of both kinds, with energies and time differences of any size.
-inline std::vector<gpu::Coincidence> wild_records(std::size_t count) {
+inline gpu::RecordVector<gpu::Coincidence> wild_records(std::size_t count) {
     std::mt19937_64 random(11);
     const config::Scanner scanner = export_scanner();
-    std::vector<gpu::Coincidence> out;
+    gpu::RecordVector<gpu::Coincidence> out;
     std::uint64_t time = run_start;
     for (std::size_t i = 0; i < count; ++i) {
         gpu::Coincidence c;

@@ -20,7 +20,7 @@ TEST_CASE("cut: the index tells which blocks to read", "[petlm][cut]") {
         CAPTURE(from, to, outcome.out);
         if (outcome.status != 0) return outcome.status;
         CHECK_THAT(outcome.out, contains(" of 2000 coincidences"));
-        std::vector<gpu::Coincidence> expected;
+        gpu::RecordVector<gpu::Coincidence> expected;
         for (const auto& c : records) {
             if (c.time >= from && c.time < to) expected.push_back(c);
         }

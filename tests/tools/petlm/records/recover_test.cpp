@@ -30,7 +30,7 @@ struct Written {
     std::vector<std::uint64_t> records;     ///< before these offsets
 };
 
-Written write(const std::filesystem::path& file, const std::vector<gpu::Coincidence>& records,
+Written write(const std::filesystem::path& file, const gpu::RecordVector<gpu::Coincidence>& records,
               std::uint32_t block_bytes) {
     write_plm(file, records, {{"tick_ps", 20}, {"crystals", 5000}}, block_bytes);
     Written out;
@@ -48,7 +48,7 @@ Written write(const std::filesystem::path& file, const std::vector<gpu::Coincide
 
 /// Recovers `bytes` and compares the result with the records in their whole blocks.
 void check_cut(const TemporaryDirectory& directory, const std::string& bytes, const Written& whole,
-               const std::vector<gpu::Coincidence>& records) {
+               const gpu::RecordVector<gpu::Coincidence>& records) {
     const auto file = directory / "cut.plm";
     const auto recovered = directory / "cut.recovered.plm";
     std::filesystem::remove(recovered);
@@ -63,8 +63,8 @@ void check_cut(const TemporaryDirectory& directory, const std::string& bytes, co
     std::size_t blocks = 0;
     while (blocks + 1 < whole.block_ends.size() && whole.block_ends[blocks + 1] <= bytes.size())
         ++blocks;
-    const auto expected =
-        std::vector(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(whole.records[blocks]));
+    const gpu::RecordVector<gpu::Coincidence> expected(
+        records.begin(), records.begin() + static_cast<std::ptrdiff_t>(whole.records[blocks]));
     const auto found = read_coincidences(recovered);  // throws unless complete
     if (!same(found, expected)) FAIL("not the records of the whole blocks");
     const daemon::ListModeReader reader(recovered);
