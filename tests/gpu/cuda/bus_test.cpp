@@ -134,7 +134,7 @@ TEST_CASE("upload plan: every frame is found once, with the window and source of
     for (int turn = 0; turn < 300; ++turn) {
         // Batches whose spans have one shape or many, read side by side, and now and then out of order.
         const std::size_t batches = rng.between<std::size_t>(1, 7);
-        constexpr std::size_t batch_cells = 6000;
+        constexpr std::size_t batch_cells = 2000;
         Input input(batches * batch_cells);
         const bool alike = rng.chance(0.5);
         const bool windows = rng.chance(0.3);
