@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "gpu/multiples.hpp"
+#include "gpu/records.hpp"
 #include "tests/gpu/random.hpp"
 #include "tests/support/catch.hpp"
 
