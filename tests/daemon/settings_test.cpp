@@ -1,4 +1,4 @@
-// What the configuration becomes for the stages.
+// The options that each stage gets from the configuration.
 #include "daemon/settings.hpp"
 
 #include <algorithm>

@@ -34,7 +34,7 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
     gpu::Orderer orderer(store);
     const gpu::CoincidenceFinder finder(gpu::PairRule::of(options.geometry, options.rules), options.rules);
     gpu::LocalHistograms histograms(options.geometry);
-    gpu::RecordVector<gpu::Single> converted(options.max_slice_frames + 4096, gpu::Single{});
+    std::vector<gpu::Single> converted(options.max_slice_frames + 4096);
     std::vector<std::unique_ptr<gpu::Chunk>> chunks;
     gpu::SingleBuffer ordered;
     gpu::Search search;
