@@ -28,9 +28,10 @@ enum class Fate : std::uint8_t {
 inline constexpr std::uint32_t fate_count = 9;
 
 /// One crystal of a detector unit.
-struct CrystalEntry {
+struct alignas(16) CrystalEntry {
     std::uint32_t crystal;
     std::int32_t time_offset;  ///< ticks
+    float factor;              ///< keV per ADC count, if ConversionTables::bins is 1
 };
 
 /// The conversion tables as both back-ends address them; a view that owns nothing. A unit is

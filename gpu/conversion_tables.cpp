@@ -56,7 +56,7 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
             const std::uint32_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
             const std::int32_t offset =
                 calibration.time_offset.empty() ? 0 : calibration.time_offset[crystal];
-            crystals_.push_back({crystal, offset});
+            crystals_.push_back({crystal, offset, 0});
         }
     }
     const std::uint32_t bins = effective_bins(calibration.energy_factor, calibration.bins);
@@ -66,6 +66,7 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
             calibration.energy_factor.begin() + static_cast<std::ptrdiff_t>(slot * calibration.bins);
         // Adding 0 turns -0 into +0. Energies that compare equal must have equal bytes.
         std::transform(row, row + bins, std::back_inserter(factor_), [](float f) { return f + 0.0F; });
+        if (bins == 1) crystals_[slot].factor = factor_.back();
     }
     view_.position = position_.data();
     view_.crystals = crystals_.data();

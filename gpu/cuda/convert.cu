@@ -84,8 +84,21 @@ struct FateTally {
 };
 
 __device__ CrystalEntry load_entry(const CrystalEntry* p) {
-    const int2 v = __ldg(reinterpret_cast<const int2*>(p));
-    return {static_cast<std::uint32_t>(v.x), v.y};
+    const int4 v = __ldg(reinterpret_cast<const int4*>(p));
+    return {static_cast<std::uint32_t>(v.x), v.y, __int_as_float(v.z)};
+}
+
+/// The cells of a tile that this thread converts; zeros beyond the last cell.
+__device__ void load_cells(const ConvertArguments& a, std::uint32_t tile,
+                           net::FrameWords (&words)[per_thread]) {
+#pragma unroll
+    for (std::uint32_t k = 0; k < per_thread; ++k) {
+        const std::uint32_t position = tile * cell_tile + k * threads + threadIdx.x;
+        words[k] = {0, 0};
+        if (position >= a.cell_count) continue;
+        const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
+        words[k] = {v.x, v.y};
+    }
 }
 
 template <bool energy_shared>
@@ -112,6 +125,8 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
     const std::uint32_t tiles = (a.cell_count + cell_tile - 1) / cell_tile;
     if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
     __syncthreads();
+    net::FrameWords loaded[per_thread];
+    load_cells(a, taken, loaded);
     while (taken < tiles) {
         const std::uint32_t tile = taken;
         const std::uint32_t row_base = a.tile_first[tile];
@@ -119,7 +134,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
         for (std::uint32_t i = threadIdx.x; i < rows; i += threads)
             row_first[i] = a.rows[row_base + i].first;
         __syncthreads();
-        // For the next tile; the barriers below make it visible to all threads.
+        // For the next tile; the barrier below makes it visible to all threads.
         if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
 
         // Process all frames of the thread step by step, so that their loads overlap.
@@ -133,10 +148,8 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             present[k] = position < a.cell_count;
             jump[k] = false;
             cell[k] = no_cell;
-            words[k] = {0, 0};
+            words[k] = loaded[k];
             if (!present[k]) continue;
-            const ulonglong2 v = __ldcs(reinterpret_cast<const ulonglong2*>(a.cells) + position);
-            words[k] = {v.x, v.y};
             std::uint32_t low = 0;
             std::uint32_t high = rows;
             while (high - low > 1) {
@@ -167,11 +180,13 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
         float energy[per_thread];
 #pragma unroll
         for (std::uint32_t k = 0; k < per_thread; ++k) {
-            entry[k] = {0, 0};
+            entry[k] = {0, 0, 0};
             energy[k] = 0;
             if (!inside[k]) continue;
             entry[k] = load_entry(t.crystals + slot[k]);
-            energy[k] = frame_energy(frame_adc(words[k]), slot[k], t);
+            const std::uint32_t adc = frame_adc(words[k]);
+            energy[k] =
+                t.bins == 1 ? static_cast<float>(adc) * entry[k].factor : frame_energy(adc, slot[k], t);
         }
         Placed placed[per_thread];
 #pragma unroll
@@ -209,6 +224,9 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             }
             fates.add(fate);
         }
+        // The cells of the next tile arrive while this one is placed.
+        __syncthreads();
+        load_cells(a, taken, loaded);
         write_placed(a, cell_tile_at(a, tile, tiles), placed, storage);
         ++done;
         if (done % tiles_between_tallies == 0 || done == tiles_between_flushes) fates.flush(fate_total);

@@ -3,9 +3,10 @@
 // The calling thread only hands over spans (submit) and takes results (collect). The back-end has three
 // threads: the uploader copies frames to the device; the driver launches the stages and reads the few totals
 // that the next launch depends on; the deliverer assembles the results, with a few helpers for large copies.
-// There are four streams: `up` copies frames, `compute` runs the stages of one slice after the other, `down`
-// copies results, and `books` adds the histograms of collected slices to the totals. Events connect the
-// streams, so that the copies of some slices overlap the computation of others.
+// There are five streams: `up` copies frames, `prepare` makes ordered singles of them, `search` finds the
+// coincidences of one slice after the other, `down` copies results, and `books` adds the histograms of
+// collected slices to the totals. Events connect the streams, so that a slice is copied and prepared while
+// others are searched.
 #include "gpu/cuda/cuda_pipeline.hpp"
 
 #include <fmt/format.h>
@@ -79,10 +80,8 @@ class CudaPipeline final : public Pipeline {
     CudaPipeline& operator=(const CudaPipeline&) = delete;
     ~CudaPipeline() override {
         stop();
-        for (cudaStream_t stream :
-             {cudaStream_t{up_}, cudaStream_t{compute_}, cudaStream_t{down_}, cudaStream_t{books_}}) {
-            cudaStreamSynchronize(stream);
-        }
+        for (const Stream* stream : {&up_, &prepare_, &search_, &down_, &books_})
+            cudaStreamSynchronize(*stream);
     }
 
     [[nodiscard]] std::size_t depth() const override { return depth_; }
@@ -234,20 +233,29 @@ class CudaPipeline final : public Pipeline {
         std::uint64_t launched = 0;
         RingSlot* before = nullptr;  // the slice being searched for coincidences
         while (RingSlot* r = next(launched, before == nullptr)) {
-            compute_.wait_for(r->uploaded);
-            compute_.wait_for(r->folded);
-            if (times_) times_->begins(r->place).fetch.record(compute_);
-            cuda::fetch_table(r->slot, compute_);
-            if (times_) times_->begins(r->place).convert.record(compute_);
-            stages_.convert(r->slot, compute_);
-            r->converted.record(compute_);
-            if (before != nullptr) finish(*before);
+            prepare_.wait_for(r->uploaded);
+            prepare_.wait_for(r->folded);
+            if (times_) times_->begins(r->place).fetch.record(prepare_);
+            cuda::fetch_table(r->slot, prepare_);
+            if (times_) times_->begins(r->place).convert.record(prepare_);
+            stages_.convert(r->slot, prepare_);
+            r->converted.record(prepare_);
+            // The slice before ends first while the bus is the limit. Otherwise ordering starts first, so
+            // that the device has work until the host has read the totals of the slice before.
+            if (before != nullptr && !r->uploaded.is_done()) {
+                finish(*before);
+                before = nullptr;
+            }
             r->converted.wait("converting frames");
             stages_.converted(r->slot);
-            if (times_) times_->begins(r->place).order.record(compute_);
-            stages_.order(r->slot, compute_);
-            stages_.find(r->slot, compute_);
-            r->found.record(compute_);
+            if (times_) times_->begins(r->place).order.record(prepare_);
+            stages_.order(r->slot, prepare_);
+            r->ordered.record(prepare_);
+            if (before != nullptr) finish(*before);
+            search_.wait_for(r->ordered);
+            if (times_) times_->begins(r->place).find.record(search_);
+            stages_.find(r->slot, search_);
+            r->found.record(search_);
             ++launched;
             before = r;
             if (next(launched, false) == nullptr) {
@@ -271,13 +279,13 @@ class CudaPipeline final : public Pipeline {
         Slot& s = r.slot;
         r.found.wait("looking for coincidences");
         if (Stages::has_long_runs(s)) {
-            stages_.order_long_runs(s, compute_);
-            stages_.find(s, compute_);
-            r.found.record(compute_);
+            stages_.order_long_runs(s, search_);
+            stages_.search(s, search_);
+            r.found.record(search_);
             r.found.wait("looking for coincidences");
         }
         if (times_) times_->begins(r.place).down.record(down_);
-        downloader_.download(s, stages_, compute_, down_);
+        downloader_.download(s, stages_, search_, down_);
         r.downloaded.record(down_);
         stages_.found(s);
         {
@@ -328,7 +336,8 @@ class CudaPipeline final : public Pipeline {
     const std::size_t depth_;
     // The streams come before the memory, because freeing the memory waits for them.
     Stream up_;
-    Stream compute_;
+    Stream prepare_;
+    Stream search_;
     Stream down_;
     Stream books_;
     Memory memory_;

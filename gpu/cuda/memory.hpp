@@ -115,18 +115,20 @@ class Event {
     void record(cudaStream_t stream) const {
         check(cudaEventRecord(event_, stream), "cudaEventRecord", "ordering the streams");
     }
+    [[nodiscard]] bool is_done() const {
+        const cudaError_t status = cudaEventQuery(event_);
+        if (status != cudaErrorNotReady) check(status, "cudaEventQuery", "asking for an event");
+        cudaGetLastError();  // clears cudaErrorNotReady, so that no later call reports it
+        return status == cudaSuccess;
+    }
     /// Asks for a short while before it sleeps, because waking up takes longer than small slices do.
     void wait(const char* doing) const {
         const auto until = std::chrono::steady_clock::now() + asked_for;
-        cudaError_t status = cudaEventQuery(event_);
-        while (status == cudaErrorNotReady) {
-            cudaGetLastError();  // clears it, so that no later call reports it
+        while (!is_done()) {
             if (std::chrono::steady_clock::now() >= until) {
                 return check(cudaEventSynchronize(event_), "cudaEventSynchronize", doing);
             }
-            status = cudaEventQuery(event_);
         }
-        check(status, "cudaEventQuery", doing);
     }
 
   private:

@@ -21,6 +21,7 @@ struct RingSlot {
           slot(options, memory),
           uploaded(flags),
           converted(flags | cudaEventBlockingSync),
+          ordered(flags),
           found(flags | cudaEventBlockingSync),
           downloaded(flags | cudaEventBlockingSync) {}
     const std::size_t place;
@@ -28,6 +29,7 @@ struct RingSlot {
     std::span<const FrameSpan> spans;
     Event uploaded;
     Event converted;
+    Event ordered;
     Event found;
     Event downloaded;
     Event folded;
@@ -41,6 +43,7 @@ class RingTimes {
         Event fetch{cudaEventDefault};
         Event convert{cudaEventDefault};
         Event order{cudaEventDefault};
+        Event find{cudaEventDefault};
         Event down{cudaEventDefault};
     };
 
@@ -73,6 +76,8 @@ class RingTimes {
         line.convert_begin = at(begins(place).convert);
         line.convert_end = at(r.converted);
         line.order_begin = at(begins(place).order);
+        line.order_end = at(r.ordered);
+        line.find_begin = at(begins(place).find);
         line.find_end = at(r.found);
         line.down_begin = at(begins(place).down);
         line.down_end = at(r.downloaded);

@@ -63,6 +63,7 @@ struct Slot {
     std::uint32_t copies = 0;   // to the device
     std::uint64_t base = 0;     // subtracted from the times of its ready singles
     std::uint64_t horizon = 0;  // singles below it are decided
+    int sorted = 0;             // where its ordered singles are, see Stages
 
     // The result.
     std::uint32_t record_count = 0;         // in host_records

@@ -68,7 +68,8 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
         return SingleArrays{memory.device<std::uint64_t>(room_), memory.device<std::uint64_t>(room_)};
     };
     ready_ = arrays();
-    sorted_ = arrays();
+    sorted_[0] = arrays();
+    sorted_[1] = arrays();
     pending_arrays_[0] = arrays();
     pending_arrays_[1] = arrays();
     ordered_[0] = memory.device<Single>(room_);
@@ -83,6 +84,7 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     run_scratch_bytes_ = run_scratch_bytes(room);
     run_totals_ = memory.device<RunTotals>(1);
     host_run_totals_ = memory.pinned<RunTotals>(1);
+    order_scratch_ = memory.device<std::byte>(scratch_bytes_);
     scratch_ = memory.device<std::byte>(std::max({scratch_bytes_, run_scratch_bytes_, list_bytes}));
     place_lists(scratch_, room, r.delay.has_value(), find_base_);
     const Slot sizes = [&] {
@@ -146,7 +148,6 @@ void Stages::convert(Slot& slot, cudaStream_t stream) {
 }
 
 void Stages::converted(const Slot& slot) {
-    ready_count_ = slot.host_converted->ready;
     pending_ = slot.host_converted->pending;
     pending_which_ = 1 - pending_which_;
     if (pending_ > options_.max_pending_singles) {
@@ -158,13 +159,24 @@ void Stages::converted(const Slot& slot) {
 
 void Stages::order(Slot& slot, cudaStream_t stream) {
     const nvtx3::scoped_range range{"order"};
+    sorted_which_ = 1 - sorted_which_;
+    slot.sorted = sorted_which_;
+    const ConvertTotals& t = *slot.host_converted;
+    const int bits = std::max(1, static_cast<int>(std::bit_width(t.max_key)));
+    sort::launch(sort::chosen(options_.sort_engine, t.ready), order_scratch_, scratch_bytes_, by_time(ready_),
+                 by_time(sorted_[slot.sorted]), t.ready, bits, stream);
+}
+
+void Stages::find(Slot& slot, cudaStream_t stream) {
+    const nvtx3::scoped_range range{"find"};
+    const std::uint32_t ready = slot.host_converted->ready;
     const std::uint32_t carried = count_ - begin_;
-    if (std::uint64_t{carried} + ready_count_ > room_) {
+    if (std::uint64_t{carried} + ready > room_) {
         throw std::runtime_error(
             fmt::format("{} singles to be ordered in one slice, and {} within window and delay of the "
                         "watermark: room for "
                         "{} (max_slice_frames + max_pending_singles)",
-                        ready_count_, carried, room_));
+                        ready, carried, room_));
     }
     Single* const from = ordered_[which_] + begin_;
     which_ = 1 - which_;
@@ -177,49 +189,47 @@ void Stages::order(Slot& slot, cudaStream_t stream) {
               "cudaMemcpyAsync", "carrying singles over");
     }
     begin_ = carried;
-    count_ = carried + ready_count_;
+    count_ = carried + ready;
     clear(slot.found, sizeof(FindTotals), stream);
-    const int bits = std::max(1, static_cast<int>(std::bit_width(slot.host_converted->max_key)));
-    const SortEngine engine = sort::chosen(options_.sort_engine, ready_count_);
-    sort::launch(engine, scratch_, scratch_bytes_, by_time(ready_), by_time(sorted_), ready_count_, bits,
-                 stream);
-    if (is_stable(engine)) {
-        launch_pack(sorted_, ready_count_, slot.base, ordered_[which_] + carried, &slot.found->long_run,
-                    stream);
+    Single* const to = ordered_[which_] + carried;
+    if (is_stable(sort::chosen(options_.sort_engine, ready))) {
+        launch_pack(sorted_[slot.sorted], ready, slot.base, to, &slot.found->long_run, stream);
     } else {
         // The engine has already ordered equal times by value.
-        launch_pack_ordered(sorted_, ready_count_, slot.base, ordered_[which_] + carried, stream);
+        launch_pack_ordered(sorted_[slot.sorted], ready, slot.base, to, stream);
     }
+    search(slot, stream);
 }
 
 void Stages::order_long_runs(Slot& slot, cudaStream_t stream) {
     const nvtx3::scoped_range range{"order long runs"};
     // The ready arrays already belong to the next slice. The memory of the packed singles has room for two
     // keys.
+    const SingleArrays sorted = sorted_[slot.sorted];
+    const std::uint32_t ready = slot.host_converted->ready;
     Single* const out = ordered_[which_] + begin_;
     auto* const numbers = reinterpret_cast<std::uint32_t*>(out);
     clear(slot.found, sizeof(FindTotals), stream);
     clear(run_totals_, sizeof(RunTotals), stream);
-    launch_number_times(scratch_, run_scratch_bytes_, sorted_, ready_count_, numbers, run_totals_, stream);
+    launch_number_times(scratch_, run_scratch_bytes_, sorted, ready, numbers, run_totals_, stream);
     to_host(host_run_totals_, run_totals_, 1, stream);
     numbered_.record(stream);
     numbered_.wait("numbering times");
     const KeyPacking packing = KeyPacking::of(*host_run_totals_, options_.geometry.crystal_count());
     if (packing.bits() <= 64) {
-        launch_order_runs(scratch_, run_scratch_bytes_, sorted_, ready_count_, packing, slot.base, out,
-                          stream);
+        launch_order_runs(scratch_, run_scratch_bytes_, sorted, ready, packing, slot.base, out, stream);
         return;
     }
     // Too many different times to pack: sort by value, then by time, back into the same arrays.
     auto* const space = reinterpret_cast<std::uint64_t*>(out);
-    const SingleArrays between{space, space + ready_count_};
+    const SingleArrays between{space, space + ready};
     const int bits = std::max(1, static_cast<int>(std::bit_width(slot.host_converted->max_key)));
     // Only stable engines leave long runs of equal times.
-    sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_value(sorted_), by_value(between),
-                 ready_count_, value_bits_, stream);
-    sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_time(between), by_time(sorted_),
-                 ready_count_, bits, stream);
-    launch_pack_ordered(sorted_, ready_count_, slot.base, out, stream);
+    sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_value(sorted), by_value(between), ready,
+                 value_bits_, stream);
+    sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_time(between), by_time(sorted), ready,
+                 bits, stream);
+    launch_pack_ordered(sorted, ready, slot.base, out, stream);
 }
 
 FindArguments Stages::find_arguments(const Slot& slot) const {
@@ -234,8 +244,7 @@ FindArguments Stages::find_arguments(const Slot& slot) const {
     return a;
 }
 
-void Stages::find(Slot& slot, cudaStream_t stream) {
-    const nvtx3::scoped_range range{"find"};
+void Stages::search(Slot& slot, cudaStream_t stream) {
     const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
     slot.horizon = slot.close_at ? *slot.close_at : (slot.watermark > reach ? slot.watermark - reach : 0);
     const FindArguments a = find_arguments(slot);
@@ -275,7 +284,7 @@ void Stages::found(Slot& slot) {
     c.reused = t.counts[count_reused];
     c.delayed_dropped = t.counts[count_delayed_dropped];
     c.delayed_oversize = t.counts[count_delayed_oversize];
-    result.pending = std::uint64_t{count_} - begin_ - taken_ + pending_;
+    result.pending = std::uint64_t{count_} - begin_ - taken_ + slot.host_converted->pending;
     result.latest_pending_time =
         result.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);
     if (result.pending > options_.max_pending_singles) {

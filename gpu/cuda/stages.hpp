@@ -2,8 +2,10 @@
 //
 // Between slices it keeps `carry`, ordered singles below the last watermark whose windows reach beyond it,
 // and unordered pending singles above the watermark, like the CPU back-end. For each slice, call the
-// functions in the order of their declaration. They launch work on one stream, and the host reads the totals
-// between them.
+// functions in the order of their declaration, except search(), which find() calls. They launch work, and the
+// host reads the totals between them.
+// convert(), converted() and order() prepare a slice: they may use a stream of their own, and be called while
+// the slice before is searched, until its found(). find() must then wait for what order() has launched.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +32,14 @@ class Stages {
     void convert(Slot& slot, cudaStream_t stream);
     /// Reads the totals. Throws std::runtime_error when more singles are pending than allowed.
     void converted(const Slot& slot);
-    /// Appends the ready singles to the carry, in order.
+    /// Orders the ready singles by time.
     void order(Slot& slot, cudaStream_t stream);
+    /// Appends them to the carry, ordered by everything, and searches.
+    void find(Slot& slot, cudaStream_t stream);
     /// Finds the coincidences, and packs them into slot.records if they fit. Ends with a copy of the totals
     /// to slot.host_found.
-    void find(Slot& slot, cudaStream_t stream);
-    /// Whether find() needs order_long_runs() first and must be repeated: too many singles share a time.
+    void search(Slot& slot, cudaStream_t stream);
+    /// Whether order_long_runs() and another search() are needed: too many singles share a time.
     [[nodiscard]] static bool has_long_runs(const Slot& slot) { return slot.host_found->long_run != 0; }
     void order_long_runs(Slot& slot, cudaStream_t stream);
     /// Writes records [low, low + slot.record_room) of one kind to records().
@@ -65,10 +69,11 @@ class Stages {
     Event numbered_;
 
     SingleArrays ready_;
-    SingleArrays sorted_;
+    SingleArrays sorted_[2];  // by time; of the slice being searched, and of the one prepared meanwhile
     SingleArrays pending_arrays_[2];
     Single* ordered_[2] = {nullptr, nullptr};
-    void* scratch_ = nullptr;         // of the sort; the lists lie in it afterwards
+    void* order_scratch_ = nullptr;
+    void* scratch_ = nullptr;         // of order_long_runs(); the lists of the search lie in it afterwards
     std::uint64_t* words_ = nullptr;  // of conversion
     std::size_t words_count_ = 0;
     std::uint32_t rounds_ = 0;        // since they were cleared
@@ -78,12 +83,12 @@ class Stages {
     FindArguments find_base_;
     Event read_[2];
 
-    int which_ = 0;  // of ordered_: the singles of the slice ordered last
+    int which_ = 0;  // of ordered_: the singles of the slice searched last
+    int sorted_which_ = 0;
     int pending_which_ = 0;
     std::uint32_t count_ = 0;  // ordered singles
     std::uint32_t begin_ = 0;  // the first of them that is carried over
     std::uint32_t taken_ = 0;  // carried singles that already belong to a group
-    std::uint32_t ready_count_ = 0;
     std::uint32_t pending_ = 0;
     std::uint64_t watermark_ = 0;
 };

@@ -28,6 +28,8 @@ struct SliceTimeline {
     double convert_begin = 0;        ///< device
     double convert_end = 0;          ///< device
     double order_begin = 0;          ///< device: once the host has read the counts
+    double order_end = 0;            ///< device
+    double find_begin = 0;           ///< device: once the host has read the totals of the slice before
     double find_end = 0;             ///< device
     double down_begin = 0;           ///< device: records on the bus
     double down_end = 0;             ///< device

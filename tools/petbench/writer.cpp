@@ -54,34 +54,38 @@ void write_records(const std::filesystem::path& path, const WriterSuite& options
     if (!writer.failure().empty()) throw config::IoError(writer.failure());
 }
 
-/// Writes zeros. Throws std::system_error.
-void write_zeros(const std::filesystem::path& path, std::size_t block_bytes, std::uint64_t bytes,
-                 bool direct) {
+/// Writes `blocks` blocks of zeros, one after the other: a single one stays in the cache, records that were
+/// just made do not. Throws std::system_error.
+void write_zeros(const std::filesystem::path& path, std::size_t block_bytes, std::size_t blocks,
+                 std::uint64_t bytes, bool direct) {
     constexpr std::size_t page = 4096;
     const auto fail = [&] { throw std::system_error(errno, std::generic_category(), path.string()); };
-    const std::unique_ptr<void, decltype(&std::free)> block(
-        std::aligned_alloc(page, (block_bytes + page - 1) / page * page), &std::free);
-    std::memset(block.get(), 0, block_bytes);
+    const std::size_t step = (block_bytes + page - 1) / page * page;
+    const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(page, step * blocks),
+                                                             &std::free);
+    std::memset(memory.get(), 0, step * blocks);
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
     const int file =
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666);
     if (file < 0) fail();
     for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
-        if (::pwrite(file, block.get(), block_bytes, static_cast<off_t>(at)) !=
-            static_cast<ssize_t>(block_bytes))
+        const auto* const block =
+            static_cast<const std::byte*>(memory.get()) + at / block_bytes % blocks * step;
+        if (::pwrite(file, block, block_bytes, static_cast<off_t>(at)) != static_cast<ssize_t>(block_bytes))
             fail();
     }
     if (::fdatasync(file) != 0 || ::close(file) != 0) fail();
 }
 
 void write_plainly(const std::filesystem::path& directory, const WriterSuite& options, std::uint32_t files,
-                   std::uint64_t bytes, bool direct) {
+                   std::uint64_t bytes, std::size_t blocks, bool direct) {
     std::vector<std::thread> threads;
     std::vector<std::exception_ptr> failures(files);
     for (std::uint32_t i = 0; i < files; ++i) {
         threads.emplace_back([&, i] {
             try {
-                write_zeros(directory / std::to_string(i), options.block_bytes, bytes / files, direct);
+                write_zeros(directory / std::to_string(i), options.block_bytes, blocks, bytes / files,
+                            direct);
             } catch (...) {
                 failures[i] = std::current_exception();
             }
@@ -124,12 +128,13 @@ void compare(const WriterSuite& suite, const std::filesystem::path& directory, s
         std::function<void()> work;
     };
     std::vector<Way> ways = {
-        {"plain", [&] { write_plainly(directory, suite, files, bytes, false); }},
+        {"plain", [&] { write_plainly(directory, suite, files, bytes, suite.queue_blocks, false); }},
+        {"plain, one block", [&] { write_plainly(directory, suite, files, bytes, 1, false); }},
         {"writer", [&] { write_records(directory / "r.plm", suite, files, bytes, Compression::none); }},
         {"writer, zstd",
          [&] { write_records(directory / "r.plm", suite, files, bytes, Compression::zstd); }}};
     if (suite.direct)
-        ways.push_back({"plain, O_DIRECT", [&] { write_plainly(directory, suite, files, bytes, true); }});
+        ways.push_back({"plain, O_DIRECT", [&] { write_plainly(directory, suite, files, bytes, 1, true); }});
     std::vector<Candidate> candidates;
     candidates.reserve(ways.size());
     for (const Way& way : ways)

@@ -50,7 +50,7 @@ TEST_CASE("When one file of a set fails, all stop and everything written stays r
     CHECK(counts.queue_blocks == 0);
 
     // Every file is closed. All blocks before the one that failed are there, and perhaps some after it.
-    const auto before = static_cast<std::uint64_t>(4 * (1 + 3 * (fails_at - 1)));
+    const std::uint64_t before = 4 * (1 + 3 * (static_cast<std::uint64_t>(fails_at) - 1));
     const FoundRecords found = read_what_is_there(directory / "r.plm");
     CAPTURE(found.condition.summary());
     CHECK(found.records.size() == counts.written);

@@ -61,7 +61,7 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
                 at[5]->record(stream);
                 stages.order_long_runs(slot, stream);
                 at[6]->record(stream);
-                stages.find(slot, stream);
+                stages.search(slot, stream);
                 at[7]->record(stream);
                 at[7]->wait("timing coincidences");
             }

@@ -31,7 +31,9 @@ void print_timeline(const Passes& passes) {
     Step fetch{"table of spans"};
     Step convert{"convert"};
     Step host{"host between convert and order"};
-    Step find{"order and find"};
+    Step order{"order"};
+    Step search{"wait for the search before"};
+    Step find{"find"};
     Step turn{"wait for the turn to go down"};
     Step down{"records down"};
     Step wait{"wait to be delivered"};
@@ -49,7 +51,9 @@ void print_timeline(const Passes& passes) {
             fetch.add(t.convert_begin - t.fetch_begin);
             convert.add(t.convert_end - t.convert_begin);
             host.add(t.order_begin - t.convert_end);
-            find.add(t.find_end - t.order_begin);
+            order.add(t.order_end - t.order_begin);
+            search.add(t.find_begin - t.order_end);
+            find.add(t.find_end - t.find_begin);
             turn.add(t.down_begin - t.find_end);
             down.add(t.down_end - t.down_begin);
             wait.add(t.deliver_begin - t.down_end);
@@ -58,8 +62,8 @@ void print_timeline(const Passes& passes) {
         }
         if (!lines.empty()) drain.add(lines.back().collected - lines.back().upload_end);
     }
-    for (const Step* step : {&submit, &plan, &idle, &upload, &fetch, &convert, &host, &find, &turn, &down,
-                             &wait, &deliver, &collect, &drain}) {
+    for (const Step* step : {&submit, &plan, &idle, &upload, &fetch, &convert, &host, &order, &search, &find,
+                             &turn, &down, &wait, &deliver, &collect, &drain}) {
         if (step->count == 0) continue;
         std::printf("    %-32s mean %8.3f ms, largest %8.3f ms\n", step->name,
                     step->sum / static_cast<double>(step->count), step->most);

@@ -42,7 +42,7 @@ Scan scan(const std::filesystem::path& file) {
         found.parts.push_back({files == 1 ? found.name : daemon::file_of_set(found.name, i).string()});
     while (reader.next()) {
         const daemon::BlockHeader& block = reader.block();
-        daemon::ListModePart& part = found.parts[block.number % files];
+        daemon::ListModePart& part = found.parts[block.number % found.parts.size()];
         if (part.records == 0) {
             part.first_record = found.records;
             part.first_time = block.first_time;
