@@ -125,7 +125,7 @@ struct TimeGuard {
 /// Corrected time; `bad` when it would leave 0..2^64-1.
 PETACQ_HD inline std::uint64_t corrected_time(std::uint64_t raw, std::int32_t offset, bool& bad) {
     const std::uint64_t time = raw + static_cast<std::uint64_t>(static_cast<std::int64_t>(offset));
-    bad = offset < 0 ? time > raw : time < raw;
+    bad = (time < raw) != (offset < 0);
     return time;
 }
 

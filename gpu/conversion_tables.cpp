@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <limits>
 
 namespace petacq::gpu {
@@ -41,7 +40,7 @@ std::vector<std::uint32_t> modules_of(const std::vector<ModuleSet>& sources) {
 
 }  // namespace
 
-OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibration& calibration)
+FrameTables::FrameTables(const PipelineOptions& options, const config::Calibration& calibration)
     : position_(calibration.position_table.begin(), calibration.position_table.end()),
       modules_of_source_(modules_of(options.sources)) {
     const config::Geometry& g = options.geometry;
@@ -49,43 +48,53 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
     for (std::uint8_t& entry : position_) {
         if (entry < local_count) entry = static_cast<std::uint8_t>(g.local_of_origin(entry));
     }
-    const std::uint32_t units = g.bdm_count * g.du_count;
-    crystals_.reserve(std::size_t{units} * local_count);
-    for (std::uint32_t unit = 0; unit < units; ++unit) {
-        for (std::uint32_t local = 0; local < local_count; ++local) {
-            const std::uint32_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
-            const std::int32_t offset =
-                calibration.time_offset.empty() ? 0 : calibration.time_offset[crystal];
-            crystals_.push_back({crystal, offset, 0});
-        }
-    }
-    const std::uint32_t bins = effective_bins(calibration.energy_factor, calibration.bins);
-    factor_.reserve(crystals_.size() * bins);
-    for (std::size_t slot = 0; slot < crystals_.size(); ++slot) {
-        const auto row =
-            calibration.energy_factor.begin() + static_cast<std::ptrdiff_t>(slot * calibration.bins);
-        // Adding 0 turns -0 into +0. Energies that compare equal must have equal bytes.
-        std::transform(row, row + bins, std::back_inserter(factor_), [](float f) { return f + 0.0F; });
-        if (bins == 1) crystals_[slot].factor = factor_.back();
-    }
     view_.position = position_.data();
-    view_.crystals = crystals_.data();
-    view_.factor = factor_.data();
     view_.modules_of_source = modules_of_source_.empty() ? nullptr : modules_of_source_.data();
     view_.bdm_count = g.bdm_count;
     view_.du_count = g.du_count;
     view_.position_size = g.position_size;
     view_.crystals_per_du = local_count;
-    view_.bins = bins;
+    view_.bins = effective_bins(calibration.energy_factor, calibration.bins);
     view_.head_marker = options.head_marker;
     view_.tail_marker = options.tail_marker;
     view_.lower = options.energy.filter ? std::max(options.energy.lower, 0.0F) : 0.0F;
     view_.upper = options.energy.filter ? options.energy.upper : std::numeric_limits<float>::infinity();
 }
 
+std::uint64_t FrameTables::bytes() const {
+    return position_.size() + modules_of_source_.size() * sizeof(std::uint32_t);
+}
+
+OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibration& calibration)
+    : frames_(options, calibration), view_(frames_.view()) {
+    const config::Geometry& g = options.geometry;
+    const std::uint32_t local_count = g.crystals_per_du();
+    const std::uint32_t units = g.bdm_count * g.du_count;
+    crystals_.reserve(std::size_t{units} * local_count);
+    factor_.reserve(crystals_.capacity() * view_.bins);
+    for (std::uint32_t unit = 0; unit < units; ++unit) {
+        for (std::uint32_t local = 0; local < local_count; ++local) {
+            const std::uint32_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
+            for (std::uint32_t bin = 0; bin < view_.bins; ++bin)
+                factor_.push_back(energy_factor(calibration, crystals_.size(), bin));
+            crystals_.push_back(
+                {crystal, time_offset(calibration, crystal), view_.bins == 1 ? factor_.back() : 0});
+        }
+    }
+    view_.crystals = crystals_.data();
+    view_.factor = factor_.data();
+}
+
 std::uint64_t OwnedTables::bytes() const {
-    return position_.size() + crystals_.size() * sizeof(CrystalEntry) + factor_.size() * sizeof(float) +
-           modules_of_source_.size() * sizeof(std::uint32_t);
+    return frames_.bytes() + crystals_.size() * sizeof(CrystalEntry) + factor_.size() * sizeof(float);
+}
+
+std::int32_t time_offset(const config::Calibration& calibration, std::uint32_t crystal) {
+    return calibration.time_offset.empty() ? 0 : calibration.time_offset[crystal];
+}
+
+float energy_factor(const config::Calibration& calibration, std::size_t slot, std::uint32_t bin) {
+    return calibration.energy_factor[slot * calibration.bins + bin] + 0.0F;  // turns -0 into +0
 }
 
 }  // namespace petacq::gpu

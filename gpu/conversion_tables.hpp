@@ -13,7 +13,31 @@
 
 namespace petacq::gpu {
 
-/// Owns the arrays of a ConversionTables. Read-only once built, so threads may share it.
+/// The part of a ConversionTables that both back-ends use: everything but the crystals and their factors.
+/// Read-only once built, so threads may share it.
+class FrameTables {
+  public:
+    /// The calibration must have passed config::check_calibration.
+    FrameTables(const PipelineOptions& options, const config::Calibration& calibration);
+
+    /// Valid for the lifetime of this object.
+    [[nodiscard]] const ConversionTables& view() const { return view_; }
+    [[nodiscard]] std::uint64_t bytes() const;
+
+    [[nodiscard]] std::span<const std::uint8_t> position() const { return position_; }
+    /// Empty if frames may have any module.
+    [[nodiscard]] std::span<const std::uint32_t> modules_of_source() const { return modules_of_source_; }
+
+    FrameTables(const FrameTables&) = delete;
+    FrameTables& operator=(const FrameTables&) = delete;
+
+  private:
+    net::HugeVector<std::uint8_t> position_;  // read at random
+    std::vector<std::uint32_t> modules_of_source_;
+    ConversionTables view_;
+};
+
+/// Owns all arrays of a ConversionTables.
 class OwnedTables {
   public:
     /// The calibration must have passed config::check_calibration.
@@ -23,23 +47,25 @@ class OwnedTables {
     [[nodiscard]] const ConversionTables& view() const { return view_; }
     [[nodiscard]] std::uint64_t bytes() const;
 
-    [[nodiscard]] std::span<const std::uint8_t> position() const { return position_; }
+    [[nodiscard]] std::span<const std::uint8_t> position() const { return frames_.position(); }
     [[nodiscard]] std::span<const CrystalEntry> crystals() const { return crystals_; }
     [[nodiscard]] std::span<const float> factor() const { return factor_; }
     /// Empty if frames may have any module.
-    [[nodiscard]] std::span<const std::uint32_t> modules_of_source() const { return modules_of_source_; }
-
-    OwnedTables(const OwnedTables&) = delete;
-    OwnedTables& operator=(const OwnedTables&) = delete;
+    [[nodiscard]] std::span<const std::uint32_t> modules_of_source() const {
+        return frames_.modules_of_source();
+    }
 
   private:
-    net::HugeVector<std::uint8_t> position_;  // read at random
+    FrameTables frames_;
     std::vector<CrystalEntry> crystals_;
-    net::HugeVector<float> factor_;
-    std::vector<std::uint32_t> modules_of_source_;
+    std::vector<float> factor_;
     ConversionTables view_;
 };
 
+/// Ticks to add to the times of a crystal.
+std::int32_t time_offset(const config::Calibration& calibration, std::uint32_t crystal);
+/// keV per ADC count. Never negative zero: energies that compare equal must have equal bytes.
+float energy_factor(const config::Calibration& calibration, std::size_t slot, std::uint32_t bin);
 /// Number of bins that the factor table needs: beyond them no factor changes.
 std::uint32_t effective_bins(const std::vector<float>& factor, std::uint32_t bins);
 

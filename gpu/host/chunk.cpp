@@ -1,6 +1,7 @@
 #include "gpu/host/chunk.hpp"
 
 #include <bit>
+#include <utility>
 
 namespace petacq::gpu {
 
@@ -13,20 +14,36 @@ void Chunk::fill(std::span<const Single> singles, unsigned least_width, unsigned
     width_ = std::max(least_width, bits > most_bits ? bits - most_bits : 0U);
     first_bin_ = low_ >> width_;
     ends_.assign(bin_of(high_) + 1, 0);
-    for (const Single& s : singles)
-        ++ends_[bin_of(s.time)];
-    std::uint32_t sum = 0;
-    for (std::uint32_t& end : ends_) {
-        const std::uint32_t count = end;
-        end = sum;
-        sum += count;
+    std::uint32_t* const ends = ends_.data();
+    // A single is mostly in the bin of the one before, so the count of that bin stays in a register.
+    std::size_t bin = 0;
+    std::uint32_t end = 0;
+    for (const Single& s : singles) {
+        const std::size_t next = bin_of(s.time);
+        if (next != bin) {
+            ends[std::exchange(bin, next)] = end;
+            end = ends[bin];
+        }
+        ++end;
     }
+    ends[bin] = end;
+    std::uint32_t sum = 0;
+    for (std::uint32_t& e : ends_)
+        sum += std::exchange(e, sum);
     singles_.reserve(most_singles);
     singles_.resize(singles.size());
     Single* const to = singles_.data();
-    std::uint32_t* const ends = ends_.data();
-    for (const Single& s : singles)
-        to[ends[bin_of(s.time)]++] = s;
+    bin = 0;
+    end = ends[bin];
+    for (const Single& s : singles) {
+        const std::size_t next = bin_of(s.time);
+        if (next != bin) {
+            ends[std::exchange(bin, next)] = end;
+            end = ends[bin];
+        }
+        to[end++] = s;
+    }
+    ends[bin] = end;
     begin_ = 0;
     split_ = 0;
 }

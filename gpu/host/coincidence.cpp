@@ -48,16 +48,21 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
     SingleCounts c;
+    std::uint64_t unpaired = 0;  // in a register
     std::size_t i = share.from;
     while (i < share.to) {
         const std::uint64_t opened = singles[i].time;
         std::size_t j = i + 1;
+        if (j == n || singles[j].time - opened > tau) {
+            ++unpaired;
+            i = j;
+            continue;
+        }
+        ++j;
         while (j < n && singles[j].time - opened <= tau)
             ++j;
         const std::size_t size = j - i;
-        if (size == 1) {
-            ++c.unpaired;
-        } else if (size == 2) {
+        if (size == 2) {
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
             if (rule_.good(a.crystal, b.crystal)) {
@@ -93,6 +98,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         }
         i = j;
     }
+    c.unpaired = unpaired;
     c.decided = i - share.from;
     share.next = i;
     share.counts += c;

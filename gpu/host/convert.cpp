@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace petacq::gpu {
@@ -40,135 +41,208 @@ SinglesHistograms make_histograms(const config::Geometry& g) {
 
 namespace {
 
-/// `restricted`: a source has only the modules of its own. `one_bin`: an energy factor does not depend on the
-/// energy.
-template <bool restricted, bool one_bin>
-std::size_t convert(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
-                    FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
-    // Three passes over blocks that fit in the L1 cache. The first finds the places in the position table,
-    // which fits in no cache, and prefetches them. The second keeps the frames inside a crystal, without a
-    // branch, since chance decides. The third makes them singles.
-    constexpr std::uint32_t block_frames = 128;
+// Frames go through the conversion in blocks, in three steps. The position table fits in no cache, and the
+// rows and histograms of the crystals hardly fit in the second. So each step prefetches what the next one
+// reads, and while that is on its way, the later steps work on the blocks before. All of it stays in the
+// first cache.
+struct Block {
+    static constexpr std::uint32_t most_frames = 32;
+    struct Place {
+        std::uint32_t frame;
+        std::uint32_t unit;
+        std::uint32_t cell;
+    };
     struct Hit {
         std::uint32_t frame;
-        std::uint32_t slot;
+        std::uint32_t unit;
+        std::uint32_t crystal;
     };
-    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written below
-    std::array<std::uint32_t, block_frames> cells;
-    std::array<Hit, block_frames> hits;
+    FrameSpan span;
+    std::uint32_t found = 0;   // frames of a known unit: the first of the places
+    std::uint32_t inside = 0;  // of these, frames inside a crystal: the first of the hits
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
+    std::array<Place, most_frames> places;
+    std::array<Hit, most_frames> hits;
     // NOLINTEND(cppcoreguidelines-pro-type-member-init)
+};
 
-    // With a local copy, the compiler need not reload the view after every store.
+// The steps keep what they need in local variables: the compiler would reload members after every store.
+
+/// `restricted`: a source has only the modules of its own.
+template <bool restricted>
+void find_places(Block& b, const ConversionTables& tables, FrameCounts& counts) {
     const ConversionTables t = tables;
+    const FrameSpan span = b.span;
+    std::uint32_t found = 0;
+    for (std::uint32_t k = 0; k < span.count; ++k) {
+        const net::FrameWords w = net::load_frame(span.frames + std::size_t{k} * net::frame_bytes);
+        bool known = markers_match(w, t);
+        if constexpr (restricted) known = known && module_of_source(w, span.source, t);
+        const std::uint32_t cell = known ? frame_cell(w, t) : no_cell;
+        if (cell == no_cell) [[unlikely]] {
+            ++(markers_match(w, t) ? counts.bad_address : counts.bad_marker);
+            continue;
+        }
+        __builtin_prefetch(t.position + cell);
+        Block::Place& place = b.places[found++];
+        place.frame = k;
+        place.unit = frame_bdm(w) * t.du_count + frame_du(w);
+        place.cell = cell;
+    }
+    b.found = found;
+}
+
+/// Keeps the frames inside a crystal, without a branch, since chance decides.
+void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& histograms) {
+    const std::uint8_t* const position = tables.frames.view().position;
+    const std::uint32_t crystals_per_du = tables.frames.view().crystals_per_du;
+    const std::uint32_t* const first_crystal = tables.first_crystal.data();
+    const std::uint32_t* const crystal_in_unit = tables.crystal_in_unit.data();
+    const std::uint32_t* const rows = tables.rows.data();
+    const std::size_t row_words = 1 + tables.frames.view().bins;
+    const std::uint32_t* const per_crystal = histograms.per_crystal.data();
+    const std::uint32_t found = b.found;
+    std::uint32_t inside = 0;
+    for (std::uint32_t i = 0; i < found; ++i) {
+        const Block::Place& place = b.places[i];
+        const std::uint32_t local = position[place.cell];
+        const std::uint32_t crystal = first_crystal[place.unit] + crystal_in_unit[local];
+        Block::Hit& hit = b.hits[inside];
+        hit.frame = place.frame;
+        hit.unit = place.unit;
+        hit.crystal = crystal;
+        inside += local < crystals_per_du ? 1 : 0;
+        __builtin_prefetch(rows + crystal * row_words);
+        __builtin_prefetch(per_crystal + crystal);
+    }
+    b.inside = inside;
+}
+
+/// `one_bin`: an energy factor does not depend on the energy. Returns the new number of singles in `out`.
+template <bool one_bin>
+std::size_t make_singles(const Block& b, std::uint64_t watermark, const HostTables& tables,
+                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t before) {
+    const FrameSpan span = b.span;
     const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
+    const std::uint32_t* const rows = tables.rows.data();
+    const std::uint32_t bins = one_bin ? 1 : tables.frames.view().bins;
+    const float lower = tables.frames.view().lower;
+    const float upper = tables.frames.view().upper;
     std::uint32_t* const per_crystal = histograms.per_crystal.data();
     std::uint32_t* const energies = histograms.energy.data();
     std::int64_t* const temperature_sum = histograms.temperature_sum_16ths.data();
     std::uint32_t* const temperature_count = histograms.temperature_count.data();
-    const std::size_t before_span = n;
-    std::uint64_t outside = 0;
-    std::uint64_t below = 0;
-    std::uint64_t above = 0;
-    for (std::uint32_t first = 0; first < span.count; first += block_frames) {
-        const std::uint32_t block = std::min(block_frames, span.count - first);
-        const std::byte* frames = span.frames + std::size_t{first} * net::frame_bytes;
-        for (std::uint32_t k = 0; k < block; ++k) {
-            const net::FrameWords w = net::load_frame(frames + std::size_t{k} * net::frame_bytes);
-            bool known = markers_match(w, t);
-            if constexpr (restricted) known = known && module_of_source(w, span.source, t);
-            cells[k] = known ? frame_cell(w, t) : no_cell;
-            __builtin_prefetch(t.position + (cells[k] == no_cell ? 0 : cells[k]));
-        }
-        std::uint32_t inside = 0;
-        for (std::uint32_t k = 0; k < block; ++k) {
-            const net::FrameWords w = net::load_frame(frames + std::size_t{k} * net::frame_bytes);
-            if (cells[k] == no_cell) [[unlikely]] {
-                ++(markers_match(w, t) ? counts.bad_address : counts.bad_marker);
-                continue;
-            }
-            const std::uint32_t local = t.position[cells[k]];
-            const std::uint32_t unit = frame_bdm(w) * t.du_count + frame_du(w);
-            hits[inside] = {k, unit * t.crystals_per_du + local};
-            const bool hit = local < t.crystals_per_du;
-            inside += hit ? 1 : 0;
-            outside += hit ? 0 : 1;
-        }
-        for (std::uint32_t i = 0; i < inside; ++i) {
-            const auto [k, slot] = hits[i];
-            const net::FrameWords w = net::load_frame(frames + std::size_t{k} * net::frame_bytes);
-            const std::uint32_t unit = frame_bdm(w) * t.du_count + frame_du(w);
-            const CrystalEntry entry = t.crystals[slot];
-            const std::uint32_t adc = frame_adc(w);
-            const float energy =
-                one_bin ? static_cast<float>(adc) * t.factor[slot] : frame_energy(adc, slot, t);
-            const bool is_below = energy < t.lower;
-            const bool is_above = energy > t.upper;
-            const bool in_window = !(is_below | is_above);
-            ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + energy_bin(energy)];
-            temperature_sum[unit] += frame_temperature_16ths(w);
-            ++temperature_count[unit];
-            per_crystal[entry.crystal] += in_window ? 1 : 0;
+    const std::uint32_t inside = b.inside;
+    std::size_t n = before;
+    std::uint32_t refused = 0;
+    std::uint32_t above = 0;
+    for (std::uint32_t i = 0; i < inside; ++i) {
+        const Block::Hit& hit = b.hits[i];
+        const net::FrameWords w = net::load_frame(span.frames + std::size_t{hit.frame} * net::frame_bytes);
+        const std::uint32_t crystal = hit.crystal;
+        const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
+        const auto time_offset = std::bit_cast<std::int32_t>(row[0]);
+        const std::uint32_t adc = frame_adc(w);
+        const std::uint32_t bin = one_bin ? 0 : std::min(adc / config::adc_per_bin, bins - 1);
+        const float energy = static_cast<float>(adc) * std::bit_cast<float>(row[1 + bin]);
+        const bool is_above = energy > upper;
+        const bool in_window = !((energy < lower) | is_above);
+        ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + energy_bin(energy)];
+        temperature_sum[hit.unit] += frame_temperature_16ths(w);
+        ++temperature_count[hit.unit];
+        per_crystal[crystal] += in_window ? 1 : 0;
 
-            const std::uint64_t raw = frame_raw_time(w);
-            bool bad = false;
-            const std::uint64_t time = corrected_time(raw, entry.time_offset, bad);
-            const bool jump = guard.refuses(raw);
-            if (jump | bad | (time < watermark)) [[unlikely]] {
-                ++(jump ? counts.time_jump : bad ? counts.bad_time : counts.late);
-                continue;
-            }
-            below += is_below ? 1 : 0;
-            above += is_above ? 1 : 0;
-            out[n] = Single{time, entry.crystal, energy};
-            n += in_window ? 1 : 0;
+        const std::uint64_t raw = frame_raw_time(w);
+        bool bad = false;
+        const std::uint64_t time = corrected_time(raw, time_offset, bad);
+        const bool jump = guard.refuses(raw);
+        if (jump | bad | (time < watermark)) [[unlikely]] {
+            ++(jump ? counts.time_jump : bad ? counts.bad_time : counts.late);
+            ++refused;
+            continue;
         }
+        above += is_above ? 1 : 0;
+        out[n] = Single{time, crystal, energy};
+        n += in_window ? 1 : 0;
     }
-    counts.received += span.count;
-    counts.outside_crystal += outside;
-    counts.below_window += below;
     counts.above_window += above;
-    counts.accepted += n - before_span;
+    counts.below_window += inside - refused - above - (n - before);
+    return n;
+}
+
+template <bool restricted, bool one_bin>
+std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                    const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms, Single* out) {
+    std::array<Block, 3> blocks;
+    std::size_t n = 0;
+    std::uint64_t left = frames;
+    for (std::size_t step = 0, ended = 0; ended < 2; ++step) {
+        Block& first = blocks[step % 3];
+        Block& second = blocks[(step + 2) % 3];  // the one before
+        Block& third = blocks[(step + 1) % 3];
+        if (left > 0) {
+            first.span = cursor.next(std::min<std::uint64_t>(left, Block::most_frames));
+            left -= first.span.count;
+            find_places<restricted>(first, tables.frames.view(), counts);
+        } else {
+            first.found = 0;
+            ++ended;
+        }
+        find_crystals(second, tables, histograms);
+        counts.outside_crystal += second.found - second.inside;
+        n = make_singles<one_bin>(third, watermark, tables, counts, histograms, out, n);
+    }
+    counts.received += frames;
+    counts.accepted += n;
     return n;
 }
 
 }  // namespace
 
-std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
-                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
-    const bool restricted = tables.modules_of_source != nullptr;
-    const bool one_bin = tables.bins == 1;
+std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                           const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms,
+                           Single* out) {
+    const bool restricted = tables.frames.view().modules_of_source != nullptr;
+    const bool one_bin = tables.frames.view().bins == 1;
     const auto function = restricted ? one_bin ? convert<true, true> : convert<true, false>
                           : one_bin ? convert<false, true>
                                      : convert<false, false>;
-    return function(span, watermark, tables, counts, histograms, out, n);
+    return function(cursor, frames, watermark, tables, counts, histograms, out);
 }
 
-std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
-                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n) {
-    const std::size_t before_span = n;
+std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                         const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms,
+                         Single* out) {
+    const float lower = tables.frames.view().lower;
+    const float upper = tables.frames.view().upper;
     const auto crystal_count = static_cast<std::uint32_t>(histograms.per_crystal.size());
-    const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
-    for (std::uint32_t i = 0; i < span.count; ++i) {
-        Single s;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-        std::memcpy(&s, span.frames + std::size_t{i} * sizeof(Single), sizeof s);
-        if (s.crystal >= crystal_count) {
-            ++counts.bad_address;
-        } else if (guard.refuses(s.time)) {
-            ++counts.time_jump;
-        } else if (s.time < watermark) {
-            ++counts.late;
-        } else if (!(s.energy >= tables.lower)) {  // also rejects NaN
-            ++counts.below_window;
-        } else if (s.energy > tables.upper) {
-            ++counts.above_window;
-        } else {
-            ++histograms.per_crystal[s.crystal];
-            s.energy += 0.0F;  // see OwnedTables
-            out[n++] = s;
+    std::size_t n = 0;
+    for (std::uint64_t left = frames; left > 0;) {
+        const FrameSpan span = cursor.next(left);
+        left -= span.count;
+        const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
+        for (std::uint32_t i = 0; i < span.count; ++i) {
+            Single s;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+            std::memcpy(&s, span.frames + std::size_t{i} * sizeof(Single), sizeof s);
+            if (s.crystal >= crystal_count) {
+                ++counts.bad_address;
+            } else if (guard.refuses(s.time)) {
+                ++counts.time_jump;
+            } else if (s.time < watermark) {
+                ++counts.late;
+            } else if (!(s.energy >= lower)) {  // also rejects NaN
+                ++counts.below_window;
+            } else if (s.energy > upper) {
+                ++counts.above_window;
+            } else {
+                ++histograms.per_crystal[s.crystal];
+                s.energy += 0.0F;  // energies that compare equal must have equal bytes
+                out[n++] = s;
+            }
         }
     }
-    counts.received += span.count;
-    counts.accepted += n - before_span;
+    counts.received += frames;
+    counts.accepted += n;
     return n;
 }
 

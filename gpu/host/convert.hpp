@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "gpu/arithmetic.hpp"
+#include "gpu/host/frame_cursor.hpp"
+#include "gpu/host/host_tables.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::gpu {
@@ -26,14 +28,16 @@ class LocalHistograms {
 /// Totals of the right shape, all zero.
 SinglesHistograms make_histograms(const config::Geometry& geometry);
 
-/// Converts the frames of a span, appends the accepted singles to out[n..] in frame order and returns the new
-/// count. `out` must have room for span.count + 1 more singles. Frames with a corrected time below
-/// `watermark` are late.
-std::size_t convert_span(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
-                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n);
+/// Converts the next `frames` frames. Writes the accepted singles to `out`, in the order of the frames, and
+/// returns how many they are. `out` must have room for one more than the frames. Frames with a corrected time
+/// below `watermark` are late.
+std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                           const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms,
+                           Single* out);
 
 /// The same for spans of singles.
-std::size_t take_singles(const FrameSpan& span, std::uint64_t watermark, const ConversionTables& tables,
-                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t n);
+std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                         const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms,
+                         Single* out);
 
 }  // namespace petacq::gpu

@@ -50,9 +50,12 @@ void sort_bin(const Piece* pieces, std::uint32_t first, std::size_t n, std::uint
         ends;  // NOLINT(cppcoreguidelines-pro-type-member-init)
     const std::size_t bins = std::size_t{1} << bits;
     std::fill_n(ends.begin(), bins, 0U);
+    const Single* ahead = target;  // it is in no cache, and will be written at random
     for (std::uint32_t p = first; p != 0; p = pieces[p].next) {
-        for (const Single& s : pieces[p].singles)
+        for (const Single& s : pieces[p].singles) {
             ++ends[(s.time - low) >> shift];
+            __builtin_prefetch(ahead++);
+        }
     }
     std::uint32_t sum = 0;
     std::uint32_t largest = 0;

@@ -6,46 +6,10 @@
 
 namespace petacq::gpu {
 
-namespace {
-
-/// Walks through the frames of a slice.
-class FrameCursor {
-  public:
-    FrameCursor(std::span<const FrameSpan> spans, std::uint64_t skipped) : spans_(spans) {
-        while (skipped > 0) {
-            const std::uint64_t step = std::min<std::uint64_t>(skipped, spans_.front().count - used_);
-            skipped -= step;
-            advance(static_cast<std::uint32_t>(step));
-        }
-    }
-    /// The next frames of one span, at most `most`. REQUIRES: there are some.
-    FrameSpan next(std::size_t most) {
-        while (spans_.front().count == 0)
-            spans_ = spans_.subspan(1);
-        FrameSpan span = spans_.front();
-        span.frames += std::size_t{used_} * net::frame_bytes;
-        span.count = static_cast<std::uint32_t>(std::min<std::size_t>(span.count - used_, most));
-        advance(span.count);
-        return span;
-    }
-
-  private:
-    void advance(std::uint32_t frames) {
-        used_ += frames;
-        if (used_ < spans_.front().count) return;
-        used_ = 0;
-        spans_ = spans_.subspan(1);
-    }
-    std::span<const FrameSpan> spans_;
-    std::uint32_t used_ = 0;  // frames of the first span
-};
-
-}  // namespace
-
 ConversionStage::ConversionStage(const PipelineOptions& options, const config::Calibration& calibration,
                                  ChunkStore& chunks)
     : geometry_(options.geometry),
-      convert_(options.input == Input::singles ? take_singles : convert_span),
+      convert_(options.input == Input::singles ? take_singles : convert_frames),
       tables_(options, calibration),
       chunks_(chunks) {
     for (std::uint32_t i = 0; i < options.threads; ++i)
@@ -65,12 +29,10 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
     Single* const out = thread.converted.data();
     FrameCursor cursor(slot.spans, begin);
     for (std::uint64_t at = begin; at < end;) {
-        std::size_t n = 0;
-        for (const std::uint64_t chunk_end = std::min(end, at + Chunk::most_singles); at < chunk_end;) {
-            const FrameSpan span = cursor.next(chunk_end - at);
-            n = convert_(span, slot.late_below, tables_.view(), part.counts, histograms, out, n);
-            at += span.count;
-        }
+        const std::uint64_t frames = std::min<std::uint64_t>(end - at, Chunk::most_singles);
+        const std::size_t n =
+            convert_(cursor, frames, slot.late_below, tables_, part.counts, histograms, out);
+        at += frames;
         if (n > 0) {
             part.chunks.push_back(chunks_.take());
             part.chunks.back()->fill({out, n}, bin_width);

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "gpu/conversion_tables.hpp"
 #include "gpu/host/convert.hpp"
+#include "gpu/host/host_tables.hpp"
 #include "gpu/host/order.hpp"
 #include "gpu/host/slot.hpp"
 #include "gpu/host/task_pool.hpp"
@@ -39,8 +39,8 @@ class ConversionStage {
         ThreadHistograms histograms;
     };
     const config::Geometry geometry_;
-    decltype(&convert_span) convert_;
-    const OwnedTables tables_;
+    decltype(&convert_frames) convert_;
+    const HostTables tables_;
     ChunkStore& chunks_;
     std::vector<std::unique_ptr<Thread>> threads_;
 };

@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "config/make_calibration.hpp"
-#include "gpu/conversion_tables.hpp"
 #include "gpu/host/coincidence.hpp"
 #include "gpu/host/convert.hpp"
+#include "gpu/host/host_tables.hpp"
 #include "gpu/host/order.hpp"
 #include "tools/petbench/cuda/pipeline.hpp"
 #include "tools/petbench/frames.hpp"
@@ -29,7 +29,7 @@ struct Stages {
 
 /// One pass over the stream on one thread, stage by stage.
 void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::PipelineOptions& options,
-                const gpu::OwnedTables& tables, Stages& stages) {
+                const gpu::HostTables& tables, Stages& stages) {
     gpu::ChunkStore store;
     gpu::Orderer orderer(store);
     const gpu::CoincidenceFinder finder(gpu::PairRule::of(options.geometry, options.rules), options.rules);
@@ -43,10 +43,11 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
         std::size_t n = 0;
         gpu::FrameCounts counts;
         convert += seconds_of([&] {
-            for (std::size_t i = c.from; i < c.to; ++i) {
-                n = gpu::convert_span(stream.spans[i], 0, tables.view(), counts, histograms, converted.data(),
-                                      n);
-            }
+            std::uint64_t frames = 0;
+            for (std::size_t i = c.from; i < c.to; ++i)
+                frames += stream.spans[i].count;
+            gpu::FrameCursor cursor(std::span(stream.spans).subspan(c.from, c.to - c.from), 0);
+            n = gpu::convert_frames(cursor, frames, 0, tables, counts, histograms, converted.data());
         });
         order += seconds_of([&] {
             for (std::size_t at = 0; at < n; at += gpu::Chunk::most_singles) {
@@ -144,10 +145,10 @@ void run(const PipelineSuite& o) {
     const Stream stream = make_stream(scanner, stream_options);
     const std::vector<Cut> cuts = cut(stream, slice_frames);
 
-    const gpu::OwnedTables tables(options, calibration);
+    const gpu::HostTables tables(options, calibration);
     std::printf("scanner %s, %u crystals, tables %.1f MiB (%u energy bins kept of %u)\n",
                 scanner.name.c_str(), scanner.geometry.crystal_count(),
-                static_cast<double>(tables.bytes()) / 0x1p20, tables.view().bins, calibration.bins);
+                static_cast<double>(tables.bytes()) / 0x1p20, tables.frames.view().bins, calibration.bins);
     std::printf("%zu frames at %.3g/s, slices of %zu, window %u ticks, %s, mode %s, median of %d\n",
                 frames_wanted, o.rate, slice_frames, options.rules.window, o.policy.c_str(), o.mode.c_str(),
                 o.repeat);

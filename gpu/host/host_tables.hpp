@@ -1,0 +1,27 @@
+// The conversion tables of the CPU back-end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "gpu/conversion_tables.hpp"
+
+namespace petacq::gpu {
+
+/// A frame costs two accesses at random, to the position table and to the row of its crystal; the rest stays
+/// in the first cache. Read-only once built, so threads may share it.
+struct HostTables {
+    /// The calibration must have passed config::check_calibration.
+    HostTables(const PipelineOptions& options, const config::Calibration& calibration);
+    [[nodiscard]] std::uint64_t bytes() const;
+
+    FrameTables frames;
+    /// A crystal number is first_crystal[unit] + crystal_in_unit[local], for a `local` inside a crystal.
+    std::vector<std::uint32_t> first_crystal;
+    std::array<std::uint32_t, 256> crystal_in_unit{};
+    /// [crystal][1 + bins] the bits of the time offset (std::int32_t) and of the energy factors (float).
+    std::vector<std::uint32_t> rows;
+};
+
+}  // namespace petacq::gpu
