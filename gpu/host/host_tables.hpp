@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "gpu/conversion_tables.hpp"
+#include "net/huge_pages.hpp"
 
 namespace petacq::gpu {
 
-/// A frame costs two accesses at random, to the position table and to the row of its crystal; the rest stays
-/// in the first cache. Read-only once built, so threads may share it.
+/// For each frame, the position table and the row of its crystal are read at random. Read-only once built, so
+/// threads may share it.
 struct HostTables {
     /// The calibration must have passed config::check_calibration.
     HostTables(const PipelineOptions& options, const config::Calibration& calibration);
@@ -21,7 +22,7 @@ struct HostTables {
     std::vector<std::uint32_t> first_crystal;
     std::array<std::uint32_t, 256> crystal_in_unit{};
     /// [crystal][1 + bins] the bits of the time offset (std::int32_t) and of the energy factors (float).
-    std::vector<std::uint32_t> rows;
+    net::HugeVector<std::uint32_t> rows;
 };
 
 }  // namespace petacq::gpu
