@@ -92,14 +92,22 @@ void find_places(Block& b, const ConversionTables& tables, FrameCounts& counts) 
     b.found = found;
 }
 
+/// The word of a row that has the energy factor. `one_bin`: it does not depend on the energy.
+template <bool one_bin>
+std::uint32_t factor_word(net::FrameWords w, std::uint32_t bins) {
+    return one_bin ? 1 : 1 + std::min(frame_adc(w) / config::adc_per_bin, bins - 1);
+}
+
 /// Keeps the frames inside a crystal, without a branch, since chance decides.
+template <bool one_bin>
 void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& histograms) {
     const std::uint8_t* const position = tables.frames.view().position;
     const std::uint32_t crystals_per_du = tables.frames.view().crystals_per_du;
     const std::uint32_t* const first_crystal = tables.first_crystal.data();
     const std::uint32_t* const crystal_in_unit = tables.crystal_in_unit.data();
     const std::uint32_t* const rows = tables.rows.data();
-    const std::size_t row_words = 1 + tables.frames.view().bins;
+    const std::uint32_t bins = one_bin ? 1 : tables.frames.view().bins;
+    const std::byte* const frames = b.span.frames;
     const std::uint32_t* const per_crystal = histograms.per_crystal.data();
     const std::uint32_t found = b.found;
     std::uint32_t inside = 0;
@@ -112,13 +120,18 @@ void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& hi
         hit.unit = place.unit;
         hit.crystal = crystal;
         inside += local < crystals_per_du ? 1 : 0;
-        __builtin_prefetch(rows + crystal * row_words);
+        const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
+        __builtin_prefetch(row);
+        if constexpr (!one_bin) {
+            const net::FrameWords w = net::load_frame(frames + std::size_t{place.frame} * net::frame_bytes);
+            __builtin_prefetch(row + factor_word<one_bin>(w, bins));
+        }
         __builtin_prefetch(per_crystal + crystal);
     }
     b.inside = inside;
 }
 
-/// `one_bin`: an energy factor does not depend on the energy. Returns the new number of singles in `out`.
+/// Returns the new number of singles in `out`.
 template <bool one_bin>
 std::size_t make_singles(const Block& b, std::uint64_t watermark, const HostTables& tables,
                          FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t before) {
@@ -142,9 +155,8 @@ std::size_t make_singles(const Block& b, std::uint64_t watermark, const HostTabl
         const std::uint32_t crystal = hit.crystal;
         const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
         const auto time_offset = std::bit_cast<std::int32_t>(row[0]);
-        const std::uint32_t adc = frame_adc(w);
-        const std::uint32_t bin = one_bin ? 0 : std::min(adc / config::adc_per_bin, bins - 1);
-        const float energy = static_cast<float>(adc) * std::bit_cast<float>(row[1 + bin]);
+        const auto factor = std::bit_cast<float>(row[factor_word<one_bin>(w, bins)]);
+        const float energy = static_cast<float>(frame_adc(w)) * factor;
         const bool is_above = energy > upper;
         const bool in_window = !((energy < lower) | is_above);
         ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + energy_bin(energy)];
@@ -188,7 +200,7 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
             first.found = 0;
             ++ended;
         }
-        find_crystals(second, tables, histograms);
+        find_crystals<one_bin>(second, tables, histograms);
         counts.outside_crystal += second.found - second.inside;
         n = make_singles<one_bin>(third, watermark, tables, counts, histograms, out, n);
     }
