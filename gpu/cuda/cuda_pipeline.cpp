@@ -26,7 +26,6 @@
 #include "gpu/cuda/ring.hpp"
 #include "gpu/cuda/slot.hpp"
 #include "gpu/cuda/stages.hpp"
-#include "gpu/device_memory_error.hpp"
 #include "net/mutex.hpp"
 
 namespace petacq::gpu {
@@ -384,22 +383,7 @@ std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& option
     config::check_calibration(options.geometry, calibration);
     if (const auto reason = cuda_unusable_reason()) throw std::runtime_error(*reason);
     const OwnedTables tables(options, calibration);
-    Memory plan(Memory::Purpose::plan);
-    {
-        const Stages stages(options, tables, plan);
-        for (std::size_t i = 0; i < Slot::count(options); ++i)
-            const Slot slot(options, plan);
-    }
-    std::size_t free_bytes = 0;
-    std::size_t all_bytes = 0;
-    check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", "asking for free memory");
-    if (plan.device_bytes() > free_bytes) {
-        throw DeviceMemoryError(
-            fmt::format("the CUDA back-end needs {} MiB of GPU memory for slices of {} frames and {} pending "
-                        "singles, and {} MiB are free",
-                        plan.device_bytes() >> 20, options.max_slice_frames, options.max_pending_singles,
-                        free_bytes >> 20));
-    }
+    cuda::check_memory(options, tables);
     return std::make_unique<CudaPipeline>(options, tables, std::move(timeline));
 }
 

@@ -9,7 +9,10 @@
 #include <string>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
+#include "gpu/cuda/memory.hpp"
+#include "gpu/cuda/slot.hpp"
 #include "gpu/cuda/stages.hpp"
+#include "gpu/device_memory_error.hpp"
 
 namespace petacq::gpu {
 
@@ -42,6 +45,25 @@ void check_options(const PipelineOptions& o) {
     if (o.max_pending_singles > most_singles - most_slice_frames) {
         throw std::invalid_argument(fmt::format("max_pending_singles of {}: expected at most {} on CUDA",
                                                 o.max_pending_singles, most_singles - most_slice_frames));
+    }
+}
+
+void check_memory(const PipelineOptions& options, const OwnedTables& tables) {
+    Memory plan(Memory::Purpose::plan);
+    {
+        const Stages stages(options, tables, plan);
+        for (std::size_t i = 0; i < Slot::count(options); ++i)
+            const Slot slot(options, plan);
+    }
+    std::size_t free_bytes = 0;
+    std::size_t all_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", "asking for free memory");
+    if (plan.device_bytes() > free_bytes) {
+        throw DeviceMemoryError(
+            fmt::format("the CUDA back-end needs {} MiB of GPU memory for slices of {} frames and {} pending "
+                        "singles, and {} MiB are free",
+                        plan.device_bytes() >> 20, options.max_slice_frames, options.max_pending_singles,
+                        free_bytes >> 20));
     }
 }
 
