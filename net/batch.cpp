@@ -51,7 +51,7 @@ BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::uniq
         batch.data = data + i * batch_bytes_;
         batch.capacity = batch_bytes_;
         batch.max_datagrams = std::max(batch_bytes_ / bytes_per_datagram, min_datagrams);
-        batch.datagrams.resize(batch.max_datagrams);  // touches the memory, which reserve would not
+        batch.datagrams.resize(batch.max_datagrams, {});  // touches the memory, which reserve would not
         batch.index = static_cast<std::uint32_t>(i);
         batch.clear();
         release(&batch);

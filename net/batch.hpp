@@ -15,6 +15,7 @@
 
 #include "net/endpoint.hpp"
 #include "net/mutex.hpp"
+#include "net/records.hpp"
 
 namespace petacq::net {
 
@@ -49,9 +50,9 @@ static_assert(sizeof(Datagram) == 64);
 /// datagrams that it has published (BatchLane).
 struct Batch {
     std::byte* data = nullptr;
-    std::size_t capacity = 0;         ///< bytes
-    std::size_t used = 0;             ///< bytes from the start that hold received data
-    std::vector<Datagram> datagrams;  ///< capacity reserved once; never grows while running
+    std::size_t capacity = 0;          ///< bytes
+    std::size_t used = 0;              ///< bytes from the start that hold received data
+    RecordVector<Datagram> datagrams;  ///< capacity reserved once; never grows while running
     std::size_t max_datagrams = 0;
     std::uint32_t index = 0;                  ///< position in the pool
     Endpoint to;                              ///< the socket that received it

@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is longer
 constexpr std::size_t first_stride = 2048;
-// A call takes no more than this, so that its data are still in the cache when they are checked.
-constexpr std::size_t most_call_bytes = std::size_t{256} << 10;
+// A call takes no more than this, so that its data are still in the cache when they are checked. Each call
+// finds the code and the counters of the receiver outside the nearest caches, because the kernel has copied.
+constexpr std::size_t most_call_bytes = std::size_t{512} << 10;
 // Slots that are longer leave holes which cost a GPU a copy of its own for each message. They are used only
 // while all messages have the same size.
 constexpr std::size_t short_stride = 4080;

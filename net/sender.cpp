@@ -22,8 +22,7 @@ namespace petacq::net {
 
 namespace {
 
-constexpr unsigned max_messages = 64;     // per sendmmsg
-constexpr std::size_t max_segments = 64;  // per GSO send: the limit of older kernels
+constexpr unsigned max_messages = 64;  // per sendmmsg
 
 using Payload = std::span<const std::byte>;
 

@@ -9,6 +9,9 @@
 
 namespace petacq::net {
 
+/// Most datagrams of one GSO message: the limit of older kernels.
+inline constexpr std::size_t max_segments = 64;
+
 struct SenderOptions {
     std::string address = "127.0.0.1";  ///< IPv4 destination (unicast or multicast)
     std::uint16_t port = 0;

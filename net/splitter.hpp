@@ -7,6 +7,7 @@
 
 #include "net/admission.hpp"
 #include "net/batch.hpp"
+#include "net/frame_test.hpp"
 #include "net/receiver.hpp"
 #include "net/strangers.hpp"
 
@@ -57,6 +58,7 @@ class Splitter {
     static Datagram& add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size);
 
     Admission admission_;
+    FrameTest test_;
     Strangers strangers_;
     bool keep_rejected_;
     ReceiverCounters& counters_;

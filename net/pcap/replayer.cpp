@@ -123,7 +123,7 @@ void Replayer::take_one(const CapturedDatagram& datagram, std::span<const std::b
     std::byte* const first = batch_->data + batch_->used;
     std::copy(frames.begin(), frames.end(), first);
     if (batch_->datagrams.empty()) batch_->to = datagram.to;
-    Datagram& d = batch_->datagrams.emplace_back();
+    Datagram& d = batch_->datagrams.emplace_back(Datagram());
     if (admitted == Admitted::yes) admission_.describe(header, datagram.from, first, payload.size(), d);
     d.admitted = admitted;
     d.offset = static_cast<std::uint32_t>(batch_->used);

@@ -21,7 +21,7 @@ class Feeder {
     void add(std::int64_t arrival_ns) {
         if (batch_ == nullptr) batch_ = pool_.take();
         REQUIRE(batch_ != nullptr);
-        Datagram& d = batch_->datagrams.emplace_back();
+        Datagram& d = batch_->datagrams.emplace_back(Datagram());
         d.source = source_;
         d.sequence = sent_++;
         d.arrival_ns = arrival_ns;
@@ -165,7 +165,7 @@ TEST_CASE("threads that fill lanes at their own pace lose, repeat and reorder no
                 }
                 for (std::uint64_t k = random() % 5; k > 0 && n < each; --k) {
                     if (batch->datagrams.size() == batch->max_datagrams) break;
-                    Datagram& d = batch->datagrams.emplace_back();
+                    Datagram& d = batch->datagrams.emplace_back(Datagram());
                     d.source = static_cast<std::uint16_t>(i);
                     d.sequence = n++;
                     d.arrival_ns = arrival = clock.fetch_add(1);

@@ -39,7 +39,7 @@ TEST_CASE("a pool hands out all of its batches and then none") {
         CHECK(taken[i]->data[taken[i]->capacity - 1] == static_cast<std::byte>(i + 1));
     }
     taken[3]->used = 77;
-    taken[3]->datagrams.emplace_back();
+    taken[3]->datagrams.emplace_back(Datagram());
     pool.put(taken[3]);
     CHECK(pool.free_count() == 1);
     const Batch* again = pool.take();

@@ -49,7 +49,8 @@ class BareLoop {
     std::thread thread_;
 };
 
-/// Sends the same block of datagrams over and over. All frames are valid.
+/// Sends the same block of datagrams over and over, with GSO in messages of the largest size, without a
+/// shorter one at the end. All frames are valid.
 class Load {
   public:
     Load(const std::string& address, std::uint16_t port, std::size_t payload, bool gso);
@@ -61,7 +62,7 @@ class Load {
     std::uint64_t finish();
 
   private:
-    static constexpr std::size_t count = 256;
+    static constexpr std::size_t most_bytes = std::size_t{384} << 10;
     std::vector<std::byte> block_;
     std::vector<std::span<const std::byte>> payloads_;
     net::Sender sender_;
