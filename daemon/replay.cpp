@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -28,17 +29,20 @@ constexpr std::chrono::milliseconds poll_interval{2};
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// Start and end of the run whose directory holds the capture.
-RequestedInterval interval_of(const ReplayOptions& options) {
-    RequestedInterval interval{options.start, options.stop, {}};
-    if (options.whole) return interval;
+/// run.json of the run whose directory holds the capture; an empty object if there is none.
+nlohmann::json run_json_beside(const ReplayOptions& options) {
     const auto beside = std::filesystem::path(options.files.front()).parent_path() / "run.json";
-    if (!std::filesystem::exists(beside)) return interval;
-    const nlohmann::json run = config::read_json_file(beside);
+    if (options.whole || !std::filesystem::exists(beside)) return nlohmann::json::object();
+    nlohmann::json run = config::read_json_file(beside, config::max_run_json_bytes);
+    return run.is_object() ? run : nlohmann::json::object();
+}
+
+RequestedInterval interval_of(const ReplayOptions& options, const nlohmann::json& beside) {
+    RequestedInterval interval{options.start, options.stop, {}};
     // The run.json of a run that was cut off has no end: take all data then.
     const auto number = [&](const char* key) -> std::optional<std::uint64_t> {
-        if (!run.contains(key) || !run.at(key).is_number_unsigned()) return {};
-        return run.at(key).get<std::uint64_t>();
+        if (!beside.contains(key) || !beside.at(key).is_number_unsigned()) return {};
+        return beside.at(key).get<std::uint64_t>();
     };
     if (!interval.start) interval.start = number("start_ticks");
     if (!interval.stop) interval.stop = number("stop_ticks");
@@ -84,19 +88,42 @@ std::unique_ptr<net::Replayer> open_replayer(const ReplayOptions& options, const
     }
 }
 
-std::unique_ptr<Run> open_run(const Assembly& assembly, const ReplayOptions& options) {
+/// When the data of the captures were taken, as far as their packets tell.
+std::optional<std::chrono::system_clock::time_point> start_of(const net::Replayer& replayer) {
+    const auto first = replayer.first_time_ns();
+    if (!first) return std::nullopt;
+    return std::chrono::system_clock::time_point(
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::nanoseconds(*first)));
+}
+
+/// What the operator said of the run whose capture this is.
+OperatorData operator_data_of(const nlohmann::json& beside, const RunRequest& request) {
+    if (!beside.contains("operator")) return {};
+    try {
+        return operator_data(beside.at("operator"),
+                             request.started.value_or(std::chrono::system_clock::now()));
+    } catch (const std::invalid_argument& error) {
+        throw config::Error("the run.json beside " + request.replayed.front() +
+                            ": operator: " + error.what());
+    }
+}
+
+std::unique_ptr<Run> open_run(const Assembly& assembly, const ReplayOptions& options,
+                              const nlohmann::json& beside, const net::Replayer& replayer) {
     RunRequest request;
     request.id = options.id;
     request.replayed = options.files;
+    request.started = start_of(replayer);
+    request.operator_data = operator_data_of(beside, request);
     return std::make_unique<Run>(assembly.setting, request);
 }
 
 class Replay {
   public:
-    Replay(const Inputs& inputs, const ReplayOptions& options)
+    Replay(const Inputs& inputs, const ReplayOptions& options, const nlohmann::json& beside)
         : assembly_(inputs, 1),
           replayer_(open_replayer(options, inputs, assembly_)),
-          run_(open_run(assembly_, options)),
+          run_(open_run(assembly_, options, beside, *replayer_)),
           id_(run_->id()),
           path_(run_->path().string()),
           acquisition_(assembly_.acquisition, assembly_.tracker, std::move(assembly_.backend.pipeline),
@@ -173,8 +200,8 @@ class Replay {
 
 int replay(const Inputs& inputs, const ReplayOptions& options) {
     check(inputs.configuration, options);
-    const RequestedInterval interval = interval_of(options);
-    return Replay(inputs, options).run(interval);
+    const nlohmann::json beside = run_json_beside(options);
+    return Replay(inputs, options, beside).run(interval_of(options, beside));
 }
 
 }  // namespace petacq::daemon

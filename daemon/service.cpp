@@ -112,7 +112,8 @@ void Service::start(StartRequest request, Reply reply) {
     run_.start_asked = std::chrono::steady_clock::now();
     start_reply_ = std::move(reply);
     show_change();
-    RunRequest wanted{request.run, request.duration_s, request.note.value_or(""), {}};
+    RunRequest wanted{
+        request.run, request.duration_s, request.note.value_or(""), std::move(request.operator_data), {}, {}};
     boost::asio::post(run_files_, [this, setting = setting_, wanted = std::move(wanted)] {
         try {
             // A handler must be copyable.
@@ -138,12 +139,12 @@ void Service::created(std::unique_ptr<Run> run, const RunRequest& request) {
     const std::string path = run->path().string();
     run_.daemon = DaemonState::running;
     run_.open = run.get();
-    run_.current = {run->id(), request.note, utc_text(run->started()), request.duration_s};
+    run_.current = {run->id(), request.note, run->started(), request.duration_s, request.operator_data};
     leave_out_current(run_);
     show_change();
     set_log_run(run->id());
     log_info("run {} started in {}", run->id(), path);
-    nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", run_.current->start_utc}};
+    nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", utc_text(run->started())}};
     RequestedInterval interval;
     if (request.duration_s) interval.duration = ticks_of(*request.duration_s, *setting_.scanner);
     acquisition_->begin_run(std::move(run), interval, [this, answer = std::move(answer)] {

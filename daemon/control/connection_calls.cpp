@@ -29,13 +29,20 @@ RunsRequest runs_request(const RpcCall& call) {
 }  // namespace
 
 StartRequest start_request(const RpcCall& call) {
-    const RpcParams params(call, {"run", "duration_s", "note"});
+    const RpcParams params(call, {"run", "duration_s", "note", "nuclide", "activity_MBq", "assay_utc",
+                                  "bed_mm", "subject", "keys"});
     StartRequest request;
     request.run = params.text("run");
     request.duration_s =
         params.number("duration_s", std::numeric_limits<double>::denorm_min(),
                       std::numeric_limits<double>::max(), "a finite number of seconds above 0");
     request.note = params.text("note");
+    try {
+        if (call.params)
+            request.operator_data = operator_data(*call.params, std::chrono::system_clock::now());
+    } catch (const std::invalid_argument& error) {
+        throw RpcError(rpc_invalid_params, error.what());
+    }
     return request;
 }
 

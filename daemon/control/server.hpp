@@ -13,6 +13,7 @@
 
 #include "config/configuration.hpp"
 #include "daemon/control/reply.hpp"
+#include "daemon/run/operator_data.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -20,11 +21,12 @@ class io_context;
 
 namespace petacq::daemon {
 
-/// Parameters of `start`. The server has only checked types, and that the duration is finite and above 0.
+/// Parameters of `start`. The server has checked them, but not whether the run id can be used.
 struct StartRequest {
     std::optional<std::string> run;    ///< run id; absent: the daemon names the run
     std::optional<double> duration_s;  ///< detector time; absent: until stopped
     std::optional<std::string> note;
+    OperatorData operator_data;
 };
 
 /// Checks the parameters of a `start`. Throws RpcError.

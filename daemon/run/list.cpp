@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <ctime>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "config/json_file.hpp"
+#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/reserve.hpp"
 
@@ -21,20 +21,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Seconds since 1970 of a text like "2026-11-20T18:45:00.123Z"; absent for other text.
-std::optional<double> seconds_of(const json& text) {
-    if (!text.is_string()) return std::nullopt;
-    std::tm t{};
-    double seconds = 0;
-    int end = 0;
-    const auto& utc = text.get_ref<const std::string&>();
-    // NOLINTNEXTLINE(cert-err34-c,cppcoreguidelines-pro-type-vararg): the number of fields is checked
-    const int fields = std::sscanf(utc.c_str(), "%4d-%2d-%2dT%2d:%2d:%lfZ%n", &t.tm_year, &t.tm_mon,
-                                   &t.tm_mday, &t.tm_hour, &t.tm_min, &seconds, &end);
-    if (fields != 6 || static_cast<std::size_t>(end) != utc.size()) return std::nullopt;
-    t.tm_year -= 1900;
-    t.tm_mon -= 1;
-    return static_cast<double>(::timegm(&t)) + seconds;
+std::optional<std::chrono::system_clock::time_point> time_of(const json& text) {
+    return text.is_string() ? utc_time(text.get_ref<const std::string&>()) : std::nullopt;
 }
 
 json value_at(const json& document, const char* pointer) {
@@ -59,9 +47,9 @@ json summary_of(const std::filesystem::path& directory, const std::string& run) 
         summary["state"] = value_at(content, "/state");
         summary["start_utc"] = value_at(content, "/start_utc");
         summary["stop_utc"] = value_at(content, "/stop_utc");
-        const auto from = seconds_of(summary["start_utc"]);
-        const auto to = seconds_of(summary["stop_utc"]);
-        if (from && to) summary["seconds"] = *to - *from;
+        const auto from = time_of(summary["start_utc"]);
+        const auto to = time_of(summary["stop_utc"]);
+        if (from && to) summary["seconds"] = std::chrono::duration<double>(*to - *from).count();
         summary["prompts"] = value_at(content, "/ledger/pairs/prompts_found");
         summary["delayeds"] = value_at(content, "/ledger/pairs/delayeds_found");
         summary["reason"] = value_at(content, "/stop_reason");

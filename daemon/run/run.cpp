@@ -11,10 +11,10 @@ namespace petacq::daemon {
 
 namespace {
 
-RunDirectory make_directory(const RunSetting& setting, const RunRequest& request,
-                            std::chrono::system_clock::time_point now) {
+RunDirectory make_directory(const RunSetting& setting, const RunRequest& request) {
     const std::filesystem::path& data = setting.configuration->data_dir;
-    return request.id ? RunDirectory::create(data, *request.id) : RunDirectory::create(data, now);
+    return request.id ? RunDirectory::create(data, *request.id)
+                      : RunDirectory::create(data, std::chrono::system_clock::now());
 }
 
 /// Lost files named in the failure of a run.
@@ -94,8 +94,8 @@ nlohmann::json to_json(const CaptureStatus& capture) {
 Run::Run(const RunSetting& setting, const RunRequest& request)
     : setting_(setting),
       request_(request),
-      started_(std::chrono::system_clock::now()),
-      directory_(make_directory(setting, request, started_)) {
+      started_(request.started.value_or(std::chrono::system_clock::now())),
+      directory_(make_directory(setting, request)) {
     try {
         open_files();
     } catch (...) {
@@ -154,6 +154,8 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
                              {"crystals_in_ring", setting_.scanner->geometry.crystals_in_ring()},
                              {"window_ticks", c.window_ticks}};
     header["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
+    if (const auto said = to_json(request_.operator_data, started_); !said.is_null())
+        header["operator"] = said;
     return std::make_unique<ListModeWriter>(directory_.file(file), o, header);
 }
 
@@ -162,6 +164,8 @@ nlohmann::json Run::description() const {
     content["run_id"] = directory_.run_id();
     content["start_utc"] = utc_text(started_);
     content["note"] = request_.note;
+    if (const auto said = to_json(request_.operator_data, started_); !said.is_null())
+        content["operator"] = said;
     content["duration_s"] = request_.duration_s ? nlohmann::json(*request_.duration_s) : nlohmann::json();
     content["version"] = version;
     content["backend"] = setting_.backend;
@@ -171,6 +175,15 @@ nlohmann::json Run::description() const {
     content["calibration_sha256"] = setting_.calibration_sha256;
     if (!request_.replayed.empty()) content["replayed"] = request_.replayed;
     return content;
+}
+
+/// A replay takes its time from the data.
+std::chrono::system_clock::time_point Run::stopped(const RunEnd& end) const {
+    if (!request_.started) return std::chrono::system_clock::now();
+    constexpr double longest_s = 1e9;  // what any clock holds
+    const std::chrono::duration<double> lasted(
+        std::min(longest_s, static_cast<double>(end.data_ticks) * setting_.scanner->tick_ps * 1e-12));
+    return started_ + std::chrono::duration_cast<std::chrono::system_clock::duration>(lasted);
 }
 
 void Run::append(gpu::SliceResult& result) {
@@ -278,7 +291,7 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     }
     done();
     nlohmann::json content = description();
-    content["stop_utc"] = utc_text(std::chrono::system_clock::now());
+    content["stop_utc"] = utc_text(stopped(end));
     content["stop_reason"] = failure.empty() ? end.reason : failure;
     content["start_ticks"] = end.start_ticks;
     content["stop_ticks"] = end.stop_ticks;

@@ -19,6 +19,7 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/run/ledger_series.hpp"
+#include "daemon/run/operator_data.hpp"
 #include "daemon/run/reserve.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -29,7 +30,10 @@ struct RunRequest {
     std::optional<std::string> id;     ///< absent: derived from the time
     std::optional<double> duration_s;  ///< detector time; absent: until stopped
     std::string note;
+    OperatorData operator_data;
     std::vector<std::string> replayed;  ///< the captures being replayed; empty: live data
+    /// When the data of a replay were taken; absent: now.
+    std::optional<std::chrono::system_clock::time_point> started;
 };
 
 /// The settings that all runs share.
@@ -109,6 +113,7 @@ class Run {
   private:
     [[nodiscard]] std::unique_ptr<ListModeWriter> make_writer(RecordKind kind, const char* file) const;
     [[nodiscard]] nlohmann::json description() const;
+    [[nodiscard]] std::chrono::system_clock::time_point stopped(const RunEnd& end) const;
     /// Files that another program has removed, replaced or cut since they were written, with the reason.
     [[nodiscard]] std::string lost_files() const;
     void open_files();

@@ -53,8 +53,9 @@ const char* name_of(DaemonState state);
 struct RunDescription {
     std::string id;
     std::string note;
-    std::string start_utc;
+    std::chrono::system_clock::time_point started;
     std::optional<double> duration_s;
+    OperatorData operator_data;
 };
 
 /// The runs, as the service knows them.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "daemon/host/utc.hpp"
 #include "daemon/host/version.hpp"
 
 namespace petacq::daemon {
@@ -32,8 +33,9 @@ json make_run(const Observation& seen) {
     if (!seen.run->current) return {};
     const RunDescription& run = *seen.run->current;
     json document = {{"id", run.id},
-                     {"start_utc", run.start_utc},
+                     {"start_utc", utc_text(run.started)},
                      {"note", run.note},
+                     {"operator", to_json(run.operator_data, run.started)},
                      {"duration_s", or_null(run.duration_s)},
                      {"capture", nullptr}};
     if (seen.now->run && seen.now->run->capture) document["capture"] = to_json(*seen.now->run->capture);

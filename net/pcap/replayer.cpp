@@ -36,6 +36,13 @@ Replayer::Replayer(const std::vector<std::string>& files, const ReceiverOptions&
     : framing_(options.framing), admission_(options), pool_(pool), output_(output) {
     for (const std::string& file : files)
         inputs_.push_back(std::unique_ptr<Input>(new Input{PcapReader(file, ports), {}, false}));
+    try {
+        for (const auto& input : inputs_)
+            input->has_datagram = input->reader.next(input->datagram);
+        if (const Input* const first = earliest()) first_time_ns_ = first->datagram.time_ns;
+    } catch (const std::exception& e) {
+        failure_ = e.what();
+    }
 }
 
 Replayer::~Replayer() {
@@ -74,9 +81,7 @@ std::uint64_t Replayer::bytes() const {
 
 void Replayer::run() {
     try {
-        for (const auto& input : inputs_)
-            input->has_datagram = input->reader.next(input->datagram);
-        while (Input* const input = earliest()) {
+        while (Input* const input = failure_.empty() ? earliest() : nullptr) {
             if (stopping_.load(std::memory_order_relaxed)) break;
             take(*input);
             const std::uint64_t before = input->reader.position();

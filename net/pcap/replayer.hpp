@@ -31,6 +31,9 @@ class Replayer {
     Replayer(const Replayer&) = delete;
     Replayer& operator=(const Replayer&) = delete;
 
+    /// Time of the first datagram; absent if there is none.
+    [[nodiscard]] std::optional<std::int64_t> first_time_ns() const { return first_time_ns_; }
+
     void start();
     /// Stops before the end of the files if necessary, and joins the thread. Idempotent. The lane is closed
     /// then.
@@ -66,6 +69,7 @@ class Replayer {
     std::vector<std::unique_ptr<Input>> inputs_;
     Batch* batch_ = nullptr;
     std::int64_t now_ns_ = 0;
+    std::optional<std::int64_t> first_time_ns_;
     Counter read_;
     std::atomic<bool> stopping_{false};
     std::atomic<bool> done_{false};

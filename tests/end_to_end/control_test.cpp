@@ -1,12 +1,17 @@
 // An operator at the control socket of a real daemon, and what the log says of it.
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <string>
 
+#include "daemon/host/utc.hpp"
+#include "tests/daemon/http/fixture.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
+using petacq::daemon::utc_time;
 
 namespace {
 
@@ -15,6 +20,26 @@ std::size_t count(const std::string& text, const std::string& part) {
     for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
         ++n;
     return n;
+}
+
+const json with_everything = {{"listmode", {{"write_raw", true}, {"write_singles", true}}}};
+
+std::string good(const char* program, const std::vector<std::string>& arguments) {
+    const Outcome outcome = run_program(program, arguments);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.status == 0);
+    return outcome.out;
+}
+
+json operator_in(const std::filesystem::path& file) {
+    return json::parse(good(PETLM_PROGRAM, {"info", "--json", file.string()}))["description"]["operator"];
+}
+
+/// 2^-t/T of F-18, from the start in `run` to the time of its assay.
+double decayed(const json& run, double activity) {
+    const auto start = utc_time(run["start_utc"].get<std::string>()).value();
+    const auto assay = utc_time(run["operator"]["assay_utc"].get<std::string>()).value();
+    return activity * std::exp2(-std::chrono::duration<double>(start - assay).count() / 6584.04);
 }
 
 }  // namespace
@@ -92,4 +117,108 @@ TEST_CASE("the log reports every change of state once", "[e2e][control]") {
         CHECK(count(log, line) == 1);
     }
     CHECK(count(log, "run quiet") == 0);
+}
+
+TEST_CASE("what the operator says goes with the run and with everything made of it", "[e2e][operator]") {
+    const Site site(with_everything);
+    const std::string now =
+        petacq::daemon::utc_text(std::chrono::system_clock::now() - std::chrono::hours(2));
+    json run;
+    {
+        Daemon daemon(site);
+        good(PETCTL_PROGRAM, {"--socket", site.socket().string(), "start", "--run", "mouse", "--nuclide",
+                              "F-18", "--activity-MBq", "37", "--assay", now, "--bed-mm", "-80.5",
+                              "--subject", "mouse 7", "--key", "tracer=FDG"});
+        const json shown = daemon.status()["run"]["operator"];
+        CHECK(shown["subject"] == "mouse 7");
+        simulate(site, short_stream(daemon));
+        daemon.stop();
+        run = site.run_json("mouse");
+        CHECK(run["operator"] == shown);
+
+        daemon.start("silent");
+        CHECK(daemon.status()["run"]["operator"].is_null());
+        daemon.stop();
+        CHECK_FALSE(site.run_json("silent").contains("operator"));
+        CHECK(daemon.terminate() == 0);
+    }
+    const json said = run["operator"];
+    CHECK(said["nuclide"] == "F-18");
+    CHECK(said["half_life_s"].get<double>() == Approx(6584.04));
+    CHECK(said["branching_ratio"] == 0.9686);
+    CHECK(said["activity_MBq"] == 37.0);
+    CHECK(said["assay_utc"] == now);
+    CHECK(said["activity_at_start_MBq"].get<double>() == Approx(decayed(run, 37)).epsilon(1e-6));
+    CHECK(said["bed_mm"] == -80.5);
+    CHECK(said["keys"] == json{{"tracer", "FDG"}});
+
+    const auto pairs = site.run("mouse") / "coincidences.plm";
+    CHECK(operator_in(pairs) == said);
+    CHECK(operator_in(site.run("mouse") / "singles.plm") == said);
+    const auto at = [&](const char* name) { return (site.directory() / name).string(); };
+    good(PETLM_PROGRAM,
+         {"cut", pairs.string(), "-o", at("cut.plm"), "--from-ticks", "0", "--to-ticks", "9999999999"});
+    CHECK(operator_in(at("cut.plm")) == said);
+    good(PETLM_PROGRAM, {"merge", at("cut.plm"), pairs.string(), "-o", at("merged.plm")});
+    CHECK(operator_in(at("merged.plm")) == said);
+    good(PETLM_PROGRAM, {"merge", (site.run("silent") / "coincidences.plm").string(), pairs.string(), "-o",
+                         at("of-two.plm")});
+    CHECK(operator_in(at("of-two.plm")).is_null());
+    good(PETLM_PROGRAM, {"resort", site.run("mouse").string(), "-o", at("resorted.plm")});
+    CHECK(operator_in(at("resorted.plm")) == said);
+    good(PETLM_PROGRAM, {"recover", site.run("mouse").string(), "-o", at("recovered")});
+    CHECK(json::parse(read_file(site.directory() / "recovered" / "run.json"))["operator"] == said);
+
+    good(PETLM_PROGRAM,
+         {"export", "--format", "castor", site.run("mouse").string(), "--output", at("castor")});
+    CHECK_THAT(read_file(site.directory() / "castor" / "prompts.cdh"), contains("\nIsotope: F-18\n"));
+    CHECK_THAT(read_file(site.directory() / "castor" / "README.txt"), contains(": F-18 6584.04 0.9686"));
+    good(PETLM_PROGRAM, {"export", "--format", "stir", site.run("mouse").string(), "--output", at("stir")});
+    const std::string header = read_file(site.directory() / "stir" / "template.hs");
+    for (const char* line :
+         {"\nradionuclide name[1] := F-18\n", "\nradionuclide halflife (sec)[1] := 6584.04\n",
+          "\nradionuclide branching factor[1] := 0.9686\n"})
+        CHECK_THAT(header, contains(line));
+    std::string date = run["start_utc"].get<std::string>().substr(0, 10);
+    std::replace(date.begin(), date.end(), '-', ':');
+    CHECK_THAT(header, contains("\nstudy date := " + date + "\n"));
+
+    // The packets of the capture came within a second of the start.
+    good(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay",
+                           (site.run("mouse") / "raw.pcap").string(), "--run", "again"});
+    const json again = site.run_json("again");
+    const auto seconds_after = [&](const json& time) {
+        return std::chrono::duration<double>(utc_time(time.get<std::string>()).value() -
+                                             utc_time(run["start_utc"].get<std::string>()).value())
+            .count();
+    };
+    CHECK(again["operator"]["subject"] == "mouse 7");
+    CHECK(again["operator"]["activity_at_start_MBq"].get<double>() ==
+          Approx(decayed(again, 37)).epsilon(1e-6));
+    CHECK(seconds_after(again["start_utc"]) >= 0);
+    CHECK(seconds_after(again["start_utc"]) < seconds_after(run["stop_utc"]));
+    CHECK(again["stop_utc"] > again["start_utc"]);
+    CHECK(seconds_after(again["stop_utc"]) < seconds_after(run["stop_utc"]) + 1);
+}
+
+TEST_CASE("a start with what cannot be is refused over every way to the daemon", "[e2e][operator]") {
+    const Site site(json{{"http", {{"allow_control", true}}}});
+    Daemon daemon(site);
+    const Outcome petctl =
+        run_program(PETCTL_PROGRAM, {"--socket", site.socket().string(), "start", "--activity-MBq", "5"});
+    CHECK(petctl.status == 1);
+    const std::string reason = "activity_MBq: needs the nuclide, because it decays until the run starts";
+    CHECK(petctl.err == "petctl: " + reason + "\n");
+    CHECK(daemon.refusal("start", {{"activity_MBq", 5}}) == reason);
+    const auto post = [&](const char* body) {
+        return http(daemon.http_port(), "POST", "/control/start", {{"Content-Type", "application/json"}},
+                    body);
+    };
+    const HttpAnswer answer = post(R"({"activity_MBq":5})");
+    CHECK(answer.status == 400);
+    CHECK_THAT(answer.body, contains(reason));
+    CHECK(daemon.status()["state"] == "idle");
+    CHECK(post(R"({"run":"r","nuclide":"Na-22","keys":{"phantom":"point"}})").status == 200);
+    CHECK(daemon.status()["run"]["operator"]["keys"]["phantom"] == "point");
+    CHECK(daemon.terminate() == 0);
 }

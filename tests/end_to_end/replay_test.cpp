@@ -1,5 +1,6 @@
 // Raw captures, and their replay: the same list-mode as the live run.
 #include <csignal>
+#include <cstring>
 
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
@@ -208,4 +209,32 @@ TEST_CASE("captures that cannot be replayed are refused with the reason", "[e2e]
     CHECK(site.run_json("cut")["ledger"]["closed"] == true);
     CHECK(contains(site.run_json("cut")["stop_reason"], "cut"));
     REQUIRE(replay(site, {"--replay", file, "--run", "cut"}).status != 0);  // the run id exists
+}
+
+TEST_CASE("a replay starts when its first packet was taken", "[e2e][replay]") {
+    const Site site;
+    const std::string file = (site.directory() / "simulated.pcap").string();
+    simulate(site,
+             {"--duration-s", "0.2", "--rate", "100000", "--sources", "4", "--seed", "3", "--write", file});
+    std::string bytes = read_file(file);
+    const std::uint32_t seconds = 1'600'000'000;  // 2020-09-13T12:26:40Z
+    std::uint32_t first = 0;
+    std::memcpy(&first, bytes.data() + 24, 4);
+    // Moves every packet to that time: 16 bytes of header, then its bytes.
+    for (std::size_t at = 24; at < bytes.size();) {
+        std::uint32_t time = 0;
+        std::uint32_t length = 0;
+        std::memcpy(&time, bytes.data() + at, 4);
+        std::memcpy(&length, bytes.data() + at + 8, 4);
+        time = time - first + seconds;
+        std::memcpy(bytes.data() + at, &time, 4);
+        at += 16 + length;
+    }
+    write_file(file, bytes);
+    REQUIRE(replay(site, {"--replay", file, "--run", "old"}).status == 0);
+    const json run = site.run_json("old");
+    CHECK(run["state"] == "complete");
+    CHECK(run["start_utc"].get<std::string>().starts_with("2020-09-13T12:26:40."));
+    CHECK(run["stop_utc"].get<std::string>().starts_with("2020-09-13T12:26:4"));
+    CHECK(run["stop_utc"] > run["start_utc"]);
 }

@@ -28,6 +28,9 @@ TINY = {
 CALLS = [
     {"jsonrpc": "2.0", "id": 1, "method": "status"},
     {"jsonrpc": "2.0", "id": "a", "method": "start", "params": {"run": "r", "duration_s": 2.5, "note": "n \u00e9"}},
+    {"jsonrpc": "2.0", "id": 2, "method": "start",
+     "params": {"nuclide": "F-18", "activity_MBq": 37, "assay_utc": "2026-11-20T19:45:00.5+01:00", "bed_mm": -80,
+                "subject": "mouse", "keys": {"tracer": "FDG"}}},
     {"jsonrpc": "2.0", "id": None, "method": "stop", "params": []},
     {"jsonrpc": "2.0", "method": "subscribe", "params": {"interval_s": 0.1}},
     {"jsonrpc": "2.0", "id": 1.5, "method": "runs", "params": {"limit": 3, "before": "x"}},

@@ -44,7 +44,7 @@ offers "petctl st" "start status stop"
 offers "petctl --so" "--socket"
 offers "petctl --socket " "bin data.plm other.d two words.json"
 offers "petctl --socket start st" "start status stop" # "start" is the socket's name
-offers "petctl start --" "--duration --help --note --run --socket --version"
+offers "petctl start --" "--activity-MBq --assay --bed-mm --duration --help --key --note --nuclide --run --socket --subject --version"
 offers "petctl start --d" "--duration"
 offers "petctl start --duration " ""
 offers "petctl start --run " "" # a new name

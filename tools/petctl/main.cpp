@@ -28,10 +28,16 @@ struct Arguments {
     std::string socket = "/run/petacqd/control.sock";
     std::string run;
     std::string note;
+    std::string nuclide;
+    std::string assay;
+    std::string subject;
+    std::vector<std::string> keys;
     std::string file;
     std::string level;
     std::vector<std::string> runs;
     double duration_s = 0;
+    double activity_MBq = 0;  // NOLINT(readability-identifier-naming): a unit
+    double bed_mm = 0;
     std::size_t last = 0;
     bool as_json = false;
     bool watching = false;
@@ -41,6 +47,44 @@ std::string check_duration(const std::string& text) {
     double value = 0;
     const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0;
     return good ? std::string() : "expected a finite number of seconds above 0, found " + text;
+}
+
+std::string check_finite(const std::string& text) {
+    double value = 0;
+    const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+    return good ? std::string() : "expected a finite number, found " + text;
+}
+
+/// The parameter `keys`. The daemon checks names and values, but cannot see that a name was given twice.
+json keys_of(const std::vector<std::string>& arguments) {
+    json keys = json::object();
+    for (const std::string& argument : arguments) {
+        const auto equals = argument.find('=');
+        if (equals == std::string::npos)
+            throw CLI::ValidationError("--key", "expected name=value, found " + argument);
+        const std::string name = argument.substr(0, equals);
+        if (!keys.emplace(name, argument.substr(equals + 1)).second)
+            throw CLI::ValidationError("--key", name + " was given twice");
+    }
+    return keys;
+}
+
+/// The parameters of `start` that were given.
+json start_parameters(const CLI::App& start, const Arguments& a) {
+    json parameters = json::object();
+    const auto set = [&](const char* option, const char* parameter, const auto& value) {
+        if (start.count(option) > 0) parameters[parameter] = value;
+    };
+    set("--run", "run", a.run);
+    set("--duration", "duration_s", a.duration_s);
+    set("--note", "note", a.note);
+    set("--nuclide", "nuclide", a.nuclide);
+    set("--activity-MBq", "activity_MBq", a.activity_MBq);
+    set("--assay", "assay_utc", a.assay);
+    set("--bed-mm", "bed_mm", a.bed_mm);
+    set("--subject", "subject", a.subject);
+    if (!a.keys.empty()) parameters["keys"] = keys_of(a.keys);
+    return parameters;
 }
 
 /// Adds the commands. The one that is parsed sets `action`.
@@ -60,13 +104,18 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time")
         ->check(check_duration);
     start->add_option("--note", a.note, "Free text kept with the run");
-    start->callback(with_client([&a, start](ControlClient& client) {
-        json parameters = json::object();
-        if (start->count("--run") > 0) parameters["run"] = a.run;
-        if (start->count("--duration") > 0) parameters["duration_s"] = a.duration_s;
-        if (start->count("--note") > 0) parameters["note"] = a.note;
-        return petctl::start_run(client, parameters);
-    }));
+    start->add_option("--nuclide", a.nuclide, "Nuclide of the source, such as F-18");
+    start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay")
+        ->check(check_finite);
+    start->add_option("--assay", a.assay, "When the activity was measured, such as 2026-11-20T18:45:00Z");
+    start->add_option("--bed-mm", a.bed_mm, "Position of the bed")->check(check_finite);
+    start->add_option("--subject", a.subject, "Subject or phantom");
+    start->add_option("--key", a.keys, "name=value, kept with the run; may be repeated")
+        ->allow_extra_args(false);
+    start->callback([&a, &action, start, with_client] {
+        const json parameters = start_parameters(*start, a);
+        with_client([parameters](ControlClient& client) { return petctl::start_run(client, parameters); })();
+    });
 
     CLI::App* stop = app.add_subcommand("stop", "Stop the run and wait until it is on disk");
     stop->callback(with_client(petctl::stop_run));

@@ -58,12 +58,32 @@ void add_ledger(Lines& lines, const json& ledger) {
         lines.push_back(ledger_section("saved_singles", saved));
 }
 
+/// What the operator said at the start of the run.
+void add_operator(Lines& lines, const json& said) {
+    const auto add = [&](const char* label, const std::string& value) {
+        if (value != "-") lines.push_back(labelled(label, value));
+    };
+    add("  nuclide", text_of(at(said, {"nuclide"})));
+    if (const json& activity = at(said, {"activity_MBq"}); activity.is_number()) {
+        add("  activity", fmt::format("{} at {}, {} at the start", with_unit(activity, "{:.6g}", " MBq"),
+                                      text_of(at(said, {"assay_utc"})),
+                                      with_unit(at(said, {"activity_at_start_MBq"}), "{:.6g}", " MBq")));
+    }
+    add("  bed", with_unit(at(said, {"bed_mm"}), "{:.6g}", " mm"));
+    add("  subject", text_of(at(said, {"subject"})));
+    const json& keys = at(said, {"keys"});
+    if (!keys.is_object()) return;
+    for (const auto& [name, value] : keys.items())
+        add(("  " + printable(name)).c_str(), text_of(value));
+}
+
 void add_run(Lines& lines, const json& run) {
     lines.push_back(labelled("run", text_of(at(run, {"id"}))));
     if (!run.is_object()) return;
     lines.push_back(labelled("  started", text_of(at(run, {"start_utc"}))));
     lines.push_back(labelled("  duration", with_unit(at(run, {"duration_s"}), "{:.6g}", " s")));
     lines.push_back(labelled("  note", text_of(at(run, {"note"}))));
+    add_operator(lines, at(run, {"operator"}));
 }
 
 void add_rates(Lines& lines, const json& status) {

@@ -37,6 +37,11 @@ TEST_CASE("control: start hands its parameters over", "[control]") {
     CHECK(server.handler.last_start().run == "r1");
     CHECK(server.handler.last_start().duration_s == 1.5);
     CHECK(server.handler.last_start().note == "caf\u00e9");
+    CHECK(client.call("start", {{"nuclide", "F-18"}, {"bed_mm", 12}, {"keys", {{"tracer", "FDG"}}}}) ==
+          json{{"run", "unnamed"}});
+    CHECK(server.handler.last_start().operator_data.nuclide == "F-18");
+    CHECK(server.handler.last_start().operator_data.bed_mm == 12);
+    CHECK(server.handler.last_start().operator_data.keys.at("tracer") == "FDG");
     CHECK(client.call("start") == json{{"run", "unnamed"}});
     CHECK_FALSE(server.handler.last_start().run.has_value());
     CHECK_FALSE(server.handler.last_start().duration_s.has_value());
@@ -66,7 +71,12 @@ TEST_CASE("control: every kind of error has its code and its reason", "[control]
         CHECK(error.code() == -32602);
         return std::string(error.what());
     };
-    CHECK(message("start", {{"Run", "x"}}) == "unknown parameter 'Run': start takes run, duration_s, note");
+    CHECK(message("start", {{"Run", "x"}}) ==
+          "unknown parameter 'Run': start takes run, duration_s, note, nuclide, activity_MBq, assay_utc, "
+          "bed_mm, "
+          "subject, keys");
+    CHECK(message("start", {{"activity_MBq", 1}, {"nuclide", "F-18"}}) ==
+          "activity_MBq: needs assay_utc, the time at which it was measured");
     CHECK(message("start", {{"run", 1}}) == "run: expected a string, found number");
     CHECK(message("start", {{"duration_s", 0}}) ==
           "duration_s: expected a finite number of seconds above 0, found 0");

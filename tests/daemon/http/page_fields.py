@@ -20,7 +20,7 @@ def number_of(text):
     if text.endswith("%"):
         return float(text[:-1]) / 100
     number, _, unit = text.replace(",", "").partition(" ")
-    prefix = unit.removesuffix("B") if unit != "ms" else ""
+    prefix = unit.removesuffix("B") if unit not in ("ms", "mm", "MBq") else ""
     return float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[prefix]
 
 
@@ -48,6 +48,8 @@ def compare(test, fields, status):
                     test.assertAlmostEqual(number_of(shown["text"]), value, delta=abs(value) * 6e-3 + 1e-9)
             elif shown["format"] == "utc":
                 test.assertEqual((shown["value"], shown["text"]), (value, f"{value[:10]} {value[11:19]} UTC"))
+            elif shown["format"] == "keys":
+                test.assertEqual(shown["text"], ", ".join(f"{key}: {text}" for key, text in value.items()))
             else:
                 test.assertEqual(shown["text"], value)
         compared += 1

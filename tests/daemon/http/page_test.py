@@ -77,6 +77,9 @@ class Page(unittest.TestCase):
             self.assertEqual(fields["sources.3.frames_per_s"]["text"], "22,500")
             self.assertEqual(fields["disk.free_bytes"]["text"], "512 GB")
             self.assertEqual(fields["rates.lost_fraction"]["text"], "0.125%")
+            self.assertEqual(fields["run.operator.activity_at_start_MBq"]["text"], "36.5 MBq")
+            self.assertEqual(fields["run.operator.bed_mm"]["text"], "–")
+            self.assertEqual(fields["run.operator.keys"]["text"], "fasted: yes, tracer: FDG")
             self.assertEqual(fields["page.silent_crystals"]["text"], "1")
             self.assertEqual(fields["page.crystals"]["text"], "12")
             self.assertEqual(page.evaluate("document.getElementById('reasons').textContent"),

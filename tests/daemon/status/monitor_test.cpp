@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "daemon/host/utc.hpp"
 #include "tests/daemon/acquisition/scripted_pipeline.hpp"
 #include "tests/daemon/status/helpers.hpp"
 #include "tests/support/catch.hpp"
@@ -67,11 +68,12 @@ TEST_CASE("the status document shows the state of the runs") {
     CHECK(status["run"].is_null());
     CHECK(status["backend"] == "scripted");
     stand.run.daemon = DaemonState::stopping;
-    stand.run.current = {"mouse-7", "a note", "2026-01-31T12:00:00.000Z", 600};
+    stand.run.current = {"mouse-7", "a note", utc_time("2026-01-31T12:00:00.000Z").value(), 600, {}};
     status = stand.monitor.status(stand.run);
     CHECK(status["state"] == "stopping");
     CHECK(status["run"] == json{{"id", "mouse-7"},
                                 {"note", "a note"},
+                                {"operator", nullptr},
                                 {"start_utc", "2026-01-31T12:00:00.000Z"},
                                 {"duration_s", 600},
                                 {"capture", nullptr}});

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/host/utc.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
 
@@ -33,6 +34,33 @@ TEST_CASE("petctl: start and stop", "[control]") {
         CHECK(server.handler.last_start().run == "r1");
         CHECK(server.handler.last_start().duration_s == 2.5);
         CHECK(server.handler.last_start().note == "a note");
+    }
+    {
+        Petctl petctl({"--socket", socket, "start", "--nuclide", "F-18", "--activity-MBq", "37.5", "--assay",
+                       "2026-11-20T18:45:00+01:00", "--bed-mm", "-80", "--subject", "mouse 7", "--key",
+                       "tracer=FDG", "--key", "formula=a=b"});
+        CHECK(petctl.wait() == 0);
+        const OperatorData& said = server.handler.last_start().operator_data;
+        CHECK(said.nuclide == "F-18");
+        CHECK(said.activity_MBq == 37.5);
+        CHECK(said.assay == utc_time("2026-11-20T17:45:00Z"));
+        CHECK(said.bed_mm == -80);
+        CHECK(said.subject == "mouse 7");
+        CHECK(said.keys == std::map<std::string, std::string>{{"tracer", "FDG"}, {"formula", "a=b"}});
+    }
+    {
+        Petctl petctl({"--socket", socket, "start", "--nuclide", "F-19"});
+        CHECK(petctl.wait() == 1);
+        CHECK(petctl.errors().starts_with("petctl: nuclide: expected one of C-11, "));
+    }
+    for (const auto& [argument, reason] :
+         {std::pair("--key=a=1", "--key: a was given twice"),
+          std::pair("--key=b", "expected name=value, found b"),
+          std::pair("--bed-mm=inf", "expected a finite number, found inf"),
+          std::pair("--activity-MBq=much", "expected a finite number, found much")}) {
+        Petctl petctl({"--socket", socket, "start", "--key", "a=1", argument});
+        CHECK(petctl.wait() == 64);
+        CHECK_THAT(petctl.errors(), contains(reason));
     }
     {
         Petctl petctl({"start", "--socket", socket, "--run", "used"});

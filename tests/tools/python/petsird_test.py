@@ -127,6 +127,7 @@ class Petsird(unittest.TestCase):
         self.assertAlmostEqual(information.tof_resolution[0][0], 28 * 0.299792458 / 2, places=4)
         self.assertEqual(information.tof_bin_edges[0][0].number_of_bins(), 641)
         self.assertEqual(exam.protocol, "a <point> & more")
+        self.assertEqual(exam.subject.id, "mouse <7>")
         started = exam.start_of_acquisition.to_datetime()
         self.assertAlmostEqual(started.timestamp(), self.run_.start.timestamp(), places=3)
 

@@ -16,6 +16,9 @@ class RealRun(unittest.TestCase):
     def test_run_json(self):
         run = self.run_
         self.assertEqual((run.id, run.state, run.note), ("small", "complete", "a <point> & more"))
+        self.assertEqual(run.operator["nuclide"], "F-18")
+        self.assertAlmostEqual(run.operator["half_life_s"], 6584.04)
+        self.assertEqual(run.operator["keys"], {"tracer": "FDG"})
         self.assertEqual(run.metadata, json.loads((run.path / "run.json").read_text()))
         self.assertEqual(run.ledger["pairs"]["written"], len(run.coincidences))
         self.assertEqual(run.ledger["saved_singles"]["written"], len(run.singles))
@@ -30,6 +33,9 @@ class RealRun(unittest.TestCase):
     def test_how_it_looks_in_a_notebook(self):
         text = self.run_._repr_html_()
         self.assertIn("a &lt;point&gt; &amp; more", text)
+        self.assertIn("mouse &lt;7&gt;", text)
+        self.assertIn("12.5 mm", text)
+        self.assertIn("FDG", text)
         self.assertIn(f"{self.run_.ledger['pairs']['prompts_found']:,}", text)
         self.assertIn("small", repr(self.run_))
 

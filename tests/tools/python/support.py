@@ -86,7 +86,11 @@ def small_run() -> Path:
         daemon = subprocess.Popen([program("petacqd"), "--config", str(site / "petacqd.json")], stderr=log)
     try:
         port = _port(daemon, site / "log", env)
-        call("petctl", "start", "--run", "small", "--note", "a <point> & more", env=env)
+        call(
+            *("petctl", "start", "--run", "small", "--note", "a <point> & more", "--nuclide", "F-18", "--bed-mm", "12.5"),
+            *("--subject", "mouse <7>", "--key", "tracer=FDG"),
+            env=env,
+        )
         call(
             *("petsim", "--scanner", scanner, "--calibration", calibration, "--to", f"127.0.0.1:{port}", "--quiet"),
             *("--duration-s", 0.5, "--point", ",".join(map(str, (*SOURCE_POINT_MM, 0.6))), "--sources", 4),

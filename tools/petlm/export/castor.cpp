@@ -200,6 +200,8 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     std::string common = fmt::format(
         "Data mode: list-mode\nData type: PET\nStart time (s): 0\nDuration (s): {}\nScanner name: {}\n",
         static_cast<double>(length_ms + 1) / 1000, name);
+    const config::Nuclide* const nuclide = nuclide_of(source);
+    if (nuclide != nullptr) common += fmt::format("Isotope: {}\n", nuclide->name);
     if (const auto axial = largest_axial_difference(scanner, source)) {
         // Slightly larger, so that rounding excludes no pair.
         common += fmt::format("Maximum axial difference mm: {:.4f}\n", *axial + 1e-3);
@@ -215,6 +217,13 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     exported.prompts = prompts.events();
     exported.delayeds = delayeds ? delayeds->events() : 0;
     describe(exported, source, options, scanner);
+    if (nuclide != nullptr) {
+        exported.notes.push_back(fmt::format(
+            "CASToR corrects for the decay of {0} since the start of the run, and for its branching "
+            "ratio, with the values in misc/isotopes_pet.txt of its configuration. If that file "
+            "lacks it, add the line: {0} {1:.9g} {2}",
+            nuclide->name, nuclide->half_life_s, nuclide->branching_ratio));
+    }
     return exported;
 }
 

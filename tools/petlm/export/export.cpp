@@ -62,6 +62,8 @@ std::string description_text(const ExportSource& source, const ExportOptions& op
         if (!description.contains(key)) continue;
         text += fmt::format("{}: {}\n", key, json_line(description[key]));
     }
+    if (const auto said = source.said_by_operator(); !said.is_null())
+        text += fmt::format("operator: {}\n", json_line(said));
     text += counts_text(exported) + ".\n";
     const auto list = [&](const char* title, const std::vector<std::string>& lines) {
         if (lines.empty()) return;
@@ -102,6 +104,12 @@ void Exported::count(const daemon::ListModeReader& reader) {
     }
     for (const auto& c : reader.coincidences())
         ++(c.kind == gpu::Kind::prompt ? prompts : delayeds);
+}
+
+const config::Nuclide* nuclide_of(const ExportSource& source) {
+    const auto said = source.said_by_operator();
+    const auto name = said.is_object() ? said.value("nuclide", nlohmann::json()) : nlohmann::json();
+    return name.is_string() ? config::find_nuclide(name.get_ref<const std::string&>()) : nullptr;
 }
 
 double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner) {

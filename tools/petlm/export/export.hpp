@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/nuclides.hpp"
 #include "config/scanner.hpp"
 #include "tools/petlm/export/source.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -67,6 +68,8 @@ double depth_of_interaction(std::optional<double> depth_mm, const config::Scanne
 std::string depth_sentence(const ExportOptions& options, const config::Scanner& scanner);
 /// A sentence for each limit (module difference, ring difference) of the run, followed by `how`.
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how);
+/// The nuclide that the operator named; nullptr if there is none.
+const config::Nuclide* nuclide_of(const ExportSource& source);
 /// The name of the scanner, with '_' for everything but letters, digits, '_' and '-'.
 std::string file_name_of(const config::Scanner& scanner);
 

@@ -207,23 +207,50 @@ Exported write_records(hid_t file, const ExportSource& source) {
                                          pack_coincidences, source);
 }
 
-/// Writes numbers as numbers, strings as text, everything else as JSON.
-void describe(hid_t file, const ExportSource& source) {
-    const auto text_of = [](const nlohmann::json& value) {
-        return value.is_string() ? value.get<std::string>() : json_line(value);
-    };
-    for (const auto& [key, value] : source.description().items()) {
-        if (value.is_null() || key.empty() || key == "made_by") continue;
-        if (value.is_number_unsigned()) {
-            attribute(file, key.c_str(), H5T_STD_U64LE, H5T_NATIVE_UINT64, value.get<std::uint64_t>());
-        } else if (value.is_number()) {
-            attribute(file, key.c_str(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, value.get<double>());
-        } else if (const auto text = text_of(value); text.size() < largest_attribute) {
-            attribute(file, key.c_str(), text);
+std::string text_of(const nlohmann::json& value) {
+    return value.is_string() ? value.get<std::string>() : json_line(value);
+}
+
+/// Numbers as numbers, strings as text, everything else as JSON.
+void attribute(hid_t object, const std::string& key, const nlohmann::json& value) {
+    if (value.is_number_unsigned()) {
+        attribute(object, key.c_str(), H5T_STD_U64LE, H5T_NATIVE_UINT64, value.get<std::uint64_t>());
+    } else if (value.is_number()) {
+        attribute(object, key.c_str(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, value.get<double>());
+    } else if (const auto text = text_of(value); text.size() < largest_attribute) {
+        attribute(object, key.c_str(), text);
+    } else {
+        text_data_set(object, key.c_str(), text);
+    }
+}
+
+/// The group "operator": what the operator said, each of the free keys under its own name.
+void write_operator(hid_t file, const nlohmann::json& said) {
+    const Hdf5Group group(H5Gcreate2(file, "operator", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(group));
+    for (const auto& [key, value] : said.items()) {
+        if (key.empty() || value.is_null() || value.is_object()) continue;
+        // Whole numbers, too: 100 MBq is no count.
+        if (value.is_number()) {
+            attribute(group.id(), key.c_str(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, value.get<double>());
         } else {
-            text_data_set(file, key.c_str(), text);
+            attribute(group.id(), key, value);
         }
     }
+    const auto keys = said.find("keys");
+    if (keys == said.end() || !keys->is_object()) return;
+    const Hdf5Group free(H5Gcreate2(group.id(), "keys", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(free));
+    for (const auto& [key, value] : keys->items())
+        if (!key.empty()) attribute(free.id(), key, value);
+}
+
+void describe(hid_t file, const ExportSource& source) {
+    for (const auto& [key, value] : source.description().items()) {
+        if (value.is_null() || key.empty() || key == "made_by" || key == "operator") continue;
+        attribute(file, key, value);
+    }
+    if (const nlohmann::json said = source.said_by_operator(); !said.is_null()) write_operator(file, said);
     if (source.run().is_null()) return;
     for (const char* key : {"state", "stop_utc", "stop_reason", "note", "calibration_sha256"}) {
         const auto value = source.run().value(key, nlohmann::json());

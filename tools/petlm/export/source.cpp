@@ -124,6 +124,11 @@ bool ExportSource::may_hold_delayeds() const {
     return found == description_->end() || !found->is_null();
 }
 
+nlohmann::json ExportSource::said_by_operator() const {
+    const auto in_file = value_of(*description_, "operator");
+    return in_file.is_object() ? in_file : value_of(*run_, "operator");
+}
+
 nlohmann::json ExportSource::configured(const std::string& pointer) const {
     const nlohmann::json::json_pointer at("/configuration" + pointer);
     return run_->contains(at) ? (*run_)[at] : nlohmann::json();

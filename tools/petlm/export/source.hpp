@@ -41,6 +41,8 @@ class ExportSource {
     [[nodiscard]] std::optional<std::uint64_t> window_ticks() const;
     /// False when the description says that the run did not search for delayed coincidences.
     [[nodiscard]] bool may_hold_delayeds() const;
+    /// What the operator said at the start of the run ("operator" in run.json); null if nothing.
+    [[nodiscard]] nlohmann::json said_by_operator() const;
     /// A value of the configuration in run.json; null if there is none.
     [[nodiscard]] nlohmann::json configured(const std::string& pointer) const;
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -108,8 +109,28 @@ std::uint32_t tangential_positions(const config::Scanner& scanner, const ExportS
     return half > nearest ? static_cast<std::uint32_t>(2 * (half - nearest) + 1) : 1;
 }
 
+/// The lines of an Interfile header about start and nuclide of the run, as far as they are known.
+std::string study_lines(const ExportSource& source) {
+    std::string text;
+    const auto start = source.description().value("start_utc", nlohmann::json());
+    const auto time =
+        start.is_string() ? daemon::utc_time(start.get_ref<const std::string&>()) : std::nullopt;
+    if (time) {
+        text += "study date := " + daemon::utc_text(*time, "%Y:%m:%d") + "\n";
+        text += "study time := " + daemon::utc_text(*time, "%H:%M:%S+0000") + "\n";
+    }
+    if (const config::Nuclide* const nuclide = nuclide_of(source)) {
+        text += fmt::format(
+            "number of radionuclides := 1\nradionuclide name[1] := {}\nradionuclide halflife (sec)[1] := "
+            "{:.9g}\n"
+            "radionuclide branching factor[1] := {}\n",
+            nuclide->name, nuclide->half_life_s, nuclide->branching_ratio);
+    }
+    return text;
+}
+
 void write_template(const std::filesystem::path& file, const config::Scanner& scanner, std::uint32_t segments,
-                    std::uint32_t tangential, double depth_mm) {
+                    std::uint32_t tangential, double depth_mm, const std::string& study) {
     const auto& g = scanner.geometry;
     const auto& d = scanner.dimensions;
     std::string sizes;
@@ -126,6 +147,7 @@ void write_template(const std::filesystem::path& file, const config::Scanner& sc
         "!GENERAL IMAGE DATA :=\n!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
         "!PET STUDY (General) :=\n!PET data type := Emission\napplied corrections := {None}\n"
         "!number format := float\n!number of bytes per pixel := 4\nnumber of dimensions := 4\n";
+    text += study;
     const auto line = [&](const char* key, const auto& value) {
         text += fmt::format("{} := {}\n", key, value);
     };
@@ -217,7 +239,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     const std::uint32_t segments = largest_ring_difference(scanner, source);
     write_crystal_map(options.output / "crystal_map.txt", scanner, detectors, depth_mm);
     write_template(options.output / "template.hs", scanner, segments, tangential_positions(scanner, source),
-                   depth_mm);
+                   depth_mm, study_lines(source));
     write_text(options.output / "template.s", "");
     write_text(options.output / "listmode.par", list_mode_parameters);
     write_text(options.output / "lm_to_projdata.par", binning_parameters(length_ms));
@@ -235,6 +257,13 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
                     "mod {0} + {1}) mod {0}; ring = crystal / {0}.",
                     scanner.geometry.crystals_in_ring(), detectors.detector_of(0)),
         depth_sentence(options, scanner)};
+    if (nuclide_of(source) != nullptr) {
+        exported.notes.push_back(
+            "template.hs states start and nuclide of the run. STIR's reader of SAFIR list-mode takes neither "
+            "from "
+            "it: after lm_to_projdata, copy its lines \"study\" and \"radionuclide\" into the headers of the "
+            "sinograms.");
+    }
     exported.lost = {"stir: SAFIR list-mode does not hold energies.",
                      "stir: SAFIR list-mode does not hold TOF.", "stir: times are whole milliseconds."};
     if (!source.configured("/coincidence/min_module_difference").is_null()) {

@@ -100,6 +100,32 @@ void table(OutputFile& out, const std::string& caption, const Rows& rows, bool n
     out.text("</table>\n");
 }
 
+/// What the operator said at the start, from the first of the objects that has it.
+Rows operator_rows(const json& run, const json& description) {
+    Rows rows;
+    json said = run.is_object() ? run.value("operator", json()) : json();
+    if (!said.is_object() && description.is_object()) said = description.value("operator", json());
+    const auto add = [&](const std::string& name, const json& object, const std::string& key,
+                         const char* unit = "") {
+        const json value = object.is_object() ? object.value(key, json()) : json();
+        if (value.is_null()) return;
+        rows.emplace_back(
+            name, (value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : text_of(value)) + unit);
+    };
+    add("nuclide", said, "nuclide");
+    add("half-life", said, "half_life_s", " s");
+    add("positrons per decay", said, "branching_ratio");
+    add("activity at the assay", said, "activity_MBq", " MBq");
+    add("time of the assay", said, "assay_utc");
+    add("activity at the start", said, "activity_at_start_MBq", " MBq");
+    add("bed position", said, "bed_mm", " mm");
+    add("subject", said, "subject");
+    if (!said.is_object() || !said.contains("keys") || !said["keys"].is_object()) return rows;
+    for (const auto& member : said["keys"].items())
+        add(text_of(member.key()), said["keys"], member.key());
+    return rows;
+}
+
 Rows run_rows(const json& description, const json& run, const PictureData& data) {
     Rows rows;
     const auto add = [&](const char* name, const std::string& value) {
@@ -111,6 +137,8 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     };
     add("run", known("/run_id"));
     add("note", known("/note"));
+    for (auto& row : operator_rows(run, description))
+        rows.push_back(std::move(row));
     add("started", known("/start_utc"));
     add("stopped", known("/stop_utc"));
     add("because", known("/stop_reason"));

@@ -124,6 +124,24 @@ void check_alike(const RecordSource& a, const RecordSource& b) {
     }
 }
 
+/// What the operators of all inputs have said alike: members that differ are those of none of them. Null if
+/// there is nothing.
+nlohmann::json said_alike(const std::vector<std::unique_ptr<RecordSource>>& sources) {
+    const auto said = [](const RecordSource& s) {
+        return s.description().value("operator", nlohmann::json());
+    };
+    nlohmann::json alike = said(*sources.front());
+    if (!alike.is_object()) return nullptr;
+    for (const auto& source : sources) {
+        const nlohmann::json other = said(*source);
+        for (auto member = alike.begin(); member != alike.end();) {
+            const bool same = other.is_object() && other.value(member.key(), nlohmann::json()) == *member;
+            member = same ? std::next(member) : alike.erase(member);
+        }
+    }
+    return alike.empty() ? nlohmann::json() : alike;
+}
+
 }  // namespace
 
 int cut(const CutOptions& options) {
@@ -163,6 +181,8 @@ int merge(const MergeOptions& options) {
     outputs.claim(options.output);
     nlohmann::json description = sources.front()->description();
     if (sources.size() > 1) description["merged"] = from;
+    description.erase("operator");
+    if (const nlohmann::json said = said_alike(sources); !said.is_null()) description["operator"] = said;
     RecordFile out(Outputs::partial(options.output), kind, sources.front()->block_bytes(), description);
     if (kind == RecordKind::coincidences) {
         merge_records<gpu::Coincidence>(sources, out);

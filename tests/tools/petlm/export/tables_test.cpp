@@ -264,3 +264,24 @@ TEST_CASE("import refuses files that are not CoinStruct files of this scanner", 
                 quoted(scanner_file(directory)) + "--output" + quoted(directory / "a.plm"))
               .status == 64);
 }
+
+TEST_CASE("hdf5: the operator's data are attributes of a group", "[petlm][export]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", {});
+    auto run = nlohmann::json::parse(read_file(directory / "run" / "run.json"));
+    run["operator"] = {{"nuclide", "F-18"}, {"activity_MBq", 37}, {"keys", {{"tracer", "FDG"}}}};
+    write_file(directory / "run" / "run.json", run.dump());
+    REQUIRE(exported("hdf5", directory / "run", directory / "run.h5").status == 0);
+    CHECK_THAT(read_file(directory / "run.h5.README.txt"), contains("\"nuclide\":\"F-18\""));
+
+    const hid_t file = H5Fopen((directory / "run.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+    REQUIRE(file >= 0);
+    double activity = 0;
+    const hid_t attribute = H5Aopen_by_name(file, "operator", "activity_MBq", H5P_DEFAULT, H5P_DEFAULT);
+    REQUIRE(H5Aread(attribute, H5T_NATIVE_DOUBLE, &activity) >= 0);
+    CHECK(activity == 37);
+    H5Aclose(attribute);
+    CHECK(H5Aexists_by_name(file, "operator", "nuclide", H5P_DEFAULT) > 0);
+    CHECK(H5Aexists_by_name(file, "operator/keys", "tracer", H5P_DEFAULT) > 0);
+    H5Fclose(file);
+}

@@ -66,6 +66,8 @@ TEST_CASE("the contents of run.json are shown as text", "[petlm][plot]") {
     run["note"] = "<script>alert(\"1\")</script> & <img src=x onerror='1'> \u0001\n";
     run["state"] = "failed";
     run["stop_reason"] = "</td></table><b>";
+    run["operator"] = {
+        {"nuclide", "F-18"}, {"bed_mm", -80.5}, {"subject", "a <mouse>"}, {"keys", {{"tracer", "FDG"}}}};
     run["ledger"] = {{"closed", false},
                      {"frames",
                       {{"<i>", 3},
@@ -84,6 +86,7 @@ TEST_CASE("the contents of run.json are shown as text", "[petlm][plot]") {
     CHECK(html.find("&lt;script&gt;alert(&quot;1&quot;)") != std::string::npos);
     CHECK(html.find("The state of this run is failed") != std::string::npos);
     CHECK(html.find("The ledger is not closed") != std::string::npos);
-    for (const char* text : {"a~b", ">tilde<", "a/b", ">slash<", ">true<", ">-44<"})
+    for (const char* text : {">F-18<", ">-80.5 mm<", ">a &lt;mouse&gt;<", ">FDG<", "a~b", ">tilde<", "a/b",
+                             ">slash<", ">true<", ">-44<"})
         CHECK_THAT(html, contains(text));
 }

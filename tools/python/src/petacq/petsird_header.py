@@ -152,6 +152,8 @@ def header_of(petsird: Any, run: Run, options: Options, bins: Bins, report: Repo
     information.tof_resolution = [[float(np.float32(v)) for v in row] for row in information.tof_resolution]
     information.energy_resolution_at_511 = [float(np.float32(v)) for v in information.energy_resolution_at_511]
     exam = petsird.ExamInformation(protocol=run.note or None)
+    if subject := run.operator.get("subject"):
+        exam.subject = petsird.Subject(id=str(subject))
     if run.start is not None:
         nanoseconds = round(run.start.timestamp() * 1000) * 1_000_000
         exam.start_of_acquisition = petsird.DateTime(nanoseconds)
@@ -237,5 +239,7 @@ def not_held(run: Run, options: Options, bins: Bins) -> list[str]:
         said.append("delayed coincidences: left out" if not options.delayeds else "the delay of delayed coincidences")
     if run.singles is not None:
         said.append("singles: not converted")
+    if any(key != "subject" for key in run.operator):
+        said.append("nuclide, activity, bed position and keys of the operator: the header has no place for them")
     said += [f"what is missing: {part}" for part in run.coincidences.missing]
     return said

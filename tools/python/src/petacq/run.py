@@ -72,6 +72,12 @@ class Run:
         return str(self.metadata.get("note") or "")
 
     @property
+    def operator(self) -> dict[str, Any]:
+        """What the operator said at the start ("nuclide", "activity_MBq", "assay_utc", "bed_mm", "subject", "keys") and
+        what follows from it ("half_life_s", "branching_ratio", "activity_at_start_MBq"), each if it is known."""
+        return self._part("operator", {})
+
+    @property
     def ledger(self) -> dict[str, Any]:
         """What happened to every datagram, frame, single and pair (docs/reference/ledger.md). Empty during the run."""
         return self._part("ledger", {})
@@ -180,6 +186,7 @@ class Run:
             lines |= {"started": str(self.metadata.get("start_utc")), "stopped": str(self.metadata.get("stop_utc"))}
             if self.note:
                 lines["note"] = self.note
+            lines |= _said(self.operator)
             if self._parts["coincidences"]:
                 lines["duration"] = f"{self.duration_s:,.3f} s of detector time"
         pairs = self.ledger.get("pairs") if self._has_metadata else None
@@ -279,6 +286,28 @@ def _gaps(numbers: list[int], first: int) -> list[tuple[int, int]]:
     """The missing ranges between ``first`` and the last number; the numbers ascend."""
     before = [first - 1, *numbers]
     return [(low + 1, high - 1) for low, high in zip(before, numbers) if high > low + 1]
+
+
+def _said(operator: dict[str, Any]) -> dict[str, str]:
+    """The operator's data by their names in a summary."""
+    units = {"activity_MBq": " MBq", "activity_at_start_MBq": " MBq", "bed_mm": " mm"}
+    names = {
+        "subject": "subject",
+        "nuclide": "nuclide",
+        "activity_MBq": "activity at the assay",
+        "assay_utc": "time of the assay",
+        "activity_at_start_MBq": "activity at the start",
+        "bed_mm": "bed position",
+    }
+    lines = {}
+    for key, name in names.items():
+        value = operator.get(key)
+        if value is not None:
+            lines[name] = (f"{value:g}" if isinstance(value, float) else str(value)) + units.get(key, "")
+    keys = operator.get("keys")
+    if isinstance(keys, Mapping):
+        lines |= {str(key): str(value) for key, value in keys.items()}
+    return lines
 
 
 def _up_to(first: int, last: int) -> str:

@@ -1,0 +1,133 @@
+// What the operator says at the start of a run: what is taken, what follows from it, what is refused and why.
+#include "daemon/run/operator_data.hpp"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "config/nuclides.hpp"
+#include "daemon/host/utc.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using namespace petacq::daemon;
+using nlohmann::json;
+
+namespace {
+
+const auto start = utc_time("2026-11-20T18:45:00Z").value();
+
+json taken(const json& said) {
+    return to_json(operator_data(said, start), start);
+}
+
+std::string refusal(const json& said) {
+    try {
+        operator_data(said, start);
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    FAIL("was not refused: " << said.dump());
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("what the operator says is kept, with what follows from it", "[operator]") {
+    const double half_life = config::find_nuclide("F-18")->half_life_s;
+    CHECK(half_life == Approx(6584.04));
+    const json all = taken({{"nuclide", "F-18"},
+                            {"activity_MBq", 80},
+                            {"assay_utc", "2026-11-20T16:55:15.960+00:00"},  // one half-life earlier
+                            {"bed_mm", -12.5},
+                            {"subject", "mouse 7"},
+                            {"keys", {{"tracer", "FDG"}, {"scan_2", "caf\u00e9"}}},
+                            {"run", "not its subject"}});
+    CHECK(all["activity_at_start_MBq"].get<double>() == Approx(40).epsilon(1e-6));
+    CHECK(all["half_life_s"] == half_life);
+    CHECK(all["branching_ratio"] == 0.9686);
+    CHECK(all["activity_MBq"] == 80.0);
+    CHECK(all["assay_utc"] == "2026-11-20T16:55:15.960Z");
+    CHECK(all["bed_mm"] == -12.5);
+    CHECK(all["subject"] == "mouse 7");
+    CHECK(all["keys"] == json{{"tracer", "FDG"}, {"scan_2", "caf\u00e9"}});
+    CHECK(all.size() == 9);
+    CHECK(taken(all) == all);  // it can be read back
+
+    CHECK(taken(nullptr).is_null());
+    CHECK(taken({{"run", "r1"}, {"keys", json::object()}}).is_null());
+    CHECK(taken({{"bed_mm", 0}}) == json{{"bed_mm", 0.0}});
+    CHECK(taken({{"nuclide", "Ge-68"}}).size() == 3);
+
+    // Before the assay there was more of it; long after it there is none.
+    CHECK(taken({{"nuclide", "F-18"},
+                 {"activity_MBq", 80},
+                 {"assay_utc", "2026-11-20T20:34:44.040Z"}})["activity_at_start_MBq"]
+              .get<double>() == Approx(160).epsilon(1e-6));
+    CHECK(taken({{"nuclide", "O-15"},
+                 {"activity_MBq", 80},
+                 {"assay_utc", "2020-01-01T00:00Z"}})["activity_at_start_MBq"] == 0.0);
+}
+
+TEST_CASE("what cannot be is refused with its reason", "[operator]") {
+    CHECK(refusal({{"nuclide", "F18"}}) ==
+          "nuclide: expected one of C-11, N-13, O-15, F-18, Na-22, Cu-64, Ga-68, Ge-68, Rb-82, Zr-89, Y-90, "
+          "I-124, found \"F18\"");
+    CHECK(refusal({{"nuclide", 18}}).ends_with(", found 18"));
+
+    const json source = {{"nuclide", "F-18"}, {"activity_MBq", 80}, {"assay_utc", "2026-11-20T18:00:00Z"}};
+    const auto with = [&](const char* key, const json& value) {
+        json said = source;
+        said[key] = value;
+        return refusal(said);
+    };
+    CHECK(with("nuclide", nullptr) ==
+          "activity_MBq: needs the nuclide, because it decays until the run starts");
+    CHECK(with("assay_utc", nullptr) == "activity_MBq: needs assay_utc, the time at which it was measured");
+    CHECK(with("activity_MBq", nullptr) == "assay_utc: needs activity_MBq, which was measured at that time");
+    CHECK(with("activity_MBq", 0) == "activity_MBq: expected a number from 1e-9 to 1e+06 MBq, found 0");
+    CHECK(with("activity_MBq", 2e6).ends_with(", found 2000000.0"));
+    CHECK(with("activity_MBq", std::numeric_limits<double>::infinity()).ends_with(", found null"));
+    CHECK(with("activity_MBq", "80").ends_with(", found \"80\""));
+    CHECK(with("assay_utc", "yesterday") ==
+          "assay_utc: expected a time of ISO 8601 with Z or its distance from UTC, such as "
+          "2026-11-20T18:45:00Z or 2026-11-20T19:45:00+01:00, found \"yesterday\"");
+    CHECK(with("assay_utc", "2026-11-22T18:45:00Z") ==
+          "assay_utc: makes 6.36e+09 MBq at the start of the run, expected at most 1e+06 MBq");
+
+    CHECK(refusal({{"bed_mm", 10001}}) == "bed_mm: expected a number from -10000 to 10000 mm, found 10001");
+    CHECK(refusal({{"subject", ""}}) == "subject: expected text of 1 to 256 bytes on one line, found \"\"");
+    CHECK(refusal({{"subject", std::string(257, 'x')}}) ==
+          "subject: expected text of 1 to 256 bytes on one line, found 259 bytes");
+    CHECK(refusal({{"subject", "two\nlines"}}).ends_with("found \"two\\nlines\""));
+
+    CHECK(refusal({{"keys", "a=b"}}) == "keys: expected an object of names and texts, found \"a=b\"");
+    for (const char* name : {"Tracer", "", "2nd", "a b", "a-b", "caf\u00e9"}) {
+        CHECK(
+            refusal({{"keys", {{name, "x"}}}})
+                .starts_with("keys: expected names of 1 to 32 lower-case letters, digits and underscores, a "
+                             "letter first, found "));
+    }
+    CHECK(refusal({{"keys", {{std::string(33, 'a'), "x"}}}}).starts_with("keys: expected names of 1 to 32"));
+    CHECK(refusal({{"keys", {{"tracer", 1}}}}) ==
+          "keys.tracer: expected text of 1 to 256 bytes on one line, found 1");
+    json many = json::object();
+    for (int i = 0; i < 33; ++i)
+        many["k" + std::to_string(i)] = "x";
+    CHECK(refusal({{"keys", many}}) == "keys: expected at most 32, found 33");
+}
+
+TEST_CASE("the table of nuclides", "[operator]") {
+    for (const config::Nuclide& nuclide : config::nuclides) {
+        INFO(nuclide.name);
+        CHECK(config::find_nuclide(nuclide.name) == &nuclide);
+        CHECK(nuclide.half_life_s > 60);
+        CHECK(nuclide.half_life_s < 3 * config::year_s);
+        CHECK(nuclide.branching_ratio > 0);
+        CHECK(nuclide.branching_ratio <= 1);
+    }
+    CHECK(config::find_nuclide("F-19") == nullptr);
+    CHECK(config::find_nuclide("O-15")->half_life_s == Approx(122.46));
+    CHECK(config::find_nuclide("Ga-68")->half_life_s == Approx(4069.8));
+    CHECK(config::find_nuclide("Ge-68")->half_life_s == Approx(2.341008e7));
+}
