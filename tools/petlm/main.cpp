@@ -168,6 +168,10 @@ void add_image(CLI::App& app, int& status) {
     sub.add_option("--iterations", o.iterations, "Iterations over all subsets")->capture_default_str();
     sub.add_option("--subsets", o.subsets, "Subsets of the lines; 1: MLEM")->capture_default_str();
     sub.add_option("--smooth-mm", o.smooth_mm, "FWHM of a Gaussian applied at the end; default: two voxels");
+    sub.add_option(
+        "--max", o.max,
+        "Decays per voxel that the pictures show black, on an even scale; default: the largest value, "
+        "on a scale that also shows what is much weaker");
     sub.add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
     sub.add_option("--threads", o.threads, "Threads on the CPU; 0: one per core")->capture_default_str();
     sub.add_option("--max-memory-gb", o.max_memory_gb,

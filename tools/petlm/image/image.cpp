@@ -43,6 +43,7 @@ void check_options(const ImageOptions& o) {
     if (o.smooth_mm) {
         expect(*o.smooth_mm >= 0 && *o.smooth_mm <= 100, "--smooth-mm", "0 to 100", *o.smooth_mm);
     }
+    if (o.max) expect(*o.max > 0 && *o.max <= 1e30, "--max", "more than 0", *o.max);
     if (o.max_memory_gb) {
         expect(*o.max_memory_gb > 0 && *o.max_memory_gb <= 1e6, "--max-memory-gb", "more than 0",
                *o.max_memory_gb);
@@ -97,7 +98,10 @@ std::vector<std::string> doubts_about(const ExportSource& source) {
             doubts.emplace_back("The ledger of this run is not closed.");
     }
     for (const char* limit : {"min_module_difference", "max_ring_difference"}) {
-        if (source.configured(std::string("/coincidence/") + limit).is_number_unsigned()) continue;
+        const auto coincidence = source.configured("/coincidence");
+        const auto found = coincidence.find(limit);
+        // null is no limit.
+        if (found != coincidence.end() && (found->is_number_unsigned() || found->is_null())) continue;
         doubts.push_back(
             fmt::format("The run's {} is not known: no such limit was assumed. If it had one, "
                         "sensitivity and randoms are wrong.",
@@ -192,7 +196,8 @@ std::string description_text(const ExportSource& source, const std::vector<std::
     if (pictures) {
         text +=
             "projections.png: the largest value along z, y and x.\nslices.png: transaxial slabs, the mean "
-            "of their planes.\n";
+            "of their planes.\nThe bar of a picture shows its grey scale; the caption explains it "
+            "(--max sets another).\n";
     }
     return text + "\nThe page docs/how-to/image.md has a worked example.\n";
 }
@@ -249,8 +254,9 @@ int image(const ImageOptions& options) {
     const auto lines = summary(options, source, counts, how, look);
     image::write_nifti(options.output / "image.nii", how.grid, look.em.image, nifti_description);
     if (!no_pictures) {
-        image::write_projections(options.output / "projections.png", how.grid, look.em.image, warning);
-        image::write_slices(options.output / "slices.png", how.grid, look.em.image, warning);
+        image::write_projections(options.output / "projections.png", how.grid, look.em.image, warning,
+                                 options.max);
+        image::write_slices(options.output / "slices.png", how.grid, look.em.image, warning, options.max);
     }
     write_text(options.output / "README.txt", description_text(source, lines, !no_pictures));
     outputs.commit();

@@ -23,6 +23,7 @@ struct ImageOptions {
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
     std::optional<double> smooth_mm;  ///< FWHM of a Gaussian applied at the end
+    std::optional<double> max;        ///< value that the pictures show black
     std::string backend = "auto";     ///< auto, cpu or cuda
     std::uint32_t threads = 0;        ///< 0: one per core
     std::optional<double> max_memory_gb;

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <vector>
 
+#include "tools/petlm/image/grey_scale.hpp"
+#include "tools/petlm/plot/axes.hpp"
 #include "tools/petlm/plot/surface.hpp"
 
 namespace petacq::image {
@@ -23,10 +24,13 @@ struct Plane {
 
 constexpr std::array<const char*, 3> axis_names = {"x", "y", "z"};
 constexpr double title_height = 20;
-constexpr double caption_height = 40;
+constexpr double caption_height = 56;
+constexpr double bar_thickness = 14;
+constexpr double bar_space = 110;  ///< with its labels
 constexpr double scale_width = 46;
 constexpr double scale_height = 34;
 constexpr double gap = 12;
+constexpr double line_height = 16;
 
 class Drawing {
   public:
@@ -51,23 +55,55 @@ class Drawing {
         cairo_stroke(c());
     }
 
-    void plane(const Plane& plane, double left, double top, double pixels, float black) const {
+    void plane(const Plane& plane, double left, double top, double pixels, const GreyScale& scale) const {
         const double width = static_cast<double>(plane.n[0]) * pixels;
         const double height = static_cast<double>(plane.n[1]) * pixels;
         petlm::Cells cells{plane.n[0], plane.n[1], {}};
         for (std::size_t row = plane.n[1]; row-- > 0;) {
-            for (std::size_t i = 0; i < plane.n[0]; ++i) {
-                const float share = black > 0 ? plane.values[row * plane.n[0] + i] / black : 0;
-                const auto level = static_cast<std::uint32_t>(255 - 255 * std::clamp(share, 0.0F, 1.0F));
-                cells.colours.push_back(level * 0x010101U);
-            }
+            for (std::size_t i = 0; i < plane.n[0]; ++i)
+                cells.colours.push_back(grey(scale.darkness(plane.values[row * plane.n[0] + i])));
         }
-        petlm::show_cells(c(), {left, top, width, height}, cells);
-        cairo_set_source_rgb(c(), 0.6, 0.6, 0.6);
-        cairo_rectangle(c(), left - 0.5, top - 0.5, width + 1, height + 1);
-        cairo_stroke(c());
-        cairo_set_source_rgb(c(), 0, 0, 0);
+        framed({left, top, width, height}, cells);
         text(left + width / 2, top - 6, plane.title, 0.5);
+    }
+
+    /// The greys of the scale and their values, from the bottom to the top.
+    void bar(const GreyScale& scale, double left, double top, double height) const {
+        constexpr std::size_t shades = 128;
+        petlm::Cells cells{1, shades, {}};
+        for (std::size_t row = shades; row-- > 0;)
+            cells.colours.push_back(grey((static_cast<double>(row) + 0.5) / shades));
+        framed({left, top, bar_thickness, height}, cells);
+        text(left, top - 6, "decays per voxel");
+        if (scale.black <= 0) return;
+        const double right = left + bar_thickness;
+        double last = top + height + line_height;
+        const auto label = [&](double from, double to, double length) {
+            const petlm::Ticks ticks = petlm::ticks_of({"", from, to}, length / 30);
+            for (const double value : ticks.at) {
+                const double y = top + height * (1 - scale.darkness(value));
+                if (y > last - line_height) continue;  // no room
+                line(right + 1, y, right + 5, y);
+                text(right + 8, y + 4, ticks.label(value));
+                last = y;
+            }
+        };
+        if (scale.even()) {
+            label(0, scale.black, height);
+        } else {
+            label(0, scale.half, height / 2);
+            label(scale.half, scale.black, height / 2);
+        }
+    }
+
+    /// `what` says what is shown.
+    void captions(double top, const std::string& warning, const std::string& what,
+                  const GreyScale& scale) const {
+        text(gap, top + line_height, warning);
+        text(
+            gap, top + 2 * line_height,
+            what + " Values: decays per voxel in the run, if every photon that meets a crystal is detected.");
+        text(gap, top + 3 * line_height, scale.text());
     }
 
     void write(const std::filesystem::path& file) const {
@@ -76,33 +112,24 @@ class Drawing {
     }
 
   private:
+    static std::uint32_t grey(double darkness) {
+        return static_cast<std::uint32_t>(std::lround(255 * (1 - darkness))) * 0x010101U;
+    }
+    void framed(const petlm::Box& box, const petlm::Cells& cells) const {
+        petlm::show_cells(c(), box, cells);
+        cairo_set_source_rgb(c(), 0.6, 0.6, 0.6);
+        cairo_rectangle(c(), box.x - 0.5, box.y - 0.5, box.width + 1, box.height + 1);
+        cairo_stroke(c());
+        cairo_set_source_rgb(c(), 0, 0, 0);
+    }
+
     petlm::Surface surface_;
     petlm::Cairo context_;
 };
 
-float black_level(const std::vector<Plane>& planes) {
-    std::vector<float> values;
-    for (const auto& plane : planes)
-        std::copy_if(plane.values.begin(), plane.values.end(), std::back_inserter(values),
-                     [](float v) { return v > 0; });
-    if (values.empty()) return 0;
-    const auto at = static_cast<std::ptrdiff_t>(0.995 * static_cast<double>(values.size() - 1));
-    std::nth_element(values.begin(), values.begin() + at, values.end());
-    return values[static_cast<std::size_t>(at)];
-}
-
 /// Screen pixels per voxel, so that `voxels` of them are about `wanted` wide.
 double pixels_for(std::size_t voxels, double wanted) {
     return std::max(1.0, std::round(wanted / static_cast<double>(voxels)));
-}
-
-double tick_step(double length) {
-    double step = std::pow(10, std::floor(std::log10(length / 4)));
-    for (const double factor : {2.0, 2.5, 2.0}) {
-        if (length / step <= 6) break;
-        step *= factor;
-    }
-    return step;
 }
 
 void draw_scales(const Drawing& drawing, const Grid& grid, const Plane& plane, double left, double top,
@@ -110,23 +137,21 @@ void draw_scales(const Drawing& drawing, const Grid& grid, const Plane& plane, d
     const double bottom = top + static_cast<double>(plane.n[1]) * pixels;
     const double width = static_cast<double>(plane.n[0]) * pixels;
     const double per_mm = pixels / grid.voxel_mm;
-    const auto ticks = [&](std::size_t axis, const std::function<void(double)>& draw) {
-        const double high = -grid.low(axis);
-        const double step = tick_step(2 * high);
-        const auto most = static_cast<int>(high / step);
-        for (int i = -most; i <= most; ++i)
-            draw(i * step);
+    const auto ticks_of = [&](std::size_t axis) {
+        return petlm::ticks_of({"", grid.low(axis), -grid.low(axis)}, 6);
     };
-    ticks(plane.axes[0], [&](double mm) {
+    const petlm::Ticks across = ticks_of(plane.axes[0]);
+    for (const double mm : across.at) {
         const double x = left + (mm - grid.low(plane.axes[0])) * per_mm;
-        drawing.line(x, bottom, x, bottom + 4);
-        drawing.text(x, bottom + 16, fmt::format("{:g}", mm), 0.5);
-    });
-    ticks(plane.axes[1], [&](double mm) {
+        drawing.line(x, bottom + 1, x, bottom + 5);
+        drawing.text(x, bottom + 16, across.label(mm), 0.5);
+    }
+    const petlm::Ticks up = ticks_of(plane.axes[1]);
+    for (const double mm : up.at) {
         const double y = bottom - (mm - grid.low(plane.axes[1])) * per_mm;
-        drawing.line(left - 4, y, left, y);
-        drawing.text(left - 6, y + 4, fmt::format("{:g}", mm), 1);
-    });
+        drawing.line(left - 5, y, left - 1, y);
+        drawing.text(left - 7, y + 4, up.label(mm), 1);
+    }
     drawing.text(left + width / 2, bottom + 30, fmt::format("{} (mm)", axis_names[plane.axes[0]]), 0.5);
     drawing.text(left - scale_width + 2, top - 6, fmt::format("{} (mm)", axis_names[plane.axes[1]]));
 }
@@ -168,10 +193,6 @@ Plane slab(const Grid& grid, std::span<const float> image, std::size_t first, st
     return plane;
 }
 
-std::string grey_text(float black) {
-    return fmt::format("White: 0, black: {:.3g} or more.", black);
-}
-
 }  // namespace
 
 std::optional<std::string> no_pictures_reason() {
@@ -179,10 +200,10 @@ std::optional<std::string> no_pictures_reason() {
 }
 
 void write_projections(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                       const std::string& caption) {
+                       const std::string& caption, std::optional<double> black) {
     const std::vector<Plane> planes = {projection(grid, image, 2), projection(grid, image, 1),
                                        projection(grid, image, 0)};
-    const float black = black_level(planes);
+    const GreyScale scale = grey_scale(image, black);
     const double pixels = pixels_for(std::max({grid.n[0], grid.n[1], grid.n[2]}), 300);
     double width = gap;
     double height = 0;
@@ -190,43 +211,46 @@ void write_projections(const std::filesystem::path& file, const Grid& grid, std:
         width += scale_width + static_cast<double>(plane.n[0]) * pixels + gap;
         height = std::max(height, static_cast<double>(plane.n[1]) * pixels);
     }
-    const Drawing drawing(width, gap + title_height + height + scale_height + caption_height);
+    const Drawing drawing(width + bar_space, gap + title_height + height + scale_height + caption_height);
     double left = gap + scale_width;
     for (const auto& plane : planes) {
         const double top = gap + title_height + height - static_cast<double>(plane.n[1]) * pixels;
-        drawing.plane(plane, left, top, pixels, black);
+        drawing.plane(plane, left, top, pixels, scale);
         draw_scales(drawing, grid, plane, left, top, pixels);
         left += static_cast<double>(plane.n[0]) * pixels + gap + scale_width;
     }
-    const double bottom = gap + title_height + height + scale_height;
-    drawing.text(gap, bottom + 14, caption);
-    drawing.text(gap, bottom + 30, grey_text(black));
+    drawing.bar(scale, width, gap + title_height, height);
+    drawing.captions(gap + title_height + height + scale_height, caption,
+                     "The largest value along each axis.", scale);
     drawing.write(file);
 }
 
 void write_slices(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                  const std::string& caption) {
+                  const std::string& caption, std::optional<double> black) {
     const std::size_t count = std::min<std::size_t>(20, grid.n[2]);
     std::vector<Plane> planes;
     for (std::size_t i = 0; i < count; ++i)
         planes.push_back(slab(grid, image, i * grid.n[2] / count, (i + 1) * grid.n[2] / count));
-    const float black = black_level(planes);
+    std::vector<float> values;
+    for (const auto& plane : planes)
+        values.insert(values.end(), plane.values.begin(), plane.values.end());
+    const GreyScale scale = grey_scale(values, black);
     const double pixels = pixels_for(grid.n[0], 200);
     const std::size_t columns = std::min<std::size_t>(5, count);
     const std::size_t rows = (count + columns - 1) / columns;
     const double wide = grid.n[0] * pixels + gap;
     const double high = title_height + grid.n[1] * pixels + gap;
-    const Drawing drawing(gap + static_cast<double>(columns) * wide,
-                          static_cast<double>(rows) * high + caption_height);
+    const double bar_left = gap + static_cast<double>(columns) * wide;
+    const Drawing drawing(bar_left + bar_space, static_cast<double>(rows) * high + caption_height);
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t row = i / columns;
         const std::size_t column = i % columns;
         drawing.plane(planes[i], gap + static_cast<double>(column) * wide,
-                      static_cast<double>(row) * high + title_height, pixels, black);
+                      static_cast<double>(row) * high + title_height, pixels, scale);
     }
-    drawing.text(gap, static_cast<double>(rows) * high + 14, caption);
-    drawing.text(gap, static_cast<double>(rows) * high + 30,
-                 "Seen from +z: x to the right, y up. Mean of each slab. " + grey_text(black));
+    drawing.bar(scale, bar_left, title_height, high - title_height - gap);
+    drawing.captions(static_cast<double>(rows) * high, caption,
+                     "The mean of each slab, seen from +z: x to the right, y up.", scale);
     drawing.write(file);
 }
 

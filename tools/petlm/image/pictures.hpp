@@ -13,16 +13,16 @@ namespace petacq::image {
 /// The reason why no pictures can be drawn, if there is one.
 std::optional<std::string> no_pictures_reason();
 
-/// Both functions write the partial file of `file` (Outputs), with `caption` below the pictures. White is 0;
-/// black is the value below which 99.5 % of the shown values above 0 lie. Both throw std::system_error, and
-/// std::runtime_error when cairo fails.
+/// Both functions write the partial file of `file` (Outputs), with a bar that shows the grey scale
+/// (grey_scale.hpp; `black` as there) and with `caption` below the pictures. Both throw std::system_error,
+/// and std::runtime_error when cairo fails.
 ///
 /// The largest value along z (x to the right, y up: seen from +z), along y (x right, z up) and along x (y
 /// right, z up), with scales in mm.
 void write_projections(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                       const std::string& caption);
+                       const std::string& caption, std::optional<double> black);
 /// Up to 20 consecutive transaxial slabs along z, each the mean of its planes, seen from +z.
 void write_slices(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                  const std::string& caption);
+                  const std::string& caption, std::optional<double> black);
 
 }  // namespace petacq::image

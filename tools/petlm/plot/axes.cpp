@@ -20,45 +20,6 @@ void set_colour(cairo_t* cairo, const Colour& c) {
     cairo_set_source_rgba(cairo, c.red, c.green, c.blue, c.alpha);
 }
 
-struct Ticks {
-    double step = 1;
-    std::vector<double> at;
-    /// The value with a suffix for thousands and so on, the same one for the whole axis.
-    [[nodiscard]] std::string label(double value) const {
-        double most = 0;
-        for (const double v : at)
-            most = std::max(most, std::abs(v));
-        double scale = 1;
-        const char* suffix = "";
-        constexpr std::array<std::pair<double, const char*>, 4> suffixes = {
-            {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}}};
-        for (const auto& [from, name] : suffixes) {
-            if (most < from) continue;
-            scale = from == 1e4 ? 1e3 : from;
-            suffix = name;
-            break;
-        }
-        if (std::abs(value) < step * 1e-6) return "0";
-        const double shown = std::abs(value) / scale;
-        const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(step / scale) - 1e-9)));
-        return fmt::format("{}{:.{}f}{}", value < 0 ? "\u2212" : "", shown, std::min(digits, 12), suffix);
-    }
-};
-
-Ticks ticks_of(const Axis& axis, double most) {
-    Ticks ticks;
-    const double least = (axis.to - axis.from) / std::max(most, 1.0);
-    ticks.step = std::pow(10, std::floor(std::log10(least)));
-    for (const double factor : {2.0, 2.5, 2.0}) {
-        if (ticks.step >= least * (1 - 1e-9)) break;
-        ticks.step *= factor;
-    }
-    const double first = std::ceil(axis.from / ticks.step - 1e-9);
-    for (double n = first; n * ticks.step <= axis.to + ticks.step * 1e-9; ++n)
-        ticks.at.push_back(n * ticks.step);
-    return ticks;
-}
-
 double widest_label(cairo_t* cairo, const Ticks& ticks) {
     cairo_set_font_size(cairo, tick_size);
     double width = 0;
@@ -121,6 +82,40 @@ void show_heat(cairo_t* cairo, const Box& box, std::size_t columns, std::size_t 
 }
 
 }  // namespace
+
+std::string Ticks::label(double value) const {
+    double most = 0;
+    for (const double v : at)
+        most = std::max(most, std::abs(v));
+    double scale = 1;
+    const char* suffix = "";
+    constexpr std::array<std::pair<double, const char*>, 4> suffixes = {
+        {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}}};
+    for (const auto& [from, name] : suffixes) {
+        if (most < from) continue;
+        scale = from == 1e4 ? 1e3 : from;
+        suffix = name;
+        break;
+    }
+    if (std::abs(value) < step * 1e-6) return "0";
+    const double shown = std::abs(value) / scale;
+    const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(step / scale) - 1e-9)));
+    return fmt::format("{}{:.{}f}{}", value < 0 ? "\u2212" : "", shown, std::min(digits, 12), suffix);
+}
+
+Ticks ticks_of(const Axis& axis, double most) {
+    Ticks ticks;
+    const double least = (axis.to - axis.from) / std::max(most, 1.0);
+    ticks.step = std::pow(10, std::floor(std::log10(least)));
+    for (const double factor : {2.0, 2.5, 2.0}) {
+        if (ticks.step >= least * (1 - 1e-9)) break;
+        ticks.step *= factor;
+    }
+    const double first = std::ceil(axis.from / ticks.step - 1e-9);
+    for (double n = first; n * ticks.step <= axis.to + ticks.step * 1e-9; ++n)
+        ticks.at.push_back(n * ticks.step);
+    return ticks;
+}
 
 Axis count_axis(std::string title, std::initializer_list<std::span<const double>> values) {
     double most = 0;

@@ -21,6 +21,16 @@ struct Axis {
 /// From zero to slightly above the largest value; to 1 when no value is above zero.
 Axis count_axis(std::string title, std::initializer_list<std::span<const double>> values);
 
+/// Round values along an axis.
+struct Ticks {
+    double step = 1;
+    std::vector<double> at;
+    /// The value with a suffix for thousands and so on, the same one for the whole axis.
+    [[nodiscard]] std::string label(double value) const;
+};
+/// At most about `most` steps.
+Ticks ticks_of(const Axis& axis, double most);
+
 struct Pen {
     Colour colour;
     bool filled = false;  ///< down to zero

@@ -152,6 +152,11 @@ TEST_CASE("petlm image: unknown limits and problems of the run are reported", "[
     CHECK_THAT(text, contains("The ledger of this run is not closed."));
     CHECK_THAT(text, contains("The run's max_ring_difference is not known: no such limit was assumed."));
     CHECK(text.find("min_module_difference is not known") == std::string::npos);
+    // null, which the daemon writes for no limit, is known.
+    run["configuration"]["coincidence"]["max_ring_difference"] = nullptr;
+    write_file(directory / "run" / "run.json", run.dump());
+    CHECK(text_of().find("is not known") == std::string::npos);
+    CHECK(read_file(directory / "out" / "image.nii") == image);
 }
 
 TEST_CASE("petlm image: nibabel reads the values that were written", "[petlm][image]") {
@@ -235,6 +240,10 @@ TEST_CASE("petlm image: unusable input is refused, and nothing is left behind", 
                             "--subsets 0",
                             "--subsets 1001",
                             "--smooth-mm -1",
+                            "--max 0",
+                            "--max -1",
+                            "--max nan",
+                            "--max inf",
                             "--depth-mm 13",
                             "--backend gpu",
                             "--threads 5000",
