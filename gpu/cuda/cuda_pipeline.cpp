@@ -33,7 +33,6 @@ namespace petacq::gpu {
 namespace {
 
 using cuda::check;
-using cuda::Event;
 using cuda::Memory;
 using cuda::RingSlot;
 using cuda::Slot;
