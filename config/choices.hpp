@@ -25,6 +25,9 @@ enum class MultiplesPolicy : std::uint8_t {
     take_winner_if_all_are_goods
 };
 
+/// How delayed coincidences are found; gpu/coincidence_rules.hpp says what each does.
+enum class DelayedRule : std::uint8_t { shifted_group, delayed_window };
+
 /// The algorithm that sorts singles on the GPU.
 enum class SortEngine : std::uint8_t {
     automatic,  ///< one of the stable ones, chosen by the number of singles
@@ -52,6 +55,8 @@ inline constexpr Words<6> words<MultiplesPolicy>{
     "multiples policy",
     {"RemoveMultiples", "TakeAllGoods", "TakeWinnerOfGoods", "TakeIfOnlyOneGood", "TakeWinnerIfIsGood",
      "TakeWinnerIfAllAreGoods"}};
+template <>
+inline constexpr Words<2> words<DelayedRule>{"rule for delayeds", {"shifted_group", "delayed_window"}};
 template <>
 inline constexpr Words<7> words<SortEngine>{
     "sort engine", {"auto", "merge", "radix", "bitonic", "quicksort", "odd-even", "cub"}};

@@ -44,7 +44,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watermark, max_disorder_us, max_lag_ms, max_j
                                    source_timeout_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Energy, filter, lower_keV, upper_keV)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Coincidence, window_ticks, window_mode, multiples_policy, max_multiplicity,
-                                   min_module_difference, max_ring_difference, delay_ticks)
+                                   min_module_difference, max_ring_difference, delay_ticks, delayeds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pipeline, backend, sort, threads, slice_frames, slice_interval_ms,
                                    max_pending_singles)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queue_blocks, files, compression,
@@ -170,6 +170,14 @@ void check(const Configuration& c) {
         const json& energy = c.document->at("energy");  // as written, not as a double
         fail("/energy/upper_keV", "expected at least lower_keV = " + energy.at("lower_keV").dump() +
                                       ", found " + energy.at("upper_keV").dump());
+    }
+    const Coincidence& coincidence = c.coincidence;
+    if (coincidence.delayeds == DelayedRule::shifted_group && coincidence.delay_ticks &&
+        *coincidence.delay_ticks <= coincidence.window_ticks) {
+        fail("/coincidence/delay_ticks",
+             "expected more than window_ticks = " + std::to_string(coincidence.window_ticks) +
+                 ", so that shifted groups leave their window; found " +
+                 std::to_string(*coincidence.delay_ticks) + R"( (use delayeds "delayed_window" otherwise))");
     }
     if (c.pipeline.max_pending_singles < c.pipeline.slice_frames) {
         fail("/pipeline/max_pending_singles",

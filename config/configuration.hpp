@@ -70,6 +70,7 @@ struct Coincidence {
     std::optional<std::uint32_t> min_module_difference;
     std::optional<std::uint32_t> max_ring_difference;
     std::optional<std::uint64_t> delay_ticks;
+    DelayedRule delayeds;
 };
 
 struct Pipeline {

@@ -88,6 +88,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.rules.min_module_difference = c.min_module_difference.value_or(0);
     o.rules.max_ring_difference = c.max_ring_difference.value_or(UINT32_MAX);
     o.rules.delay = c.delay_ticks;
+    o.rules.delayeds = c.delayeds;
     for (const config::Source& source : config::listed_sources(configuration, scanner)) {
         if (source.bdms.empty()) continue;  // listed by the configuration, which names no modules
         gpu::ModuleSet& modules = o.sources.emplace_back();

@@ -8,6 +8,7 @@
 
 namespace petacq::gpu {
 
+using config::DelayedRule;
 using config::MultiplesPolicy;
 using config::WindowMode;
 
@@ -19,10 +20,17 @@ struct CoincidenceRules {
     std::uint32_t min_module_difference = 0;  ///< circular, around the ring; 0: no condition
     std::uint32_t max_ring_difference = UINT32_MAX;
     std::optional<std::uint64_t> delay;  ///< D, ticks; absent: no delayeds
+    /// shifted_group: each prompt group is shifted by the delay as a whole. Where its opener then falls
+    /// inside a prompt window, it is skipped. Otherwise it opens a window there; the policy is applied to the
+    /// group and the singles of that window, and the pairs that join the two are the delayeds. In window mode
+    /// "every" each single's window is a group, none is skipped, and pairs contain the opener.
+    /// delayed_window: every single opens the window [time + D, time + D + tau], and the policy is applied to
+    /// it and the singles there.
+    DelayedRule delayeds = DelayedRule::shifted_group;
 };
 
 /// Throws std::invalid_argument for rules that no back-end accepts: fewer than two singles in a group,
-/// or a delay above 2^62 ticks.
+/// a delay above 2^62 ticks, or shifted groups whose delay is not longer than the window.
 void check_rules(const CoincidenceRules& rules);
 
 }  // namespace petacq::gpu

@@ -43,8 +43,10 @@
     X(singles, in_oversize_multiples, growth, "singles", 29, by_reason, "Singles in groups of more than `max_multiplicity`.") \
     X(singles, unused_in_multiples, growth, "singles", 30, by_reason, "Singles in no pair, of groups that gave pairs.") \
     X(singles, reused, growth, "singles", 31, no_metric, "Uses of a single in pairs beyond its first; in window mode `every`, beyond its use as the opener.") \
-    X(singles, delayed_dropped, growth, "windows", 34, "petacqd_delayed_windows_dropped_total", "Delayed windows with two or more partners from which the policy took no pair.") \
-    X(singles, delayed_oversize, growth, "windows", 35, "petacqd_delayed_windows_oversize_total", "Delayed windows that hold, with their opener, more than `max_multiplicity` singles.")
+    X(singles, delayed_dropped, growth, "windows", 34, "petacqd_delayed_windows_dropped_total", "Delayed windows that hold, with the group that opened them, three or more singles, and gave no pair.") \
+    X(singles, delayed_oversize, growth, "windows", 35, "petacqd_delayed_windows_oversize_total", "Delayed windows that hold, with the group that opened them, more than `max_multiplicity` singles.") \
+    X(singles, groups_shifted, growth, "groups", 36, "petacqd_groups_shifted_total", "Prompt groups that were shifted by the delay to look for random pairs.") \
+    X(singles, groups_blocked, growth, "groups", 37, "petacqd_groups_blocked_total", "Shifted groups that were skipped because their opener fell inside a prompt window.")
 // clang-format on
 
 namespace petacq::gpu {

@@ -18,6 +18,32 @@ struct WinningPair {
     }
 };
 
+/// Whether a policy picks the winner among all candidates rather than among the good ones.
+PETACQ_HD inline bool among_all(MultiplesPolicy policy) {
+    return policy == MultiplesPolicy::take_winner_if_is_good ||
+           policy == MultiplesPolicy::take_winner_if_all_are_goods;
+}
+
+/// Whether a policy that takes at most one pair takes the winner, given that `goods` of the candidates are
+/// good.
+PETACQ_HD inline bool takes_winner(MultiplesPolicy policy, std::uint32_t goods, std::uint32_t candidates,
+                                   bool winner_good) {
+    switch (policy) {
+        case MultiplesPolicy::take_winner_of_goods:
+            return goods > 0;
+        case MultiplesPolicy::take_if_only_one_good:
+            return goods == 1;
+        case MultiplesPolicy::take_winner_if_is_good:
+            return winner_good;
+        case MultiplesPolicy::take_winner_if_all_are_goods:
+            return goods == candidates;
+        case MultiplesPolicy::remove_multiples:
+        case MultiplesPolicy::take_all_goods:
+            break;
+    }
+    return false;
+}
+
 /// The pairs (i, j), i < j, of a group of `size` singles. `member(k)` is the k-th single in order.
 /// Candidates are all pairs or, with `opener_only`, only those that contain member 0.
 template <class Member>
@@ -43,11 +69,6 @@ struct GroupPairs {
                 look(i, j, rule.good(crystal, member(j).crystal));
         }
     }
-    /// Whether the policy picks the winner among all candidates rather than among the good ones.
-    PETACQ_HD static bool among_all(MultiplesPolicy policy) {
-        return policy == MultiplesPolicy::take_winner_if_is_good ||
-               policy == MultiplesPolicy::take_winner_if_all_are_goods;
-    }
     /// Counts the good candidates and finds the winner that the policy picks.
     PETACQ_HD void search(MultiplesPolicy policy, std::uint32_t& goods, WinningPair& winner) const {
         const bool all = among_all(policy);
@@ -61,20 +82,7 @@ struct GroupPairs {
     /// Whether a policy that takes at most one pair takes the winner of all candidates, given that `goods` of
     /// them are good.
     PETACQ_HD bool taken(MultiplesPolicy policy, std::uint32_t goods, const WinningPair& winner) const {
-        switch (policy) {
-            case MultiplesPolicy::take_winner_of_goods:
-                return goods > 0;
-            case MultiplesPolicy::take_if_only_one_good:
-                return goods == 1;
-            case MultiplesPolicy::take_winner_if_is_good:
-                return winner.sum >= 0 && good(winner.i, winner.j);
-            case MultiplesPolicy::take_winner_if_all_are_goods:
-                return goods == candidates();
-            case MultiplesPolicy::remove_multiples:
-            case MultiplesPolicy::take_all_goods:
-                break;
-        }
-        return false;
+        return takes_winner(policy, goods, candidates(), winner.sum >= 0 && good(winner.i, winner.j));
     }
 };
 template <class Member>

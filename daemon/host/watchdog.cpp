@@ -16,7 +16,6 @@ Watchdog::Watchdog(std::chrono::microseconds interval, std::function<std::vector
     : stages_(std::move(stages)), feed_(std::move(feed)) {
     const auto pause = std::min<std::chrono::microseconds>(interval / 2, std::chrono::seconds(1));
     thread_ = std::jthread([this, pause](const std::stop_token& stopping) {
-        pthread_setname_np(pthread_self(), "watchdog");
         net::Mutex mutex;  // only to sleep until the end
         std::condition_variable_any never;
         net::MutexLock lock(mutex);
@@ -24,6 +23,7 @@ Watchdog::Watchdog(std::chrono::microseconds interval, std::function<std::vector
             check();
         } while (!never.wait_for(lock, stopping, pause, [&] { return stopping.stop_requested(); }));
     });
+    pthread_setname_np(thread_.native_handle(), "watchdog");
 }
 
 void Watchdog::check() {

@@ -154,6 +154,7 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
                              {"crystals_in_ring", setting_.scanner->geometry.crystals_in_ring()},
                              {"window_ticks", c.window_ticks}};
     header["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
+    header["delayeds"] = c.delay_ticks ? nlohmann::json(name_of(c.delayeds)) : nlohmann::json();
     if (const auto said = to_json(request_.operator_data, started_); !said.is_null())
         header["operator"] = said;
     return std::make_unique<ListModeWriter>(directory_.file(file), o, header);

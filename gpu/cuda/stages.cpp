@@ -34,7 +34,7 @@ const T* upload_table(std::span<const T> table, Memory& memory) {
 }
 
 /// Places the lists of the search for `singles` singles and returns their size in bytes.
-std::size_t place_lists(void* memory, std::uint32_t singles, bool delayeds, FindArguments& a) {
+std::size_t place_lists(void* memory, std::uint32_t singles, FindArguments& a) {
     const std::size_t tiles = tiles_for(singles) + 1;
     Parts parts(memory);
     a.exits = parts.take<std::uint32_t>(singles);
@@ -43,8 +43,9 @@ std::size_t place_lists(void* memory, std::uint32_t singles, bool delayeds, Find
     a.tile_reach = parts.take<std::uint32_t>(tiles);
     a.super_exit = parts.take<std::uint32_t>(tiles);
     a.entries = parts.take<std::uint32_t>(tiles);
+    if (a.rules.shifted) a.marks = parts.take<std::uint32_t>(tiles * mark_words);
     for (EmitterLists* lists : {&a.prompts, &a.delayeds}) {
-        if (lists == &a.delayeds && !delayeds) break;
+        if (lists == &a.delayeds && !a.rules.delayeds) break;
         lists->emitters = parts.take<Emitter>(tiles * single_tile);
         lists->emitter_counts = parts.take<std::uint32_t>(tiles);
         lists->records = parts.take<std::uint64_t>(tiles);
@@ -76,17 +77,23 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     ordered_[1] = memory.device<Single>(room_);
 
     const CoincidenceRules& r = o.rules;
-    find_base_.rules = {PairRule::of(o.geometry, r), r.policy, r.mode == WindowMode::single,
-                        r.delay.has_value(),         r.window, r.max_multiplicity,
+    const bool shifted = r.delay && r.delayeds == DelayedRule::shifted_group;
+    find_base_.rules = {PairRule::of(o.geometry, r),
+                        r.policy,
+                        r.mode == WindowMode::single,
+                        r.delay.has_value(),
+                        shifted,
+                        r.window,
+                        r.max_multiplicity,
                         r.delay.value_or(0)};
     scratch_bytes_ = sort::scratch_bytes(o.sort_engine, room);
-    const std::size_t list_bytes = place_lists(nullptr, room, r.delay.has_value(), find_base_);
+    const std::size_t list_bytes = place_lists(nullptr, room, find_base_);
     run_scratch_bytes_ = run_scratch_bytes(room);
     run_totals_ = memory.device<RunTotals>(1);
     host_run_totals_ = memory.pinned<RunTotals>(1);
     order_scratch_ = memory.device<std::byte>(scratch_bytes_);
     scratch_ = memory.device<std::byte>(std::max({scratch_bytes_, run_scratch_bytes_, list_bytes}));
-    place_lists(scratch_, room, r.delay.has_value(), find_base_);
+    place_lists(scratch_, room, find_base_);
     const Slot sizes = [&] {
         Memory plan(Memory::Purpose::plan);
         return Slot(o, plan);
@@ -284,6 +291,8 @@ void Stages::found(Slot& slot) {
     c.reused = t.counts[count_reused];
     c.delayed_dropped = t.counts[count_delayed_dropped];
     c.delayed_oversize = t.counts[count_delayed_oversize];
+    c.groups_shifted = t.counts[count_groups_shifted];
+    c.groups_blocked = t.counts[count_groups_blocked];
     result.pending = std::uint64_t{count_} - begin_ - taken_ + slot.host_converted->pending;
     result.latest_pending_time =
         result.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);

@@ -151,48 +151,6 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
     share.counts += c;
 }
 
-void CoincidenceFinder::scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
-                                     Search::Share& share) const {
-    if (from >= to) return;
-    const std::uint64_t delay = *rules_.delay;
-    const std::uint64_t reach = delay + rules_.window;
-    const std::size_t n = singles.size();
-    const auto first =
-        std::partition_point(singles.begin() + static_cast<std::ptrdiff_t>(from), singles.end(),
-                             [&](const Single& s) { return s.time - singles[from].time < delay; });
-    auto lo = static_cast<std::size_t>(first - singles.begin());
-    std::size_t hi = lo;
-    SingleCounts c;
-    const auto take = [&](const Single& a, const Single& b) {
-        ++c.delayeds;
-        share.delayeds.push_back(make_coincidence(a, b, Kind::delayed, delay));
-    };
-    for (std::size_t i = from; i < to; ++i) {
-        const Single& opener = singles[i];
-        lo = std::max(lo, i + 1);
-        while (lo < n && singles[lo].time - opener.time < delay)
-            ++lo;
-        hi = std::max(hi, lo);
-        while (hi < n && singles[hi].time - opener.time <= reach)
-            ++hi;
-        const std::size_t partners = hi - lo;
-        if (partners == 0) continue;
-        if (partners == 1) {
-            if (rule_.good(opener.crystal, singles[lo].crystal)) take(opener, singles[lo]);
-        } else if (partners >= rules_.max_multiplicity) {
-            ++c.delayed_oversize;
-        } else {
-            const std::uint64_t pairs_before = c.delayeds;
-            resolve_multiple(
-                static_cast<std::uint32_t>(partners + 1), true, rules_.policy, rule_,
-                [&](std::uint32_t k) -> const Single& { return k == 0 ? opener : singles[lo + k - 1]; },
-                [&](std::uint32_t, std::uint32_t b) { take(opener, singles[lo + b - 1]); });
-            if (c.delayeds == pairs_before) ++c.delayed_dropped;
-        }
-    }
-    share.counts += c;
-}
-
 void CoincidenceFinder::divide(Search& search, std::size_t first_anchor,
                                std::span<const Coincidence> held) const {
     const std::span<const Single> singles = search.singles;
@@ -229,8 +187,12 @@ void CoincidenceFinder::find(Search& search, std::size_t index) const {
     }
     if (rules_.delay) {
         share.delayeds.clear();
-        scan_delayed(search.singles, index == 0 ? 0 : std::min(share.from, search.decided),
-                     std::min(share.to, search.decided), share);
+        if (rules_.delayeds == DelayedRule::shifted_group) {
+            scan_shifted(search.singles, share);
+        } else {
+            scan_delayed(search.singles, index == 0 ? 0 : std::min(share.from, search.decided),
+                         std::min(share.to, search.decided), share);
+        }
         merge_by_time(share.records, share.delayeds);
     }
     order_equal_times(share.records);

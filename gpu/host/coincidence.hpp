@@ -48,6 +48,7 @@ class CoincidenceFinder {
     void scan_openers(std::span<const Single> singles, Search::Share& share) const;
     void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
                       Search::Share& share) const;
+    void scan_shifted(std::span<const Single> singles, Search::Share& share) const;
 
     PairRule rule_;
     CoincidenceRules rules_;

@@ -107,7 +107,11 @@ TEST_CASE("impossible values are refused with the path of the key") {
           "/coincidence/window_ticks: expected an integer from 0 to 2147483647, found the string \"5 ns\"");
     CHECK(about_key("/coincidence/window_ticks", "-1").starts_with("/coincidence/window_ticks: expected"));
     CHECK(about_key("/coincidence/delay_ticks", "0").starts_with("/coincidence/delay_ticks: expected"));
-    CHECK(about_key("/coincidence/delay_ticks", "100").empty());  // may overlap the window
+    CHECK(
+        about_key("/coincidence/delay_ticks", "100") ==
+        "/coincidence/delay_ticks: expected more than window_ticks = 100, so that shifted groups leave their "
+        "window; found 100 (use delayeds \"delayed_window\" otherwise)");
+    CHECK(about_key("/coincidence/delay_ticks", "101").empty());
     CHECK(about_key("/coincidence/multiples_policy", "\"takeAllGoods\"").find("\"TakeAllGoods\"") !=
           std::string::npos);
     CHECK(about_key("/energy/upper_keV", "349.5") ==

@@ -29,6 +29,7 @@ TEST_CASE("the enums have the words of the schema, in its order") {
     check_enum<config::SortEngine>("/properties/pipeline/properties/sort");
     check_enum<config::WindowMode>("/properties/coincidence/properties/window_mode");
     check_enum<config::MultiplesPolicy>("/properties/coincidence/properties/multiples_policy");
+    check_enum<config::DelayedRule>("/properties/coincidence/properties/delayeds");
     check_enum<config::LogLevel>("/properties/log_level");
 }
 

@@ -84,7 +84,7 @@ def cut_of_nothing(stage):
 
 @check("a delay that is not longer than the window")
 def short_delay(stage):
-    good, why = accepted(stage, {"coincidence": {"window_ticks": 320, "delay_ticks": 320}})
+    good, why = accepted(stage, {"coincidence": {"window_ticks": 320, "delay_ticks": 320, "delayeds": "delayed_window"}})
     expect(good, why)
 
 

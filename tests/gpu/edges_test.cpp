@@ -7,6 +7,7 @@
 namespace {
 
 using namespace petacq::test;
+using petacq::gpu::DelayedRule;
 using petacq::gpu::MultiplesPolicy;
 using petacq::gpu::SliceResult;
 using petacq::gpu::WindowMode;
@@ -55,14 +56,16 @@ Plan plan_of(const Case& c, const std::vector<ByHand>& slices) {
     return plan;
 }
 
-// Both modes, with and without delayeds, 1 and 3 threads. Returns the prompts of mode "single".
+// Both modes, without delayeds and with both rules for them, 1 and 3 threads. Returns the prompts of mode
+// "single".
 void check(const std::vector<ByHand>& slices, std::size_t prompts) {
     for (const Backend& backend : backends()) {
-        for (int variant = 0; variant < 8; ++variant) {
+        for (int variant = 0; variant < 12; ++variant) {
             Case c = plain_case();
             c.options.rules.mode = variant % 2 == 0 ? WindowMode::single : WindowMode::every;
-            if (variant / 2 % 2 == 1) c.options.rules.delay = 10;
-            c.options.threads = variant / 4 == 0 ? 1 : 3;
+            if (variant / 2 % 3 != 0) c.options.rules.delay = 10;
+            if (variant / 2 % 3 == 2) c.options.rules.delayeds = DelayedRule::delayed_window;
+            c.options.threads = variant / 6 == 0 ? 1 : 3;
             Plan plan = plan_of(c, slices);
             const Expected expected = reference_run(c, plan);
             std::size_t found = 0;
@@ -124,29 +127,34 @@ TEST_CASE("edges: a hundred thousand singles of one time") {
     constexpr std::uint64_t delay = 1000;
     for (const Backend& backend : backends()) {
         for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
-            Case c = plain_case();
-            c.options.rules.mode = mode;
-            c.options.rules.delay = delay;
-            c.options.threads = 2;
-            ByHand pulse;
-            for (std::size_t i = 0; i < count; ++i) {
-                const auto crystal = static_cast<std::uint32_t>(i % c.setup.geometry.crystal_count());
-                pulse.singles.emplace_back(5, crystal);
-                pulse.singles.emplace_back(5 + delay, crystal);
+            for (const DelayedRule rule : {DelayedRule::shifted_group, DelayedRule::delayed_window}) {
+                Case c = plain_case();
+                c.options.rules.mode = mode;
+                c.options.rules.delay = delay;
+                c.options.rules.delayeds = rule;
+                c.options.threads = 2;
+                ByHand pulse;
+                for (std::size_t i = 0; i < count; ++i) {
+                    const auto crystal = static_cast<std::uint32_t>(i % c.setup.geometry.crystal_count());
+                    pulse.singles.emplace_back(5, crystal);
+                    pulse.singles.emplace_back(5 + delay, crystal);
+                }
+                pulse.watermark = UINT64_MAX;
+                pulse.close_at = UINT64_MAX;
+                const Plan plan = plan_of(c, {pulse});
+                const auto pipeline = backend.make(bounded(c, plan), c.setup.calibration);
+                const PlannedSlice& slice = plan.slices.front();
+                pipeline->submit({1, slice.spans, slice.watermark, slice.close_at});
+                SliceResult result;
+                REQUIRE(pipeline->collect(result, true));
+                CHECK(result.counts.decided == 2 * count);
+                // In mode "every", few enough singles follow the last 64 of each pulse.
+                const bool single = mode == WindowMode::single;
+                const std::size_t oversize = single ? count : count - c.options.rules.max_multiplicity;
+                CHECK(result.counts.in_oversize_multiples == 2 * oversize);
+                CHECK(result.counts.delayed_oversize >= (single ? 1 : oversize));
+                if (single || rule == DelayedRule::delayed_window) CHECK(result.counts.delayeds == 0);
             }
-            pulse.watermark = UINT64_MAX;
-            pulse.close_at = UINT64_MAX;
-            const Plan plan = plan_of(c, {pulse});
-            const auto pipeline = backend.make(bounded(c, plan), c.setup.calibration);
-            const PlannedSlice& slice = plan.slices.front();
-            pipeline->submit({1, slice.spans, slice.watermark, slice.close_at});
-            SliceResult result;
-            REQUIRE(pipeline->collect(result, true));
-            CHECK(result.counts.decided == 2 * count);
-            CHECK(result.counts.delayeds == 0);
-            // In mode "every", few enough singles follow the last 64 of each pulse.
-            CHECK(result.counts.in_oversize_multiples ==
-                  2 * (mode == WindowMode::single ? count : count - c.options.rules.max_multiplicity));
         }
     }
 }

@@ -71,16 +71,24 @@ struct TimeMaker {
         });
     }
 
-    // Each opener has partners on, just inside and just outside the edges of its delayed window.
+    // Each opener, alone or in a group, has partners on, just inside and just outside the edges of its
+    // delayed window, and sometimes singles whose windows reach that far.
     Times delay_edges(std::size_t count) const {
         Times times;
-        std::uint64_t t = 1;
+        std::uint64_t t = 2 * tau + 2;
         while (times.size() < count) {
             times.push_back(t);
+            const Times members{t, t + 1, t + tau / 2, t + tau};
+            for (std::size_t k = rng.chance(0.5) ? 0 : rng.between<std::size_t>(1, 3); k > 0; --k)
+                times.push_back(rng.pick(members));
             const Times edges{t + delay - 1,       t + delay,       t + delay + 1,      t + delay + tau / 2,
                               t + delay + tau - 1, t + delay + tau, t + delay + tau + 1};
             for (std::size_t k = rng.between<std::size_t>(0, 2); k > 0; --k)
                 times.push_back(rng.pick(edges));
+            const Times blocking{t + delay - tau - 1, t + delay - tau, t + delay - tau / 2 - 1,
+                                 t + delay - 2 * tau - 1};
+            for (std::size_t k = rng.chance(0.7) ? 0 : rng.between<std::size_t>(1, 2); k > 0; --k)
+                times.push_back(rng.pick(blocking));
             t += rng.chance(0.5) ? rng.between<std::uint64_t>(0, 3 * tau + 2)
                                  : rng.between<std::uint64_t>(0, delay);
         }
@@ -153,6 +161,8 @@ gpu::CoincidenceRules random_rules(const config::Geometry& geometry, Family fami
                                             5 * tau + 3, 40 * tau, 1ULL << 33, 1ULL << 62};
     const bool near = family == Family::delay_edges || rng.chance(0.8);
     rules.delay = near ? delays[rng.index(7)] : rng.pick(delays);
+    const bool shifted = *rules.delay > tau && rng.chance(0.7);
+    rules.delayeds = shifted ? gpu::DelayedRule::shifted_group : gpu::DelayedRule::delayed_window;
     return rules;
 }
 
@@ -189,7 +199,8 @@ std::vector<std::uint16_t> adc_pool(Family family, Rng& rng) {
 
 std::uint64_t random_base(Family family, std::uint64_t span, Rng& rng) {
     if (family == Family::near_zero) return 0;
-    if (family == Family::near_max) return UINT64_MAX - span;
+    if (family == Family::near_max || (family == Family::delay_edges && rng.chance(0.2)))
+        return UINT64_MAX - span;
     const std::vector<std::uint64_t> bases{0, 1000, 1U << 31, (1ULL << 32) - 3, 1ULL << 40, (1ULL << 63) - 7};
     const std::uint64_t base = rng.pick(bases);
     return base > UINT64_MAX - span ? 0 : base;

@@ -99,7 +99,7 @@ TEST_CASE("multiples: each policy agrees with its definition for any order of th
                 std::vector<WinningPair> pairs;
                 group.for_each([&](std::uint32_t i, std::uint32_t j, bool good) {
                     goods += good ? 1 : 0;
-                    if (good || group.among_all(policy))
+                    if (good || petacq::gpu::among_all(policy))
                         pairs.push_back({singles[i].energy + singles[j].energy, i, j});
                 });
                 WinningPair winner;

@@ -29,6 +29,10 @@ TEST_CASE("options: invalid options are refused") {
             CHECK_THROWS_AS(backend.make(c.options, c.setup.calibration), std::invalid_argument);
         };
         refuses("a delay above 2^62", [](Case& c) { c.options.rules.delay = (1ULL << 62) + 1; });
+        refuses("shifted groups whose delay is not longer than the window", [](Case& c) {
+            c.options.rules.delayeds = petacq::gpu::DelayedRule::shifted_group;
+            c.options.rules.delay = c.options.rules.window;
+        });
         if (backend.name == "host") {
             refuses("no thread", [](Case& c) { c.options.threads = 0; });
         }

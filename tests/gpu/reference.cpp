@@ -4,12 +4,13 @@
 #include <set>
 #include <tuple>
 
+#include "tests/gpu/reference_segment.hpp"
+
 namespace petacq::test {
 
 using gpu::Coincidence;
 using gpu::CoincidenceRules;
 using gpu::Kind;
-using gpu::MultiplesPolicy;
 using gpu::Single;
 
 namespace {
@@ -195,63 +196,6 @@ bool reference_good(const config::Geometry& geometry, const CoincidenceRules& ru
 
 namespace {
 
-using Pair = std::pair<std::size_t, std::size_t>;
-
-// The sorted singles of a segment, and the rules for their pairs.
-struct Segment {
-    const gpu::RecordVector<Single>& s;
-    const config::Geometry& geometry;
-    const CoincidenceRules& rules;
-
-    [[nodiscard]] bool good(Pair p) const {
-        return reference_good(geometry, rules, s[p.first].crystal, s[p.second].crystal);
-    }
-    [[nodiscard]] float energy_sum(Pair p) const { return s[p.first].energy + s[p.second].energy; }
-
-    // The first of the pairs with the highest energy sum; pairs is not empty.
-    [[nodiscard]] Pair winner(const std::vector<Pair>& pairs) const {
-        Pair best = pairs.front();
-        for (const Pair& p : pairs) {
-            if (energy_sum(p) > energy_sum(best)) best = p;
-        }
-        return best;
-    }
-
-    // Applies the multiples policy to the candidates, which are in the order of (i, j).
-    [[nodiscard]] std::vector<Pair> apply_policy(const std::vector<Pair>& candidates) const {
-        std::vector<Pair> goods;
-        for (const Pair& p : candidates) {
-            if (good(p)) goods.push_back(p);
-        }
-        switch (rules.policy) {
-            case MultiplesPolicy::remove_multiples:
-                return {};
-            case MultiplesPolicy::take_all_goods:
-                return goods;
-            case MultiplesPolicy::take_winner_of_goods:
-                if (goods.empty()) return {};
-                return {winner(goods)};
-            case MultiplesPolicy::take_if_only_one_good:
-                if (goods.size() != 1) return {};
-                return goods;
-            case MultiplesPolicy::take_winner_if_is_good:
-                if (!good(winner(candidates))) return {};
-                return {winner(candidates)};
-            case MultiplesPolicy::take_winner_if_all_are_goods:
-                if (goods.size() != candidates.size()) return {};
-                return {winner(candidates)};
-        }
-        return {};
-    }
-
-    [[nodiscard]] Coincidence record(Pair p, Kind kind, std::uint64_t delay) const {
-        const Single& a = s[p.first];
-        const Single& b = s[p.second];
-        const auto dt = static_cast<std::uint32_t>(b.time - a.time - delay);
-        return {a.time, dt, a.crystal, b.crystal, a.energy, b.energy, kind};
-    }
-};
-
 // Window mode "single": groups follow one another.
 void prompts_of_groups(const Segment& segment, Decided& out) {
     const gpu::RecordVector<Single>& s = segment.s;
@@ -337,37 +281,6 @@ void prompts_of_openers(const Segment& segment, Decided& out) {
     }
 }
 
-void delayeds_of_openers(const Segment& segment, std::uint64_t delay, Decided& out) {
-    const gpu::RecordVector<Single>& s = segment.s;
-    std::size_t start = 0;  // earlier singles are in no later window; saves time only
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        // Differences, not sums: time + delay may not fit in 64 bits.
-        start = std::max(start, i + 1);
-        while (start < s.size() && s[start].time - s[i].time < delay)
-            ++start;
-        std::vector<Pair> candidates;
-        for (std::size_t k = start; k < s.size() && s[k].time - s[i].time - delay <= segment.rules.window;
-             ++k) {
-            candidates.emplace_back(i, k);
-        }
-        std::vector<Pair> pairs;
-        if (candidates.empty()) continue;
-        if (candidates.size() + 1 > segment.rules.max_multiplicity) {
-            out.counts.delayed_oversize += 1;
-            continue;
-        }
-        if (candidates.size() == 1) {
-            if (segment.good(candidates[0])) pairs = candidates;
-        } else {
-            pairs = segment.apply_policy(candidates);
-            if (pairs.empty()) out.counts.delayed_dropped += 1;
-        }
-        for (const Pair& p : pairs)
-            out.coincidences.push_back(segment.record(p, Kind::delayed, delay));
-        out.counts.delayeds += pairs.size();
-    }
-}
-
 }  // namespace
 
 Decided reference_coincidences(gpu::RecordVector<Single> singles, const config::Geometry& geometry,
@@ -381,7 +294,8 @@ Decided reference_coincidences(gpu::RecordVector<Single> singles, const config::
     } else {
         prompts_of_openers(segment, out);
     }
-    if (rules.delay) delayeds_of_openers(segment, *rules.delay, out);
+    if (rules.delay && rules.delayeds == gpu::DelayedRule::shifted_group) delayeds_of_groups(segment, out);
+    if (rules.delay && rules.delayeds == gpu::DelayedRule::delayed_window) delayeds_of_openers(segment, out);
     std::sort(out.coincidences.begin(), out.coincidences.end(), coincidence_before);
     return out;
 }

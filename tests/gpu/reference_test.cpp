@@ -14,6 +14,7 @@ using petacq::config::Calibration;
 using petacq::config::Geometry;
 using petacq::gpu::Coincidence;
 using petacq::gpu::CoincidenceRules;
+using petacq::gpu::DelayedRule;
 using petacq::gpu::Kind;
 using petacq::gpu::MultiplesPolicy;
 using petacq::gpu::Single;
@@ -217,6 +218,7 @@ TEST_CASE("reference: groups above max_multiplicity are dropped whatever the pol
 TEST_CASE("reference: delayed windows") {
     CoincidenceRules rules = window_of(3);
     rules.delay = 100;
+    rules.delayeds = DelayedRule::delayed_window;
     // Both edges are inclusive; dt has the delay taken off.
     CHECK(brief(reference_coincidences(at({5, 105}), small_ring(), rules)) == Brief{{5, 0, delayed}});
     CHECK(brief(reference_coincidences(at({5, 108}), small_ring(), rules)) == Brief{{5, 3, delayed}});
@@ -240,9 +242,66 @@ TEST_CASE("reference: delayed windows") {
     CHECK(brief(reference_coincidences(at({8, UINT64_MAX}), small_ring(), rules)) == Brief{{8, 2, delayed}});
 }
 
+TEST_CASE("reference: shifted groups") {
+    CoincidenceRules rules = window_of(3);
+    rules.delay = 100;
+    const auto with = [&](const petacq::gpu::RecordVector<Single>& singles) {
+        return reference_coincidences(singles, small_ring(), rules);
+    };
+    // Both edges are inclusive. A single just before the shifted opener blocks it, one further away does not.
+    CHECK(brief(with(at({5, 105}))) == Brief{{5, 0, delayed}});
+    CHECK(brief(with(at({5, 108}))) == Brief{{5, 3, delayed}});
+    CHECK(with(at({5, 105})).counts.groups_shifted == 2);
+    CHECK(with(at({5, 105})).counts.groups_blocked == 0);
+    CHECK(brief(with(at({5, 109}))).empty());
+    CHECK(with(at({5, 102, 106})).counts.groups_blocked == 1);
+    CHECK(brief(with(at({5, 101, 106}))) == Brief{{5, 1, delayed}});
+    // A group that reaches the shifted opener, but whose window ends before it, does not block.
+    CHECK(brief(with(at({5, 101, 104, 106}))) == Brief{{5, 1, delayed}, {101, 3, prompt}});
+    // At the time of the shifted opener, crystal and energy decide.
+    CHECK(with({{5, 3, 500}, {105, 2, 500}}).counts.groups_blocked == 1);
+    CHECK(with({{5, 3, 500}, {105, 3, 499}}).counts.groups_blocked == 1);
+    CHECK(with({{5, 3, 500}, {105, 3, 500}}).counts.groups_blocked == 0);
+    CHECK(brief(with({{5, 3, 500}, {105, 4, 500}})) == Brief{{5, 0, delayed}});
+
+    // Group {0, 2} with crystals 0 and 1, window {101, 102} with 2 and 3: members 0, 1, 2, 2.
+    rules.policy = MultiplesPolicy::take_all_goods;
+    const Decided all = with(at({0, 2, 101, 102}));
+    CHECK(brief(all) == Brief{{0, 2, prompt},
+                              {0, 1, delayed},
+                              {0, 2, delayed},
+                              {1, 1, delayed},
+                              {2, 0, delayed},
+                              {101, 1, prompt}});
+    CHECK(crystals(all) == Crystals{{0, 1}, {0, 2}, {0, 3}, {2, 1}, {1, 3}, {2, 3}});
+    CHECK(all.counts.delayeds == 4);
+    CHECK(all.counts.groups_shifted == 2);
+    rules.mode = WindowMode::every;  // 2 is shifted to 102, and nothing blocks it
+    const Decided every = with(at({0, 2, 101, 102}));
+    CHECK(every.counts.delayeds == 3);
+    CHECK(every.counts.groups_shifted == 4);
+    CHECK(crystals(every) == Crystals{{0, 1}, {0, 2}, {0, 3}, {1, 3}, {2, 3}});
+    rules.mode = WindowMode::single;
+    rules.policy = MultiplesPolicy::remove_multiples;
+    CHECK(with(at({0, 2, 101, 102})).counts.delayed_dropped == 1);
+    rules.max_multiplicity = 3;
+    CHECK(with(at({0, 2, 101, 102})).counts.delayed_oversize == 1);
+    // The winner may lie in the group; then there is no delayed pair. A tie goes to the first pair.
+    rules.policy = MultiplesPolicy::take_winner_of_goods;
+    CHECK(with({{0, 0, 600}, {2, 1, 600}, {101, 2, 500}}).counts.delayed_dropped == 1);
+    CHECK(crystals(with({{0, 0, 600}, {2, 1, 600}, {101, 2, 700}})) == Crystals{{0, 1}, {0, 2}});
+
+    // Shifted openers beyond 2^64 - 1 find nothing, but may be blocked.
+    CHECK(brief(with(at({UINT64_MAX - 100, UINT64_MAX}))) == Brief{{UINT64_MAX - 100, 0, delayed}});
+    rules.delay = 11;
+    CHECK(with(at({UINT64_MAX - 10, UINT64_MAX - 1})).counts.groups_blocked == 1);
+    CHECK(with(at({UINT64_MAX - 10, 3, 4})).counts.groups_blocked == 0);
+}
+
 TEST_CASE("reference: records of one time are ordered by kind, then crystals") {
     CoincidenceRules rules = window_of(3);
     rules.delay = 100;
+    rules.delayeds = DelayedRule::delayed_window;
     rules.policy = MultiplesPolicy::take_all_goods;
     const petacq::gpu::RecordVector<Single> singles{{0, 5, 1}, {0, 2, 1}, {1, 9, 1}, {100, 1, 1}};
     const Decided d = reference_coincidences(singles, small_ring(), rules);

@@ -91,7 +91,8 @@ std::string to_string(const gpu::SingleCounts& c) {
         << ", in_dropped_multiples " << c.in_dropped_multiples << ", in_oversize_multiples "
         << c.in_oversize_multiples << ", unused_in_multiples " << c.unused_in_multiples << ", reused "
         << c.reused << ", delayed_dropped " << c.delayed_dropped << ", delayed_oversize "
-        << c.delayed_oversize << "}";
+        << c.delayed_oversize << ", groups_shifted " << c.groups_shifted << ", groups_blocked "
+        << c.groups_blocked << "}";
     return out.str();
 }
 
@@ -104,8 +105,8 @@ std::string describe(const Case& c, const PlanOptions& options) {
         << (r.mode == gpu::WindowMode::single ? "single" : "every") << ", policy "
         << static_cast<int>(r.policy) << ", max_multiplicity " << r.max_multiplicity
         << ", min_module_difference " << r.min_module_difference << ", max_ring_difference "
-        << r.max_ring_difference << ", delay " << (r.delay ? std::to_string(*r.delay) : "none")
-        << "\n  energy: "
+        << r.max_ring_difference << ", delay " << (r.delay ? std::to_string(*r.delay) : "none") << ", "
+        << name_of(r.delayeds) << "\n  energy: "
         << (c.options.energy.filter
                 ? std::to_string(c.options.energy.lower) + " to " + std::to_string(c.options.energy.upper)
                 : "all")

@@ -4,6 +4,7 @@
 #include <netinet/udp.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,25 +117,53 @@ nlohmann::json Supervised::call(const std::string& method, const nlohmann::json&
     return daemon::ControlClient(control_).call(method, parameters);
 }
 
-StoppedThread::StoppedThread(pid_t process, const std::string& name) {
-    const std::filesystem::path tasks = "/proc/" + std::to_string(process) + "/task";
-    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-        if (read_file(task.path() / "comm") != name + "\n") continue;
-        thread_ = std::stoi(task.path().filename());
-        state_ = task.path() / "syscall";
+namespace {
+
+pid_t thread_of(pid_t process, const std::string& name) {
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
+        if (read_file(task.path() / "comm") == name + "\n") return std::stoi(task.path().filename());
     }
-    if (thread_ < 0) throw std::runtime_error("no thread is named " + name);
-    if (::ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) != 0) fail("ptrace");
-    if (!eventually([this] { return stop_in_system_call(); }))
-        throw std::runtime_error("the thread " + name + " does not wait in a system call");
+    throw std::runtime_error("no thread is named " + name);
 }
 
-bool StoppedThread::stop_in_system_call() const {
+}  // namespace
+
+StoppedThread::StoppedThread(pid_t process, const std::string& name)
+    : StoppedThread(process, thread_of(process, name)) {}
+
+StoppedThread::StoppedThread(pid_t process, pid_t thread)
+    : thread_(thread),
+      state_("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/syscall") {
+    if (::ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) != 0) fail("ptrace");
+    if (!eventually([this] { return stop_where_it_waits(); }))
+        throw std::runtime_error("thread " + std::to_string(thread_) + " never waits");
+}
+
+StoppedThread StoppedThread::main_of(pid_t process) {
+    return {process, process};
+}
+
+bool StoppedThread::stop_where_it_waits() const {
     if (::ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) != 0) fail("ptrace");
     int status = 0;
     if (::waitpid(thread_, &status, __WALL) != thread_) fail("waitpid");
     // A thread elsewhere has no number of a system call: the file begins with -1.
-    if (read_file(state_).front() != '-') return true;
+    switch (std::stol(read_file(state_))) {
+#ifdef __x86_64__
+        case SYS_epoll_wait:
+        case SYS_poll:
+#endif
+        case SYS_epoll_pwait:
+        case SYS_ppoll:
+        case SYS_futex:
+        case SYS_restart_syscall:
+        case SYS_recvmsg:
+        case SYS_recvmmsg:
+            return true;
+        default:
+            break;
+    }
     if (::ptrace(PTRACE_CONT, thread_, nullptr, nullptr) != 0) fail("ptrace");
     return false;
 }

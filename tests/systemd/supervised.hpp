@@ -65,20 +65,23 @@ class Supervised {
 };
 
 /// Stops one thread of a child process, as a debugger does, until the end of the scope: a real stall of one
-/// stage in the unmodified program. The thread stops in a system call, where it holds no lock of the memory
-/// allocator or of the program.
+/// stage in the unmodified program. The thread stops where it waits, and so holds no lock of the memory
+/// allocator.
 class StoppedThread {
   public:
-    /// Throws std::runtime_error if no thread has this name, or if it makes no system calls.
+    /// Throws std::runtime_error if no thread has this name, or if it never waits.
     StoppedThread(pid_t process, const std::string& name);
+    /// The first thread of the process; others that have not been given a name have the program's, too.
+    static StoppedThread main_of(pid_t process);
     ~StoppedThread();
     StoppedThread(const StoppedThread&) = delete;
     StoppedThread& operator=(const StoppedThread&) = delete;
 
   private:
-    [[nodiscard]] bool stop_in_system_call() const;
+    StoppedThread(pid_t process, pid_t thread);
+    [[nodiscard]] bool stop_where_it_waits() const;
 
-    pid_t thread_ = -1;
+    pid_t thread_;
     std::filesystem::path state_;  ///< the file that names its system call
 };
 

@@ -49,7 +49,7 @@ TEST_CASE("the watchdog is fed by the stages, whatever holds up the control thre
     Supervised daemon(site, {&notify, {"WATCHDOG_USEC=400000"}});
     REQUIRE(notify.until("READY=1"));
     {
-        const StoppedThread stopped(daemon.pid(), "petacqd");
+        const StoppedThread stopped = StoppedThread::main_of(daemon.pid());
         CHECK(notify.until("WATCHDOG=1", notify.count("WATCHDOG=1") + 3));
     }
     daemon.signal(SIGTERM);

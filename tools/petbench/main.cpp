@@ -92,8 +92,10 @@ void add_options(CLI::App& app, PipelineSuite& s) {
         ->check(CLI::Range(1, 64));
     option(app, "--rate", s.rate, "Singles per second of detector time")->check(CLI::PositiveNumber);
     option(app, "--window-ns", s.window_ns, "Coincidence window")->check(CLI::NonNegativeNumber);
-    option(app, "--delay-ns", s.delay_ns, "Delay of the delayed window; 0: none")
+    option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none")
         ->check(CLI::NonNegativeNumber);
+    option(app, "--delayeds", s.delayeds, "How delayeds are found")
+        ->check(CLI::IsMember({"shifted_group", "delayed_window"}));
     option(app, "--policy", s.policy, "Multiples policy: how groups of more than two singles are handled")
         ->check(CLI::IsMember(std::vector<std::string>(policies.begin(), policies.end())));
     option(app, "--mode", s.mode, "Window mode")->check(CLI::IsMember({"single", "every"}));
@@ -205,7 +207,7 @@ void add_options(CLI::App& app, LiveSuite& s) {
            "Chance that a crystal detects a simulated photon; decides the share of prompts")
         ->check(CLI::Range(0.001, 1.0));
     option(app, "--window-ns", s.window_ns, "Coincidence window")->check(CLI::NonNegativeNumber);
-    option(app, "--delay-ns", s.delay_ns, "Delay of the delayed window; 0: none")
+    option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none")
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--raw", s.raw, "Also write a raw capture");
     option(app, "--from", s.from, "Lowest rate, frames per second")->check(CLI::PositiveNumber);

@@ -47,6 +47,7 @@ struct PipelineSuite {
     double rate = 50e6;
     double window_ns = 4;
     double delay_ns = 0;
+    std::string delayeds = "shifted_group";
     std::string policy = "RemoveMultiples";
     std::string mode = "single";
     double nonlinearity = 0;

@@ -43,6 +43,7 @@ struct ResortOptions {
     std::optional<std::uint32_t> max_ring_difference;
     std::optional<std::uint64_t> delay_ticks;
     bool no_delay = false;
+    std::optional<std::string> delayeds;
     std::optional<double> lower_keV;  // NOLINT(readability-identifier-naming): the unit's spelling
     std::optional<double> upper_keV;  // NOLINT(readability-identifier-naming)
     std::string backend = "auto";

@@ -133,8 +133,9 @@ void add_resort(CLI::App& app, int& status) {
     sub.add_option("--max-multiplicity", o.max_multiplicity, "Drop larger groups");
     sub.add_option("--min-module-difference", o.min_module_difference, "Around the ring");
     sub.add_option("--max-ring-difference", o.max_ring_difference, "Along the axis");
-    auto* delay = sub.add_option("--delay-ticks", o.delay_ticks, "Delay of the delayed window");
+    auto* delay = sub.add_option("--delay-ticks", o.delay_ticks, "Delay of the window for randoms");
     sub.add_flag("--no-delay", o.no_delay, "Search for no delayeds")->excludes(delay);
+    sub.add_option("--delayeds", o.delayeds, "shifted_group or delayed_window: how delayeds are found");
     sub.add_option("--lower-kev", o.lower_keV, "Energy window; not below that of the saved singles");
     sub.add_option("--upper-kev", o.upper_keV, "Energy window; not above that of the saved singles");
     sub.add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();

@@ -58,6 +58,7 @@ config::Configuration configured(const nlohmann::json& run, const ResortOptions&
     set(coincidence, "min_module_difference", options.min_module_difference);
     set(coincidence, "max_ring_difference", options.max_ring_difference);
     set(coincidence, "delay_ticks", options.delay_ticks);
+    set(coincidence, "delayeds", options.delayeds);
     if (options.no_delay) coincidence.erase("delay_ticks");
     narrow(document.at("energy"), options);
     document["pipeline"]["backend"] = options.backend;
@@ -166,6 +167,7 @@ int resort(const ResortOptions& options) {
     const config::Coincidence& c = configuration.coincidence;
     description["window_ticks"] = c.window_ticks;
     description["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
+    description["delayeds"] = c.delay_ticks ? nlohmann::json(name_of(c.delayeds)) : nlohmann::json();
     description["resorted"] = {{"coincidence", configuration.document->at("coincidence")},
                                {"energy", configuration.document->at("energy")}};
     RecordFile out(Outputs::partial(options.output), daemon::RecordKind::coincidences, source.block_bytes(),

@@ -1,4 +1,5 @@
 #include "gpu/cuda/check.hpp"
+#include "gpu/cuda/find/emitters.cuh"
 #include "gpu/cuda/find/tally.cuh"
 
 namespace petacq::gpu::cuda {
@@ -7,39 +8,6 @@ namespace {
 
 constexpr std::uint32_t warps = find_threads / 32;
 constexpr std::uint32_t scan_threads = 1024;
-
-/// Lists the emitters of a tile in order. pairs[i] is the number of records of the tile's i-th single.
-/// Contains barriers.
-template <class Make>
-__device__ void list_emitters(const std::uint32_t* pairs, std::uint32_t size, const EmitterLists& lists,
-                              const Make& make) {
-    __shared__ sort::Compaction<find_threads, per_find_thread, 1> compaction;
-    __shared__ sort::WarpValues<std::uint64_t, find_threads> sums;
-    std::uint32_t own[per_find_thread];
-    std::uint32_t kind[per_find_thread];  // 0 marks an emitter
-    std::uint64_t records = 0;
-#pragma unroll
-    for (std::uint32_t k = 0; k < per_find_thread; ++k) {
-        const std::uint32_t i = k * find_threads + threadIdx.x;
-        own[k] = i < size ? pairs[i] : 0;
-        kind[k] = own[k] > 0 ? 0 : 1;
-        records += own[k];
-    }
-    std::uint32_t place[per_find_thread];
-    std::uint32_t emitters[1];
-    sort::block_compact<find_threads>(kind, compaction, place, emitters);
-    records = sort::block_reduce<find_threads>(records, sums,
-                                               [](std::uint64_t a, std::uint64_t b) { return a + b; });
-    if (threadIdx.x == 0) {
-        lists.records[blockIdx.x] = records;
-        lists.emitter_counts[blockIdx.x] = emitters[0];
-    }
-    Emitter* const out = lists.emitters + std::uint64_t{blockIdx.x} * single_tile;
-#pragma unroll
-    for (std::uint32_t k = 0; k < per_find_thread; ++k) {
-        if (own[k] > 0) out[place[k]] = make(k * find_threads + threadIdx.x, own[k]);
-    }
-}
 
 /// Marks the groups that start in the tile. Threads go from the entry and from gaps to the next gap.
 __device__ void mark_groups(const Tile& tile, const Single* singles, const std::uint64_t* times,
@@ -65,17 +33,17 @@ __global__ void __launch_bounds__(find_threads, 5)
     count_prompts_kernel(const __grid_constant__ FindArguments a) {
     __shared__ std::uint64_t times[single_tile];
     __shared__ std::uint32_t ends[single_tile];
-    __shared__ std::uint32_t marks[single_tile / 32];
+    __shared__ std::uint32_t marks[mark_words];
     __shared__ std::uint32_t counts[count_fields];
     __shared__ std::uint16_t
         large[single_tile / thread_group];  // groups handled by warps; they do not overlap
     __shared__ std::uint32_t large_count;
     const std::uint32_t decided = a.totals->decided;
     const std::uint64_t start = a.totals->first_anchor + std::uint64_t{blockIdx.x} * single_tile;
-    if (start >= decided) return;
+    if (start >= scan_end(a)) return;
     const Tile tile = tile_at(static_cast<std::uint32_t>(start), a.totals->view);
     load_times(tile, a.singles, times);
-    if (threadIdx.x < single_tile / 32) marks[threadIdx.x] = greedy ? 0 : all_lanes;
+    if (threadIdx.x < mark_words) marks[threadIdx.x] = greedy ? 0 : all_lanes;
     if (threadIdx.x < count_fields) counts[threadIdx.x] = 0;
     if (threadIdx.x == 0) large_count = 0;
     __syncthreads();
@@ -94,6 +62,11 @@ __global__ void __launch_bounds__(find_threads, 5)
         }
     }
     __syncthreads();
+    if (greedy && a.rules.shifted) {
+        if (threadIdx.x < mark_words)
+            a.marks[std::uint64_t{blockIdx.x} * mark_words + threadIdx.x] = marks[threadIdx.x];
+        if (start >= decided) return;
+    }
 
     // The times are no longer needed. Their memory now holds the number of records of each single, and the
     // pair where there is at most one.
@@ -142,84 +115,12 @@ __global__ void __launch_bounds__(find_threads, 5)
     });
 }
 
-/// Adds the values of a whole warp to a counter in global memory.
-__device__ void add_count(FindTotals* totals, CountIndex index, std::uint32_t value) {
-    const std::uint32_t sum = __reduce_add_sync(all_lanes, value);
-    if (threadIdx.x % 32 == 0 && sum > 0) {
-        atomicAdd(reinterpret_cast<unsigned long long*>(&totals->counts[index]),
-                  static_cast<unsigned long long>(sum));
-    }
-}
-
-/// Every decided single opens the window [time + delay, time + delay + width] for partners.
-__global__ void __launch_bounds__(find_threads)
-    count_delayeds_kernel(const __grid_constant__ FindArguments a) {
-    __shared__ std::uint32_t lows[single_tile];
-    __shared__ std::uint32_t highs[single_tile];
-    __shared__ std::uint32_t pairs[single_tile];
-    __shared__ std::uint32_t bracket[2];
-    const std::uint32_t decided = a.totals->decided;
-    const std::uint64_t start = std::uint64_t{blockIdx.x} * single_tile;
-    if (start >= decided) return;
-    const Tile tile = tile_at(static_cast<std::uint32_t>(start), decided);
-    const std::uint32_t view = a.totals->view;
-    const std::uint64_t delay = a.rules.delay;
-    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
-    std::uint32_t dropped = 0;
-    std::uint32_t oversize = 0;
-    if (threadIdx.x < 64) {
-        const std::uint32_t opener = threadIdx.x < 32 ? tile.begin : tile.end - 1;
-        const std::uint64_t time = a.singles[opener].time;
-        const std::uint32_t low = warp_partition_point(
-            opener + 1, view, [&](std::uint32_t i) { return a.singles[i].time - time < delay; });
-        if (threadIdx.x % 32 == 0) bracket[threadIdx.x / 32] = low;
-    }
-    __syncthreads();
-    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
-        const std::uint32_t opener = tile.begin + i;
-        const std::uint64_t time = a.singles[opener].time;
-        const std::uint32_t low =
-            partition_point(max(bracket[0], opener + 1), bracket[1],
-                            [&](std::uint32_t k) { return a.singles[k].time - time < delay; });
-        const std::uint32_t limit =
-            view - low > a.rules.max_multiplicity ? low + a.rules.max_multiplicity : view;
-        std::uint32_t high = low;
-        if (low < limit) {
-            high = window_end(GlobalTimes{a.singles}, low - 1, limit, time, delay + a.rules.window);
-        }
-        const std::uint32_t partners = high - low;
-        pairs[i] = 0;
-        lows[i] = low;
-        highs[i] = high;
-        if (partners == 1) {
-            pairs[i] = a.rules.pair.good(a.singles[opener].crystal, a.singles[low].crystal) ? 1 : 0;
-        } else if (partners >= a.rules.max_multiplicity) {
-            ++oversize;
-        } else if (partners > 1) {
-            const GroupPairs group{partners + 1, true, a.rules.pair, Members{a.singles, opener, low}};
-            const Taken taken = take_from(group, a.rules.policy);
-            pairs[i] = taken.pairs;
-            dropped += taken.pairs == 0 ? 1 : 0;
-            if (one_pair) {  // only the partner
-                lows[i] = low + taken.j - 1;
-                highs[i] = low + taken.j;
-            }
-        }
-    }
-    add_count(a.totals, count_delayed_dropped, dropped);
-    add_count(a.totals, count_delayed_oversize, oversize);
-    __syncthreads();
-    list_emitters(pairs, tile.size(), a.delayeds, [&](std::uint32_t i, std::uint32_t records) {
-        return Emitter{tile.begin + i, lows[i], highs[i] - lows[i] + 1, records};
-    });
-}
-
 /// Block 0 handles prompts, block 1 delayeds. Replaces each tile's number of records by the sum before it.
 __global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constant__ FindArguments a) {
     __shared__ sort::WarpValues<std::uint64_t, scan_threads> storage;
     FindTotals& t = *a.totals;
     const bool of_prompts = blockIdx.x == 0;
-    const std::uint32_t first = of_prompts ? t.first_anchor : 0;
+    const std::uint32_t first = first_opener(a, of_prompts ? Kind::prompt : Kind::delayed);
     const std::uint32_t singles = t.decided > first ? t.decided - first : 0;
     const std::uint32_t tiles = (singles + single_tile - 1) / single_tile;
     std::uint64_t* const records = of_prompts ? a.prompts.records : a.delayeds.records;
@@ -242,10 +143,7 @@ void launch_counts(const FindArguments& a, cudaStream_t stream) {
     if (tiles > 0 && a.rules.greedy) count_prompts_kernel<true><<<tiles, find_threads, 0, stream>>>(a);
     if (tiles > 0 && !a.rules.greedy) count_prompts_kernel<false><<<tiles, find_threads, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "counting prompts");
-    if (a.rules.delayeds && a.count > 0) {
-        count_delayeds_kernel<<<tiles_for(a.count), find_threads, 0, stream>>>(a);
-        check(cudaGetLastError(), "kernel launch", "counting delayeds");
-    }
+    if (a.rules.delayeds) launch_delayed_counts(a, stream);
     scan_kernel<<<a.rules.delayeds ? 2 : 1, scan_threads, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "adding up records");
 }

@@ -2,6 +2,7 @@
 
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/find/tally.cuh"
+#include "gpu/shifted_group.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -25,8 +26,7 @@ __global__ void __launch_bounds__(find_threads)
     __shared__ sort::WarpValues<std::uint32_t, find_threads> storage;
     __shared__ Shown shown[find_threads];
     const bool prompts = kind == Kind::prompt;
-    const std::uint64_t first = prompts ? a.totals->first_anchor : 0;
-    if (first + std::uint64_t{blockIdx.x} * single_tile >= a.totals->decided) return;
+    if (first_opener(a, kind) + std::uint64_t{blockIdx.x} * single_tile >= a.totals->decided) return;
     const EmitterLists& lists = prompts ? a.prompts : a.delayeds;
     const std::uint32_t count = lists.emitter_counts[blockIdx.x];
     const bool opener_only = !prompts || !a.rules.greedy;
@@ -70,6 +70,57 @@ __global__ void __launch_bounds__(find_threads)
                            });
         }
         __syncthreads();
+    }
+}
+
+/// The delayeds of shifted groups.
+__global__ void __launch_bounds__(find_threads)
+    emit_shifted_kernel(const __grid_constant__ FindArguments a, OutputPart part) {
+    __shared__ sort::WarpValues<std::uint32_t, find_threads> storage;
+    if (a.totals->first_anchor + std::uint64_t{blockIdx.x} * single_tile >= a.totals->decided) return;
+    const std::uint32_t count = a.delayeds.emitter_counts[blockIdx.x];
+    const std::uint64_t end = part.low + part.room;
+    const auto put = [&](std::uint64_t number, const Single& x, const Single& y) {
+        const std::uint64_t place = number - part.low;
+        if (place < part.room) part.out[place] = make_coincidence(x, y, Kind::delayed, 0);
+    };
+    std::uint64_t base = a.delayeds.records[blockIdx.x];
+    for (std::uint32_t from = 0; from < count && base < end; from += find_threads) {
+        Emitter emitter{};
+        const std::uint32_t i = from + threadIdx.x;
+        if (i < count) emitter = a.delayeds.emitters[std::uint64_t{blockIdx.x} * single_tile + i];
+        std::uint32_t records = 0;
+        const std::uint64_t at =
+            base + sort::block_exclusive_sum<find_threads>(emitter.pairs, storage, records);
+        base += records;
+        if (emitter.pairs == 0 || at + emitter.pairs <= part.low || at >= end) continue;
+        if (emitter.size == 2) {
+            const Single x = a.singles[emitter.first];
+            Single y = a.singles[emitter.second];
+            y.time -= a.rules.delay;
+            if (before(y, x)) {
+                put(at, y, x);
+            } else {
+                put(at, x, y);
+            }
+            continue;
+        }
+        // Only the policy that takes all good pairs leaves pairs to be found here.
+        const std::uint32_t group_end = window_end(GlobalTimes{a.singles}, emitter.first, a.totals->view,
+                                                   a.singles[emitter.first].time, a.rules.window);
+        const std::uint32_t group_size = group_end - emitter.first;
+        const ShiftedGroup group{a.singles + emitter.first,
+                                 group_size,
+                                 a.singles + emitter.second,
+                                 emitter.size - group_size,
+                                 a.rules.delay,
+                                 !a.rules.greedy,
+                                 a.rules.pair};
+        std::uint64_t number = at;
+        group.resolve(MultiplesPolicy::take_all_goods,
+                      [&](const ShiftedGroup::Member& x, const ShiftedGroup::Member& y) {
+                          put(number++, x.single, y.single);
+                      });
     }
 }
 
@@ -117,9 +168,15 @@ std::uint32_t record_blocks(std::uint32_t room) {
 
 void launch_emit(const FindArguments& a, Kind kind, std::uint64_t low, std::uint32_t room, Coincidence* out,
                  cudaStream_t stream) {
-    const std::uint32_t tiles = tiles_for(kind == Kind::prompt ? a.count - a.taken : a.count);
+    const bool shifted = kind == Kind::delayed && a.rules.shifted;
+    const std::uint32_t tiles = tiles_for(kind == Kind::prompt || shifted ? a.count - a.taken : a.count);
     if (tiles == 0) return;
-    emit_kernel<<<tiles, find_threads, 0, stream>>>(a, kind, OutputPart{out, low, room});
+    const OutputPart part{out, low, room};
+    if (shifted) {
+        emit_shifted_kernel<<<tiles, find_threads, 0, stream>>>(a, part);
+    } else {
+        emit_kernel<<<tiles, find_threads, 0, stream>>>(a, kind, part);
+    }
     check(cudaGetLastError(), "kernel launch", "writing records");
 }
 

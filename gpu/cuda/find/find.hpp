@@ -5,7 +5,8 @@
 // where the scan leaves a tile rarely depends on where it enters, because a gap wider than the window starts
 // a new group regardless of what precedes it. tile_exits finds the exit of each tile or, where there are
 // several, one for each possible entry. compose and expand follow the exits from tile to tile. count_prompts
-// then knows the entry of each tile and marks the groups of all tiles in parallel.
+// then knows the entry of each tile and marks the groups of all tiles in parallel. Shifted groups
+// need the groups of the undecided singles as well, so these tiles are marked, too.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,10 +20,13 @@ namespace petacq::gpu::cuda {
 /// A window that yields records.
 struct Emitter {
     std::uint32_t first;   ///< single that opens the window
-    std::uint32_t second;  ///< the next single of the group; for a delayed window, the first partner
-    std::uint32_t size;    ///< singles in the group, the opener included
+    std::uint32_t second;  ///< the next single of the group; for delayeds, the first of the delayed window
+    std::uint32_t size;    ///< singles in the group, the opener included; for delayeds, and in that window
     std::uint32_t pairs;
 };
+
+/// Words with a bit for each single of a tile.
+inline constexpr std::uint32_t mark_words = single_tile / 32;
 
 struct EmitterLists {
     Emitter* emitters = nullptr;              ///< [tile][single_tile]
@@ -36,6 +40,7 @@ struct FindRules {
     MultiplesPolicy policy;
     bool greedy;  ///< window mode "single"
     bool delayeds;
+    bool shifted;  ///< delayeds of shifted groups
     std::uint32_t window;
     std::uint32_t max_multiplicity;
     std::uint64_t delay;
@@ -56,6 +61,7 @@ struct FindArguments {
     std::uint32_t* tile_reach = nullptr;   ///< [tile] the last place at which the scan may enter
     std::uint32_t* super_exit = nullptr;   ///< [super tile]
     std::uint32_t* entries = nullptr;      ///< [tile]
+    std::uint32_t* marks = nullptr;        ///< [tile][mark_words] a bit for each single that opens a group
     EmitterLists prompts;
     EmitterLists delayeds;
 };
@@ -68,6 +74,7 @@ void launch_find(const FindArguments& arguments, cudaStream_t stream);
 void launch_bounds(const FindArguments& arguments, cudaStream_t stream);
 void launch_groups(const FindArguments& arguments, cudaStream_t stream);
 void launch_counts(const FindArguments& arguments, cudaStream_t stream);
+void launch_delayed_counts(const FindArguments& arguments, cudaStream_t stream);
 
 /// Writes records [low, low + room) of the list to out[0..room).
 void launch_emit(const FindArguments& arguments, Kind kind, std::uint64_t low, std::uint32_t room,

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_c
     __shared__ std::uint32_t reach_at;
     const std::uint32_t first = a.totals->first_anchor;
     const std::uint64_t start = first + std::uint64_t{blockIdx.x} * single_tile;
-    if (start >= a.totals->decided) return;
+    if (start >= scan_end(a)) return;
     const Tile tile = tile_at(static_cast<std::uint32_t>(start), a.totals->view);
     if (threadIdx.x == 0) exit_at = none;
 
@@ -129,9 +129,9 @@ struct SuperTile {
 };
 __device__ bool super_tile_at(const FindArguments& a, std::uint32_t index, SuperTile& super) {
     const std::uint32_t first = a.totals->first_anchor;
-    const std::uint32_t decided = a.totals->decided;
-    if (decided <= first) return false;
-    const std::uint32_t tiles = (decided - first + single_tile - 1) / single_tile;
+    const std::uint32_t end = scan_end(a);
+    if (end <= first) return false;
+    const std::uint32_t tiles = (end - first + single_tile - 1) / single_tile;
     super.first_tile = index * super_tiles;
     if (super.first_tile >= tiles) return false;
     super.tiles = min(super_tiles, tiles - super.first_tile);

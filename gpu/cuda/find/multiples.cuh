@@ -99,7 +99,7 @@ __device__ Taken warp_take_from(const GroupPairs<Member>& group, MultiplesPolicy
     Taken taken;
     if (policy == MultiplesPolicy::remove_multiples) return taken;
     const bool all_goods = policy == MultiplesPolicy::take_all_goods;
-    const bool among_all = group.among_all(policy);
+    const bool any = among_all(policy);
     std::uint32_t goods = 0;
     WinningPair winner;
     for (std::uint32_t first_j = 0; first_j < group.size; first_j += sort::warp_threads) {
@@ -119,7 +119,7 @@ __device__ Taken warp_take_from(const GroupPairs<Member>& group, MultiplesPolicy
                 const bool candidate = i < j && j < group.size;
                 goods += candidate && good ? 1 : 0;
                 const WinningPair pair{a.energy + b.energy, i, j};
-                if (candidate && (good || among_all) && pair.beats(winner)) winner = pair;
+                if (candidate && (good || any) && pair.beats(winner)) winner = pair;
             }
         }
         taken.used += __popc(__ballot_sync(sort::all_lanes, used && j < group.size));

@@ -56,6 +56,16 @@ struct TileTimes {
     }
 };
 
+/// The end of the singles whose groups are looked for. A later group may block a shifted one.
+__device__ inline std::uint32_t scan_end(const FindArguments& a) {
+    const FindTotals& t = *a.totals;
+    return a.rules.greedy && a.rules.shifted && t.decided > t.first_anchor ? t.view : t.decided;
+}
+/// The first single that may open a window for records of this kind.
+__device__ inline std::uint32_t first_opener(const FindArguments& a, Kind kind) {
+    return kind == Kind::prompt || a.rules.shifted ? a.totals->first_anchor : 0;
+}
+
 /// The tile [begin, end) of the singles [0, view).
 struct Tile {
     std::uint32_t begin;

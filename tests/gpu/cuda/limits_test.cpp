@@ -15,6 +15,7 @@
 namespace {
 
 using namespace petacq::test;
+using petacq::gpu::DelayedRule;
 using petacq::gpu::FrameSpan;
 using petacq::gpu::make_cuda_pipeline;
 using petacq::gpu::Slice;
@@ -130,8 +131,9 @@ TEST_CASE("cuda: groups of many singles under every policy") {
             per_window == 14 ? 1 : 0;  // with it, few groups consist of good pairs only
         for (int policy = 0; policy < 6; ++policy) {
             c.options.rules.policy = static_cast<petacq::gpu::MultiplesPolicy>(policy);
-            c.options.rules.delay.reset();
-            if (policy % 2 == 0) c.options.rules.delay = 3000;
+            c.options.rules.delay = policy % 2 == 0 ? 3000 : 450;
+            c.options.rules.delayeds =
+                per_window == 33 ? DelayedRule::delayed_window : DelayedRule::shifted_group;
             INFO(per_window << " per window, " << name_of(c.options.rules.policy));
             check_against_cpu(c, frames, 3000);
         }

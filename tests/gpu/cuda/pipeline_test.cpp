@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
@@ -16,6 +17,7 @@
 namespace {
 
 using namespace petacq::test;
+using petacq::gpu::DelayedRule;
 using petacq::gpu::make_cuda_pipeline;
 using petacq::gpu::MultiplesPolicy;
 using petacq::gpu::PipelineOptions;
@@ -39,6 +41,8 @@ TEST_CASE("cuda: long stretches without a gap") {
         const char* name;
         std::function<std::uint64_t(std::size_t)> time_of;
     };
+    const std::vector<std::optional<DelayedRule>> delayeds{std::nullopt, DelayedRule::shifted_group,
+                                                           DelayedRule::delayed_window};
     const std::vector<Family> families{
         {"gap tau/2 + 1", [](std::size_t i) { return i * (tau / 2 + 1); }},
         {"gap tau/2", [](std::size_t i) { return i * (tau / 2); }},
@@ -59,14 +63,17 @@ TEST_CASE("cuda: long stretches without a gap") {
         Case c = open_case(rng);
         const Frames frames = frames_at(c, count, family.time_of, rng);
         for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
-            for (const bool delayed : {false, true}) {
+            for (const std::optional<DelayedRule> rule : delayeds) {
+                const bool delayed = rule.has_value();
                 c.options.rules.mode = mode;
                 c.options.rules.delay.reset();
                 if (delayed) c.options.rules.delay = 3 * tau + 1;
+                if (delayed) c.options.rules.delayeds = *rule;
                 const std::size_t slice_frames = delayed ? count / 3 + 1 : count;
                 c.options.max_slice_frames = static_cast<std::uint32_t>(slice_frames);
                 c.options.max_pending_singles = count;
-                INFO(family.name << ", mode " << name_of(mode) << (delayed ? ", delayeds" : ""));
+                INFO(family.name << ", mode " << name_of(mode) << ", "
+                                 << (delayed ? name_of(*rule) : "no delayeds"));
                 CHECK(check_against_cpu(c, frames, slice_frames).counts.decided == count);
             }
         }
@@ -139,8 +146,9 @@ TEST_CASE("cuda: more records than there is room for") {
     c.options.rules.policy = MultiplesPolicy::take_all_goods;
     c.options.max_slice_frames = 20'000;
     c.options.max_pending_singles = 40'000;
-    for (const bool delayed : {false, true}) {
-        if (delayed) c.options.rules.delay = 5000;
+    for (const std::uint64_t delay : {0, 5000, 5001}) {
+        if (delay > 0) c.options.rules.delay = delay;
+        c.options.rules.delayeds = delay == 5000 ? DelayedRule::shifted_group : DelayedRule::delayed_window;
         CHECK(check_against_cpu(c, frames, 20'000).coincidences.size() > 100'000);
     }
 }
