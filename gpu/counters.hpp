@@ -45,7 +45,7 @@
     X(singles, reused, growth, "singles", 31, no_metric, "Uses of a single in pairs beyond its first; in window mode `every`, beyond its use as the opener.") \
     X(singles, delayed_dropped, growth, "windows", 34, "petacqd_delayed_windows_dropped_total", "Delayed windows that hold, with the group that opened them, three or more singles, and gave no pair.") \
     X(singles, delayed_oversize, growth, "windows", 35, "petacqd_delayed_windows_oversize_total", "Delayed windows that hold, with the group that opened them, more than `max_multiplicity` singles.") \
-    X(singles, groups_shifted, growth, "groups", 36, "petacqd_groups_shifted_total", "Prompt groups that were shifted by the delay to look for random pairs.") \
+    X(singles, groups, growth, "groups", 36, "petacqd_groups_total", "Prompt groups: coincidence windows that were opened, with one single or more.") \
     X(singles, groups_blocked, growth, "groups", 37, "petacqd_groups_blocked_total", "Shifted groups that were skipped because their opener fell inside a prompt window.")
 // clang-format on
 

@@ -44,11 +44,6 @@ FrameCounts& FrameCounts::operator+=(const FrameCounts& o) {
     PETACQ_FRAME_COUNTERS(PETACQ_ADD)
     return *this;
 }
-
-SingleCounts& SingleCounts::operator+=(const SingleCounts& o) {
-    PETACQ_SINGLE_COUNTERS(PETACQ_ADD)
-    return *this;
-}
 #undef PETACQ_ADD
 
 }  // namespace petacq::gpu

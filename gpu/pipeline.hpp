@@ -21,6 +21,7 @@
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/counters.hpp"
 #include "gpu/histograms.hpp"
+#include "gpu/interval_sums.hpp"
 #include "gpu/records.hpp"
 #include "gpu/sort/engine.hpp"
 #include "gpu/types.hpp"
@@ -83,6 +84,8 @@ struct Slice {
     /// UINT64_MAX: everything). The result of this slice holds only the rest of the closed segment; the next
     /// segment's results come with later slices, even if the watermark is well above close_at.
     std::optional<std::uint64_t> close_at;
+    /// Ends an interval: the result has the sums over everything decided since the interval before.
+    bool ends_interval = false;
 };
 
 /// Where the frames of a slice went: received = the sum of the others.
@@ -91,16 +94,6 @@ struct FrameCounts {
 
     FrameCounts& operator+=(const FrameCounts& o);
     bool operator==(const FrameCounts&) const = default;
-};
-
-/// Where the decided singles went. In window mode "single" every single belongs to one group. In mode "every"
-/// a single is decided as the opener of its own window; being the partner in another's counts as reuse.
-/// Delayed windows are counted by themselves: `delayeds` and `delayed_*` are in no identity.
-struct SingleCounts {
-    PETACQ_SINGLE_COUNTERS(PETACQ_COUNTER_MEMBER)
-
-    SingleCounts& operator+=(const SingleCounts& o);
-    bool operator==(const SingleCounts&) const = default;
 };
 
 /// The result of one slice. A reused object keeps the capacity of its vectors.
@@ -112,6 +105,7 @@ struct SliceResult {
     SingleCounts counts;
     std::uint64_t pending = 0;              ///< accepted singles not decided yet
     std::uint64_t latest_pending_time = 0;  ///< the newest of them; 0 when there is none
+    IntervalSums sums;                      ///< of a slice that ends an interval; else unspecified
 };
 
 /// Slices go in by submit and come out by collect, in the same order. One thread at a time. submit and
@@ -128,7 +122,8 @@ class Pipeline {
     virtual bool collect(SliceResult& result, bool wait) = 0;
     /// A copy of the histograms as of the last collected slice.
     virtual void histograms(SinglesHistograms& out) = 0;
-    /// Forgets undecided singles and the watermark, not the histograms. REQUIRES: no slice is submitted.
+    /// Forgets undecided singles, the watermark and the sums of the interval, not the histograms. REQUIRES:
+    /// no slice is submitted.
     virtual void reset() = 0;
     /// Bytes that the back-end holds at its bounds, for the log.
     [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;

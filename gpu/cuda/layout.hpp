@@ -60,7 +60,7 @@ enum CountIndex : std::uint32_t {
     count_reused,
     count_delayed_dropped,
     count_delayed_oversize,
-    count_groups_shifted,
+    count_groups,
     count_groups_blocked,
     count_fields
 };

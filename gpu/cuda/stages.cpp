@@ -291,7 +291,7 @@ void Stages::found(Slot& slot) {
     c.reused = t.counts[count_reused];
     c.delayed_dropped = t.counts[count_delayed_dropped];
     c.delayed_oversize = t.counts[count_delayed_oversize];
-    c.groups_shifted = t.counts[count_groups_shifted];
+    c.groups = t.counts[count_groups];
     c.groups_blocked = t.counts[count_groups_blocked];
     result.pending = std::uint64_t{count_} - begin_ - taken_ + slot.host_converted->pending;
     result.latest_pending_time =

@@ -44,17 +44,30 @@ void order_equal_times(std::span<Coincidence> records) {
     }
 }
 
-void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share) const {
+void CoincidenceFinder::add_prompts(std::span<const Coincidence> prompts, IntervalSums& sums) const {
+    for (const Coincidence& c : prompts) {
+        ++sums.prompts[c.crystal_a];
+        ++sums.prompts[c.crystal_b];
+        sums.modules[module_of_[c.crystal_a]] += PromptEnds::of(c.dt, c.energy_a);
+        sums.modules[module_of_[c.crystal_b]] += PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b);
+    }
+}
+
+void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share,
+                                    IntervalSums& sums) const {
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
     SingleCounts c;
     std::uint64_t unpaired = 0;  // in a register
+    std::uint64_t groups = 0;
     std::size_t i = share.from;
     while (i < share.to) {
         const std::uint64_t opened = singles[i].time;
+        ++groups;
         std::size_t j = i + 1;
         if (j == n || singles[j].time - opened > tau) {
             ++unpaired;
+            ++sums.unpaired[singles[i].crystal];
             i = j;
             continue;
         }
@@ -62,6 +75,8 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         while (j < n && singles[j].time - opened <= tau)
             ++j;
         const std::size_t size = j - i;
+        for (const Single& s : singles.subspan(i, size))
+            ++sums.grouped[s.crystal];
         if (size == 2) {
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
@@ -99,12 +114,14 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         i = j;
     }
     c.unpaired = unpaired;
+    c.groups = groups;
     c.decided = i - share.from;
     share.next = i;
     share.counts += c;
 }
 
-void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Share& share) const {
+void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Share& share,
+                                     IntervalSums& sums) const {
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
     SingleCounts c;
@@ -114,6 +131,7 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
         while (j < n && singles[j].time - singles[i].time <= tau)
             ++j;
         const std::size_t size = j - i;
+        ++(size == 1 ? sums.unpaired : sums.grouped)[singles[i].crystal];
         if (size == 1) {
             ++c.unpaired;
         } else if (size == 2) {
@@ -147,6 +165,7 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
         }
     }
     c.decided = share.to - share.from;
+    c.groups = c.decided;
     share.next = share.to;
     share.counts += c;
 }
@@ -176,15 +195,17 @@ void CoincidenceFinder::divide(Search& search, std::size_t first_anchor,
     search.shares.front().records.assign(held.begin(), held.end());
 }
 
-void CoincidenceFinder::find(Search& search, std::size_t index) const {
+void CoincidenceFinder::find(Search& search, std::size_t index, IntervalSums& sums) const {
     Search::Share& share = search.shares[index];
     share.counts = {};
     share.next = share.from;
+    const std::size_t held = share.records.size();
     if (rules_.mode == WindowMode::single) {
-        scan_groups(search.singles, share);
+        scan_groups(search.singles, share, sums);
     } else {
-        scan_openers(search.singles, share);
+        scan_openers(search.singles, share, sums);
     }
+    add_prompts(std::span(share.records).subspan(held), sums);
     if (rules_.delay) {
         share.delayeds.clear();
         if (rules_.delayeds == DelayedRule::shifted_group) {
@@ -192,6 +213,10 @@ void CoincidenceFinder::find(Search& search, std::size_t index) const {
         } else {
             scan_delayed(search.singles, index == 0 ? 0 : std::min(share.from, search.decided),
                          std::min(share.to, search.decided), share);
+        }
+        for (const Coincidence& c : share.delayeds) {
+            ++sums.delayeds[c.crystal_a];
+            ++sums.delayeds[c.crystal_b];
         }
         merge_by_time(share.records, share.delayeds);
     }

@@ -35,23 +35,28 @@ struct Search {
 /// Finds coincidences. Stateless: threads may share it.
 class CoincidenceFinder {
   public:
-    CoincidenceFinder(const PairRule& rule, const CoincidenceRules& rules) : rule_(rule), rules_(rules) {}
+    CoincidenceFinder(const config::Geometry& geometry, const CoincidenceRules& rules)
+        : rule_(PairRule::of(geometry, rules)), rules_(rules), module_of_(modules_of_crystals(geometry)) {}
 
     /// Divides a search of which singles and decided are set. `first_anchor` is the first single that no
     /// earlier prompt group has taken. `held` has the earlier records that are to be merged with the new
     /// ones.
     void divide(Search& search, std::size_t first_anchor, std::span<const Coincidence> held) const;
-    void find(Search& search, std::size_t share) const;
+    /// Adds to `sums` everything but the counts.
+    void find(Search& search, std::size_t share, IntervalSums& sums) const;
 
   private:
-    void scan_groups(std::span<const Single> singles, Search::Share& share) const;
-    void scan_openers(std::span<const Single> singles, Search::Share& share) const;
+    void scan_groups(std::span<const Single> singles, Search::Share& share, IntervalSums& sums) const;
+    void scan_openers(std::span<const Single> singles, Search::Share& share, IntervalSums& sums) const;
     void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
                       Search::Share& share) const;
     void scan_shifted(std::span<const Single> singles, Search::Share& share) const;
 
+    void add_prompts(std::span<const Coincidence> prompts, IntervalSums& sums) const;
+
     PairRule rule_;
     CoincidenceRules rules_;
+    std::vector<std::uint8_t> module_of_;  ///< [crystal]
 };
 
 /// Sorts records that are already ordered by time into record order. Linear when few records share a time.

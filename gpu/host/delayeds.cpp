@@ -67,7 +67,6 @@ void CoincidenceFinder::scan_shifted(std::span<const Single> singles, Search::Sh
         first = std::max(first, i + 1);
         while (first < n && before_shifted(singles[first], opener, delay))
             ++first;
-        ++c.groups_shifted;
         if (!every && first > group_end && until_shifted(first - 1) <= tau &&
             until_shifted(openers.of(first - 1, group_end)) <= tau) {
             ++c.groups_blocked;

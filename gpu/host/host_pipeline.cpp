@@ -45,7 +45,7 @@ class HostPipeline final : public Pipeline {
         : options_(options),
           conversion_(options, calibration, chunks_),
           order_(options.rules, chunks_),
-          search_(PairRule::of(options.geometry, options.rules), options.rules, options.emit_singles),
+          search_(options),
           pool_(options.threads, [this](const std::string& reason) { fail(reason); }) {
         for (std::size_t i = 0; i < slots_for(options); ++i)
             ring_.push_back(std::make_unique<RingSlot>(*this));
@@ -69,6 +69,7 @@ class HostPipeline final : public Pipeline {
         s.late_below = std::exchange(watermark_, slice.watermark);
         s.watermark = slice.watermark;
         s.close_at = slice.close_at;
+        s.ends_interval = slice.ends_interval;
         s.frames = 0;
         for (const FrameSpan& span : slice.spans)
             s.frames += span.count;
@@ -139,7 +140,7 @@ class HostPipeline final : public Pipeline {
                     [this, &p] { p.plan(*this); }),
               order([this, &p](std::uint32_t /*thread*/, std::size_t i) { p.order_.order(slot, i); },
                     [this, &p] { p.ordered(*this); }),
-              search([this, &p](std::uint32_t /*thread*/, std::size_t i) { p.search_.search(slot, i); },
+              search([this, &p](std::uint32_t thread, std::size_t i) { p.search_.search(slot, i, thread); },
                      [this, &p] { p.searched(*this); }) {}
         Slot slot;
         State state = State::free;  // guarded by mutex_

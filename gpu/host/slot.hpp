@@ -29,6 +29,7 @@ struct Slot {
     std::uint64_t late_below = 0;  ///< the watermark of the slice before
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
+    bool ends_interval = false;
 
     // Conversion:
     std::vector<Part> parts;

@@ -110,6 +110,8 @@ void SearchStage::finish(Slot& slot) {
     result.counts = {};
     for (const Search::Share& share : slot.search.in_use())
         result.counts += share.counts;
+    sums_.front().counts += result.counts;
+    if (slot.ends_interval) take_sums(result.sums);
     pending_ += result.frames.accepted;
     pending_ -= result.counts.decided;
     newest_ = std::max(newest_, slot.newest);
@@ -123,6 +125,15 @@ void SearchStage::finish(Slot& slot) {
         taken_ = std::max(taken_, share.next);
     }
     taken_ -= slot.search.decided;
+}
+
+void SearchStage::take_sums(IntervalSums& out) {
+    out = sums_.front();
+    sums_.front().clear();
+    for (IntervalSums& more : std::span(sums_).subspan(1)) {
+        out += more;
+        more.clear();
+    }
 }
 
 /// A pair within a group may start at or above the horizon. It is held back, since delayeds of that time are
@@ -155,6 +166,8 @@ void SearchStage::deliver(Slot& slot) const {
 void SearchStage::reset() {
     taken_ = 0;
     held_.clear();
+    for (IntervalSums& sums : sums_)
+        sums.clear();
     pending_ = 0;
     newest_ = 0;
 }

@@ -73,12 +73,16 @@ class OrderStage {
 /// Ordered singles to records. One slice at a time, in order; but deliver() may run during the next slice.
 class SearchStage {
   public:
-    SearchStage(const PairRule& rule, const CoincidenceRules& rules, bool emit_singles)
-        : finder_(rule, rules), emit_singles_(emit_singles) {}
+    explicit SearchStage(const PipelineOptions& options)
+        : finder_(options.geometry, options.rules),
+          emit_singles_(options.emit_singles),
+          sums_(options.threads, IntervalSums::none(options.geometry)) {}
 
     /// Returns the number of shares to be searched.
     std::size_t start(Slot& slot);
-    void search(Slot& slot, std::size_t share) const { finder_.find(slot.search, share); }
+    void search(Slot& slot, std::size_t share, std::uint32_t thread) {
+        finder_.find(slot.search, share, sums_[thread]);
+    }
     /// Everything in the result but records and singles.
     void finish(Slot& slot);
     void deliver(Slot& slot) const;
@@ -86,14 +90,16 @@ class SearchStage {
     void reset();
 
   private:
+    void take_sums(IntervalSums& out);
     void hold(std::vector<Coincidence>& records, std::uint64_t horizon);
 
     const CoincidenceFinder finder_;
     const bool emit_singles_;
-    std::size_t taken_ = 0;          // undecided singles that already belong to a prompt group
-    std::vector<Coincidence> held_;  // records held back by the slice before
-    std::uint64_t pending_ = 0;      // accepted and undecided
-    std::uint64_t newest_ = 0;       // time of the newest accepted single
+    std::vector<IntervalSums> sums_;  // [thread] since the interval began; the counts in that of thread 0
+    std::size_t taken_ = 0;           // undecided singles that already belong to a prompt group
+    std::vector<Coincidence> held_;   // records held back by the slice before
+    std::uint64_t pending_ = 0;       // accepted and undecided
+    std::uint64_t newest_ = 0;        // time of the newest accepted single
 };
 
 }  // namespace petacq::gpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace petacq::test {
 
@@ -47,6 +48,26 @@ std::string compare_histogram(const char* what, const std::vector<T>& before, co
     return {};
 }
 
+std::string first_difference(const gpu::IntervalSums& got, const gpu::IntervalSums& want) {
+    std::string text;
+    const auto compare = [&](const char* what, const auto& a, const auto& b) {
+        for (std::size_t i = 0; text.empty() && i < b.size(); ++i) {
+            if (i < a.size() && a[i] == b[i]) continue;
+            text = std::string(what) + "[" + std::to_string(i) + "]";
+            if constexpr (std::is_integral_v<std::decay_t<decltype(b[i])>>)
+                text += ": got " + (i < a.size() ? std::to_string(a[i]) : "none") + ", expected " +
+                        std::to_string(b[i]);
+        }
+    };
+    compare("unpaired", got.unpaired, want.unpaired);
+    compare("grouped", got.grouped, want.grouped);
+    compare("prompts", got.prompts, want.prompts);
+    compare("delayeds", got.delayeds, want.delayeds);
+    compare("modules", got.modules, want.modules);
+    return text.empty() ? "counts: got " + to_string(got.counts) + ", expected " + to_string(want.counts)
+                        : text;
+}
+
 struct Feeding {
     gpu::Pipeline& pipeline;
     const Case& c;
@@ -58,10 +79,13 @@ struct Feeding {
     std::uint64_t accepted = 0;
     std::uint64_t decided = 0;
     std::vector<std::uint64_t> open_times = {};  // accepted singles of the open segment
+    std::uint64_t decided_below = 0;             // openers of the open segment
+    gpu::IntervalSums sums = gpu::IntervalSums::none(c.options.geometry);  // expected of the open interval
 
     std::string take(const gpu::SliceResult& result);
     [[nodiscard]] std::string check_pending(const gpu::SliceResult& result, std::uint64_t watermark) const;
     [[nodiscard]] std::string check_segment() const;
+    std::string check_sums(const gpu::SliceResult& result);
 };
 
 // The pipeline holds a single back only while its windows are open.
@@ -102,6 +126,26 @@ std::string Feeding::check_segment() const {
     return {};
 }
 
+// Follows the openers that a slice decides, and compares the sums at the end of an interval.
+std::string Feeding::check_sums(const gpu::SliceResult& result) {
+    const PlannedSlice& slice = plan.slices[collected];
+    const gpu::CoincidenceRules& rules = c.options.rules;
+    const __int128 reach = static_cast<__int128>(rules.window) + rules.delay.value_or(0);
+    const __int128 horizon = std::max<__int128>(slice.watermark - reach, decided_below);
+    // At the end of a segment all others are decided.
+    const bool last = slice.close_at.has_value();
+    const auto limit = last ? UINT64_MAX : static_cast<std::uint64_t>(horizon);
+    const Decided& want = expected.segments[segment];
+    add_reference_sums(sums, want, c.options.geometry, decided_below, limit);
+    decided_below = last ? 0 : limit;
+    sums.counts += result.counts;
+    if (!slice.ends_interval) return {};
+    const bool same = result.sums == sums;
+    std::string difference = same ? "" : "sums of the interval: " + first_difference(result.sums, sums);
+    sums.clear();
+    return difference;
+}
+
 std::string Feeding::take(const gpu::SliceResult& result) {
     const std::size_t k = collected;
     if (result.id != 1000 + k)
@@ -118,6 +162,8 @@ std::string Feeding::take(const gpu::SliceResult& result) {
     for (const Expected::AcceptedTime& a : expected.accepted[k])
         open_times.push_back(a.time);
     const PlannedSlice& slice = plan.slices[k];
+    std::string wrong_sums = check_sums(result);
+    if (!wrong_sums.empty()) return wrong_sums;
     if (slice.close_at) {
         std::string difference = check_segment();
         if (!difference.empty()) return difference;
@@ -156,6 +202,7 @@ std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, 
             slice.spans = planned.spans;
             slice.watermark = planned.watermark;
             slice.close_at = planned.close_at;
+            slice.ends_interval = planned.ends_interval;
             pipeline.submit(slice);
             ++submitted;
             continue;

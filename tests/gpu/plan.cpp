@@ -183,6 +183,8 @@ Plan make_plan(const Case& c, const PlanOptions& options, Rng& rng) {
     if (plan.slices.empty() || plan.slices.back().close_at || rng.chance(0.5)) plan.slices.emplace_back();
     plan.slices.back().watermark = UINT64_MAX;
     plan.slices.back().close_at = UINT64_MAX;
+    for (PlannedSlice& slice : plan.slices)
+        slice.ends_interval = rng.chance(0.3);
     return plan;
 }
 

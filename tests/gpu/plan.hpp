@@ -27,6 +27,7 @@ struct PlannedSlice {
     std::vector<gpu::FrameSpan> spans;  ///< into frames
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
+    bool ends_interval = false;
 };
 
 /// The last slice closes everything at UINT64_MAX.

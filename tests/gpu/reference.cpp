@@ -1,6 +1,8 @@
 #include "tests/gpu/reference.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <set>
 #include <tuple>
 
@@ -205,7 +207,10 @@ void prompts_of_groups(const Segment& segment, Decided& out) {
         while (j < s.size() && s[j].time - s[i].time <= segment.rules.window)
             ++j;
         const std::size_t size = j - i;
+        out.counts.groups += 1;
         out.counts.decided += size;
+        for (std::size_t k = i; k < j; ++k)
+            out.members.push_back({s[i].time, s[k].crystal, size == 1});
         if (size == 1) {
             out.counts.unpaired += 1;
         } else if (size > segment.rules.max_multiplicity) {
@@ -213,7 +218,7 @@ void prompts_of_groups(const Segment& segment, Decided& out) {
         } else if (size == 2) {
             if (segment.good({i, i + 1})) {
                 out.counts.prompts += 1;
-                out.coincidences.push_back(segment.record({i, i + 1}, Kind::prompt, 0));
+                out.pairs.push_back({s[i].time, segment.record({i, i + 1}, Kind::prompt, 0)});
             } else if (s[i].crystal == s[i + 1].crystal) {
                 out.counts.same_crystal += 2;
             } else {
@@ -230,7 +235,7 @@ void prompts_of_groups(const Segment& segment, Decided& out) {
             for (const Pair& p : pairs) {
                 used.insert(p.first);
                 used.insert(p.second);
-                out.coincidences.push_back(segment.record(p, Kind::prompt, 0));
+                out.pairs.push_back({s[i].time, segment.record(p, Kind::prompt, 0)});
             }
             out.counts.prompts += pairs.size();
             if (pairs.empty()) {
@@ -252,7 +257,9 @@ void prompts_of_openers(const Segment& segment, Decided& out) {
         for (std::size_t k = i + 1; k < s.size() && s[k].time - s[i].time <= segment.rules.window; ++k) {
             candidates.emplace_back(i, k);
         }
+        out.counts.groups += 1;
         out.counts.decided += 1;
+        out.members.push_back({s[i].time, s[i].crystal, candidates.empty()});
         if (candidates.empty()) {
             out.counts.unpaired += 1;
         } else if (candidates.size() + 1 > segment.rules.max_multiplicity) {
@@ -261,7 +268,7 @@ void prompts_of_openers(const Segment& segment, Decided& out) {
             if (segment.good(candidates[0])) {
                 out.counts.prompts += 1;
                 out.counts.reused += 1;
-                out.coincidences.push_back(segment.record(candidates[0], Kind::prompt, 0));
+                out.pairs.push_back({s[i].time, segment.record(candidates[0], Kind::prompt, 0)});
             } else if (s[i].crystal == s[i + 1].crystal) {
                 out.counts.same_crystal += 1;
             } else {
@@ -270,7 +277,7 @@ void prompts_of_openers(const Segment& segment, Decided& out) {
         } else {
             const std::vector<Pair> pairs = segment.apply_policy(candidates);
             for (const Pair& p : pairs)
-                out.coincidences.push_back(segment.record(p, Kind::prompt, 0));
+                out.pairs.push_back({s[i].time, segment.record(p, Kind::prompt, 0)});
             out.counts.prompts += pairs.size();
             if (pairs.empty()) {
                 out.counts.in_dropped_multiples += 1;
@@ -296,8 +303,51 @@ Decided reference_coincidences(gpu::RecordVector<Single> singles, const config::
     }
     if (rules.delay && rules.delayeds == gpu::DelayedRule::shifted_group) delayeds_of_groups(segment, out);
     if (rules.delay && rules.delayeds == gpu::DelayedRule::delayed_window) delayeds_of_openers(segment, out);
+    for (const Decided::Pair& pair : out.pairs)
+        out.coincidences.push_back(pair.record);
     std::sort(out.coincidences.begin(), out.coincidences.end(), coincidence_before);
     return out;
+}
+
+namespace {
+
+// One end of a prompt, in a module.
+void add_end(gpu::PromptEnds& sums, std::int64_t dt, float energy) {
+    const double keV = energy;
+    sums.dt += static_cast<std::uint64_t>(dt);
+    sums.abs_dt += static_cast<std::uint64_t>(std::abs(dt));
+    sums.dt_squared += static_cast<std::uint64_t>(dt) * static_cast<std::uint64_t>(dt);
+    if (keV < static_cast<double>(408.8F) || keV > static_cast<double>(613.2F)) return;
+    sums.peak += 1;
+    sums.peak_energy += static_cast<std::uint64_t>(std::floor(keV * 16));
+}
+
+}  // namespace
+
+void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const config::Geometry& geometry,
+                        std::uint64_t from, std::uint64_t to) {
+    const auto inside = [&](std::uint64_t opened) {
+        return from <= opened && (opened < to || to == UINT64_MAX);
+    };
+    const auto module_of = [&](std::uint32_t crystal) {
+        const std::uint32_t modules = geometry.channels * geometry.modules.y;
+        const std::uint32_t in_ring = modules * geometry.blocks.y * geometry.crystals.y;
+        return crystal % in_ring / (geometry.blocks.y * geometry.crystals.y) +
+               crystal / in_ring / (geometry.blocks.z * geometry.crystals.z) * modules;
+    };
+    for (const Decided::Member& m : decided.members) {
+        if (inside(m.opened)) (m.alone ? sums.unpaired : sums.grouped).at(m.crystal) += 1;
+    }
+    for (const auto& [opened, pair] : decided.pairs) {
+        if (!inside(opened)) continue;
+        auto& ends = pair.kind == Kind::prompt ? sums.prompts : sums.delayeds;
+        ends.at(pair.crystal_a) += 1;
+        ends.at(pair.crystal_b) += 1;
+        if (pair.kind == Kind::delayed) continue;
+        add_end(sums.modules.at(module_of(pair.crystal_a)), pair.dt, pair.energy_a);
+        add_end(sums.modules.at(module_of(pair.crystal_b)), -static_cast<std::int64_t>(pair.dt),
+                pair.energy_b);
+    }
 }
 
 }  // namespace petacq::test

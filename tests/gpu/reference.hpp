@@ -80,8 +80,25 @@ struct Decided {
     gpu::RecordVector<gpu::Coincidence> coincidences;  ///< in record order
     gpu::RecordVector<gpu::Single> singles;            ///< in order
     gpu::SingleCounts counts;
+
+    /// A pair or a single, and the time of the opener with which it is decided. No order.
+    struct Pair {
+        std::uint64_t opened;
+        gpu::Coincidence record;
+    };
+    struct Member {
+        std::uint64_t opened;
+        std::uint32_t crystal;
+        bool alone;
+    };
+    std::vector<Pair> pairs;
+    std::vector<Member> members;
 };
 Decided reference_coincidences(gpu::RecordVector<gpu::Single> singles, const config::Geometry& geometry,
                                const gpu::CoincidenceRules& rules);
+
+/// Adds what is decided with openers in [from, to), without the counts.
+void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const config::Geometry& geometry,
+                        std::uint64_t from, std::uint64_t to);
 
 }  // namespace petacq::test

@@ -35,7 +35,7 @@ void delayeds_of_openers(const Segment& segment, Decided& out) {
             if (pairs.empty()) out.counts.delayed_dropped += 1;
         }
         for (const Pair& p : pairs)
-            out.coincidences.push_back(segment.record(p, Kind::delayed, delay));
+            out.pairs.push_back({s[i].time, segment.record(p, Kind::delayed, delay)});
         out.counts.delayeds += pairs.size();
     }
 }
@@ -82,7 +82,6 @@ void delayeds_of_groups(const Segment& segment, Decided& out) {
     const bool every = rules.mode == WindowMode::every;
     const std::vector<Group> groups = prompt_groups(segment);
     for (const Group& group : groups) {
-        out.counts.groups_shifted += 1;
         const Single& opener = s[group.begin];
         const Time shifted = Time{opener.time} + delay;
         // p: how many singles are before the shifted opener.
@@ -141,7 +140,7 @@ void delayeds_of_groups(const Segment& segment, Decided& out) {
         for (const Pair& pair : pairs) {
             if (members[pair.first].of_group == members[pair.second].of_group) continue;
             taken += 1;
-            out.coincidences.push_back(merged.record(pair, Kind::delayed, 0));
+            out.pairs.push_back({opener.time, merged.record(pair, Kind::delayed, 0)});
         }
         out.counts.delayeds += taken;
         if (singles.size() > 2 && taken == 0) out.counts.delayed_dropped += 1;

@@ -42,7 +42,7 @@ void print_plan(std::ostream& out, const Case& c, const PlanOptions& options, st
         const PlannedSlice& slice = plan.slices[k];
         out << "  slice " << k << ", watermark " << slice.watermark;
         if (slice.close_at) out << ", close_at " << *slice.close_at;
-        out << "\n";
+        out << (slice.ends_interval ? ", ends an interval\n" : "\n");
         const RawFrame* frame = slice.frames.data();
         for (const gpu::FrameSpan& span : slice.spans) {
             for (std::uint32_t i = 0; i < span.count && printed < 60; ++i, ++frame, ++printed) {
@@ -91,8 +91,7 @@ std::string to_string(const gpu::SingleCounts& c) {
         << ", in_dropped_multiples " << c.in_dropped_multiples << ", in_oversize_multiples "
         << c.in_oversize_multiples << ", unused_in_multiples " << c.unused_in_multiples << ", reused "
         << c.reused << ", delayed_dropped " << c.delayed_dropped << ", delayed_oversize "
-        << c.delayed_oversize << ", groups_shifted " << c.groups_shifted << ", groups_blocked "
-        << c.groups_blocked << "}";
+        << c.delayed_oversize << ", groups " << c.groups << ", groups_blocked " << c.groups_blocked << "}";
     return out.str();
 }
 

@@ -32,7 +32,8 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
                 const gpu::HostTables& tables, Stages& stages) {
     gpu::ChunkStore store;
     gpu::Orderer orderer(store);
-    const gpu::CoincidenceFinder finder(gpu::PairRule::of(options.geometry, options.rules), options.rules);
+    const gpu::CoincidenceFinder finder(options.geometry, options.rules);
+    gpu::IntervalSums sums = gpu::IntervalSums::none(options.geometry);
     gpu::LocalHistograms histograms(options.geometry);
     std::vector<gpu::Single> converted(options.max_slice_frames + 4096);
     std::vector<std::unique_ptr<gpu::Chunk>> chunks;
@@ -71,7 +72,7 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
             search.decided = ordered.size();
             finder.divide(search, 0, {});
             for (std::size_t i = 0; i < search.count; ++i)
-                finder.find(search, i);
+                finder.find(search, i, sums);
         });
     }
     const std::size_t whole_frames = stream.bytes.size() / net::frame_bytes;

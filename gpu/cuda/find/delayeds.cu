@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(find_threads)
             dropped += taken == 0 ? 1 : 0;
         }
     }
-    add_count(a.totals, count_groups_shifted, groups);
+    add_count(a.totals, count_groups, groups);
     add_count(a.totals, count_groups_blocked, blocked);
     add_count(a.totals, count_delayed_dropped, dropped);
     add_count(a.totals, count_delayed_oversize, oversize);

@@ -1,0 +1,62 @@
+#include "gpu/interval_sums.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace petacq::gpu {
+
+#define PETACQ_ADD(section, name, ...) name += o.name;
+SingleCounts& SingleCounts::operator+=(const SingleCounts& o) {
+    PETACQ_SINGLE_COUNTERS(PETACQ_ADD)
+    return *this;
+}
+#undef PETACQ_ADD
+
+PromptEnds& PromptEnds::operator+=(const PromptEnds& o) {
+    dt += o.dt;
+    abs_dt += o.abs_dt;
+    dt_squared += o.dt_squared;
+    peak += o.peak;
+    peak_energy += o.peak_energy;
+    return *this;
+}
+
+IntervalSums IntervalSums::none(const config::Geometry& geometry) {
+    const std::vector<std::uint32_t> zeros(geometry.crystal_count());
+    return {zeros, zeros, zeros, zeros, std::vector<PromptEnds>(geometry.bdm_count), {}};
+}
+
+void IntervalSums::clear() {
+    for (auto* const crystals : {&unpaired, &grouped, &prompts, &delayeds})
+        std::fill(crystals->begin(), crystals->end(), 0);
+    std::fill(modules.begin(), modules.end(), PromptEnds{});
+    counts = {};
+}
+
+IntervalSums& IntervalSums::operator+=(const IntervalSums& more) {
+    const auto add = [](auto& to, const auto& from) {
+        assert(to.size() == from.size());
+        for (std::size_t i = 0; i < to.size(); ++i)
+            to[i] += from[i];
+    };
+    add(unpaired, more.unpaired);
+    add(grouped, more.grouped);
+    add(prompts, more.prompts);
+    add(delayeds, more.delayeds);
+    add(modules, more.modules);
+    counts += more.counts;
+    return *this;
+}
+
+std::vector<std::uint8_t> modules_of_crystals(const config::Geometry& geometry) {
+    std::vector<std::uint8_t> modules(geometry.crystal_count());
+    for (std::uint32_t bdm = 0; bdm < geometry.bdm_count; ++bdm) {
+        for (std::uint32_t du = 0; du < geometry.du_count; ++du) {
+            for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local)
+                modules[geometry.crystal(bdm, du, local)] = static_cast<std::uint8_t>(bdm);
+        }
+    }
+    return modules;
+}
+
+}  // namespace petacq::gpu

@@ -1,0 +1,69 @@
+// What the decided singles of an interval of detector time add up to: the input of the randoms estimate, of
+// the records by second and of the monitoring of the detector.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/geometry.hpp"
+#include "gpu/coincidence_rules.hpp"
+#include "gpu/counters.hpp"
+#include "gpu/types.hpp"
+#include "net/wire.hpp"
+
+namespace petacq::gpu {
+
+/// Where the decided singles went. In window mode "single" every single belongs to one group. In mode "every"
+/// a single is decided as the opener of its own window; being the partner in another's counts as reuse.
+/// Delayed windows are counted by themselves: `delayeds`, `delayed_*` and `groups*` are in no identity.
+struct SingleCounts {
+    PETACQ_SINGLE_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    SingleCounts& operator+=(const SingleCounts& o);
+    bool operator==(const SingleCounts&) const = default;
+};
+
+/// Ends of prompts in one module (BDM): each prompt counts in the modules of both of its singles.
+struct PromptEnds {
+    std::uint64_t dt = 0;           ///< ticks; time of the other single less the time of this one; signed, in
+                                    ///< two's complement
+    std::uint64_t abs_dt = 0;       ///< ticks
+    std::uint64_t dt_squared = 0;   ///< ticks^2, modulo 2^64
+    std::uint64_t peak = 0;         ///< ends with an energy within 20 % of 511 keV
+    std::uint64_t peak_energy = 0;  ///< of these, sixteenths of a keV, each rounded down
+
+    /// The end of a single whose partner is `dt` ticks later, or earlier if `dt` is negative.
+    PETACQ_HD static PromptEnds of(std::int64_t dt, float energy) {
+        const auto apart = static_cast<std::uint64_t>(dt < 0 ? -dt : dt);
+        const bool near = 408.8F <= energy && energy <= 613.2F;
+        return {static_cast<std::uint64_t>(dt), apart, apart * apart, near ? 1U : 0U,
+                near ? static_cast<std::uint32_t>(energy * 16) : 0U};
+    }
+    PromptEnds& operator+=(const PromptEnds& o);
+    bool operator==(const PromptEnds&) const = default;
+};
+
+/// All sums are over the groups whose opener lies in the interval, and over their pairs; a delayed belongs to
+/// the group that was shifted, or to its opener. They are whole numbers, so they depend neither on the
+/// division into slices and threads nor on the back-end.
+struct IntervalSums {
+    std::vector<std::uint32_t> unpaired;  ///< [crystal] singles alone in their window
+    std::vector<std::uint32_t> grouped;   ///< [crystal] the other decided singles
+    std::vector<std::uint32_t> prompts;   ///< [crystal] ends of prompts
+    std::vector<std::uint32_t> delayeds;  ///< [crystal] ends of delayeds
+    std::vector<PromptEnds> modules;      ///< [bdm]
+    SingleCounts counts;
+
+    /// The sums over nothing.
+    static IntervalSums none(const config::Geometry& geometry);
+    /// Makes them the sums over nothing, of the same scanner.
+    void clear();
+    /// Adds sums of the same scanner.
+    IntervalSums& operator+=(const IntervalSums& more);
+    bool operator==(const IntervalSums&) const = default;
+};
+
+/// [crystal] the module (BDM) that the crystal belongs to.
+std::vector<std::uint8_t> modules_of_crystals(const config::Geometry& geometry);
+
+}  // namespace petacq::gpu
