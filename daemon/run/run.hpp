@@ -21,6 +21,7 @@
 #include "daemon/run/ledger_series.hpp"
 #include "daemon/run/operator_data.hpp"
 #include "daemon/run/reserve.hpp"
+#include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {
@@ -58,6 +59,7 @@ struct RunEnd {
     std::uint64_t data_ticks = 0;       ///< the part of this interval from the first frame on
     Ledger ledger;                      ///< without the counters of the writers
     gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
+    SecondsTotal seconds;               ///< of the run
 };
 
 struct CaptureStatus {
