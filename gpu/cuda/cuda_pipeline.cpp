@@ -95,6 +95,7 @@ class CudaPipeline final : public Pipeline {
         r.slot.id = slice.id;
         r.slot.watermark = slice.watermark;
         r.slot.close_at = slice.close_at;
+        r.slot.ends_interval = slice.ends_interval;
         r.spans = slice.spans;
         if (times_) times_->mark(place, &SliceTimeline::submit_begin);
         {
@@ -316,6 +317,7 @@ class CudaPipeline final : public Pipeline {
         SliceResult& result = s.result;
         result.id = s.id;
         result.frames = cuda::frame_counts(s);
+        if (s.ends_interval) cuda::copy_sums(s, result.sums);
         order_.take(s, copiers_, result.coincidences);
         const bool many = !s.many_singles.empty();
         const Single* const singles = many ? s.many_singles.data() : s.host_singles;

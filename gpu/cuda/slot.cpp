@@ -53,6 +53,8 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
     records = memory.device<std::byte>(record_room * packing.record_bytes());
     host_records = memory.pinned<std::byte>(record_room * packing.record_bytes());
     host_singles = memory.pinned<Single>(single_room);
+    host_sums =
+        SumArrays::make(o.geometry, [&](std::size_t bytes) { return memory.pinned<std::byte>(bytes); });
 }
 
 }  // namespace petacq::gpu::cuda

@@ -10,6 +10,7 @@
 #include "gpu/cuda/bus/upload_plan.hpp"
 #include "gpu/cuda/layout.hpp"
 #include "gpu/cuda/memory.hpp"
+#include "gpu/cuda/sums.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::gpu::cuda {
@@ -52,11 +53,13 @@ struct Slot {
     std::byte* records = nullptr;  // packed
     std::byte* host_records = nullptr;
     Single* host_singles = nullptr;
+    SumArrays host_sums;
 
     // The slice.
     std::uint64_t id = 0;
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
+    bool ends_interval = false;
     std::uint32_t frames = 0;
     std::uint32_t cell_count = 0;
     std::uint32_t row_count = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <nvtx3/nvtx3.hpp>
+#include <utility>
 
 #include "gpu/cuda/bus/transfers.hpp"
 #include "gpu/cuda/order.hpp"
@@ -78,6 +79,12 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
 
     const CoincidenceRules& r = o.rules;
     const bool shifted = r.delay && r.delayeds == DelayedRule::shifted_group;
+    for (SumArrays& sums : sums_) {
+        sums =
+            SumArrays::make(o.geometry, [&](std::size_t bytes) { return memory.device<std::byte>(bytes); });
+    }
+    const std::vector<std::uint8_t> modules = modules_of_crystals(o.geometry);
+    find_base_.module_of = upload_table(std::span(modules), memory);
     find_base_.rules = {PairRule::of(o.geometry, r),
                         r.policy,
                         r.mode == WindowMode::single,
@@ -118,6 +125,8 @@ void Stages::reset() {
     taken_ = 0;
     pending_ = 0;
     watermark_ = 0;
+    interval_begins_ = true;
+    interval_counts_ = {};
 }
 
 void Stages::convert(Slot& slot, cudaStream_t stream) {
@@ -197,6 +206,13 @@ void Stages::find(Slot& slot, cudaStream_t stream) {
     }
     begin_ = carried;
     count_ = carried + ready;
+    if (interval_begins_) {
+        sums_which_ = 1 - sums_which_;
+        check(cudaStreamWaitEvent(stream, sums_read_[sums_which_], 0), "cudaStreamWaitEvent",
+              "ordering the streams");
+        clear(sums().memory, sums().bytes, stream);
+        interval_begins_ = false;
+    }
     clear(slot.found, sizeof(FindTotals), stream);
     Single* const to = ordered_[which_] + carried;
     if (is_stable(sort::chosen(options_.sort_engine, ready))) {
@@ -248,6 +264,7 @@ FindArguments Stages::find_arguments(const Slot& slot) const {
     a.closing = slot.close_at.has_value();
     a.everything = slot.everything();
     a.horizon = slot.horizon;
+    a.sums = sums();
     return a;
 }
 
@@ -269,7 +286,9 @@ void Stages::search(Slot& slot, cudaStream_t stream) {
 }
 
 void Stages::emit_part(const Slot& slot, Kind kind, std::uint64_t low, cudaStream_t stream) const {
-    launch_emit(find_arguments(slot), kind, low, slot.record_room, records_, stream);
+    FindArguments a = find_arguments(slot);
+    a.add_pairs = low > 0;  // search() has added those of the first part
+    launch_emit(a, kind, low, slot.record_room, records_, stream);
 }
 
 void Stages::found(Slot& slot) {
@@ -293,6 +312,8 @@ void Stages::found(Slot& slot) {
     c.delayed_oversize = t.counts[count_delayed_oversize];
     c.groups = t.counts[count_groups];
     c.groups_blocked = t.counts[count_groups_blocked];
+    interval_counts_ += c;
+    if (slot.ends_interval) result.sums.counts = std::exchange(interval_counts_, {});
     result.pending = std::uint64_t{count_} - begin_ - taken_ + slot.host_converted->pending;
     result.latest_pending_time =
         result.pending == 0 ? 0 : std::max(t.newest_time, slot.host_converted->max_pending_time);
@@ -302,6 +323,11 @@ void Stages::found(Slot& slot) {
                         "at most {} (max_pending_singles)",
                         result.pending, count_ - begin_ - taken_, options_.max_pending_singles));
     }
+}
+
+void Stages::sums_read(cudaStream_t stream) {
+    sums_read_[sums_which_].record(stream);
+    interval_begins_ = true;
 }
 
 void Stages::singles_read(cudaStream_t stream) {

@@ -24,7 +24,7 @@ class Stages {
     /// With Purpose::plan the stages cannot be used.
     Stages(const PipelineOptions& options, const OwnedTables& tables, Memory& memory);
 
-    /// Forgets all singles and the watermark.
+    /// Forgets all singles, the watermark and the sums of the interval.
     void reset();
 
     /// Converts the frames of the slot, which must have arrived, and distributes them and the pending singles
@@ -44,10 +44,15 @@ class Stages {
     void order_long_runs(Slot& slot, cudaStream_t stream);
     /// Writes records [low, low + slot.record_room) of one kind to records().
     void emit_part(const Slot& slot, Kind kind, std::uint64_t low, cudaStream_t stream) const;
-    /// Reads the totals: counts and pending singles of the slot, and the carry. Throws std::runtime_error
-    /// when more singles are pending than allowed.
+    /// Reads the totals: counts and pending singles of the slot, the counts of the interval that it ends, and
+    /// the carry. Throws std::runtime_error when more singles are pending than allowed.
     void found(Slot& slot);
 
+    /// The sums of the interval so far, without the counts.
+    [[nodiscard]] const SumArrays& sums() const { return sums_[sums_which_]; }
+    /// Begins an interval, and records on `stream` that the sums have been read, so that they are not cleared
+    /// earlier.
+    void sums_read(cudaStream_t stream);
     /// Written by emit_part().
     [[nodiscard]] const Coincidence* records() const { return records_; }
     /// The decided singles of the slice searched last: the first host_found->decided of this array.
@@ -82,9 +87,14 @@ class Stages {
     Coincidence* delayeds_ = nullptr;
     FindArguments find_base_;
     Event read_[2];
+    SumArrays sums_[2];  // of the interval, and of the one before
+    Event sums_read_[2];
 
     int which_ = 0;  // of ordered_: the singles of the slice searched last
     int sorted_which_ = 0;
+    int sums_which_ = 0;
+    bool interval_begins_ = true;   // with the next slice
+    SingleCounts interval_counts_;  // of the slices before
     int pending_which_ = 0;
     std::uint32_t count_ = 0;  // ordered singles
     std::uint32_t begin_ = 0;  // the first of them that is carried over

@@ -29,6 +29,10 @@ void Downloader::download(Slot& slot, Stages& stages, cudaStream_t compute, cons
     } else {
         fetch_many(slot, stages, compute, down);
     }
+    if (slot.ends_interval) {
+        copy_down(slot.host_sums.memory, stages.sums().memory, stages.sums().bytes, down);
+        stages.sums_read(down);
+    }
     slot.many_singles.clear();
     slot.single_count = 0;
     if (!singles_wanted_) return;

@@ -65,6 +65,18 @@ FrameCounts frame_counts(const Slot& slot) {
     return c;
 }
 
+void copy_sums(const Slot& slot, IntervalSums& out) {
+    const SumArrays& sums = slot.host_sums;
+    const std::uint32_t crystals = slot.histogram_sizes.crystals;
+    out.unpaired.assign(sums.unpaired, sums.unpaired + crystals);
+    out.grouped.assign(sums.grouped, sums.grouped + crystals);
+    out.prompts.assign(sums.prompts, sums.prompts + crystals);
+    out.delayeds.assign(sums.delayeds, sums.delayeds + crystals);
+    out.modules.assign(sums.module_count, {});
+    for (std::uint32_t i = 0; i < SumArrays::module_copies * sums.module_count; ++i)
+        out.modules[i % sums.module_count] += sums.modules[i];
+}
+
 void RecordOrder::take(Slot& slot, WorkerPool& pool, RecordVector<Coincidence>& out) {
     const bool many = !slot.many_records.empty();
     const std::size_t count = many ? slot.many_records.size() : slot.record_count;

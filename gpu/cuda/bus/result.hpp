@@ -40,6 +40,9 @@ void fill(WorkerPool& pool, std::size_t count, RecordVector<T>& out, Write write
 /// The frame counts of a slice. Its totals must be on the host.
 FrameCounts frame_counts(const Slot& slot);
 
+/// Copies the sums of the interval that the slice ends, without the counts. They must be on the host.
+void copy_sums(const Slot& slot, IntervalSums& out);
+
 /// Puts the records of consecutive slices into one record order. Records at or above the horizon of a slice
 /// are held back until the next slice, because delayeds with the same time may still follow.
 class RecordOrder {

@@ -1,5 +1,6 @@
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/find/emitters.cuh"
+#include "gpu/cuda/find/sums.cuh"
 #include "gpu/cuda/find/tally.cuh"
 
 namespace petacq::gpu::cuda {
@@ -38,6 +39,7 @@ __global__ void __launch_bounds__(find_threads, 5)
     __shared__ std::uint16_t
         large[single_tile / thread_group];  // groups handled by warps; they do not overlap
     __shared__ std::uint32_t large_count;
+    __shared__ std::uint32_t beyond;  // the end of the group that extends beyond the decided singles
     const std::uint32_t decided = a.totals->decided;
     const std::uint64_t start = a.totals->first_anchor + std::uint64_t{blockIdx.x} * single_tile;
     if (start >= scan_end(a)) return;
@@ -45,7 +47,10 @@ __global__ void __launch_bounds__(find_threads, 5)
     load_times(tile, a.singles, times);
     if (threadIdx.x < mark_words) marks[threadIdx.x] = greedy ? 0 : all_lanes;
     if (threadIdx.x < count_fields) counts[threadIdx.x] = 0;
-    if (threadIdx.x == 0) large_count = 0;
+    if (threadIdx.x == 0) {
+        large_count = 0;
+        beyond = 0;
+    }
     __syncthreads();
     if (greedy) {
         window_ends(tile, a.singles, times, a.rules.window, ends);
@@ -80,8 +85,15 @@ __global__ void __launch_bounds__(find_threads, 5)
     for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
         const std::uint32_t at = tile.begin + i;
         pairs[i] = 0;
-        if (at >= decided || (marks[i / 32] >> (i % 32) & 1) == 0) continue;
-        if (greedy && ends[i] >= decided) a.totals->next = ends[i];  // only one group extends beyond it
+        if (at >= decided) continue;
+        const bool opens = (marks[i / 32] >> (i % 32) & 1) != 0;
+        add_single(a, at, opens && ends[i] == at + 1);
+        if (!opens) continue;
+        ++tally.groups;
+        if (greedy && ends[i] >= decided) {  // only one group
+            a.totals->next = ends[i];
+            beyond = ends[i];
+        }
         if (for_a_warp<greedy>(ends[i] - at, a.rules)) {
             large[atomicAdd(&large_count, 1U)] = static_cast<std::uint16_t>(i);
         } else {
@@ -100,6 +112,8 @@ __global__ void __launch_bounds__(find_threads, 5)
             tally_multiple<greedy>(taken, size, tally);
             note(i, taken);
         }
+        for (std::uint32_t at = decided + threadIdx.x; at < beyond; at += find_threads)
+            add_single(a, at, false);
     }
     add_tally(tally, counts);
     __syncthreads();

@@ -116,7 +116,6 @@ __global__ void __launch_bounds__(find_threads)
         if (threadIdx.x % 32 == 0) bracket[threadIdx.x / 32] = low;
     }
     __syncthreads();
-    std::uint32_t groups = 0;
     std::uint32_t blocked = 0;
     std::uint32_t dropped = 0;
     std::uint32_t oversize = 0;
@@ -124,7 +123,6 @@ __global__ void __launch_bounds__(find_threads)
         pairs[i] = 0;
         const std::uint32_t at = tile.begin + i;
         if (greedy && !opens_group(a, anchor, at)) continue;
-        ++groups;
         const Single opener = a.singles[at];
         const std::uint32_t low = partition_point(max(bracket[0], at + 1), bracket[1], [&](std::uint32_t k) {
             return before_shifted(a.singles[k], opener, delay);
@@ -166,7 +164,6 @@ __global__ void __launch_bounds__(find_threads)
             dropped += taken == 0 ? 1 : 0;
         }
     }
-    add_count(a.totals, count_groups, groups);
     add_count(a.totals, count_groups_blocked, blocked);
     add_count(a.totals, count_delayed_dropped, dropped);
     add_count(a.totals, count_delayed_oversize, oversize);

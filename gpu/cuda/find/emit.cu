@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "gpu/cuda/check.hpp"
+#include "gpu/cuda/find/sums.cuh"
 #include "gpu/cuda/find/tally.cuh"
 #include "gpu/shifted_group.hpp"
 
@@ -34,7 +35,10 @@ __global__ void __launch_bounds__(find_threads)
     const std::uint64_t end = part.low + part.room;
     const auto put = [&](std::uint64_t number, const Single& x, const Single& y) {
         const std::uint64_t place = number - part.low;
-        if (place < part.room) part.out[place] = make_coincidence(x, y, kind, delay);
+        if (place >= part.room) return;
+        const Coincidence c = make_coincidence(x, y, kind, delay);
+        part.out[place] = c;
+        if (a.add_pairs) add_pair(a, c);
     };
     std::uint64_t base = lists.records[blockIdx.x];
     for (std::uint32_t from = 0; from < count && base < end; from += find_threads) {
@@ -82,7 +86,10 @@ __global__ void __launch_bounds__(find_threads)
     const std::uint64_t end = part.low + part.room;
     const auto put = [&](std::uint64_t number, const Single& x, const Single& y) {
         const std::uint64_t place = number - part.low;
-        if (place < part.room) part.out[place] = make_coincidence(x, y, Kind::delayed, 0);
+        if (place >= part.room) return;
+        const Coincidence c = make_coincidence(x, y, Kind::delayed, 0);
+        part.out[place] = c;
+        if (a.add_pairs) add_pair(a, c);
     };
     std::uint64_t base = a.delayeds.records[blockIdx.x];
     for (std::uint32_t from = 0; from < count && base < end; from += find_threads) {

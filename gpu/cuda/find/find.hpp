@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "gpu/cuda/layout.hpp"
+#include "gpu/cuda/sums.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -64,12 +65,16 @@ struct FindArguments {
     std::uint32_t* marks = nullptr;        ///< [tile][mark_words] a bit for each single that opens a group
     EmitterLists prompts;
     EmitterLists delayeds;
+    SumArrays sums;                           ///< of the interval
+    const std::uint8_t* module_of = nullptr;  ///< [crystal]
+    bool add_pairs = true;                    ///< launch_emit() adds what it writes to the sums
 };
 
 /// The number of tiles that `singles` singles may need.
 std::uint32_t tiles_for(std::uint32_t singles);
 
-/// Fills in the totals and the lists. Finds nothing when totals->long_run is set.
+/// Fills in the totals and the lists, and adds the decided singles to the sums. Finds nothing when
+/// totals->long_run is set.
 void launch_find(const FindArguments& arguments, cudaStream_t stream);
 void launch_bounds(const FindArguments& arguments, cudaStream_t stream);
 void launch_groups(const FindArguments& arguments, cudaStream_t stream);

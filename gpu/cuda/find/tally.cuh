@@ -10,6 +10,7 @@ namespace petacq::gpu::cuda {
 
 /// The counters of one thread.
 struct Tally {
+    std::uint32_t groups = 0;
     std::uint32_t prompts = 0;
     std::uint32_t unpaired = 0;
     std::uint32_t same_crystal = 0;
@@ -84,6 +85,7 @@ __device__ inline void add_tally(const Tally& t, std::uint32_t* counts) {
         const std::uint32_t sum = __reduce_add_sync(all_lanes, value);
         if (threadIdx.x % 32 == 0 && sum > 0) atomicAdd(&counts[index], sum);
     };
+    add(count_groups, t.groups);
     add(count_prompts, t.prompts);
     add(count_unpaired, t.unpaired);
     add(count_same_crystal, t.same_crystal);

@@ -32,8 +32,9 @@ struct Output {
     gpu::RecordVector<gpu::Single> singles;
     gpu::SingleCounts counts;
     gpu::FrameCounts frames;
+    std::vector<gpu::IntervalSums> sums;
 };
-/// Feeds slices at the pipeline's depth.
+/// Feeds slices at the pipeline's depth. The last one ends an interval, and some before it.
 Output feed(gpu::Pipeline& pipeline, const std::vector<gpu::Slice>& slices);
 
 /// Feeds the slices to the CPU and to the CUDA back-end, checks that everything agrees, and returns the
