@@ -18,6 +18,7 @@ ORDER = [
     ["gpu", "daemon/host"],
     ["daemon/tracking"],
     ["daemon/listmode"],
+    ["daemon/seconds"],
     ["daemon/run"],
     ["daemon/acquisition"],
     ["daemon/status"],

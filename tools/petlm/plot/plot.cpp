@@ -83,9 +83,9 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
 
 int plot(const PlotOptions& options) {
     const ExportSource source(options.target);
-    if (source.kind() == daemon::RecordKind::singles) {
-        throw UsageError(options.target.string() +
-                         " holds singles; expected a run directory, or its coincidences");
+    if (source.kind() != daemon::RecordKind::coincidences) {
+        throw UsageError(options.target.string() + " holds " + daemon::name_of(source.kind()) +
+                         "; expected a run directory, or its coincidences");
     }
     if (options.output.empty() && !std::filesystem::is_directory(options.target)) {
         throw UsageError("--output: the pictures of a file need a directory");
