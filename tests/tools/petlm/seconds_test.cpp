@@ -1,4 +1,6 @@
 // petlm with the seconds of a run.
+#include <hdf5.h>
+
 #include "daemon/seconds/reader.hpp"
 #include "tests/daemon/seconds/support.hpp"
 #include "tests/tools/petlm/support.hpp"
@@ -54,7 +56,7 @@ TEST_CASE("petlm dump prints seconds", "[petlm][seconds]") {
     const auto lines = lines_of(scalars.out);
     REQUIRE(lines.size() == 4);
     CHECK(lines[0].starts_with("start,length,decided,prompts,"));
-    CHECK_FALSE(contains(lines[0], "crystal"));
+    CHECK_FALSE(contains(lines[0], "crystal_"));
     const gpu::SingleCounts& counts = second_number(1).sums.counts;
     CHECK(lines[2].starts_with("6000,1000," + std::to_string(counts.decided) + ',' +
                                std::to_string(counts.prompts) + ','));
@@ -167,6 +169,49 @@ TEST_CASE("petlm recover saves the whole seconds of a run", "[petlm][seconds]") 
     CHECK(json["files"][0]["last_time"] == 8000);
     CHECK(json["recovered"]["files"]["seconds.plm"]["state"] == "truncated");
     CHECK(petlm("verify" + quoted(recovered)).status == 0);
+}
+
+TEST_CASE("hdf5: the seconds of a run are a group of data sets", "[petlm][seconds][hdf5]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    write_run(run, point_source(export_scanner(), {1, 2, 3}, 10));
+    const std::uint64_t count = GENERATE(0, 3);
+    write_seconds(run / "seconds.plm", count);
+    const Outcome outcome = exported("hdf5", run, directory / "a.h5");
+    CAPTURE(outcome.out);
+    REQUIRE(outcome.status == 0);
+    const hid_t file = H5Fopen((directory / "a.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+    const auto read = [&]<class T>(const char* name, hid_t type, std::vector<hsize_t> shape, T) {
+        const hid_t set = H5Dopen2(file, (std::string("seconds/") + name).c_str(), H5P_DEFAULT);
+        REQUIRE(set >= 0);
+        const hid_t space = H5Dget_space(set);
+        std::vector<hsize_t> found(2);
+        found.resize(static_cast<std::size_t>(H5Sget_simple_extent_dims(space, found.data(), nullptr)));
+        CHECK(found == shape);
+        std::vector<T> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
+        CHECK(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+        CHECK(H5Aexists(set, "units") > 0);
+        CHECK(H5Aexists(set, "description") > 0);
+        H5Sclose(space);
+        H5Dclose(set);
+        return values;
+    };
+    const auto start = read("start", H5T_NATIVE_UINT64, {count}, std::uint64_t{});
+    const auto randoms = read("randoms", H5T_NATIVE_DOUBLE, {count}, double{});
+    const auto prompts = read("crystal_prompts", H5T_NATIVE_UINT32, {count, 12}, std::uint32_t{});
+    const auto dt = read("module_dt", H5T_NATIVE_INT64, {count, 3}, std::int64_t{});
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const daemon::Second s = second_number(i);
+        CHECK(start[i] == s.start);
+        CHECK(randoms[i] == s.randoms);
+        CHECK(std::vector<std::uint32_t>(&prompts[12 * i], &prompts[12 * i] + 12) == s.sums.prompts);
+        for (std::size_t m = 0; m < 3; ++m)
+            CHECK(dt[3 * i + m] == static_cast<std::int64_t>(s.sums.modules[m].dt));
+    }
+    H5Fclose(file);
+    std::filesystem::resize_file(run / "seconds.plm", std::filesystem::file_size(run / "seconds.plm") - 1);
+    CHECK(exported("hdf5", run, directory / "b.h5", " 2>&1").status == 1);
+    CHECK_FALSE(std::filesystem::exists(directory / "b.h5"));
 }
 
 TEST_CASE("petlm export, plot and image refuse a file of seconds", "[petlm][seconds]") {
