@@ -80,10 +80,8 @@ void draw_losses(cairo_t* cairo, const Theme& theme, const PictureData& data) {
         blind.push_back(100 * part);
     const std::vector<double> lost = lost_pairs(rows);
     double most = 0;
-    for (const auto* const values : {&lost, &blind}) {
-        for (const double v : *values)
-            most = std::isfinite(v) ? std::max(most, v) : most;
-    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        most = std::fmax(most, std::fmax(lost[i], blind[i]));  // whichever is known
     Plot plot(cairo, theme, {0, panel, picture_width, panel}, time_axis(data),
               {"share (%)", 0, most > 0 ? most * 1.12 : 1}, panel_margins);
     std::vector<LegendEntry> entries;
