@@ -54,13 +54,13 @@ void draw_randoms(cairo_t* cairo, const Theme& theme, const PictureData& data) {
               count_axis("pairs per second", {prompts, measured, expected}), panel_margins);
     std::vector<LegendEntry> entries = {{"prompts", {theme.prompts}}};
     draw_rows(plot, data, prompts, entries.back().pen);
-    if (data.delayeds) {
-        entries.push_back({"randoms: weighted delayeds", {theme.delayeds, false, true}});
-        draw_rows(plot, data, measured, entries.back().pen);
-    }
     if (any_known(rows.randoms)) {
-        entries.push_back({"randoms: estimate", {theme.singles}});
+        entries.push_back({"estimated randoms", {theme.singles}});
         draw_rows(plot, data, expected, entries.back().pen);
+    }
+    if (data.delayeds) {
+        entries.push_back({"weighted delayeds", {theme.delayeds, false, true}});
+        draw_rows(plot, data, measured, entries.back().pen);
     }
     plot.legend(entries);
 }
