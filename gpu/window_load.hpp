@@ -32,9 +32,8 @@ inline double window_load(const CoincidenceRules& rules, const SingleCounts& cou
     const double w = window_width(rules);
     if (rules.mode == WindowMode::single) {
         const double in_windows = static_cast<double>(counts.groups) * w / static_cast<double>(ticks);
-        // Groups are more than tau ticks apart: only an interval that cuts windows can hold more.
-        const double most = w / (rules.window + 1.0);
-        const double part = std::min(in_windows, most);
+        // More of the time lies in windows only where the interval is so short that it cuts them.
+        const double part = std::min(in_windows, 0.9);
         return part / (1 - part);
     }
     // U w = x e^-x, where U are the unpaired. Beyond x = 1 it would be another solution.

@@ -95,7 +95,8 @@ bool RunControl::row_ends(const SliceEnd& end, Cut cut) {
 
 void RunControl::account(CollectedSlice& slice) {
     const std::span<const std::int64_t> decided = run_.arrivals.take_decided(slice.end.watermark);
-    if (slice.end.second && meter_) measure(*slice.end.second, slice.result.sums);
+    late_ += slice.result.frames.late;
+    if (slice.end.second && meter_) measure(slice);
     if (!run_.interval.running()) return;
     run_.run->append(slice.result);
     run_.run->mark(decided);
@@ -106,9 +107,17 @@ void RunControl::account(CollectedSlice& slice) {
     run_.run->ledger_series().add(slice.end.watermark, total);
 }
 
-void RunControl::measure(gpu::TickRange range, gpu::IntervalSums& sums) {
-    const auto second = meter_->measure(range, sums);
-    if (run_.interval.running()) run_.seconds.add(*second);
+void RunControl::measure(CollectedSlice& slice) {
+    SecondsMeter::Counts counts;
+    counts.late = std::exchange(late_, 0);
+    // A missing datagram that arrives takes its loss back.
+    const std::uint64_t before = std::exchange(lost_before_, slice.end.lost);
+    if (options_.framing == net::Framing::sequenced)
+        counts.lost = static_cast<double>(slice.end.lost) - static_cast<double>(before);
+    const auto second = meter_->measure(*slice.end.second, slice.result.sums, counts);
+    if (!run_.interval.running()) return;
+    run_.seconds.add(*second);
+    run_.run->append_second(*second);
 }
 
 /// The segment before the run has been closed, or the pipeline has failed.

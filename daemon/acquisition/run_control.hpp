@@ -71,7 +71,7 @@ class RunControl {
     void close_run();
     void finish_run();
     [[nodiscard]] bool has_records() const;
-    void measure(gpu::TickRange second, gpu::IntervalSums& sums);
+    void measure(CollectedSlice& slice);
     void follow_reset(SourceTracker::Back back, std::int64_t now_ns);
 
     const AcquisitionOptions options_;
@@ -82,6 +82,8 @@ class RunControl {
     LimitClock limits_;
     ActiveRun run_;
     std::optional<SecondsMeter> meter_;  ///< absent: nothing is measured by second
+    std::uint64_t late_ = 0;             ///< frames since the last second
+    std::uint64_t lost_before_ = 0;      ///< datagrams, at the end of the last second
     std::uint64_t given_up_ = 0;         ///< slices whose watermark passed waiting sources to save memory
 };
 

@@ -123,10 +123,11 @@ bool SliceFlow::submit(SliceEnd end) {
 /// Submits the slice in pieces up to its last second. All its frames are in the first piece.
 void SliceFlow::end_seconds(SliceEnd& end) {
     if (!cuts_) return;
+    end.lost = tracker_.totals().lost;
     const std::uint64_t to = end.close_at ? std::min(*end.close_at, end_of_received()) : end.watermark;
     cuts_->advance(feed_.watermark(), to, earliest_single(),
                    [&](std::uint64_t watermark, gpu::TickRange second) {
-                       feed_.submit(builder_.contents(), {watermark, {}, {}, second});
+                       feed_.submit(builder_.contents(), {watermark, {}, {}, second, end.lost});
                        make_room();
                    });
     if (end.close_at) end.second = cuts_->close(to);

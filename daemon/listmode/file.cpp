@@ -10,14 +10,15 @@
 namespace petacq::daemon {
 
 ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::uint32_t block_bytes,
-                           const nlohmann::json& description, config::Compression compression)
-    : file_(std::move(path)), record_bytes_(record_bytes_of(kind)) {
+                           const nlohmann::json& description, config::Compression compression,
+                           std::uint32_t record_bytes)
+    : file_(std::move(path)), record_bytes_(record_bytes != 0 ? record_bytes : record_bytes_of(kind)) {
     index_.reserve(1024);
     try {
         const bool compressed = compression != config::Compression::none;
         if (compressed) compressor_ = std::make_unique<BlockCompressor>(record_bytes_);
         file_.append(make_file_header(kind, block_bytes, description,
-                                      compressed ? compressed_version : plain_version));
+                                      compressed ? compressed_version : plain_version, record_bytes_));
         file_.sync();
         sync_directory_of(file_.path());
     } catch (...) {

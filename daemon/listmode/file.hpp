@@ -32,10 +32,11 @@ struct BlockOfRecords {
 class ListModeFile {
   public:
     /// Creates the file, which must not exist, with its header; syncs it and its directory. Leaves nothing
-    /// behind when that fails. Throws std::invalid_argument as make_file_header does.
+    /// behind when that fails. `record_bytes`: for kinds without a size of their own. Throws
+    /// std::invalid_argument as make_file_header does.
     ListModeFile(std::filesystem::path path, RecordKind kind, std::uint32_t block_bytes,
                  const nlohmann::json& description,
-                 config::Compression compression = config::Compression::none);
+                 config::Compression compression = config::Compression::none, std::uint32_t record_bytes = 0);
     ~ListModeFile();
 
     /// Appends a block; with its header at most block_bytes. The numbers of blocks ascend.

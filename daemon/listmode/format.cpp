@@ -7,11 +7,34 @@
 namespace petacq::daemon {
 
 const char* name_of(RecordKind kind) {
-    return kind == RecordKind::coincidences ? "coincidences" : "singles";
+    switch (kind) {
+        case RecordKind::coincidences:
+            return "coincidences";
+        case RecordKind::singles:
+            return "singles";
+        case RecordKind::seconds:
+            return "seconds";
+    }
+    return "unknown records";
 }
 
 std::uint32_t record_bytes_of(RecordKind kind) {
-    return kind == RecordKind::coincidences ? sizeof(gpu::Coincidence) : sizeof(gpu::Single);
+    switch (kind) {
+        case RecordKind::coincidences:
+            return sizeof(gpu::Coincidence);
+        case RecordKind::singles:
+            return sizeof(gpu::Single);
+        case RecordKind::seconds:
+            return 0;
+    }
+    return 0;
+}
+
+bool is_record(RecordKind kind, std::uint32_t record_bytes) {
+    const std::uint32_t fixed = record_bytes_of(kind);
+    if (fixed != 0) return record_bytes == fixed;
+    return kind == RecordKind::seconds && record_bytes != 0 && record_bytes % 64 == 0 &&
+           record_bytes <= max_block_bytes - sizeof(BlockHeader);
 }
 
 void check_block_bytes(std::uint32_t block_bytes) {
@@ -23,8 +46,14 @@ void check_block_bytes(std::uint32_t block_bytes) {
 }
 
 std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_bytes,
-                                        const nlohmann::json& description, std::uint32_t version) {
+                                        const nlohmann::json& description, std::uint32_t version,
+                                        std::uint32_t record_bytes) {
     check_block_bytes(block_bytes);
+    if (record_bytes == 0) record_bytes = record_bytes_of(kind);
+    if (!is_record(kind, record_bytes) || record_bytes > block_bytes - sizeof(BlockHeader)) {
+        throw std::invalid_argument(std::string(name_of(kind)) + " of " + std::to_string(record_bytes) +
+                                    " bytes in blocks of " + std::to_string(block_bytes));
+    }
     const std::string text = description.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     const std::size_t bytes =
         (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment;
@@ -37,7 +66,7 @@ std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_byt
     header.version = version;
     header.header_bytes = static_cast<std::uint32_t>(bytes);
     header.kind = kind;
-    header.record_bytes = record_bytes_of(kind);
+    header.record_bytes = record_bytes;
     header.block_bytes = block_bytes;
     header.description_bytes = static_cast<std::uint32_t>(text.size());
     header.description_crc = crc32c(std::span(out).subspan(sizeof(FileHeader)));

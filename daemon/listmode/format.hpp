@@ -20,12 +20,18 @@ namespace petacq::daemon {
 
 static_assert(std::endian::native == std::endian::little, "records are written as they are in memory");
 
-enum class RecordKind : std::uint32_t { coincidences = 1, singles = 2 };
+enum class RecordKind : std::uint32_t {
+    coincidences = 1,
+    singles = 2,
+    seconds = 4,  ///< described by the file itself: daemon/seconds
+};
 
-/// "coincidences" or "singles".
+/// "coincidences", "singles", "seconds".
 const char* name_of(RecordKind kind);
-/// 32 or 16.
+/// 32, 16, or 0 for records whose size the file header gives: a multiple of 64.
 std::uint32_t record_bytes_of(RecordKind kind);
+/// Whether a file header may give this kind and size. False for kinds that this version does not know.
+bool is_record(RecordKind kind, std::uint32_t record_bytes);
 
 using Magic = std::array<char, 8>;
 inline constexpr Magic file_magic = {'P', 'E', 'T', 'A', 'C', 'Q', 'L', 'M'};
@@ -100,11 +106,13 @@ static_assert(sizeof(Trailer) == 64);
 /// Throws std::invalid_argument unless it is a multiple of 64 within the limits.
 void check_block_bytes(std::uint32_t block_bytes);
 
-/// The whole file header with its JSON. Throws std::invalid_argument for an invalid block size or a
-/// description that is too long. Text that is not UTF-8 is replaced, never refused.
+/// The whole file header with its JSON. Throws std::invalid_argument for an invalid block or record size or a
+/// description that is too long. Text that is not UTF-8 is replaced, never refused. `record_bytes`: for kinds
+/// without a size of their own.
 std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_bytes,
                                         const nlohmann::json& description,
-                                        std::uint32_t version = plain_version);
+                                        std::uint32_t version = plain_version,
+                                        std::uint32_t record_bytes = 0);
 
 /// Sets the CRC at the end of a FileHeader, BlockHeader or Trailer, which covers the fields before it.
 template <class Part>
@@ -121,7 +129,7 @@ bool is_sealed(const Part& part) {
     return part.magic == Part{}.magic && std::memcmp(&sealed, &part, sizeof part) == 0;
 }
 
-/// The time of the record at `record`: the first field of both kinds.
+/// The time of the record at `record`: the first field of all kinds.
 std::uint64_t time_of(const std::byte* record);
 
 /// Whether `b` may follow `a`. Coincidences are ordered by (time, kind, crystal_a, dt, crystal_b, energy_a,

@@ -293,13 +293,14 @@ void ListModeReader::finish() {
 }
 
 std::span<const gpu::Coincidence> ListModeReader::coincidences() const {
-    if (kind() != RecordKind::coincidences) throw std::logic_error(path_.string() + " holds singles");
+    if (kind() != RecordKind::coincidences)
+        throw std::logic_error(path_.string() + " holds " + name_of(kind()));
     return {reinterpret_cast<const gpu::Coincidence*>(payload().data()),
             payload().size() / sizeof(gpu::Coincidence)};
 }
 
 std::span<const gpu::Single> ListModeReader::singles() const {
-    if (kind() != RecordKind::singles) throw std::logic_error(path_.string() + " holds coincidences");
+    if (kind() != RecordKind::singles) throw std::logic_error(path_.string() + " holds " + name_of(kind()));
     return {reinterpret_cast<const gpu::Single*>(payload().data()), payload().size() / sizeof(gpu::Single)};
 }
 

@@ -85,7 +85,7 @@ class ListModeReader {
     /// In the file of the block.
     [[nodiscard]] std::uint64_t block_offset() const { return current_->reader->block_offset(); }
     [[nodiscard]] std::span<const std::byte> payload() const { return current_->reader->payload(); }
-    /// These throw std::logic_error when the file holds the other kind.
+    /// These throw std::logic_error when the file holds another kind.
     [[nodiscard]] std::span<const gpu::Coincidence> coincidences() const;
     [[nodiscard]] std::span<const gpu::Single> singles() const;
     /// How much of file_bytes() has been passed.

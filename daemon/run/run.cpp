@@ -53,8 +53,8 @@ nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
     return document;
 }
 
-void add_files(nlohmann::json& files, RecordKind kind, const ListModeWriter& writer) {
-    for (const ListModePart& part : writer.parts()) {
+void add_files(nlohmann::json& files, RecordKind kind, const std::vector<ListModePart>& parts) {
+    for (const ListModePart& part : parts) {
         const auto time = [&](std::uint64_t ticks) {
             return part.records == 0 ? nlohmann::json() : nlohmann::json(ticks);
         };
@@ -108,6 +108,7 @@ void Run::open_files() {
     if (setting_.configuration->listmode.write_singles) {
         singles_ = make_writer(RecordKind::singles, singles_file);
     }
+    seconds_ = make_seconds();
     if (setting_.configuration->listmode.write_raw && setting_.pool != nullptr) {
         // The receivers keep the other half of the pool.
         capture_ = std::make_unique<Capture>(directory_.file("raw.pcap"), setting_.framing, *setting_.pool,
@@ -125,6 +126,7 @@ void Run::open_files() {
 void Run::discard() {
     coincidences_.reset();
     singles_.reset();
+    seconds_.reset();
     capture_.reset();
     ledger_series_.reset();
     reserve_.reset();
@@ -134,7 +136,6 @@ void Run::discard() {
 
 std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* file) const {
     const config::ListMode& listmode = setting_.configuration->listmode;
-    const config::Coincidence& c = setting_.configuration->coincidence;
     ListModeOptions o;
     o.kind = kind;
     o.block_bytes = listmode.block_bytes;
@@ -143,6 +144,21 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
     o.files = listmode.files;
     o.compression = listmode.compression;
     o.split = {listmode.split_bytes, ticks_of(listmode.split_s, *setting_.scanner)};
+    return std::make_unique<ListModeWriter>(directory_.file(file), o, listmode_description());
+}
+
+std::unique_ptr<SecondsFile> Run::make_seconds() const {
+    const config::ListMode& listmode = setting_.configuration->listmode;
+    nlohmann::json header = listmode_description();
+    header["window_mode"] = name_of(setting_.rules.mode);
+    header["multiples_policy"] = name_of(setting_.rules.policy);
+    return std::make_unique<SecondsFile>(directory_.file(seconds_file), setting_.scanner->geometry,
+                                         std::move(header), listmode.compression,
+                                         std::chrono::milliseconds(listmode.sync_interval_ms));
+}
+
+nlohmann::json Run::listmode_description() const {
+    const config::Coincidence& c = setting_.configuration->coincidence;
     nlohmann::json header = {{"run_id", directory_.run_id()},
                              {"start_utc", utc_text(started_)},
                              {"version", version},
@@ -155,7 +171,7 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
     header["delayeds"] = c.delay_ticks ? nlohmann::json(name_of(c.delayeds)) : nlohmann::json();
     if (const auto said = to_json(request_.operator_data, started_); !said.is_null())
         header["operator"] = said;
-    return std::make_unique<ListModeWriter>(directory_.file(file), o, header);
+    return header;
 }
 
 nlohmann::json Run::description() const {
@@ -193,6 +209,7 @@ void Run::append(gpu::SliceResult& result) {
 std::string Run::write_failure() const {
     std::string failure = coincidences_->failure();
     if (failure.empty() && singles_) failure = singles_->failure();
+    if (failure.empty()) failure = seconds_->failure();
     return failure;
 }
 
@@ -223,6 +240,9 @@ void Run::add_progress(std::vector<StageProgress>& stages) const {
     };
     add("writer", *coincidences_);
     if (singles_) add("writer singles", *singles_);
+    const SecondsCounts seconds = seconds_->counts();
+    stages.push_back(
+        {"writer seconds", seconds.calls, seconds.waiting, seconds.busy_s, std::chrono::steady_clock::now()});
     // The capture never reports work to do and thus never counts as stalled: the run continues without it.
     if (capture_)
         stages.push_back({"capture", 0, false, capture_->counts().busy_s, std::chrono::steady_clock::now()});
@@ -232,6 +252,7 @@ void Run::add_end_progress(std::vector<StageProgress>& stages) const {
     // Every write changes one of these numbers.
     std::uint64_t work = end_steps_.load(std::memory_order_relaxed) + coincidences_->counts().calls;
     if (singles_) work += singles_->counts().calls;
+    work += seconds_->counts().calls;
     if (capture_) work += capture_->counts().bytes;
     stages.push_back({"run end", work, true, 0, std::chrono::steady_clock::now()});
 }
@@ -247,6 +268,7 @@ std::string Run::lost_files() const {
         const std::vector<FileIdentity> more = singles_->identities();
         files.insert(files.end(), more.begin(), more.end());
     }
+    files.push_back(seconds_->identity());
     if (capture_) files.push_back(capture_->identity());
     files.push_back(ledger_series_->identity());
     files.push_back(description_identity_);
@@ -269,6 +291,8 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     coincidences_->finish();
     done();
     if (singles_) singles_->finish();
+    done();
+    const SecondsCounts seconds = seconds_->finish();
     done();
     if (capture_) capture_->finish();
     done();
@@ -297,8 +321,13 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     content["ledger"] = to_json(ledger);
     content["expected_randoms"] = expected_randoms(end, setting_);
     content["files"] = nlohmann::json::array();
-    add_files(content["files"], RecordKind::coincidences, *coincidences_);
-    if (singles_) add_files(content["files"], RecordKind::singles, *singles_);
+    add_files(content["files"], RecordKind::coincidences, coincidences_->parts());
+    if (singles_) add_files(content["files"], RecordKind::singles, singles_->parts());
+    add_files(content["files"], RecordKind::seconds, {seconds_->part()});
+    content["seconds"] = {{"file", seconds_file},
+                          {"records", seconds.written},
+                          {"write_failed", seconds.write_failed},
+                          {"failure", failure_or_null(seconds_->failure())}};
     if (const auto capture = capture_status()) {
         content["capture"] = to_json(*capture);
         content["capture"]["file"] = "raw.pcap";

@@ -21,6 +21,7 @@
 #include "daemon/run/ledger_series.hpp"
 #include "daemon/run/operator_data.hpp"
 #include "daemon/run/reserve.hpp"
+#include "daemon/seconds/file.hpp"
 #include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -69,8 +70,8 @@ struct CaptureStatus {
 /// `run.capture` of the status document, and part of `capture` in run.json.
 nlohmann::json to_json(const CaptureStatus& capture);
 
-/// One thread calls append() and mark(). Any thread calls finish(), after the last append(), and the const
-/// functions.
+/// One thread calls append(), append_second() and mark(). Any thread calls finish(), after the last append(),
+/// and the const functions.
 class Run {
   public:
     /// Creates the directory and the files and writes the first run.json. Throws RunDirectoryError for errors
@@ -79,6 +80,8 @@ class Run {
 
     /// Takes the records of the slice. Leaves vectors of unspecified content, whose memory can be used again.
     void append(gpu::SliceResult& result);
+    /// Takes a second of the run, in order. The last one ends where the run stops.
+    void append_second(const Second& second) { seconds_->append(second); }
     /// The raw capture, or nullptr if none was requested.
     [[nodiscard]] Capture* capture() const { return capture_.get(); }
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
@@ -86,16 +89,16 @@ class Run {
     void mark(std::span<const std::int64_t> arrivals) { coincidences_->mark(arrivals); }
     /// The ledger over time. The thread that appends adds its rows.
     [[nodiscard]] LedgerSeries& ledger_series() const { return *ledger_series_; }
-    /// Why writing list-mode failed; empty while all is well.
+    /// Why writing list-mode or seconds failed; empty while all is well.
     [[nodiscard]] std::string write_failure() const;
     /// Why the ledger over time stopped early; empty while all is well.
     [[nodiscard]] std::string ledger_series_failure() const { return ledger_series_->status().failure; }
-    /// The sizes and stalls of all list-mode files together, and their longest queue.
+    /// The sizes and stalls of all list-mode files together, and their longest queue; without the seconds.
     [[nodiscard]] ListModeCounts written() const;
     /// The recent latency from arrival until the coincidences were written.
     [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
     /// Adds "writer", or "writer 1", "writer 2", ... if there are several, "writer singles" likewise if
-    /// singles are saved, and "capture" if datagrams are. Also in finish().
+    /// singles are saved, "writer seconds", and "capture" if datagrams are saved. Also in finish().
     void add_progress(std::vector<StageProgress>& stages) const;
     /// Adds "run end", the progress of finish() in another thread.
     void add_end_progress(std::vector<StageProgress>& stages) const;
@@ -114,6 +117,8 @@ class Run {
 
   private:
     [[nodiscard]] std::unique_ptr<ListModeWriter> make_writer(RecordKind kind, const char* file) const;
+    [[nodiscard]] std::unique_ptr<SecondsFile> make_seconds() const;
+    [[nodiscard]] nlohmann::json listmode_description() const;
     [[nodiscard]] nlohmann::json description() const;
     [[nodiscard]] std::chrono::system_clock::time_point stopped(const RunEnd& end) const;
     /// Files that another program has removed, replaced or cut since they were written, with the reason.
@@ -129,6 +134,7 @@ class Run {
     FileIdentity description_identity_;  ///< of the first run.json
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< if requested
+    std::unique_ptr<SecondsFile> seconds_;
     std::unique_ptr<Capture> capture_;         ///< if requested
     std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done
     std::unique_ptr<LedgerSeries> ledger_series_;

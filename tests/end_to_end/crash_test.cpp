@@ -156,7 +156,8 @@ TEST_CASE("a recovered run has a state and a ledger of its own", "[e2e][crash]")
     CHECK(run["run_id"] == "killed");
     CHECK(run["recovered"]["state"] == "interrupted");
     CHECK(contains(run["stop_reason"], "interrupted"));
-    REQUIRE(run["files"].size() == 1);
+    REQUIRE(run["files"].size() == 2);
+    CHECK(run["files"][1]["kind"] == "seconds");
     CHECK(run["files"][0]["records"] == records.size());
     CHECK(run["files"][0]["last_time"] == records.back().time);
     const json& pairs = run["ledger"]["pairs"];

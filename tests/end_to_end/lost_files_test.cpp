@@ -34,6 +34,7 @@ const std::vector<Loss>& losses() {
          [](const auto& run) { std::filesystem::resize_file(run / "coincidences-0001.plm", 100); }},
         {"singles", "singles-0001.plm",
          [](const auto& run) { std::filesystem::remove(run / "singles-0001.plm"); }},
+        {"seconds", "seconds.plm", [](const auto& run) { std::filesystem::remove(run / "seconds.plm"); }},
         {"raw", "raw.pcap", [](const auto& run) { std::filesystem::remove(run / "raw.pcap"); }},
         {"ledger", "ledger.csv",
          [](const auto& run) {

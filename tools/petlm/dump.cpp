@@ -1,13 +1,16 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <iostream>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "daemon/listmode/reader.hpp"
+#include "daemon/seconds/reader.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/csv_lines.hpp"
 #include "tools/petlm/records/run.hpp"
@@ -22,10 +25,18 @@ struct ReaderGone {};
 /// Writes lines to standard output.
 class Csv {
   public:
-    void text(std::string_view words) { at_ = csv_text(at_, words); }
+    void text(std::string_view words) {
+        while (words.size() > room()) {
+            const std::size_t some = room();
+            at_ = csv_text(at_, words.substr(0, some));
+            words.remove_prefix(some);
+            flush();
+        }
+        at_ = csv_text(at_, words);
+    }
     template <class Record>
     void line(const Record& record) {
-        if (buffer_.data() + buffer_.size() - at_ < static_cast<std::ptrdiff_t>(longest_csv_line)) flush();
+        if (room() < longest_csv_line) flush();
         at_ = csv_line(at_, record);
     }
     void flush() {
@@ -43,6 +54,9 @@ class Csv {
     }
 
   private:
+    [[nodiscard]] std::size_t room() const {
+        return static_cast<std::size_t>(buffer_.data() + buffer_.size() - at_);
+    }
     std::array<char, std::size_t{1} << 16U> buffer_{};
     char* at_ = buffer_.data();
 };
@@ -66,16 +80,79 @@ void dump_records(daemon::ListModeReader& reader, Csv& csv, std::optional<gpu::K
     }
 }
 
+/// 0, or 1 with a line for the operator.
+int check_complete(const daemon::ListModeReader& reader) {
+    if (reader.condition().state == daemon::FileState::complete) return ok;
+    std::cerr << "petlm: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
+    return has_problems;
+}
+
+/// The fields in a line of each second: those that are one number, or start, length and the one asked for.
+std::vector<daemon::SecondField> columns_of(const daemon::SecondsReader& reader,
+                                            const std::optional<std::string>& field) {
+    std::vector<daemon::SecondField> columns;
+    if (!field) {
+        for (const daemon::SecondField& f : reader.fields())
+            if (f.shape == daemon::FieldShape::number) columns.push_back(f);
+        return columns;
+    }
+    const daemon::SecondField* const found = reader.find(*field);
+    if (found == nullptr) throw UsageError("--field " + *field + ": the seconds have no such field");
+    columns = {reader.fields()[0], reader.fields()[1], *found};
+    return columns;
+}
+
+int dump_seconds(const std::filesystem::path& file, const DumpOptions& options, Csv& csv) {
+    daemon::SecondsReader reader(file);
+    const std::vector<daemon::SecondField> columns = columns_of(reader, options.field);
+    const char* comma = "";
+    for (const daemon::SecondField& column : columns) {
+        for (std::size_t i = 0; i < column.count; ++i) {
+            csv.text(std::exchange(comma, ","));
+            csv.text(column.name);
+            if (column.shape != daemon::FieldShape::number) csv.text('[' + std::to_string(i) + ']');
+        }
+    }
+    csv.text("\n");
+    for (std::uint64_t left = options.limit.value_or(UINT64_MAX); left != 0 && reader.next(); --left) {
+        comma = "";
+        for (const daemon::SecondField& column : columns) {
+            const daemon::FieldValues values = reader.values(column);
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                csv.text(std::exchange(comma, ","));
+                csv.text(values.text(i));
+            }
+        }
+        csv.text("\n");
+    }
+    csv.flush();
+    return check_complete(reader.reader());
+}
+
+/// The files to print and whether they hold seconds.
+std::pair<std::vector<std::filesystem::path>, bool> files_to_dump(const DumpOptions& options) {
+    const bool asked = options.seconds || options.field;
+    const auto files =
+        record_files(options.target, asked ? daemon::RecordKind::seconds : daemon::RecordKind::coincidences);
+    const bool found = daemon::ListModeReader(files.front()).kind() == daemon::RecordKind::seconds;
+    if (asked && !found) throw UsageError(files.front().string() + " holds no seconds");
+    if (found && options.kind)
+        throw UsageError(files.front().string() + " holds seconds: --kind is for coincidences");
+    return {files, found};
+}
+
 }  // namespace
 
 int dump(const DumpOptions& options) {
-    const auto& [target, kind, limit] = options;
     int status = ok;
-    std::uint64_t left = limit.value_or(UINT64_MAX);
+    std::uint64_t left = options.limit.value_or(UINT64_MAX);
+    const auto& kind = options.kind;
     Csv csv;
     bool first = true;
     try {
-        for (const auto& file : record_files(target, daemon::RecordKind::coincidences)) {
+        const auto [files, seconds] = files_to_dump(options);
+        if (seconds) return dump_seconds(files.front(), options, csv);
+        for (const auto& file : files) {
             daemon::ListModeReader reader(file);
             if (kind && reader.kind() == daemon::RecordKind::singles) {
                 throw UsageError(reader.path().string() + " holds singles: --kind is for coincidences");
@@ -83,11 +160,7 @@ int dump(const DumpOptions& options) {
             if (std::exchange(first, false)) csv.text(csv_header(reader.kind()));
             dump_records(reader, csv, kind, left);
             csv.flush();
-            if (reader.condition().state != daemon::FileState::complete) {
-                std::cerr << "petlm: " << reader.path().string() << ": " << reader.condition().summary()
-                          << '\n';
-                status = has_problems;
-            }
+            status = std::max(status, check_complete(reader));
             if (left == 0) break;
         }
     } catch (const ReaderGone&) {

@@ -68,6 +68,20 @@ nlohmann::json to_json(const daemon::ListModeReader& reader, const Contents& con
     return json;
 }
 
+/// The names of the fields of a second, each with its shape.
+std::string names_in(const nlohmann::json& fields) {
+    std::string text;
+    try {
+        for (const auto& field : fields) {
+            text += (text.empty() ? "" : ", ") + field.at("name").get<std::string>();
+            if (!field.at("shape").empty()) text += field["shape"].dump();
+        }
+    } catch (const nlohmann::json::exception&) {
+        return json_line(fields);
+    }
+    return text;
+}
+
 void print(const daemon::ListModeReader& reader, const Contents& contents) {
     const auto& condition = contents.condition;
     std::cout << "file         " << reader.path().string() << ", " << reader.file_bytes() << " bytes\n"
@@ -89,7 +103,8 @@ void print(const daemon::ListModeReader& reader, const Contents& contents) {
     }
     std::cout << fmt::format("payload      crc32c {:08x}\n", condition.payload_crc);
     for (const auto& [key, value] : reader.description().items()) {
-        std::cout << fmt::format("{:<12} {}\n", key, json_line(value));
+        const bool fields = key == "fields" && reader.kind() == daemon::RecordKind::seconds;
+        std::cout << fmt::format("{:<12} {}\n", key, fields ? names_in(value) : json_line(value));
     }
 }
 

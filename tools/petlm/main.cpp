@@ -56,6 +56,8 @@ void add_dump(CLI::App& app, int& status) {
     sub.add_option("--kind", o.kind, "Only prompt or only delayed coincidences")
         ->transform(CLI::CheckedTransformer(
             std::map<std::string, Kind>{{"prompt", Kind::prompt}, {"delayed", Kind::delayed}}));
+    sub.add_flag("--seconds", o.seconds, "Of a run directory, print the seconds");
+    sub.add_option("--field", o.field, "Of seconds, this field instead of all that are one number");
     sub.add_option("--limit", o.limit, "Print at most this many records")->check(CLI::NonNegativeNumber);
 }
 
@@ -108,7 +110,9 @@ void add_cut(CLI::App& app, int& status) {
     add_output(sub, o, file_help);
     sub.add_option("--from-ticks", o.from, "Start of the interval, inclusive");
     sub.add_option("--to-ticks", o.to, "End of the interval, exclusive");
-    sub.add_flag("--singles", o.singles, "Of a run directory, take the singles");
+    auto* singles = sub.add_flag("--singles", o.singles, "Of a run directory, take the singles");
+    sub.add_flag("--seconds", o.seconds, "Of a run directory, take the seconds that lie in the interval")
+        ->excludes(singles);
 }
 
 void add_merge(CLI::App& app, int& status) {

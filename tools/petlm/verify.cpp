@@ -13,6 +13,7 @@
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/in_order.hpp"
 #include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/seconds_check.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -30,14 +31,20 @@ class RecordCheck {
         if (crystals != reader.description().end() && crystals->is_number_unsigned()) {
             crystal_count_ = crystals->get<std::uint64_t>();
         }
+        if (reader.kind() == daemon::RecordKind::seconds) describe_seconds();
     }
     void block() {
-        if (reader_.kind() == daemon::RecordKind::coincidences) {
-            records(reader_.coincidences(), last_pair_);
-        } else {
-            records(reader_.singles(), last_single_);
+        switch (reader_.kind()) {
+            case daemon::RecordKind::coincidences:
+                return records(reader_.coincidences(), last_pair_);
+            case daemon::RecordKind::singles:
+                return records(reader_.singles(), last_single_);
+            case daemon::RecordKind::seconds:
+                return seconds_of_block();
         }
     }
+    /// Of a file of seconds whose header describes them.
+    [[nodiscard]] const std::optional<SecondsCheck>& seconds() const { return seconds_; }
     std::uint64_t prompts = 0;
     std::uint64_t problems = 0;
 
@@ -61,6 +68,22 @@ class RecordCheck {
     void fields(std::size_t i, const gpu::Single& single) {
         if (single.crystal >= crystal_count_) report_crystal(i);
     }
+    void describe_seconds() {
+        try {
+            seconds_.emplace(reader_.description(), reader_.header().record_bytes);
+        } catch (const std::invalid_argument& error) {
+            ++problems;
+            text_ += fmt::format("{}: {}\n", reader_.path().string(), error.what());
+        }
+    }
+    void seconds_of_block() {
+        if (!seconds_) return;
+        const std::size_t bytes = reader_.header().record_bytes;
+        for (std::size_t i = 0; i < reader_.block().records; ++i) {
+            const std::string wrong = seconds_->next(reader_.payload().subspan(i * bytes, bytes));
+            if (!wrong.empty()) report(i, wrong);
+        }
+    }
     void report_crystal(std::size_t i) {
         report(i, "has a crystal beyond the scanner's " + std::to_string(crystal_count_));
     }
@@ -76,6 +99,7 @@ class RecordCheck {
     std::uint64_t crystal_count_ = UINT64_MAX;
     std::optional<gpu::Coincidence> last_pair_;
     std::optional<gpu::Single> last_single_;
+    std::optional<SecondsCheck> seconds_;
 };
 
 /// Numbers of records in a file, or in all files of a run.
@@ -83,11 +107,13 @@ struct Totals {
     std::uint64_t pairs = 0;
     std::uint64_t prompts = 0;
     std::optional<std::uint64_t> singles;
+    std::optional<SecondsTotals> seconds;
 
     void operator+=(const Totals& other) {
         pairs += other.pairs;
         prompts += other.prompts;
         if (other.singles) singles = singles.value_or(0) + *other.singles;
+        if (other.seconds) seconds = other.seconds;  // a run has one file of them
     }
 };
 
@@ -135,9 +161,11 @@ Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_pr
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
     verdict.status = clean ? ok : has_problems;
     if (reader.kind() == daemon::RecordKind::coincidences) {
-        verdict.totals = {condition.records, check.prompts, {}};
-    } else {
+        verdict.totals = {condition.records, check.prompts, {}, {}};
+    } else if (reader.kind() == daemon::RecordKind::singles) {
         verdict.totals.singles = condition.records;
+    } else if (check.seconds()) {
+        verdict.totals.seconds = check.seconds()->totals();
     }
     return verdict;
 }
@@ -201,6 +229,11 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
         compare("/pairs/delayeds_found", totals.pairs - totals.prompts);
     }
     if (totals.singles) compare("/saved_singles/written", *totals.singles);
+    // A recovered run may lack seconds that its coincidences have.
+    if (totals.seconds && totals.seconds->seconds != 0 && state == "complete") {
+        compare("/pairs/prompts_found", totals.seconds->prompts);
+        compare("/pairs/delayeds_found", totals.seconds->delayeds);
+    }
     return status;
 }
 

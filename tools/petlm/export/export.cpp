@@ -157,6 +157,10 @@ Exported export_quietly(const ExportOptions& options) {
         throw UsageError(options.target.string() + " holds singles; " + options.format +
                          " takes coincidences");
     }
+    if (source.kind() == daemon::RecordKind::seconds) {
+        throw UsageError(options.target.string() +
+                         " holds seconds; petlm dump prints them, and the export of a run to hdf5 has them");
+    }
     return export_to(source, options, format);
 }
 

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "config/hdf5_handle.hpp"
+#include "daemon/run/directory.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/hdf5_chunk.hpp"
+#include "tools/petlm/export/hdf5_parts.hpp"
 #include "tools/petlm/records/in_order.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
@@ -20,46 +22,8 @@ using config::Hdf5File;
 using config::Hdf5List;
 using config::Hdf5Space;
 using config::Hdf5Type;
-using Hdf5Group = config::Hdf5Handle<H5Gclose>;
-using config::Hdf5Attribute;
 
 constexpr std::size_t largest_attribute = 32768;  // the oldest file layout allows less than 64 KiB
-
-void require(bool good) {
-    if (!good) throw std::runtime_error("HDF5: " + config::hdf5_error());
-}
-
-/// Text of variable length, which Python and others read as text.
-Hdf5Type text_type() {
-    Hdf5Type type(H5Tcopy(H5T_C_S1));
-    require(type && H5Tset_size(type.id(), H5T_VARIABLE) >= 0 && H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0);
-    return type;
-}
-
-void attribute(hid_t object, const char* name, const std::string& text) {
-    const Hdf5Type type = text_type();
-    const Hdf5Space space(H5Screate(H5S_SCALAR));
-    const Hdf5Attribute a(H5Acreate2(object, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT));
-    const char* words = text.c_str();
-    require(a && H5Awrite(a.id(), type.id(), &words) >= 0);
-}
-
-template <class Value>
-void attribute(hid_t object, const char* name, hid_t file_type, hid_t memory_type, Value value) {
-    const Hdf5Space space(H5Screate(H5S_SCALAR));
-    const Hdf5Attribute a(H5Acreate2(object, name, file_type, space.id(), H5P_DEFAULT, H5P_DEFAULT));
-    require(a && H5Awrite(a.id(), memory_type, &value) >= 0);
-}
-
-/// For text that is too long for an attribute.
-void text_data_set(hid_t file, const char* name, const std::string& text) {
-    const Hdf5Type type = text_type();
-    const Hdf5Space space(H5Screate(H5S_SCALAR));
-    const Hdf5DataSet set(
-        H5Dcreate2(file, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    const char* words = text.c_str();
-    require(set && H5Dwrite(set.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &words) >= 0);
-}
 
 /// A data set that grows by chunks.
 class Column {
@@ -212,7 +176,7 @@ std::string text_of(const nlohmann::json& value) {
 }
 
 /// Numbers as numbers, strings as text, everything else as JSON.
-void attribute(hid_t object, const std::string& key, const nlohmann::json& value) {
+void json_attribute(hid_t object, const std::string& key, const nlohmann::json& value) {
     if (value.is_number_unsigned()) {
         attribute(object, key.c_str(), H5T_STD_U64LE, H5T_NATIVE_UINT64, value.get<std::uint64_t>());
     } else if (value.is_number()) {
@@ -234,7 +198,7 @@ void write_operator(hid_t file, const nlohmann::json& said) {
         if (value.is_number()) {
             attribute(group.id(), key.c_str(), H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, value.get<double>());
         } else {
-            attribute(group.id(), key, value);
+            json_attribute(group.id(), key, value);
         }
     }
     const auto keys = said.find("keys");
@@ -242,13 +206,13 @@ void write_operator(hid_t file, const nlohmann::json& said) {
     const Hdf5Group free(H5Gcreate2(group.id(), "keys", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(free));
     for (const auto& [key, value] : keys->items())
-        if (!key.empty()) attribute(free.id(), key, value);
+        if (!key.empty()) json_attribute(free.id(), key, value);
 }
 
 void describe(hid_t file, const ExportSource& source) {
     for (const auto& [key, value] : source.description().items()) {
         if (value.is_null() || key.empty() || key == "made_by" || key == "operator") continue;
-        attribute(file, key, value);
+        json_attribute(file, key, value);
     }
     if (const nlohmann::json said = source.said_by_operator(); !said.is_null()) write_operator(file, said);
     if (source.run().is_null()) return;
@@ -259,12 +223,23 @@ void describe(hid_t file, const ExportSource& source) {
     text_data_set(file, "run_json", text_of(source.run()));
 }
 
+/// seconds.plm of the run that is exported as a whole; empty if there is none.
+std::filesystem::path seconds_of(const ExportSource& source) {
+    const std::filesystem::path file = source.target() / daemon::seconds_file;
+    return std::filesystem::is_directory(source.target()) && std::filesystem::exists(file) ? file : "";
+}
+
 Exported write_file(const std::filesystem::path& path, const ExportSource& source) {
     Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(file));
     attribute(file.id(), "made_by", "petlm export --format hdf5");
     describe(file.id(), source);
     Exported exported = write_records(file.id(), source);
+    if (const auto seconds = seconds_of(source); !seconds.empty()) {
+        const std::uint64_t count = write_hdf5_seconds(file.id(), seconds);
+        exported.notes.push_back("The group /seconds has " + std::to_string(count) +
+                                 " seconds: a data set per field, each with its units and a description.");
+    }
     require(H5Fflush(file.id(), H5F_SCOPE_LOCAL) >= 0 && file.close());
     return exported;
 }
@@ -281,7 +256,8 @@ Exported export_hdf5(const ExportSource& source, const ExportOptions& options, O
     exported.files = {options.output.filename().string() + ": group /" +
                       (singles ? "singles" : "coincidences") +
                       ", one data set per field, with its units as an attribute"};
-    exported.notes = {"Attributes of the file are the description in the list-mode file."};
+    exported.notes.insert(exported.notes.begin(),
+                          "Attributes of the file are the description in the list-mode file.");
     if (!source.run().is_null()) exported.notes.push_back("The data set /run_json is the run's run.json.");
     return exported;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "tools/petlm/plot/axes.hpp"
 #include "tools/petlm/plot/histograms.hpp"
 #include "tools/petlm/plot/run_files.hpp"
+#include "tools/petlm/plot/seconds_rows.hpp"
 #include "tools/petlm/records/ledger_rows.hpp"
 #include "tools/petlm/records/output.hpp"
 
@@ -27,7 +29,9 @@ struct PictureData {
     KindHistograms pairs;
     std::optional<Singles> singles;
     std::optional<LedgerRows> ledger;
-    std::string ledger_trouble;   ///< LedgerOverTime::trouble
+    std::string ledger_trouble;  ///< LedgerOverTime::trouble
+    std::optional<SecondsRows> seconds_rows;
+    std::string seconds_trouble;  ///< SecondsOverTime::trouble
     std::uint64_t end_ticks = 0;  ///< end of the time axis, which starts with bins.times
     bool delayeds = false;        ///< the run searched for delayeds
     bool window_known = false;    ///< bins.differences spans the coincidence window
@@ -65,6 +69,13 @@ Picture time_differences(const PictureData& data);
 // pictures_time.cpp
 Picture rates_over_time(const PictureData& data);
 Picture loss_over_time(const PictureData& data);
+inline constexpr double panel = 235;                           ///< height of one of several plots over time
+inline constexpr Margins panel_margins = {84, legend_height};  ///< equal, so that the panels align
+/// The axis of detector time, and the place of ticks on it.
+Axis time_axis(const PictureData& data);
+double time_at(const PictureData& data, std::uint64_t ticks);
+// pictures_seconds.cpp
+Picture corrections_over_time(const PictureData& data);
 // pictures_maps.cpp
 Picture crystal_map(const PictureData& data);
 Picture michelogram(const PictureData& data);
@@ -82,6 +93,10 @@ inline std::vector<double> net(const Counts& prompts, const Counts& delayeds) {
     for (std::size_t i = 0; i < prompts.size(); ++i)
         out.push_back(static_cast<double>(prompts[i]) - static_cast<double>(delayeds[i]));
     return out;
+}
+
+inline double sum_of(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 /// "12,345,678"

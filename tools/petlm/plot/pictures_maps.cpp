@@ -190,6 +190,7 @@ std::vector<Picture> pictures_of(const PictureData& data) {
     pictures.push_back(crystal_map(data));
     pictures.push_back(rates_over_time(data));
     if (data.ledger) pictures.push_back(loss_over_time(data));
+    if (data.seconds_rows) pictures.push_back(corrections_over_time(data));
     pictures.push_back(sinogram(data));
     pictures.push_back(axial_profile(data));
     pictures.push_back(michelogram(data));

@@ -6,10 +6,6 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr double panel = 235;
-constexpr Margins panel_margins = {84, legend_height};  // equal, so that the panels align
-constexpr std::size_t most_rows = 400;
-
 /// A unit that suits the length of the run.
 struct TimeUnit {
     const char* name;
@@ -23,24 +19,28 @@ TimeUnit unit_of(double seconds) {
     return {"ms", 1e-3};
 }
 
-/// The time axis of all pictures.
+}  // namespace
+
 Axis time_axis(const PictureData& data) {
     const double length = data.seconds(data.end_ticks - data.bins.times.begin);
     const TimeUnit unit = unit_of(length);
     return {fmt::format("detector time ({})", unit.name), 0, length > 0 ? length / unit.seconds : 1};
 }
 
-/// The place of ticks on that axis.
-double at(const PictureData& data, std::uint64_t ticks) {
+double time_at(const PictureData& data, std::uint64_t ticks) {
     const TimeUnit unit = unit_of(data.seconds(data.end_ticks - data.bins.times.begin));
     const std::uint64_t begin = data.bins.times.begin;
     return (ticks >= begin ? data.seconds(ticks - begin) : -data.seconds(begin - ticks)) / unit.seconds;
 }
 
+namespace {
+
+constexpr std::size_t most_rows = 400;
+
 std::vector<double> edges_of(const PictureData& data, const LedgerRows& rows) {
-    std::vector<double> edges = {at(data, rows.from_ticks.front())};
+    std::vector<double> edges = {time_at(data, rows.from_ticks.front())};
     for (const std::uint64_t to : rows.to_ticks)
-        edges.push_back(at(data, to));
+        edges.push_back(time_at(data, to));
     return edges;
 }
 
@@ -71,9 +71,9 @@ std::vector<double> rates(const PictureData& data, const Counts& counts) {
 }
 
 std::vector<double> bin_edges(const PictureData& data) {
-    std::vector<double> edges = {at(data, data.bins.times.begin)};
+    std::vector<double> edges = {time_at(data, data.bins.times.begin)};
     for (std::uint32_t i = 0; i < drawn_bins(data); ++i)
-        edges.push_back(at(data, end_of(data, i)));
+        edges.push_back(time_at(data, end_of(data, i)));
     return edges;
 }
 

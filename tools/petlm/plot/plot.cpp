@@ -16,9 +16,9 @@ namespace {
 constexpr std::uint32_t most_time_bins = 200;
 
 /// The names of all pictures that a report may have.
-constexpr std::array all_pictures = {"energy-singles", "energy-pairs",  "time-differences",
-                                     "singles-map",    "rates",         "loss",
-                                     "sinogram",       "axial-profile", "michelogram"};
+constexpr std::array all_pictures = {"energy-singles", "energy-pairs", "time-differences", "singles-map",
+                                     "rates",          "loss",         "corrections",      "sinogram",
+                                     "axial-profile",  "michelogram"};
 
 /// The coincidence window; if the file names none, the largest time difference in the first block.
 std::uint32_t window_of(const ExportSource& source, bool& known) {
@@ -58,6 +58,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     const bool is_run = std::filesystem::is_directory(source.target());
     LedgerOverTime over_time = is_run ? ledger_over_time(source.target()) : LedgerOverTime{};
     std::optional<LedgerRows>& ledger = over_time.rows;
+    SecondsOverTime seconds = is_run ? seconds_over_time(source.target()) : SecondsOverTime{};
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
     const std::uint64_t begin = begin_of(source, ledger);
     const std::uint64_t end = std::max(source.time_end(), begin);
@@ -73,6 +74,8 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
             std::move(singles),
             std::move(ledger),
             std::move(over_time.trouble),
+            std::move(seconds.rows),
+            std::move(seconds.trouble),
             end,
             delayeds,
             window_known,
@@ -83,9 +86,9 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
 
 int plot(const PlotOptions& options) {
     const ExportSource source(options.target);
-    if (source.kind() == daemon::RecordKind::singles) {
-        throw UsageError(options.target.string() +
-                         " holds singles; expected a run directory, or its coincidences");
+    if (source.kind() != daemon::RecordKind::coincidences) {
+        throw UsageError(options.target.string() + " holds " + daemon::name_of(source.kind()) +
+                         "; expected a run directory, or its coincidences");
     }
     if (options.output.empty() && !std::filesystem::is_directory(options.target)) {
         throw UsageError("--output: the pictures of a file need a directory");
@@ -113,7 +116,9 @@ int plot(const PlotOptions& options) {
     }
     write_report(report, source.target().string(), source.description(), source.run(), data, pictures);
     outputs.commit();
-    if (!data.ledger_trouble.empty()) std::cerr << "petlm: " << data.ledger_trouble << '\n';
+    for (const std::string* const trouble : {&data.ledger_trouble, &data.seconds_trouble}) {
+        if (!trouble->empty()) std::cerr << "petlm: " << *trouble << '\n';
+    }
     std::cout << fmt::format("{}: {} pictures of {} prompts and {} delayeds\n", report.string(),
                              pictures.size(), data.pairs.prompts.pairs, data.pairs.delayeds.pairs);
     return ok;

@@ -178,7 +178,12 @@ Rows count_rows(const json& run, const PictureData& data) {
         return seconds > 0 ? " (" + rounded(counts / seconds) + "/s)" : std::string();
     };
     Rows rows = {{"prompts", grouped(prompts) + rate(static_cast<double>(prompts))}};
+    const auto add_randoms = [&](const char* name, double randoms) {
+        if (std::isfinite(randoms)) rows.emplace_back(name, rounded(randoms) + rate(randoms));
+    };
+    if (data.seconds_rows) add_randoms("randoms, noise-free estimate", sum_of(data.seconds_rows->randoms));
     if (!data.delayeds) return rows;
+    if (data.seconds_rows) add_randoms("randoms, weighted delayeds", sum_of(data.seconds_rows->of_delayeds));
     rows.emplace_back("delayeds (randoms, measured)",
                       grouped(delayeds) + rate(static_cast<double>(delayeds)));
     const json::json_pointer expected("/expected_randoms/pairs");
@@ -241,7 +246,9 @@ void write_report(const std::filesystem::path& file, const std::string& target, 
     out.text("</div>\n<h2>Pictures</h2>\n<div class=\"pictures\">\n");
     for (const Picture& picture : pictures)
         figure(out, picture);
-    out.text("</div>\n<h2>Ledger</h2>\n");
+    out.text("</div>\n");
+    if (!data.seconds_trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(data.seconds_trouble));
+    out.text("<h2>Ledger</h2>\n");
     if (!data.ledger_trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(data.ledger_trouble));
     ledger(out, run);
     print(out, "</main>\n<footer><p class=\"muted\">petlm plot, of {}</p></footer>\n</body>\n</html>\n",

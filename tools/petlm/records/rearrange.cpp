@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,9 +20,10 @@ namespace {
 
 using daemon::RecordKind;
 
-/// A file has a kind. Of a run, coincidences are taken unless singles are asked for.
-RecordKind kind_of(const std::filesystem::path& target, bool singles) {
+/// A file has a kind. Of a run, coincidences are taken unless others are asked for.
+RecordKind kind_of(const std::filesystem::path& target, bool singles, bool seconds) {
     if (!std::filesystem::is_directory(target)) return daemon::ListModeReader(target).kind();
+    if (seconds) return RecordKind::seconds;
     return singles ? RecordKind::singles : RecordKind::coincidences;
 }
 
@@ -38,6 +40,25 @@ void cut_records(RecordSource& source, const CutOptions& options, RecordFile& ou
             std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < options.to; });
         out.append(std::span<const Record>(begin, end));
     }
+}
+
+/// The seconds that begin and end in the interval. Returns their number.
+std::uint64_t cut_seconds(RecordSource& source, const CutOptions& options, daemon::ListModeFile& out) {
+    source.select(options.from, options.to);
+    while (source.next()) {
+        const daemon::ListModeReader& reader = source.reader();
+        const std::size_t bytes = reader.header().record_bytes;
+        for (std::size_t i = 0; i < reader.block().records; ++i) {
+            const auto record = reader.payload().subspan(i * bytes, bytes);
+            std::uint64_t length = 0;  // the second field
+            std::memcpy(&length, record.data() + sizeof length, sizeof length);
+            const std::uint64_t start = daemon::time_of(record.data());
+            if (start >= options.from && start <= options.to && length <= options.to - start)
+                out.write_block(record);
+        }
+    }
+    out.close();
+    return out.records();
 }
 
 /// Strictly before.
@@ -149,27 +170,38 @@ int cut(const CutOptions& options) {
         throw UsageError(
             fmt::format("--from-ticks {}: expected at most --to-ticks {}", options.from, options.to));
     }
-    const RecordKind kind = kind_of(options.target, options.singles);
+    const RecordKind kind = kind_of(options.target, options.singles, options.seconds);
     RecordSource source(options.target, kind);
     Outputs outputs(options.force);
     outputs.claim(options.output);
     nlohmann::json description = source.description();
     description["cut"] = {{"from_ticks", options.from}, {"to_ticks", options.to}};
-    RecordFile out(Outputs::partial(options.output), kind, source.block_bytes(), description);
-    if (kind == RecordKind::coincidences) {
-        cut_records<gpu::Coincidence>(source, options, out);
+    const auto path = Outputs::partial(options.output);
+    std::uint64_t records = 0;
+    if (kind == RecordKind::seconds) {
+        daemon::ListModeFile out(path, kind, source.block_bytes(), description, config::Compression::none,
+                                 source.reader().header().record_bytes);
+        records = cut_seconds(source, options, out);
     } else {
-        cut_records<gpu::Single>(source, options, out);
+        RecordFile out(path, kind, source.block_bytes(), description);
+        if (kind == RecordKind::coincidences) {
+            cut_records<gpu::Coincidence>(source, options, out);
+        } else {
+            cut_records<gpu::Single>(source, options, out);
+        }
+        out.close();
+        records = out.records();
     }
-    out.close();
     outputs.commit();
-    std::cout << fmt::format("{}: {} of {} {}\n", options.output.string(), out.records(),
-                             source.records_in_files(), daemon::name_of(kind));
+    std::cout << fmt::format("{}: {} of {} {}\n", options.output.string(), records, source.records_in_files(),
+                             daemon::name_of(kind));
     return ok;
 }
 
 int merge(const MergeOptions& options) {
-    const RecordKind kind = kind_of(options.targets.front(), options.singles);
+    const RecordKind kind = kind_of(options.targets.front(), options.singles, false);
+    if (kind == RecordKind::seconds)
+        throw UsageError(options.targets.front().string() + " holds seconds, which cannot be merged");
     std::vector<std::unique_ptr<RecordSource>> sources;
     nlohmann::json from = nlohmann::json::array();
     for (const auto& target : options.targets) {

@@ -11,12 +11,13 @@ struct CutOptions {
     std::filesystem::path target;   ///< file or run directory
     std::filesystem::path output;   ///< list-mode file
     bool singles = false;           ///< of a run directory, take the singles instead of the coincidences
+    bool seconds = false;           ///< of a run directory, take the seconds
     std::uint64_t from = 0;         ///< ticks, inclusive
     std::uint64_t to = UINT64_MAX;  ///< ticks, exclusive
     bool force = false;             ///< replace the output
 };
-/// Writes the records of an interval to a file. Returns an exit status. Throws UsageError, BadInput,
-/// daemon::NotListMode, std::system_error.
+/// Writes the records of an interval to a file; of seconds, those that lie in it as a whole. Returns an exit
+/// status. Throws UsageError, BadInput, daemon::NotListMode, std::system_error.
 int cut(const CutOptions& options);
 
 struct MergeOptions {
@@ -25,8 +26,8 @@ struct MergeOptions {
     bool singles = false;                        ///< of run directories, take the singles
     bool force = false;                          ///< replace the output
 };
-/// Writes the records of several files, or of the parts of a split run, to one file, in order. Returns and
-/// throws as cut() does.
+/// Writes the records of several files, or of the parts of a split run, to one file, in order; no seconds.
+/// Returns and throws as cut() does.
 int merge(const MergeOptions& options);
 
 }  // namespace petacq::petlm

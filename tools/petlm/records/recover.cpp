@@ -97,8 +97,8 @@ void report(const std::filesystem::path& file, const daemon::Condition& conditio
 void recover_file(const std::filesystem::path& file, const daemon::Condition& condition,
                   const std::filesystem::path& output) {
     daemon::ListModeReader reader(file);
-    daemon::ListModeFile out(output, reader.kind(), reader.header().block_bytes,
-                             described(reader, condition));
+    daemon::ListModeFile out(output, reader.kind(), reader.header().block_bytes, described(reader, condition),
+                             config::Compression::none, reader.header().record_bytes);
     copy_blocks(reader, out);
     report(file, condition);
     std::cout << fmt::format("{}: {} blocks, {} records recovered\n", output.string(), out.blocks(),
@@ -163,6 +163,7 @@ int recover_run(std::filesystem::path run, std::filesystem::path output) {
             lost.state = "lost";
             lost.why = error.what();
             if (name.starts_with("singles")) lost.kind = daemon::RecordKind::singles;
+            if (name.starts_with("seconds")) lost.kind = daemon::RecordKind::seconds;
             recovered.push_back(lost);
             std::cout << error.what() << ": nothing of it can be recovered\n";
             status = has_problems;

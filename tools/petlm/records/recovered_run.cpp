@@ -32,7 +32,7 @@ Held held_in(const std::vector<RecoveredFile>& files) {
         if (file.kind == daemon::RecordKind::singles) {
             held.has_singles = true;
             held.singles += file.records;
-        } else {
+        } else if (file.kind == daemon::RecordKind::coincidences) {
             held.prompts += file.prompts;
             held.delayeds += file.records - file.prompts;
         }
@@ -100,7 +100,8 @@ void count_records(json& ledger, const Held& held) {
 
 json list_of(const std::vector<RecoveredFile>& files) {
     json list = json::array();
-    for (const daemon::RecordKind kind : {daemon::RecordKind::coincidences, daemon::RecordKind::singles}) {
+    for (const daemon::RecordKind kind :
+         {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::seconds}) {
         std::uint64_t first_record = 0;
         for (const RecoveredFile& file : files) {
             if (file.kind != kind || file.state == "lost") continue;
@@ -120,6 +121,18 @@ json list_of(const std::vector<RecoveredFile>& files) {
         }
     }
     return list;
+}
+
+/// The entry `seconds`; null if the run has no file of them.
+json seconds_of(const std::vector<RecoveredFile>& files) {
+    for (const RecoveredFile& file : files) {
+        if (file.kind != daemon::RecordKind::seconds || file.state == "lost") continue;
+        return {{"file", file.name},
+                {"records", file.records},
+                {"write_failed", file.missing_records},
+                {"failure", nullptr}};
+    }
+    return nullptr;
 }
 
 json fate_of(const std::vector<RecoveredFile>& files) {
@@ -173,6 +186,7 @@ json recovered_description(const std::filesystem::path& run, const json& origina
     }
     if (content.value("ledger", json()).is_object()) count_records(content["ledger"], held);
     content["files"] = list_of(files);
+    content["seconds"] = seconds_of(files);
     content["recovered"] = std::move(recovered);
     content["state"] = "recovered";
     return content;

@@ -33,7 +33,12 @@ COINCIDENCE = np.dtype(
 #: One single. Time in ticks, energy in keV.
 SINGLE = np.dtype([("time", "<u8"), ("crystal", "<u4"), ("energy", "<f4")])
 
-KINDS: dict[int, tuple[str, np.dtype[np.void]]] = {1: ("coincidences", COINCIDENCE), 2: ("singles", SINGLE)}
+#: Of kinds whose type is None, each file describes its records.
+KINDS: dict[int, tuple[str, np.dtype[np.void] | None]] = {
+    1: ("coincidences", COINCIDENCE),
+    2: ("singles", SINGLE),
+    4: ("seconds", None),
+}
 
 FILE_MAGIC = b"PETACQLM"
 BLOCK_MAGIC = b"PLMBLOCK"
@@ -92,6 +97,22 @@ assert (FILE_HEADER.itemsize, BLOCK_HEADER.itemsize, INDEX_ENTRY.itemsize, TRAIL
 def value(header: Any, field: str) -> int:
     """A number of a header, as a Python integer: those of NumPy wrap around."""
     return int(header[field])
+
+
+def described_type(fields: Any, record_bytes: int) -> np.dtype[np.void]:
+    """The type of records as the header of their file describes them, without fields of types that are not known here.
+    Raises PlmError if they do not fit."""
+    try:
+        known = [field for field in fields if field["type"] in ("<u4", "<u8", "<i8", "<f4", "<f8")]
+        names = [str(field["name"]) for field in known]
+        formats = [(field["type"], tuple(map(int, field["shape"]))) for field in known]
+        offsets = [int(field["offset"]) for field in known]
+        first = np.dtype(formats[0])
+        if offsets[0] != 0 or first != np.dtype("<u8"):
+            raise ValueError("the first field is no time")
+        return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": record_bytes})
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
+        raise PlmError(f"the fields in its header describe no record: {error!r}") from error
 
 
 def field_type(records: np.dtype[np.void], name: str) -> np.dtype[Any]:

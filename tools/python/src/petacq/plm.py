@@ -61,10 +61,10 @@ class PlmFile(RecordBlocks):
         self.path = Path(path)
         self._bytes = self._map()
         self._header = self._read_header()
-        name, self.dtype = KINDS[value(self._header, "kind")]
-        self.kind = name
+        self.kind, dtype = KINDS[value(self._header, "kind")]
         #: The JSON of the file: ``run_id``, ``tick_ps``, ``crystals`` and the other keys in docs/reference/list-mode-format.md.
         self.description: dict[str, Any] = self._read_description()
+        self.dtype = self._described_type() if dtype is None else dtype
         #: Which file of how many, counted from 0: block b of a set of n files is in file b mod n.
         self.place, self.places = self._read_place()
         self.missing: tuple[Missing, ...] = ()
@@ -191,7 +191,7 @@ class PlmFile(RecordBlocks):
         kind = KINDS.get(value(header, "kind"))
         if (
             kind is None
-            or value(header, "record_bytes") != kind[1].itemsize
+            or not self._possible(kind[1], value(header, "record_bytes"))
             or header_bytes % layout.HEADER_ALIGNMENT != 0
             or not layout.HEADER_ALIGNMENT <= header_bytes <= layout.MOST_HEADER_BYTES
             or not 128 <= value(header, "block_bytes") <= 1 << 30
@@ -201,6 +201,18 @@ class PlmFile(RecordBlocks):
         if size < header_bytes:
             raise cut
         return header
+
+    @staticmethod
+    def _possible(dtype: np.dtype[np.void] | None, record_bytes: int) -> bool:
+        if dtype is None:
+            return record_bytes > 0 and record_bytes % 64 == 0
+        return record_bytes == dtype.itemsize
+
+    def _described_type(self) -> np.dtype[np.void]:
+        try:
+            return layout.described_type(self.description.get("fields"), value(self._header, "record_bytes"))
+        except PlmError as error:
+            raise PlmError(f"{self.path}: {error}") from error
 
     def _read_description(self) -> dict[str, Any]:
         rest = self._bytes[FILE_HEADER.itemsize : value(self._header, "header_bytes")]
@@ -328,7 +340,7 @@ class PlmFile(RecordBlocks):
             return f"block {number} cannot be decompressed"
         if crc32c(payload) != payload_crc:
             return f"block {number} has a wrong CRC"
-        time = payload.view(self.dtype)["time"]
+        time = payload.view(self.dtype)[self.time_field]
         if int(time[0]) != first_time or int(time[-1]) != last_time:
             return f"the times in the header of block {number} are not those of its records"
         return ""

@@ -24,7 +24,7 @@ class RecordBlocks(ABC):
     """
 
     dtype: np.dtype[np.void]
-    #: "coincidences" or "singles".
+    #: "coincidences", "singles" or "seconds".
     kind: str
     _ends: npt.NDArray[np.uint64]  # records up to and including each block
     _first_time: npt.NDArray[np.uint64]
@@ -37,6 +37,11 @@ class RecordBlocks(ABC):
     @abstractmethod
     def verify(self) -> None:
         """Reads everything. Raises PlmError, with the reason, unless every byte is as it was written."""
+
+    @property
+    def time_field(self) -> str:
+        """The first field of every record, by which they are in order: "time", of seconds "start"."""
+        return (self.dtype.names or ("",))[0]
 
     @property
     def block_count(self) -> int:
@@ -136,9 +141,8 @@ class RecordBlocks(ABC):
             last = self.block_count
         return first, last
 
-    @staticmethod
-    def _edges(block: Records, begin: int, end: int) -> tuple[int, int]:
-        time = block["time"]
+    def _edges(self, block: Records, begin: int, end: int) -> tuple[int, int]:
+        time = block[self.time_field]
         low = int(np.searchsorted(time, np.uint64(max(begin, 0)), "left"))
         high = len(time) if end >= 1 << 64 else int(np.searchsorted(time, np.uint64(end), "left"))
         return low, high

@@ -1,0 +1,28 @@
+#include "daemon/seconds/second.hpp"
+
+namespace petacq::daemon {
+
+Second Second::none(const config::Geometry& geometry) {
+    Second second;
+    second.sums = gpu::IntervalSums::none(geometry);
+    second.temperature_C.assign(geometry.bdm_count, unknown);
+    second.dead_time.assign(geometry.bdm_count, unknown);
+    return second;
+}
+
+void SecondsTotal::add(const Second& second) {
+    length_s += second.length_s;
+    prompts += second.sums.counts.prompts;
+    randoms += second.randoms.total;
+    weighted_delayeds += second.delayeds_weight * static_cast<double>(second.sums.counts.delayeds);
+}
+
+SecondsTotal operator-(SecondsTotal a, const SecondsTotal& b) {
+    a.length_s -= b.length_s;
+    a.prompts -= b.prompts;
+    a.randoms -= b.randoms;
+    a.weighted_delayeds -= b.weighted_delayeds;
+    return a;
+}
+
+}  // namespace petacq::daemon

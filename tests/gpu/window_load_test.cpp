@@ -1,0 +1,58 @@
+// What follows from how full the windows are.
+#include <cmath>
+
+#include "gpu/window_load.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using gpu::MultiplesPolicy;
+using gpu::WindowMode;
+
+namespace {
+
+gpu::CoincidenceRules rules_with(WindowMode mode, MultiplesPolicy policy) {
+    gpu::CoincidenceRules rules;
+    rules.window = 400;
+    rules.mode = mode;
+    rules.policy = policy;
+    return rules;
+}
+
+}  // namespace
+
+TEST_CASE("window load: from groups, or from unpaired singles in mode every") {
+    gpu::SingleCounts counts;
+    counts.groups = 200;
+    const double part = 200 * 400.5 / 1e6;
+    const auto single = rules_with(WindowMode::single, MultiplesPolicy::remove_multiples);
+    CHECK(gpu::window_load(single, counts, 1'000'000) == Approx(part / (1 - part)));
+    const auto every = rules_with(WindowMode::every, MultiplesPolicy::remove_multiples);
+    counts.unpaired = 180;
+    const double load = gpu::window_load(every, counts, 1'000'000);
+    CHECK(load * std::exp(-load) == Approx(180 * 400.5 / 1e6));
+}
+
+TEST_CASE("window load: nothing, and intervals shorter than a window") {
+    for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
+        const auto rules = rules_with(mode, MultiplesPolicy::remove_multiples);
+        CHECK(gpu::window_load(rules, {}, 0) == 0);
+        CHECK(gpu::window_load(rules, {}, 1000) == 0);
+        gpu::SingleCounts counts;
+        counts.groups = 1;
+        counts.unpaired = 1;
+        const double load = gpu::window_load(rules, counts, 1);
+        CHECK(std::isfinite(load));
+        CHECK(std::isfinite(gpu::pile_up_factor(rules, load)));
+    }
+}
+
+TEST_CASE("pile-up factor: by policy and mode") {
+    const double load = 0.1;
+    const auto factor = [&](WindowMode mode, MultiplesPolicy policy) {
+        return gpu::pile_up_factor(rules_with(mode, policy), load);
+    };
+    CHECK(factor(WindowMode::single, MultiplesPolicy::remove_multiples) == Approx(1.1 * std::exp(0.1)));
+    CHECK(factor(WindowMode::every, MultiplesPolicy::remove_multiples) == Approx(std::exp(0.1)));
+    CHECK(factor(WindowMode::single, MultiplesPolicy::take_all_goods) == 1);
+    CHECK(std::isnan(factor(WindowMode::single, MultiplesPolicy::take_winner_of_goods)));
+}

@@ -1,0 +1,134 @@
+// HDF5: the seconds of a run, and what all of the file is made of.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "daemon/seconds/reader.hpp"
+#include "tools/petlm/export/hdf5_parts.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+
+using config::Hdf5Attribute;
+using config::Hdf5DataSet;
+using config::Hdf5List;
+using config::Hdf5Space;
+using config::Hdf5Type;
+
+void require(bool good) {
+    if (!good) throw std::runtime_error("HDF5: " + config::hdf5_error());
+}
+
+Hdf5Type hdf5_text_type() {
+    Hdf5Type type(H5Tcopy(H5T_C_S1));
+    require(type && H5Tset_size(type.id(), H5T_VARIABLE) >= 0 && H5Tset_cset(type.id(), H5T_CSET_UTF8) >= 0);
+    return type;
+}
+
+void attribute(hid_t object, const char* name, const std::string& text) {
+    const Hdf5Type type = hdf5_text_type();
+    const Hdf5Space space(H5Screate(H5S_SCALAR));
+    const Hdf5Attribute a(H5Acreate2(object, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT));
+    const char* words = text.c_str();
+    require(a && H5Awrite(a.id(), type.id(), &words) >= 0);
+}
+
+void text_data_set(hid_t file, const char* name, const std::string& text) {
+    const Hdf5Type type = hdf5_text_type();
+    const Hdf5Space space(H5Screate(H5S_SCALAR));
+    const Hdf5DataSet set(
+        H5Dcreate2(file, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    const char* words = text.c_str();
+    require(set && H5Dwrite(set.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &words) >= 0);
+}
+
+namespace {
+
+hid_t type_of(daemon::FieldType type) {
+    switch (type) {
+        case daemon::FieldType::u32:
+            return H5T_STD_U32LE;
+        case daemon::FieldType::u64:
+            return H5T_STD_U64LE;
+        case daemon::FieldType::i64:
+            return H5T_STD_I64LE;
+        case daemon::FieldType::f64:
+            break;
+    }
+    return H5T_IEEE_F64LE;
+}
+
+/// The data set of one field.
+class FieldSet {
+  public:
+    FieldSet(hid_t group, const daemon::SecondField& field, hsize_t seconds)
+        : field_(&field),
+          rank_(field.shape == daemon::FieldShape::number ? 1 : 2),
+          space_(make_space(seconds)) {
+        constexpr hsize_t numbers_in_chunk = 1024;
+        constexpr int gzip_level = 1;
+        const std::array<hsize_t, 2> chunk{rank_ == 1 ? numbers_in_chunk : 1, field.count};
+        const Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
+        require(space_ && creation && H5Pset_chunk(creation.id(), rank_, chunk.data()) >= 0 &&
+                H5Pset_shuffle(creation.id()) >= 0 && H5Pset_deflate(creation.id(), gzip_level) >= 0);
+        set_ = Hdf5DataSet(H5Dcreate2(group, field.name.c_str(), type_of(field.type), space_.id(),
+                                      H5P_DEFAULT, creation.id(), H5P_DEFAULT));
+        require(static_cast<bool>(set_));
+        attribute(set_.id(), "units", field.unit.empty() ? "1" : field.unit);
+        attribute(set_.id(), "description", field.help);
+    }
+    void write(hsize_t second, std::span<const std::byte> record) {
+        const std::array<hsize_t, 2> start{second, 0};
+        const std::array<hsize_t, 2> count{1, field_->count};
+        const Hdf5Space memory(H5Screate_simple(rank_, count.data(), nullptr));
+        require(memory &&
+                H5Sselect_hyperslab(space_.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                                    nullptr) >= 0 &&
+                H5Dwrite(set_.id(), type_of(field_->type), memory.id(), space_.id(), H5P_DEFAULT,
+                         record.data() + field_->offset) >= 0);
+    }
+    void close() { require(set_.close()); }
+
+  private:
+    [[nodiscard]] Hdf5Space make_space(hsize_t seconds) const {
+        const std::array<hsize_t, 2> size{seconds, field_->count};
+        const std::array<hsize_t, 2> most{H5S_UNLIMITED, field_->count};
+        return Hdf5Space(H5Screate_simple(rank_, size.data(), most.data()));
+    }
+
+    const daemon::SecondField* field_;
+    int rank_;
+    Hdf5Space space_;
+    Hdf5DataSet set_;
+};
+
+}  // namespace
+
+std::uint64_t write_hdf5_seconds(hid_t file, const std::filesystem::path& seconds) {
+    daemon::SecondsReader reader(seconds);
+    const auto& trailer = reader.reader().trailer();
+    if (!trailer) {
+        throw BadInput(seconds.string() +
+                       ": no index: the file is truncated or damaged; petlm recover makes a sound file of "
+                       "its whole seconds");
+    }
+    const Hdf5Group group(H5Gcreate2(file, "seconds", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(group));
+    std::vector<FieldSet> sets;
+    for (const daemon::SecondField& field : reader.fields())
+        if (field.count != 0) sets.emplace_back(group.id(), field, trailer->records);
+    std::uint64_t second = 0;
+    for (; second < trailer->records && reader.next(); ++second) {
+        for (FieldSet& set : sets)
+            set.write(second, reader.record());
+    }
+    if (reader.next() || second != trailer->records ||
+        reader.reader().condition().state != daemon::FileState::complete) {
+        throw BadInput(seconds.string() + ": damaged; 'petlm recover' copies its whole blocks");
+    }
+    for (FieldSet& set : sets)
+        set.close();
+    return second;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,131 @@
+// Randoms and lost pairs over detector time, from the seconds of a run.
+#include <algorithm>
+#include <cmath>
+
+#include "tools/petlm/plot/pictures.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+bool any_known(const std::vector<double>& values) {
+    return std::any_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
+/// The values with 0 for unknown ones, which have no place in a picture.
+std::vector<double> drawn(std::vector<double> values) {
+    std::replace_if(
+        values.begin(), values.end(), [](double v) { return !std::isfinite(v); }, 0.0);
+    return values;
+}
+
+/// Draws each row from its start to its end; between rows there is nothing.
+void draw_rows(Plot& plot, const PictureData& data, const std::vector<double>& values, const Pen& pen) {
+    const SecondsRows& rows = *data.seconds_rows;
+    std::vector<double> edges;
+    std::vector<double> heights;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const double from = time_at(data, rows.from_ticks[i]);
+        if (edges.empty() || from > edges.back()) {
+            if (!edges.empty()) heights.push_back(0);
+            edges.push_back(from);
+        }
+        edges.push_back(time_at(data, rows.to_ticks[i]));
+        heights.push_back(values[i]);
+    }
+    plot.steps(edges, heights, pen);
+}
+
+std::vector<double> per_second(const PictureData& data, const std::vector<double>& counts) {
+    const SecondsRows& rows = *data.seconds_rows;
+    std::vector<double> rates;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const double seconds = data.seconds(rows.to_ticks[i] - rows.from_ticks[i]);
+        rates.push_back(seconds > 0 ? counts[i] / seconds : 0);
+    }
+    return drawn(rates);
+}
+
+void draw_randoms(cairo_t* cairo, const Theme& theme, const PictureData& data) {
+    const SecondsRows& rows = *data.seconds_rows;
+    const std::vector<double> prompts = per_second(data, rows.prompts);
+    const std::vector<double> measured = per_second(data, rows.of_delayeds);
+    const std::vector<double> expected = per_second(data, rows.randoms);
+    Plot plot(cairo, theme, {0, 0, picture_width, panel}, time_axis(data),
+              count_axis("pairs per second", {prompts, measured, expected}), panel_margins);
+    std::vector<LegendEntry> entries = {{"prompts", {theme.prompts}}};
+    draw_rows(plot, data, prompts, entries.back().pen);
+    if (any_known(rows.randoms)) {
+        entries.push_back({"estimated randoms", {theme.singles}});
+        draw_rows(plot, data, expected, entries.back().pen);
+    }
+    if (data.delayeds) {
+        entries.push_back({"weighted delayeds", {theme.delayeds, false, true}});
+        draw_rows(plot, data, measured, entries.back().pen);
+    }
+    plot.legend(entries);
+}
+
+/// The part of the pairs that is lost, percent.
+std::vector<double> lost_pairs(const SecondsRows& rows) {
+    std::vector<double> percent;
+    for (const double factor : rows.pile_up)
+        percent.push_back(100 * (1 - 1 / factor));
+    return percent;
+}
+
+void draw_losses(cairo_t* cairo, const Theme& theme, const PictureData& data) {
+    const SecondsRows& rows = *data.seconds_rows;
+    std::vector<double> blind;
+    for (const double part : rows.dead_time)
+        blind.push_back(100 * part);
+    const std::vector<double> lost = lost_pairs(rows);
+    double most = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        most = std::fmax(most, std::fmax(lost[i], blind[i]));  // whichever is known
+    Plot plot(cairo, theme, {0, panel, picture_width, panel}, time_axis(data),
+              {"share (%)", 0, most > 0 ? most * 1.12 : 1}, panel_margins);
+    std::vector<LegendEntry> entries;
+    if (any_known(lost)) {
+        entries.push_back({"pairs lost to multiples", {theme.prompts, true}});
+        draw_rows(plot, data, drawn(lost), entries.back().pen);
+    }
+    if (any_known(blind)) {
+        entries.push_back({"time modules were blind", {theme.delayeds, false, true}});
+        draw_rows(plot, data, drawn(blind), entries.back().pen);
+    }
+    if (entries.empty()) plot.note("not known");
+    plot.legend(entries);
+}
+
+}  // namespace
+
+Picture corrections_over_time(const PictureData& data) {
+    const SecondsRows& rows = *data.seconds_rows;
+    Picture p;
+    p.name = "corrections";
+    p.title = "Randoms and lost pairs over time";
+    p.caption = "Above: prompts, and the random coincidences among them";
+    p.caption += data.delayeds ? ", from the delayeds with their weight" : "";
+    p.caption += any_known(rows.randoms) ? ", and as the noise-free estimate" : "";
+    p.caption += ". Below: ";
+    p.caption += any_known(rows.pile_up) ? "pairs that the multiples policy dropped, by the pile-up factor"
+                                         : "no pile-up factor is known for this multiples policy";
+    p.caption += any_known(rows.dead_time) ? "; the mean dead time of the modules" : "";
+    p.caption += ". From seconds.plm.";
+    p.alt = fmt::format("Randoms and lost pairs over time, {} rows.", rows.size());
+    p.height = 2 * panel;
+    p.draw = [&data](cairo_t* cairo, const Theme& theme) {
+        draw_randoms(cairo, theme, data);
+        draw_losses(cairo, theme, data);
+    };
+    p.csv = [&rows](OutputFile& out) {
+        out.text("from_ticks,to_ticks,prompts,delayeds,weighted_delayeds,randoms,pile_up,dead_time\n");
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            print(out, "{},{},{},{},{},{},{},{}\n", rows.from_ticks[i], rows.to_ticks[i], rows.prompts[i],
+                  rows.delayeds[i], rows.of_delayeds[i], rows.randoms[i], rows.pile_up[i], rows.dead_time[i]);
+        }
+    };
+    return p;
+}
+
+}  // namespace petacq::petlm
