@@ -45,6 +45,11 @@ FrameCounts& FrameCounts::operator+=(const FrameCounts& o) {
     return *this;
 }
 
+TagCounts& TagCounts::operator+=(const TagCounts& o) {
+    PETACQ_TAG_COUNTERS(PETACQ_ADD)
+    return *this;
+}
+
 SingleCounts& SingleCounts::operator+=(const SingleCounts& o) {
     PETACQ_SINGLE_COUNTERS(PETACQ_ADD)
     return *this;

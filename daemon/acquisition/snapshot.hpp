@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/run/ledger.hpp"
 #include "daemon/tracking/source_tracker.hpp"
@@ -59,7 +60,8 @@ struct AcquisitionSnapshot {
     std::chrono::steady_clock::time_point histograms_taken;
     std::shared_ptr<const gpu::SinglesHistograms> histograms_before;  ///< the previous reading; null at first
     std::chrono::steady_clock::time_point histograms_before_taken;
-    std::uint64_t pending = 0;             ///< singles that wait for the watermark
+    std::vector<gpu::Tag> latest_tags;     ///< the latest of each channel and kind, in that order
+    std::uint64_t pending = 0;             ///< singles and tags that wait for the watermark
     std::uint64_t given_up = 0;            ///< slices whose watermark passed waiting sources to save memory
     double busy_s = 0;                     ///< time not spent waiting for batches
     double pipeline_busy_s = 0;            ///< time with a slice in the pipeline
