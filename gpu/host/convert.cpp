@@ -63,6 +63,7 @@ struct Block {
     // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
     std::array<Place, most_frames> places;
     std::array<Hit, most_frames> hits;
+    std::array<std::uint32_t, most_frames> placeless;  // the other frames
     // NOLINTEND(cppcoreguidelines-pro-type-member-init)
 };
 
@@ -86,13 +87,14 @@ void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tabl
     const ConversionTables t = tables;
     const FrameSpan span = b.span;
     std::uint32_t found = 0;
+    std::uint32_t placeless = 0;
     for (std::uint32_t k = 0; k < span.count; ++k) {
         const net::FrameWords w = net::load_frame(span.frames + std::size_t{k} * net::frame_bytes);
         bool known = markers_match(w, t);
         if constexpr (restricted) known = known && module_of_source(w, span.source, t);
         const std::uint32_t cell = known ? frame_cell(w, t) : no_cell;
         if (cell == no_cell) [[unlikely]] {
-            reject(w, span, watermark, tables, to);
+            b.placeless[placeless++] = k;
             continue;
         }
         __builtin_prefetch(t.position + cell);
@@ -102,6 +104,11 @@ void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tabl
         place.cell = cell;
     }
     b.found = found;
+    // Apart from the loop: a call in it would push its variables out of the registers.
+    for (std::uint32_t i = 0; i < placeless; ++i) {
+        const std::byte* const frame = b.span.frames + std::size_t{b.placeless[i]} * net::frame_bytes;
+        reject(net::load_frame(frame), b.span, watermark, tables, to);
+    }
 }
 
 /// The word of a row that has the energy factor. `one_bin`: it does not depend on the energy.
