@@ -68,7 +68,7 @@ TEST_CASE("status document and metrics have the same value of every counter", "[
             ++own;
         }
     }
-    CHECK(own == 22);
+    CHECK(own == 24);
     CHECK(reasons == 22);
 }
 
