@@ -39,7 +39,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Socket, address, port, count, multicast_group
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Receive, framing, sockets, receive_buffer_bytes, gro, batch_bytes,
                                    batch_count, huge_pages, lock_memory, flush_interval_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sources, ids, addresses, accept_any)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FrameMarkers, head_marker, tail_marker)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FrameMarkers, head_marker, tail_marker, tag_marker)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watermark, max_disorder_us, max_lag_ms, max_jump_ms, jump_confirmations,
                                    source_timeout_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Energy, filter, lower_keV, upper_keV)
@@ -165,6 +165,10 @@ void check(const Configuration& c) {
     }
     if (c.sources.accept_any && !(c.sources.ids.empty() && c.sources.addresses.empty())) {
         fail("/sources/accept_any", "expected false together with ids or addresses, which say who may send");
+    }
+    if (c.frame.tag_marker == c.frame.head_marker) {
+        fail("/frame/tag_marker", "expected another than frame.head_marker, which marks hits; found " +
+                                      std::to_string(c.frame.tag_marker) + " for both");
     }
     if (c.energy.upper_keV < c.energy.lower_keV) {
         const json& energy = c.document->at("energy");  // as written, not as a double

@@ -46,6 +46,7 @@ struct Sources {
 struct FrameMarkers {
     std::uint8_t head_marker;
     std::uint8_t tail_marker;
+    std::uint8_t tag_marker;
 };
 
 struct Watermark {

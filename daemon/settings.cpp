@@ -47,9 +47,12 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
             o.gro = configuration.receive.gro;
             o.cpu = socket.cpus.empty() ? -1 : socket.cpus.at(i);
             o.framing = configuration.receive.framing;
-            o.frames = {configuration.frame.head_marker, configuration.frame.tail_marker,
-                        static_cast<std::uint16_t>(g.bdm_count), static_cast<std::uint16_t>(g.du_count),
-                        static_cast<std::uint16_t>(g.position_size)};
+            o.frames = {configuration.frame.head_marker,
+                        configuration.frame.tail_marker,
+                        static_cast<std::uint16_t>(g.bdm_count),
+                        static_cast<std::uint16_t>(g.du_count),
+                        static_cast<std::uint16_t>(g.position_size),
+                        configuration.frame.tag_marker};
             o.flush_interval_ms = static_cast<int>(configuration.receive.flush_interval_ms);
             o.allowed_addresses = addresses;
             o.allowed_sources = sources;
@@ -92,6 +95,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.geometry = scanner.geometry;
     o.head_marker = configuration.frame.head_marker;
     o.tail_marker = configuration.frame.tail_marker;
+    o.tag_marker = configuration.frame.tag_marker;
     o.energy = {configuration.energy.filter, static_cast<float>(configuration.energy.lower_keV),
                 static_cast<float>(configuration.energy.upper_keV)};
     o.rules = coincidence_rules(configuration);

@@ -51,6 +51,7 @@ struct ConversionTables {
     std::uint32_t bins = 1;  ///< >= 1; the last bin applies to all higher ADC values
     std::uint8_t head_marker = 0;
     std::uint8_t tail_marker = 0;
+    std::uint8_t tag_marker = 0;
     float lower = 0;  ///< keV; -infinity when energies are not filtered
     float upper = 0;  ///< keV; +infinity when energies are not filtered
 };
@@ -76,6 +77,11 @@ PETACQ_HD inline std::int32_t frame_temperature_16ths(net::FrameWords w) {
 }
 PETACQ_HD inline bool markers_match(net::FrameWords w, const ConversionTables& t) {
     return ((w.low >> 4) & 0xF) == t.head_marker && ((w.high >> 56) & 0xF) == t.tail_marker;
+}
+
+/// Whether a frame whose markers do not match is a tag frame.
+PETACQ_HD inline bool is_tag(net::FrameWords w, const ConversionTables& t) {
+    return ((w.low >> 4) & 0xF) == t.tag_marker && ((w.high >> 56) & 0xF) == t.tail_marker;
 }
 
 /// Whether the frame has a module of its source. Only with a table of them.
@@ -145,6 +151,15 @@ PETACQ_HD inline bool before(const Coincidence& a, const Coincidence& b) {
     if (a.crystal_b != b.crystal_b) return a.crystal_b < b.crystal_b;
     if (a.energy_a != b.energy_a) return a.energy_a < b.energy_a;
     return a.energy_b < b.energy_b;
+}
+
+/// Order of tags: (time, source, channel, kind, value).
+inline bool before(const Tag& a, const Tag& b) {
+    if (a.time != b.time) return a.time < b.time;
+    if (a.source != b.source) return a.source < b.source;
+    if (a.channel != b.channel) return a.channel < b.channel;
+    if (a.kind != b.kind) return a.kind < b.kind;
+    return a.value < b.value;
 }
 
 /// The condition on two crystals to make a good pair.

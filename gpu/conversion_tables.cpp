@@ -57,6 +57,7 @@ FrameTables::FrameTables(const PipelineOptions& options, const config::Calibrati
     view_.bins = effective_bins(calibration.energy_factor, calibration.bins);
     view_.head_marker = options.head_marker;
     view_.tail_marker = options.tail_marker;
+    view_.tag_marker = options.tag_marker;
     view_.lower = options.energy.filter ? std::max(options.energy.lower, 0.0F) : 0.0F;
     view_.upper = options.energy.filter ? options.energy.upper : std::numeric_limits<float>::infinity();
 }

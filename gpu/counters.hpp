@@ -20,7 +20,7 @@
 // clang-format off
 /// Section "frames". A frame is counted under the first that applies, in this order.
 #define PETACQ_FRAME_COUNTERS(X) \
-    X(frames, received, growth, "frames", 12, "petacqd_frames_received_total", "Frames processed by the pipeline.") \
+    X(frames, received, growth, "frames", 12, "petacqd_frames_received_total", "Frames processed by the pipeline, without tags.") \
     X(frames, bad_marker, growth, "frames", 13, by_reason, "Frames with a wrong head or tail marker.") \
     X(frames, bad_address, growth, "frames", 14, by_reason, "Frames with a BDM, DU, x or y out of range.") \
     X(frames, outside_crystal, growth, "frames", 15, by_reason, "Frames whose position lies outside every crystal, according to the position table.") \
@@ -30,6 +30,13 @@
     X(frames, below_window, growth, "frames", 19, by_reason, "Frames with an energy below the energy window.") \
     X(frames, above_window, growth, "frames", 20, by_reason, "Frames with an energy above the energy window.") \
     X(frames, accepted, growth, "frames", 21, "petacqd_frames_accepted_total", "Frames that became singles inside the energy window.")
+
+/// Section "tags", as the pipeline counts them. Tag frames are not among the frames of section "frames".
+#define PETACQ_TAG_COUNTERS(X) \
+    X(tags, received, growth, "tags", 38, "petacqd_tags_received_total", "Tag frames processed by the pipeline.") \
+    X(tags, time_jump, growth, "tags", 39, by_reason, "Tags with a time far from the progress of their source.") \
+    X(tags, late, growth, "tags", 40, by_reason, "Tags below the watermark.") \
+    X(tags, accepted, growth, "tags", 41, "petacqd_tags_accepted_total", "Tags that were put in order with the others.")
 
 /// Section "singles", as the pipeline counts them. A group is the singles of one coincidence window.
 #define PETACQ_SINGLE_COUNTERS(X) \
@@ -55,6 +62,7 @@ namespace petacq::gpu {
 inline constexpr const char* frame_identity =
     "received = bad_marker + bad_address + outside_crystal + below_window + above_window + bad_time + "
     "time_jump + late + accepted";
+inline constexpr const char* tag_identity = "received = time_jump + late + accepted";
 inline constexpr const char* single_identity =
     "decided + reused = 2 x prompts + unpaired + same_crystal + geometry + in_dropped_multiples + "
     "in_oversize_multiples + unused_in_multiples";

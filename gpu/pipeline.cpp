@@ -44,6 +44,11 @@ FrameCounts& FrameCounts::operator+=(const FrameCounts& o) {
     PETACQ_FRAME_COUNTERS(PETACQ_ADD)
     return *this;
 }
+
+TagCounts& TagCounts::operator+=(const TagCounts& o) {
+    PETACQ_TAG_COUNTERS(PETACQ_ADD)
+    return *this;
+}
 #undef PETACQ_ADD
 
 }  // namespace petacq::gpu

@@ -1,5 +1,5 @@
-// The pipeline: frames in, coincidences out. One interface, a CPU and a CUDA back-end that give the same
-// bytes.
+// The pipeline: frames in, coincidences and tags out. One interface, a CPU and a CUDA back-end that give the
+// same bytes.
 //
 // The caller hands over frames as they arrive, in any order, together with a watermark: the promise that no
 // frame below it is still to come. The pipeline converts the frames, keeps the singles that cannot be decided
@@ -47,6 +47,7 @@ struct PipelineOptions {
     config::Geometry geometry;
     std::uint8_t head_marker = 0xA;
     std::uint8_t tail_marker = 0x5;
+    std::uint8_t tag_marker = 0xB;  ///< of tag frames, in place of the head marker; different from it
     /// The modules of each source: frames of others are bad addresses. Empty: all frames may have any module.
     std::vector<ModuleSet> sources;
     EnergyWindow energy;
@@ -68,6 +69,7 @@ struct FrameSpan {
     /// Position in PipelineOptions::sources plus 1; 0: not one of them, any module. Ignored without any there
     /// and for singles.
     std::uint32_t source = 0;
+    std::uint16_t tag_source = 0;  ///< Tag::source of its tags
 };
 
 /// Frames that are processed together, at most PipelineOptions::max_slice_frames. The spans and their frames
@@ -88,7 +90,7 @@ struct Slice {
     bool ends_interval = false;
 };
 
-/// Where the frames of a slice went: received = the sum of the others.
+/// Where the frames of a slice that are no tags went: received = the sum of the others.
 struct FrameCounts {
     PETACQ_FRAME_COUNTERS(PETACQ_COUNTER_MEMBER)
 
@@ -96,15 +98,27 @@ struct FrameCounts {
     bool operator==(const FrameCounts&) const = default;
 };
 
+/// Where the tags of a slice went: received = the sum of the others.
+struct TagCounts {
+    PETACQ_TAG_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    TagCounts& operator+=(const TagCounts& o);
+    bool operator==(const TagCounts&) const = default;
+};
+
 /// The result of one slice. A reused object keeps the capacity of its vectors.
 struct SliceResult {
     std::uint64_t id = 0;
     RecordVector<Coincidence> coincidences;  ///< in the order of docs/reference/list-mode-format.md
     RecordVector<Single> singles;            ///< when asked for: decided singles of the segment, in order
+    /// Accepted tags of the segment below the watermark, in order; at its end, all of them.
+    RecordVector<Tag> tags;
     FrameCounts frames;
+    TagCounts tag_counts;
     SingleCounts counts;
     std::uint64_t pending = 0;              ///< accepted singles not decided yet
-    std::uint64_t latest_pending_time = 0;  ///< the newest of them; 0 when there is none
+    std::uint64_t pending_tags = 0;         ///< accepted tags not returned yet
+    std::uint64_t latest_pending_time = 0;  ///< the newest of both; 0 when there is none
     IntervalSums sums;                      ///< of a slice that ends an interval; else unspecified
 };
 

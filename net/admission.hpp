@@ -48,6 +48,7 @@ class Admission {
         out.timed_frames = times.frames;
         out.first_bdm = times.first_bdm;
         out.last_bdm = times.last_bdm;
+        out.hits = times.hits;
     }
     /// The modules whose frames the sender of an accepted datagram carries.
     [[nodiscard]] const Modules& modules_of(const DatagramHeader& header, Endpoint sender) const {

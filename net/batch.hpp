@@ -38,8 +38,9 @@ struct alignas(64) Datagram {
     std::uint16_t port = 0;     ///< sender's port
     std::uint16_t source = 0;   ///< sequenced: the id in the header; bare: 0, since the sender is the source
     std::uint8_t flags = 0;
-    std::uint8_t first_bdm = 0;  ///< module in the first valid frame
-    std::uint8_t last_bdm = 0;   ///< module in the last valid frame
+    std::uint8_t first_bdm = 0;  ///< module in the first valid hit
+    std::uint8_t last_bdm = 0;   ///< module in the last valid hit
+    bool hits = true;            ///< some valid frames are hits, so that the modules say something
     /// Others than `yes` are kept for a capture only (ReceiverOptions::keep_rejected), or to be counted in a
     /// replay. `offset` is then the offset of its first byte, and need not be a multiple of 16.
     Admitted admitted = Admitted::yes;

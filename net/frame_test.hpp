@@ -1,4 +1,4 @@
-// FrameCheck for a loop: all fields of a frame are compared at once.
+// FrameCheck for a loop: all fields of a hit are compared at once.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace petacq::net {
 
-/// Whether frames are valid, like FrameCheck::valid() with every count at least 1. The module must be in
-/// the set of its sender, too: that is left to the caller.
+/// Whether frames are valid hits, like FrameCheck::valid_hit() with every count at least 1. The module must
+/// be in the set of its sender, too: that is left to the caller.
 class FrameTest {
     // The bytes of a frame, in a vector register.
     using Bytes __attribute__((vector_size(16))) = std::uint8_t;

@@ -27,6 +27,7 @@ inline constexpr std::uint8_t header_version = 1;
 inline constexpr std::uint8_t flag_end_of_stream = 0x01;
 inline constexpr std::uint8_t default_head_marker = 0xA;
 inline constexpr std::uint8_t default_tail_marker = 0x5;
+inline constexpr std::uint8_t default_tag_marker = 0xB;
 
 using config::Framing;
 
@@ -87,6 +88,31 @@ inline Frame decode_frame(const std::byte* p) {
     return decode_frame(load_frame(p));
 }
 
+/// A frame that is no hit but a mark in time, decoded from 16 bytes. Its time lies where that of a hit does.
+struct TagFrame {
+    std::uint8_t tag_marker = default_tag_marker;  ///< 0..15, in place of the head marker
+    std::uint8_t channel = 0;                      ///< 0..15
+    std::uint8_t kind = 0;
+    std::uint64_t time = 0;  ///< ticks
+    std::uint32_t value = 0;
+    std::uint8_t tail_marker = default_tail_marker;  ///< 0..15
+};
+
+inline TagFrame decode_tag(FrameWords w) {
+    TagFrame t;
+    t.tag_marker = static_cast<std::uint8_t>(w.low >> 4 & 0xF);
+    t.channel = static_cast<std::uint8_t>(w.low & 0xF);
+    t.kind = static_cast<std::uint8_t>(w.low >> 8);
+    t.time = swap_bytes((w.low >> 16) | (w.high << 48));
+    t.value = __builtin_bswap32(static_cast<std::uint32_t>(w.high >> 16));
+    t.tail_marker = static_cast<std::uint8_t>(w.high >> 56 & 0xF);
+    return t;
+}
+
+inline TagFrame decode_tag(const std::byte* p) {
+    return decode_tag(load_frame(p));
+}
+
 /// The time field alone.
 inline std::uint64_t frame_time(const std::byte* p) {
     std::uint64_t v = 0;
@@ -109,25 +135,35 @@ struct FrameCheck {
     std::uint16_t bdm_count = 256;
     std::uint16_t du_count = 16;
     std::uint16_t position_size = 256;
+    std::uint8_t tag_marker = default_tag_marker;
 
     /// `modules`: those of the sender.
-    [[nodiscard]] bool valid(const std::byte* frame, const Modules& modules) const {
+    [[nodiscard]] bool valid_hit(const std::byte* frame, const Modules& modules) const {
         const Frame f = decode_frame(frame);
         return f.head_marker == head_marker && f.tail_marker == tail_marker && f.bdm < bdm_count &&
                modules[f.bdm] && f.du < du_count && f.x < position_size && f.y < position_size;
     }
+    /// Tags have no address: their markers decide.
+    [[nodiscard]] bool valid_tag(const std::byte* frame) const {
+        const TagFrame t = decode_tag(frame);
+        return t.tag_marker == tag_marker && t.tail_marker == tail_marker && tag_marker != head_marker;
+    }
+    [[nodiscard]] bool valid(const std::byte* frame, const Modules& modules) const {
+        return valid_hit(frame, modules) || valid_tag(frame);
+    }
 };
 
-/// Times and modules of the first and the last valid frame.
+/// Times of the first and the last valid frame, and modules of the first and the last valid hit.
 struct ValidTimes {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
     std::uint32_t frames = 0;  ///< from the one to the other; 0: no frame is valid
     std::uint8_t first_bdm = 0;
     std::uint8_t last_bdm = 0;
+    bool hits = false;  ///< there are valid hits
 };
 
-/// Usually checks two frames. Invalid frames at the ends cost a check each.
+/// Usually checks two frames. Invalid frames and tags at the ends cost a check each.
 inline ValidTimes valid_times(const FrameCheck& check, const Modules& modules, const std::byte* frames,
                               std::size_t count) {
     std::size_t first = 0;
@@ -137,13 +173,22 @@ inline ValidTimes valid_times(const FrameCheck& check, const Modules& modules, c
     std::size_t last = count - 1;
     while (last > first && !check.valid(frames + last * frame_bytes, modules))
         --last;
-    return {frame_time(frames + first * frame_bytes), frame_time(frames + last * frame_bytes),
-            static_cast<std::uint32_t>(last - first + 1), frame_bdm(frames + first * frame_bytes),
-            frame_bdm(frames + last * frame_bytes)};
+    ValidTimes times{frame_time(frames + first * frame_bytes), frame_time(frames + last * frame_bytes),
+                     static_cast<std::uint32_t>(last - first + 1)};
+    while (first < last && !check.valid_hit(frames + first * frame_bytes, modules))
+        ++first;
+    while (last > first && !check.valid_hit(frames + last * frame_bytes, modules))
+        --last;
+    times.hits = check.valid_hit(frames + first * frame_bytes, modules);
+    if (!times.hits) return times;
+    times.first_bdm = frame_bdm(frames + first * frame_bytes);
+    times.last_bdm = frame_bdm(frames + last * frame_bytes);
+    return times;
 }
 
-/// Writes 16 bytes. Fields with fewer bits on the wire (markers, du) are truncated.
+/// Writes 16 bytes. Fields with fewer bits on the wire (markers, du, channel) are truncated.
 void encode_frame(const Frame& f, std::byte* out);
+void encode_tag(const TagFrame& t, std::byte* out);
 
 /// The header of a sequenced datagram.
 struct DatagramHeader {

@@ -15,6 +15,11 @@ void Account::add(const gpu::SliceResult& result) {
     counted_.pairs.prompts_found += result.counts.prompts;
     counted_.pairs.delayeds_found += result.counts.delayeds;
     counted_.saved_singles.found += result.singles.size();
+    static_cast<gpu::TagCounts&>(counted_.tags) += result.tag_counts;
+    counted_.tags.ordered += result.tags.size();
+    counted_.tags.found += result.tags.size();
+    for (const gpu::Tag& tag : result.tags)
+        latest_tags_[tag.channel % tag_channels * tag_kinds + tag.kind] = tag;
 }
 
 void Account::count_here(const net::Datagram& datagram) {
@@ -35,7 +40,7 @@ void Account::count_here(const net::Datagram& datagram) {
 }
 
 Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64_t frames_under_way,
-                      std::uint64_t pending) const {
+                      const Waiting& waiting) const {
     Ledger ledger = counted_;
     DatagramLedger& d = ledger.datagrams;
     d.accepted = sources.accepted;
@@ -58,8 +63,16 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
     d.in_flight_at_end = sum.datagrams_delivered - datagrams_;
     d.frames = frames_;
     d.frames_in_flight_at_end = frames_under_way;
-    ledger.singles.pending_at_end = pending;
+    ledger.singles.pending_at_end = waiting.singles;
+    ledger.tags.pending_at_end = waiting.tags;
     return ledger;
+}
+
+std::vector<gpu::Tag> Account::latest_tags() const {
+    std::vector<gpu::Tag> latest;
+    for (const std::optional<gpu::Tag>& tag : latest_tags_)
+        if (tag) latest.push_back(*tag);
+    return latest;
 }
 
 std::uint64_t Account::bytes_received() const {

@@ -1,9 +1,12 @@
 // The ledger of everything since the daemon started.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "daemon/acquisition/pipeline_feed.hpp"
 #include "daemon/acquisition/receiver_totals.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/tracking/source_tracker.hpp"
@@ -35,18 +38,24 @@ class Account {
     /// A slice that the pipeline has processed.
     void add(const gpu::SliceResult& result);
 
-    /// `frames_under_way`: accepted and not through the pipeline. `pending`: singles not decided.
+    /// `frames_under_way`: accepted and not through the pipeline. `waiting`: in the pipeline.
     [[nodiscard]] Ledger total(Reading reading, const TrackerTotals& sources, std::uint64_t frames_under_way,
-                               std::uint64_t pending) const;
-    /// Coincidences and saved singles found.
+                               const Waiting& waiting) const;
+    /// The latest of each channel and kind, in that order.
+    [[nodiscard]] std::vector<gpu::Tag> latest_tags() const;
+    /// Coincidences, saved singles and tags found.
     [[nodiscard]] std::uint64_t records_found() const { return records_in(counted_); }
     static std::uint64_t records_in(const Ledger& ledger) {
-        return ledger.pairs.prompts_found + ledger.pairs.delayeds_found + ledger.saved_singles.found;
+        return ledger.pairs.prompts_found + ledger.pairs.delayeds_found + ledger.saved_singles.found +
+               ledger.tags.found;
     }
     /// UDP payload.
     [[nodiscard]] std::uint64_t bytes_received() const;
 
   private:
+    static constexpr std::size_t tag_channels = 16;
+    static constexpr std::size_t tag_kinds = 256;
+
     void count_here(const net::Datagram& datagram);
 
     const std::vector<const net::ReceiverCounters*> receivers_;
@@ -54,6 +63,9 @@ class Account {
     ReceiverTotals counted_here_;
     std::uint64_t datagrams_ = 0;  ///< accepted by the receivers
     std::uint64_t frames_ = 0;
+    /// [channel][kind]
+    std::vector<std::optional<gpu::Tag>> latest_tags_ =
+        std::vector<std::optional<gpu::Tag>>(tag_channels * tag_kinds);
 };
 
 }  // namespace petacq::daemon

@@ -76,15 +76,15 @@ CollectedSlice* PipelineFeed::collect(bool wait) {
     oldest_ = (oldest_ + 1) % slots_.size();
     progress_.collected.add();
     if (--count_ == 0) busy_.stop();
-    pending_ = collected_.result.pending;
-    pending_high_water_ = std::max(pending_high_water_, pending_);
+    waiting_ = {collected_.result.pending, collected_.result.pending_tags};
+    pending_high_water_ = std::max(pending_high_water_, pending());
     latest_pending_time_ = collected_.result.latest_pending_time;
-    if (pending_ > most_pending_) {
-        fail(
-            fmt::format("{} singles wait to be decided, more than pipeline.max_pending_singles and three "
-                        "slices allow: the "
-                        "clock of a source is ahead of the others, or the window and delay are too long",
-                        pending_));
+    if (pending() > most_pending_) {
+        fail(fmt::format(
+            "{} singles and tags wait to be decided, more than pipeline.max_pending_singles and three "
+            "slices allow: the "
+            "clock of a source is ahead of the others, or the window and delay are too long",
+            pending()));
     }
     return &collected_;
 }
@@ -98,7 +98,7 @@ bool PipelineFeed::reset() {
         assert(empty());
         pipeline_->reset();
         watermark_ = 0;
-        pending_ = 0;
+        waiting_ = {};
         latest_pending_time_ = 0;
     });
 }

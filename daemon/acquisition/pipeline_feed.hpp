@@ -24,6 +24,12 @@ struct SliceEnd {
     std::uint64_t lost = 0;                     ///< datagrams so far, when a second ends
 };
 
+/// What has been accepted and waits in the pipeline, mostly for the watermark.
+struct Waiting {
+    std::uint64_t singles = 0;
+    std::uint64_t tags = 0;
+};
+
 /// A slice that has come out of the pipeline.
 struct CollectedSlice {
     gpu::SliceResult result;
@@ -37,7 +43,8 @@ struct CollectedSlice {
 /// No thread-safety: one owner, the acquisition thread.
 class PipelineFeed {
   public:
-    /// `most_pending`: undecided singles beyond which the feed fails. All references must outlive the feed.
+    /// `most_pending`: undecided singles and tags beyond which the feed fails. All references must outlive
+    /// the feed.
     PipelineFeed(std::unique_ptr<gpu::Pipeline> pipeline, std::uint64_t most_pending, BatchExchange& batches,
                  AcquisitionProgress& progress);
 
@@ -66,12 +73,14 @@ class PipelineFeed {
     [[nodiscard]] std::uint64_t frames_in_flight() const { return frames_in_flight_; }
     /// The watermark of the latest submitted slice; 0 after reset().
     [[nodiscard]] std::uint64_t watermark() const { return watermark_; }
-    /// Undecided singles, and the newest time among them, as of the latest collected slice.
-    [[nodiscard]] std::uint64_t pending() const { return pending_; }
+    /// Undecided singles and tags, as of the latest collected slice; their sum; and the newest time among
+    /// them.
+    [[nodiscard]] const Waiting& waiting() const { return waiting_; }
+    [[nodiscard]] std::uint64_t pending() const { return waiting_.singles + waiting_.tags; }
     [[nodiscard]] std::uint64_t latest_pending_time() const { return latest_pending_time_; }
-    /// The most undecided singles since the high water was last restarted.
+    /// The largest pending() since the high water was last restarted.
     [[nodiscard]] std::uint64_t pending_high_water() const { return pending_high_water_; }
-    void restart_high_water() { pending_high_water_ = pending_; }
+    void restart_high_water() { pending_high_water_ = pending(); }
     /// Time with a slice in the pipeline.
     [[nodiscard]] const BusyTime& busy() const { return busy_; }
 
@@ -91,7 +100,7 @@ class PipelineFeed {
     std::size_t oldest_ = 0;
     std::size_t count_ = 0;
     CollectedSlice collected_;  ///< reused, with the memory of its vectors
-    std::uint64_t pending_ = 0;
+    Waiting waiting_;
     std::uint64_t pending_high_water_ = 0;
     std::uint64_t latest_pending_time_ = 0;
     std::uint64_t slices_ = 0;

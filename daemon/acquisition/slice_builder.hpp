@@ -42,7 +42,7 @@ class SliceBuilder {
             waiting_.push_back({std::exchange(contents_.spans, {}), {}, std::exchange(contents_.frames, 0)});
         }
         contents_.spans.push_back({batch.data + datagram.offset, datagram.frames, verdict.time_low,
-                                   verdict.time_high, verdict.source + 1});
+                                   verdict.time_high, verdict.source + 1, verdict.tag_source});
         contents_.frames += datagram.frames;
     }
     /// A batch that has been read completely. It goes back with this slice: its last frames are in this slice

@@ -201,7 +201,7 @@ std::uint64_t SliceFlow::end_of_input() {
 
 Ledger SliceFlow::total(Account::Reading reading) const {
     return account_.total(reading, tracker_.totals(), builder_.frames() + feed_.frames_in_flight(),
-                          feed_.pending());
+                          feed_.waiting());
 }
 
 void SliceFlow::describe(AcquisitionSnapshot& snapshot, std::int64_t now_ns) const {
@@ -211,6 +211,7 @@ void SliceFlow::describe(AcquisitionSnapshot& snapshot, std::int64_t now_ns) con
     snapshot.sources = tracker_.status(now_ns);
     snapshot.watermark = feed_.watermark();
     snapshot.pending = feed_.pending();
+    snapshot.latest_tags = account_.latest_tags();
     snapshot.pending_high_water = feed_.pending_high_water();
     snapshot.free_batches_low_water = batches_.free_low_water();
     snapshot.pipeline_busy_s = feed_.busy().seconds(snapshot.taken);

@@ -88,7 +88,7 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t newest() const;
     /// Past all believed frames, so that a wild one does not prolong a run, and not below the watermark.
     [[nodiscard]] std::uint64_t end_of_received() const;
-    /// Coincidences found since the daemon started.
+    /// Coincidences, saved singles and tags found since the daemon started.
     [[nodiscard]] std::uint64_t records_found() const { return account_.records_found(); }
     /// Submits the slice, and returns a time past everything received, decided or not.
     std::uint64_t end_of_input();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/run/ledger.hpp"
 #include "daemon/seconds/second.hpp"
@@ -62,7 +63,8 @@ struct AcquisitionSnapshot {
     std::chrono::steady_clock::time_point histograms_before_taken;
     std::shared_ptr<const Second> second;  ///< the latest; nullptr: none yet
     SecondsTotal seconds;                  ///< since the daemon started
-    std::uint64_t pending = 0;             ///< singles that wait for the watermark
+    std::vector<gpu::Tag> latest_tags;     ///< the latest of each channel and kind, in that order
+    std::uint64_t pending = 0;             ///< singles and tags that wait for the watermark
     std::uint64_t given_up = 0;            ///< slices whose watermark passed waiting sources to save memory
     double busy_s = 0;                     ///< time not spent waiting for batches
     double pipeline_busy_s = 0;            ///< time with a slice in the pipeline

@@ -136,8 +136,8 @@ constexpr MetricFamily after_ledger[] = {
     {"petacqd_receive_batches_free", "", "Receive batches that are free.", "/queues/free_batches"},
     {"petacqd_receive_batches_free_low_water", "", "Fewest receive batches that were free since the latest run started.", "/queues/free_batches_low_water"},
     {"petacqd_receive_batches", "", "Receive batches in the pool.", "/queues/batches"},
-    {"petacqd_singles_pending", "", "Accepted singles that wait for the watermark.", "/queues/pending_singles"},
-    {"petacqd_singles_pending_high_water", "", "Most singles that waited for the watermark since the latest run started.", "/queues/pending_singles_high_water"},
+    {"petacqd_singles_pending", "", "Accepted singles and tags that wait for the watermark.", "/queues/pending_singles"},
+    {"petacqd_singles_pending_high_water", "", "Most singles and tags that waited for the watermark since the latest run started.", "/queues/pending_singles_high_water"},
     {"petacqd_given_up_slices_total", "", "Slices that did not wait for slow sources, to save memory.", "/queues/given_up_slices"},
     {"petacqd_writer_blocks_queued", "", "List-mode blocks that wait for the disk.", "/queues/writer_blocks"},
     {"petacqd_writer_blocks_queued_high_water", "", "Most list-mode blocks of the run that waited for the disk.", "/queues/writer_high_water"},
@@ -153,6 +153,7 @@ constexpr MetricFamily after_ledger[] = {
 constexpr MetricFamily by_reason_families[] = {
     {"petacqd_datagrams_rejected_total", "reason", "Datagrams received and not used.", "datagrams"},
     {"petacqd_frames_rejected_total", "reason", "Frames that did not become singles inside the energy window.", "frames"},
+    {"petacqd_tags_rejected_total", "reason", "Tags that were not accepted.", "tags"},
     {"petacqd_singles_unused_total", "reason", "Singles that are in no coincidence.", "singles"},
 };
 
@@ -167,6 +168,10 @@ constexpr MetricFamily of_source[] = {
     {"petacqd_source_duplicates_total", "source", "Datagrams of a source that arrived twice.", "/duplicate"},
     {"petacqd_source_skew_seconds", "source", "Detector time of a source less the time that the sources agree on.", "/skew_us", 1e-6},
     {"petacqd_source_last_seen_seconds", "source", "Time since the latest datagram of a source, heartbeats included.", "/last_seen_s"},
+};
+constexpr MetricFamily of_tag[] = {
+    {"petacqd_tag_value", "tag", "Value of the latest tag of a channel and kind: channel/kind.", "/value"},
+    {"petacqd_tag_time_seconds", "tag", "Detector time of the latest tag of a channel and kind.", "/time_s"},
 };
 constexpr MetricFamily of_module[] = {
     {"petacqd_module_singles_per_second", "module", "Singles of a module, of any energy.", "/singles_per_s"},
@@ -312,6 +317,9 @@ std::string daemon_metrics(const json& status) {
     write_memory(out, status);
     write_stages(out, at(status, "/stages"));
     write_sources(out, at(status, "/sources"));
+    write_items(
+        out, at(status, "/tags"), "tag",
+        [](const json& t) { return text_at(t, "channel") + '/' + text_at(t, "kind"); }, of_tag);
     write_items(
         out, at(status, "/modules"), "module", [](const json& m) { return text_at(m, "bdm"); }, of_module);
     return out.take();

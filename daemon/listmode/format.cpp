@@ -1,33 +1,46 @@
 #include "daemon/listmode/format.hpp"
 
+#include <algorithm>
+#include <cassert>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
 
 namespace petacq::daemon {
 
+namespace {
+
+struct KindEntry {
+    RecordKind kind;
+    const char* name;
+    std::uint32_t record_bytes;
+};
+constexpr KindEntry kinds[] = {
+    {RecordKind::coincidences, "coincidences", sizeof(gpu::Coincidence)},
+    {RecordKind::singles, "singles", sizeof(gpu::Single)},
+    {RecordKind::tags, "tags", sizeof(gpu::Tag)},
+    {RecordKind::seconds, "seconds", 0},
+};
+
+const KindEntry& entry_of(RecordKind kind) {
+    assert(is_known(kind));
+    return kinds[static_cast<std::uint32_t>(kind) - 1];
+}
+
+}  // namespace
+
+bool is_known(RecordKind kind) {
+    return std::any_of(std::begin(kinds), std::end(kinds),
+                       [=](const KindEntry& k) { return k.kind == kind; });
+}
+
 const char* name_of(RecordKind kind) {
-    switch (kind) {
-        case RecordKind::coincidences:
-            return "coincidences";
-        case RecordKind::singles:
-            return "singles";
-        case RecordKind::seconds:
-            return "seconds";
-    }
-    return "unknown records";
+    return is_known(kind) ? entry_of(kind).name : "unknown records";
 }
 
 std::uint32_t record_bytes_of(RecordKind kind) {
-    switch (kind) {
-        case RecordKind::coincidences:
-            return sizeof(gpu::Coincidence);
-        case RecordKind::singles:
-            return sizeof(gpu::Single);
-        case RecordKind::seconds:
-            return 0;
-    }
-    return 0;
+    return is_known(kind) ? entry_of(kind).record_bytes : 0;
 }
 
 bool is_record(RecordKind kind, std::uint32_t record_bytes) {
@@ -86,6 +99,11 @@ bool in_order(const gpu::Coincidence& a, const gpu::Coincidence& b) {
     if (a.time != b.time) return a.time < b.time;
     return std::tie(a.kind, a.crystal_a, a.dt, a.crystal_b, a.energy_a, a.energy_b) <=
            std::tie(b.kind, b.crystal_a, b.dt, b.crystal_b, b.energy_a, b.energy_b);
+}
+
+bool in_order(const gpu::Tag& a, const gpu::Tag& b) {
+    return std::tie(a.time, a.source, a.channel, a.kind, a.value) <=
+           std::tie(b.time, b.source, b.channel, b.kind, b.value);
 }
 
 bool in_order(const gpu::Single& a, const gpu::Single& b) {

@@ -23,12 +23,15 @@ static_assert(std::endian::native == std::endian::little, "records are written a
 enum class RecordKind : std::uint32_t {
     coincidences = 1,
     singles = 2,
+    tags = 3,
     seconds = 4,  ///< described by the file itself: daemon/seconds
 };
 
-/// "coincidences", "singles", "seconds".
+/// Whether the number names a kind.
+bool is_known(RecordKind kind);
+/// "coincidences", "singles", "tags", "seconds".
 const char* name_of(RecordKind kind);
-/// 32, 16, or 0 for records whose size the file header gives: a multiple of 64.
+/// 32, 16, 16, or 0 for records whose size the file header gives: a multiple of 64.
 std::uint32_t record_bytes_of(RecordKind kind);
 /// Whether a file header may give this kind and size. False for kinds that this version does not know.
 bool is_record(RecordKind kind, std::uint32_t record_bytes);
@@ -129,12 +132,13 @@ bool is_sealed(const Part& part) {
     return part.magic == Part{}.magic && std::memcmp(&sealed, &part, sizeof part) == 0;
 }
 
-/// The time of the record at `record`: the first field of all kinds.
+/// The time of the record at `record`: the first field of every kind.
 std::uint64_t time_of(const std::byte* record);
 
 /// Whether `b` may follow `a`. Coincidences are ordered by (time, kind, crystal_a, dt, crystal_b, energy_a,
-/// energy_b), singles by (time, crystal, energy).
+/// energy_b), singles by (time, crystal, energy), tags by (time, source, channel, kind, value).
 bool in_order(const gpu::Coincidence& a, const gpu::Coincidence& b);
 bool in_order(const gpu::Single& a, const gpu::Single& b);
+bool in_order(const gpu::Tag& a, const gpu::Tag& b);
 
 }  // namespace petacq::daemon

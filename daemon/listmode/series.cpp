@@ -71,7 +71,7 @@ BlockPlace BlockPlan::place(std::uint64_t first_time, std::uint64_t records) {
 
 ListModeSeries::ListModeSeries(ListModeLayout layout, std::uint32_t file)
     : layout_(std::move(layout)), number_(file) {
-    open(0);
+    if (!layout_.on_first_record) open(0);
 }
 
 // When this throws, the previous file remains the last one.
@@ -98,6 +98,7 @@ void ListModeSeries::start_part(std::uint64_t first_record) {
 
 void ListModeSeries::write_block(const BlockOfRecords& block, std::uint64_t first_record) {
     assert(block.number % layout_.files == number_);
+    if (!file_) open(first_record);
     file_->write_block(block);
     ListModePart& current = parts_.back();
     if (current.records == 0) {
@@ -110,6 +111,7 @@ void ListModeSeries::write_block(const BlockOfRecords& block, std::uint64_t firs
 }
 
 void ListModeSeries::check() {
+    if (!file_) return;
     file_->check();
     if (finished_.empty()) return;
     checked_ = (checked_ + 1) % finished_.size();
@@ -118,13 +120,13 @@ void ListModeSeries::check() {
 
 std::vector<FileIdentity> ListModeSeries::identities() const {
     std::vector<FileIdentity> all = finished_;
-    all.push_back(file_->identity());
+    if (file_) all.push_back(file_->identity());
     return all;
 }
 
 std::vector<ListModePart> ListModeSeries::parts() const {
     std::vector<ListModePart> all = parts_;
-    all.back().bytes = file_->bytes();
+    if (file_) all.back().bytes = file_->bytes();
     return all;
 }
 

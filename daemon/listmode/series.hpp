@@ -40,6 +40,7 @@ struct ListModeLayout {
     SplitOptions split;
     std::uint32_t files = 1;  ///< side by side
     config::Compression compression = config::Compression::none;
+    bool on_first_record = false;  ///< the first part starts with the first record
 
     [[nodiscard]] std::filesystem::path path_of(std::size_t part, std::uint32_t file) const;
     [[nodiscard]] nlohmann::json description_of(std::size_t part, std::uint32_t file) const;
@@ -89,7 +90,7 @@ struct ListModePart {
 /// One file of each part. One thread at a time. Throws as ListModeFile does.
 class ListModeSeries {
   public:
-    /// Creates that file of the first part.
+    /// Creates that file of the first part, unless the layout leaves it to the first block.
     ListModeSeries(ListModeLayout layout, std::uint32_t file);
 
     /// REQUIRES: the block belongs to this part and file. `first_record`: number in the run.
@@ -97,19 +98,25 @@ class ListModeSeries {
     /// Closes the file and creates that of the next part. `first_record`: number in the run of the first
     /// record of that part.
     void start_part(std::uint64_t first_record);
-    void sync() { file_->sync(); }
-    void close() { file_->close(); }
+    void sync() {
+        if (file_) file_->sync();
+    }
+    void close() {
+        if (file_) file_->close();
+    }
     /// Removes the file of the first part. REQUIRES: no other part was started.
-    void discard() noexcept { file_->discard(); }
+    void discard() noexcept {
+        if (file_) file_->discard();
+    }
     /// Looks at the current file and, at each call, at one of those before it. Throws if another program has
     /// removed, replaced or cut it.
     void check();
     /// The identity of each file, in the order of the parts.
     [[nodiscard]] std::vector<FileIdentity> identities() const;
 
-    [[nodiscard]] std::size_t part() const { return parts_.size() - 1; }
+    [[nodiscard]] std::size_t part() const { return parts_.empty() ? 0 : parts_.size() - 1; }
     /// Sum over all parts.
-    [[nodiscard]] std::uint64_t bytes() const { return bytes_before_ + file_->bytes(); }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_before_ + (file_ ? file_->bytes() : 0); }
     [[nodiscard]] std::vector<ListModePart> parts() const;
 
   private:
@@ -117,7 +124,7 @@ class ListModeSeries {
 
     const ListModeLayout layout_;
     const std::uint32_t number_;
-    std::unique_ptr<ListModeFile> file_;
+    std::unique_ptr<ListModeFile> file_;  ///< nullptr: nothing has been written yet
     std::uint64_t bytes_before_ = 0;
     std::vector<ListModePart> parts_;  ///< up to the current one
     std::vector<FileIdentity> finished_;

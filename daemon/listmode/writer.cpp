@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cassert>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -23,21 +24,24 @@ const ListModeOptions& checked(const ListModeOptions& o) {
     if (o.queue_blocks < 2) throw std::invalid_argument("list-mode queue: expected at least 2 blocks");
     if (o.files < 1 || o.files > most_files)
         throw std::invalid_argument("list-mode files: expected 1 to " + std::to_string(most_files));
+    assert(!o.on_first_record || o.files == 1);
     return o;
 }
 
 ListModeLayout layout_of(const std::filesystem::path& path, const ListModeOptions& o,
                          const nlohmann::json& description) {
     return {path,    o.kind,  o.block_bytes, std::make_shared<const nlohmann::json>(description),
-            o.split, o.files, o.compression};
+            o.split, o.files, o.compression, o.on_first_record};
 }
 
-using AnyRecords = std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>>;
+using AnyRecords =
+    std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>, WaitingRecords<gpu::Tag>>;
 
 AnyRecords make_records(const ListModeOptions& o) {
     const std::size_t most_spare_bytes = std::size_t{o.queue_blocks} * o.block_bytes;
     if (o.kind == RecordKind::coincidences) return WaitingRecords<gpu::Coincidence>(most_spare_bytes);
-    return WaitingRecords<gpu::Single>(most_spare_bytes);
+    if (o.kind == RecordKind::singles) return WaitingRecords<gpu::Single>(most_spare_bytes);
+    return WaitingRecords<gpu::Tag>(most_spare_bytes);
 }
 
 }  // namespace
@@ -99,6 +103,10 @@ void ListModeWriter::append(gpu::RecordVector<gpu::Coincidence>&& records) {
 
 void ListModeWriter::append(gpu::RecordVector<gpu::Single>&& records) {
     append_records(RecordKind::singles, records);
+}
+
+void ListModeWriter::append(gpu::RecordVector<gpu::Tag>&& records) {
+    append_records(RecordKind::tags, records);
 }
 
 template <class Record>

@@ -34,7 +34,10 @@ struct ListModeOptions {
     std::uint32_t sync_interval_ms = 1'000;  ///< records reach the disk about this long after their append
     std::uint32_t queue_blocks = 256;        ///< blocks that may wait for the disk, at least 2
     std::uint32_t files = 1;                 ///< written side by side, each by a thread; at most most_files
-    SplitOptions split;                      ///< into several parts
+    /// The first file is created with the first record, by the thread that writes it: without records there
+    /// is none. Only with one file.
+    bool on_first_record = false;
+    SplitOptions split;  ///< into several parts
     config::Compression compression = config::Compression::none;
 };
 
@@ -79,10 +82,11 @@ class ListModeWriter {
 
     /// Takes the records, which must be in order, and leaves a vector of unspecified content, whose memory
     /// can be used again. Waits while queue_blocks blocks wait for the disk. After a failure the records are
-    /// discarded and counted as write_failed. Throws std::logic_error for records of the other kind and after
+    /// discarded and counted as write_failed. Throws std::logic_error for records of another kind and after
     /// finish().
     void append(gpu::RecordVector<gpu::Coincidence>&& records);
     void append(gpu::RecordVector<gpu::Single>&& records);
+    void append(gpu::RecordVector<gpu::Tag>&& records);
 
     /// Measures latency: everything that arrived at these times (steady clock, ns) has been appended by now,
     /// so the latency of each is known when all records appended so far are written. Ignores marks beyond
@@ -175,8 +179,8 @@ class ListModeWriter {
 
     mutable net::Mutex mutex_;
     std::condition_variable room_;
-    std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>> waiting_
-        PETACQ_GUARDED_BY(mutex_);
+    std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>, WaitingRecords<gpu::Tag>>
+        waiting_ PETACQ_GUARDED_BY(mutex_);
     BlockPlan plan_ PETACQ_GUARDED_BY(mutex_);
     /// Number in the run of the first record of each part.
     std::vector<std::uint64_t> part_starts_ PETACQ_GUARDED_BY(mutex_){0};

@@ -48,6 +48,16 @@
     X(saved_singles, written, growth, "singles", 0, no_metric, "Singles of the run handed to the disk.") \
     X(saved_singles, write_failed, growth, "singles", 0, no_metric, "Singles of the run that could not be written.") \
     X(saved_singles, in_queue, at_end, "singles", 0, no_metric, "Singles of the run on their way to the disk.")
+
+/// Section "tags", besides those of the pipeline.
+#define PETACQ_TAGS_OF_RUN_COUNTERS(X) \
+    X(tags, ordered, growth, "tags", 0, no_metric, "Tags that the watermark has passed, in order.") \
+    X(tags, pending_at_start, at_start, "tags", 0, no_metric, "Tags accepted before the run and put in order in it.") \
+    X(tags, pending_at_end, at_end, "tags", 0, no_metric, "Tags accepted in the run that still waited for the watermark when it stopped.") \
+    X(tags, found, growth, "tags", 0, no_metric, "Tags of the run.") \
+    X(tags, written, growth, "tags", 0, no_metric, "Tags of the run handed to the disk.") \
+    X(tags, write_failed, growth, "tags", 0, no_metric, "Tags of the run that could not be written.") \
+    X(tags, in_queue, at_end, "tags", 0, no_metric, "Tags of the run on their way to the disk.")
 // clang-format on
 
 namespace petacq::daemon {
@@ -64,12 +74,16 @@ inline constexpr IdentityFormula identity_formulas[] = {
      "unknown_source + "
      "too_many_sources + dropped_no_buffer"},
     {"frames handed over", "datagrams",
-     "frames + frames_in_flight_at_start = frames.received + frames_in_flight_at_end"},
+     "frames + frames_in_flight_at_start = frames.received + tags.received + "
+     "frames_in_flight_at_end"},
     {"frames", "frames", gpu::frame_identity},
     {"accepted singles", "singles", "frames.accepted + pending_at_start = decided + pending_at_end"},
     {"decided singles", "singles", gpu::single_identity},
     {"pairs", "pairs", "prompts_found + delayeds_found = written + write_failed + in_queue"},
     {"saved singles", "saved_singles", "found = written + write_failed + in_queue"},
+    {"tags", "tags", gpu::tag_identity},
+    {"accepted tags", "tags", "accepted + pending_at_start = ordered + pending_at_end"},
+    {"tags written", "tags", "found = written + write_failed + in_queue"},
 };
 
 }  // namespace petacq::daemon

@@ -26,6 +26,8 @@ constexpr auto counters = std::to_array<LedgerCounter>({
     PETACQ_PENDING_COUNTERS(PETACQ_COUNTER)
     PETACQ_PAIR_COUNTERS(PETACQ_COUNTER)
     PETACQ_SAVED_SINGLES_COUNTERS(PETACQ_COUNTER)
+    PETACQ_TAG_COUNTERS(PETACQ_COUNTER)
+    PETACQ_TAGS_OF_RUN_COUNTERS(PETACQ_COUNTER)
 });
 // clang-format on
 static_assert(sizeof(Ledger) == (counters.size() + 1) * sizeof(std::uint64_t),

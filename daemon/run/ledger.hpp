@@ -1,4 +1,4 @@
-// The ledger: where every datagram, frame, single and pair went.
+// The ledger: where every datagram, frame, single, pair and tag went.
 //
 // A plain snapshot of counters. The ledger of a run is the difference of two snapshots; every identity in
 // ledger_identities() holds for totals and for differences alike, whenever nothing is on its way between the
@@ -43,12 +43,19 @@ struct SavedSinglesLedger {
     bool operator==(const SavedSinglesLedger&) const = default;
 };
 
+struct TagLedger : gpu::TagCounts {
+    PETACQ_TAGS_OF_RUN_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    bool operator==(const TagLedger&) const = default;
+};
+
 struct Ledger {
     DatagramLedger datagrams;
     gpu::FrameCounts frames;
     SingleLedger singles;
     PairLedger pairs;
     SavedSinglesLedger saved_singles;
+    TagLedger tags;
     bool loss_known = true;  ///< false with bare framing: `lost` says nothing and is null in JSON
 
     bool operator==(const Ledger&) const = default;

@@ -108,6 +108,7 @@ void Run::open_files() {
     if (setting_.configuration->listmode.write_singles) {
         singles_ = make_writer(RecordKind::singles, singles_file);
     }
+    tags_ = make_writer(RecordKind::tags, tags_file);
     seconds_ = make_seconds();
     if (setting_.configuration->listmode.write_raw && setting_.pool != nullptr) {
         // The receivers keep the other half of the pool.
@@ -126,6 +127,7 @@ void Run::open_files() {
 void Run::discard() {
     coincidences_.reset();
     singles_.reset();
+    tags_.reset();
     seconds_.reset();
     capture_.reset();
     ledger_series_.reset();
@@ -141,7 +143,8 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
     o.block_bytes = listmode.block_bytes;
     o.sync_interval_ms = listmode.sync_interval_ms;
     o.queue_blocks = listmode.queue_blocks;
-    o.files = listmode.files;
+    o.on_first_record = kind == RecordKind::tags;
+    o.files = o.on_first_record ? 1 : listmode.files;
     o.compression = listmode.compression;
     o.split = {listmode.split_bytes, ticks_of(listmode.split_s, *setting_.scanner)};
     return std::make_unique<ListModeWriter>(directory_.file(file), o, listmode_description());
@@ -204,23 +207,33 @@ std::chrono::system_clock::time_point Run::stopped(const RunEnd& end) const {
 void Run::append(gpu::SliceResult& result) {
     coincidences_->append(std::move(result.coincidences));
     if (singles_) singles_->append(std::move(result.singles));
+    if (!result.tags.empty()) tags_->append(std::move(result.tags));
+}
+
+std::vector<Run::Writer> Run::writers() const {
+    std::vector<Writer> all{{RecordKind::coincidences, "writer", coincidences_.get()}};
+    if (singles_) all.push_back({RecordKind::singles, "writer singles", singles_.get()});
+    all.push_back({RecordKind::tags, "writer tags", tags_.get()});
+    return all;
 }
 
 std::string Run::write_failure() const {
-    std::string failure = coincidences_->failure();
-    if (failure.empty() && singles_) failure = singles_->failure();
+    std::string failure;
+    for (const Writer& w : writers())
+        if (failure.empty()) failure = w.writer->failure();
     if (failure.empty()) failure = seconds_->failure();
     return failure;
 }
 
 ListModeCounts Run::written() const {
-    ListModeCounts counts = coincidences_->counts();
-    if (!singles_) return counts;
-    const ListModeCounts more = singles_->counts();
-    counts.bytes += more.bytes;
-    counts.stalls += more.stalls;
-    counts.queue_blocks = std::max(counts.queue_blocks, more.queue_blocks);
-    counts.queue_high_water = std::max(counts.queue_high_water, more.queue_high_water);
+    ListModeCounts counts;
+    for (const Writer& w : writers()) {
+        const ListModeCounts more = w.writer->counts();
+        counts.bytes += more.bytes;
+        counts.stalls += more.stalls;
+        counts.queue_blocks = std::max(counts.queue_blocks, more.queue_blocks);
+        counts.queue_high_water = std::max(counts.queue_high_water, more.queue_high_water);
+    }
     return counts;
 }
 
@@ -230,16 +243,16 @@ std::optional<CaptureStatus> Run::capture_status() const {
 }
 
 void Run::add_progress(std::vector<StageProgress>& stages) const {
-    const auto add = [&](const std::string& name, const ListModeWriter& writer) {
-        const std::vector<WritingThread> threads = writer.threads();
+    for (const Writer& w : writers()) {
+        if (w.kind == RecordKind::tags && w.writer->counts().appended == 0) continue;
+        const std::vector<WritingThread> threads = w.writer->threads();
+        const std::string name = w.name;
         for (std::size_t i = 0; i < threads.size(); ++i) {
             const WritingThread& t = threads[i];
             stages.push_back({threads.size() == 1 ? name : name + " " + std::to_string(i + 1), t.calls,
                               t.waiting, t.busy_s, std::chrono::steady_clock::now()});
         }
-    };
-    add("writer", *coincidences_);
-    if (singles_) add("writer singles", *singles_);
+    }
     const SecondsCounts seconds = seconds_->counts();
     stages.push_back(
         {"writer seconds", seconds.calls, seconds.waiting, seconds.busy_s, std::chrono::steady_clock::now()});
@@ -250,9 +263,9 @@ void Run::add_progress(std::vector<StageProgress>& stages) const {
 
 void Run::add_end_progress(std::vector<StageProgress>& stages) const {
     // Every write changes one of these numbers.
-    std::uint64_t work = end_steps_.load(std::memory_order_relaxed) + coincidences_->counts().calls;
-    if (singles_) work += singles_->counts().calls;
-    work += seconds_->counts().calls;
+    std::uint64_t work = end_steps_.load(std::memory_order_relaxed) + seconds_->counts().calls;
+    for (const Writer& w : writers())
+        work += w.writer->counts().calls;
     if (capture_) work += capture_->counts().bytes;
     stages.push_back({"run end", work, true, 0, std::chrono::steady_clock::now()});
 }
@@ -260,12 +273,13 @@ void Run::add_end_progress(std::vector<StageProgress>& stages) const {
 void Run::complete(Ledger& ledger) const {
     fill(ledger.pairs, coincidences_->counts());
     if (singles_) fill(ledger.saved_singles, singles_->counts());
+    fill(ledger.tags, tags_->counts());
 }
 
 std::string Run::lost_files() const {
-    std::vector<FileIdentity> files = coincidences_->identities();
-    if (singles_) {
-        const std::vector<FileIdentity> more = singles_->identities();
+    std::vector<FileIdentity> files;
+    for (const Writer& w : writers()) {
+        const std::vector<FileIdentity> more = w.writer->identities();
         files.insert(files.end(), more.begin(), more.end());
     }
     files.push_back(seconds_->identity());
@@ -288,10 +302,10 @@ std::string Run::lost_files() const {
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
     const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
-    coincidences_->finish();
-    done();
-    if (singles_) singles_->finish();
-    done();
+    for (const Writer& w : writers()) {
+        w.writer->finish();
+        done();
+    }
     const SecondsCounts seconds = seconds_->finish();
     done();
     if (capture_) capture_->finish();
@@ -321,8 +335,8 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     content["ledger"] = to_json(ledger);
     content["expected_randoms"] = expected_randoms(end, setting_);
     content["files"] = nlohmann::json::array();
-    add_files(content["files"], RecordKind::coincidences, coincidences_->parts());
-    if (singles_) add_files(content["files"], RecordKind::singles, singles_->parts());
+    for (const Writer& w : writers())
+        add_files(content["files"], w.kind, w.writer->parts());
     add_files(content["files"], RecordKind::seconds, {seconds_->part()});
     content["seconds"] = {{"file", seconds_file},
                           {"records", seconds.written},

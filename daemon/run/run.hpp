@@ -98,7 +98,8 @@ class Run {
     /// The recent latency from arrival until the coincidences were written.
     [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
     /// Adds "writer", or "writer 1", "writer 2", ... if there are several, "writer singles" likewise if
-    /// singles are saved, "writer seconds", and "capture" if datagrams are saved. Also in finish().
+    /// singles are saved, "writer tags" if there were tags, "writer seconds", and "capture" if datagrams are
+    /// kept. Also in finish().
     void add_progress(std::vector<StageProgress>& stages) const;
     /// Adds "run end", the progress of finish() in another thread.
     void add_end_progress(std::vector<StageProgress>& stages) const;
@@ -125,6 +126,13 @@ class Run {
     [[nodiscard]] std::string lost_files() const;
     void open_files();
     void discard();
+    struct Writer {
+        RecordKind kind;
+        const char* name;  ///< in the status
+        ListModeWriter* writer;
+    };
+    /// Those that the run has.
+    [[nodiscard]] std::vector<Writer> writers() const;
 
     RunSetting setting_;
     RunRequest request_;
@@ -134,6 +142,7 @@ class Run {
     FileIdentity description_identity_;  ///< of the first run.json
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< if requested
+    std::unique_ptr<ListModeWriter> tags_;     ///< one file, made with the first tag
     std::unique_ptr<SecondsFile> seconds_;
     std::unique_ptr<Capture> capture_;         ///< if requested
     std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done

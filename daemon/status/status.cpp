@@ -110,8 +110,23 @@ json make_queues(const Reading& now, std::size_t batches) {
             {"log_unwritten", now.log.unwritten}};
 }
 
+/// The latest tag of each channel and kind, in that order.
+json make_tags(const Observation& seen) {
+    json tags = json::array();
+    for (const gpu::Tag& tag : seen.now->acquisition->latest_tags) {
+        // A position is signed; the others are not.
+        const bool is_signed = tag.kind == static_cast<std::uint8_t>(gpu::TagKind::position);
+        tags.push_back({{"channel", tag.channel},
+                        {"kind", tag.kind},
+                        {"source", tag.source},
+                        {"time_s", static_cast<double>(tag.time) * seen.scanner().tick_ps * 1e-12},
+                        {"value", is_signed ? json(static_cast<std::int32_t>(tag.value)) : json(tag.value)}});
+    }
+    return tags;
+}
+
 json make_memory(const config::ListMode& listmode, const Installation& installation) {
-    const std::uint64_t files = listmode.write_singles ? 2 : 1;
+    const std::uint64_t files = listmode.write_singles ? 3 : 2;  // tags have one, too
     return {{"batch_pool_bytes", installation.pool_bytes},
             {"pipeline_bytes", installation.pipeline_bytes},
             {"block_buffer_bytes", std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * files}};
@@ -229,6 +244,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"unknown_sources", make_unknown_sources(seen)},
             {"modules", make_modules(seen)},
             {"dead_time", make_dead_time(seen)},
+            {"tags", make_tags(seen)},
             {"watermark_s", static_cast<double>(a.watermark) * seen.scanner().tick_ps * 1e-12},
             {"stages", make_stages(*seen.now)},
             {"queues", make_queues(*seen.now, installation.batches)},

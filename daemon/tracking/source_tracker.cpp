@@ -165,8 +165,13 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     ++source.datagrams;
     source.frames += datagram.frames;
     verdict.source = static_cast<std::uint32_t>(index);
+    if (options_.framing == net::Framing::sequenced) {
+        verdict.tag_source = datagram.source;
+    } else if (index < options_.expected_senders.size()) {
+        verdict.tag_source = static_cast<std::uint16_t>(index);
+    }
     if (datagram.timed_frames == 0) return verdict;
-    source.bdms[datagram.first_bdm] = source.bdms[datagram.last_bdm] = true;
+    if (datagram.hits) source.bdms[datagram.first_bdm] = source.bdms[datagram.last_bdm] = true;
     const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
     decide_if_due(now_ns);
     ++undecided_;

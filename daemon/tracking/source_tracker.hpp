@@ -88,13 +88,18 @@ struct TrackerOptions {
         0;  ///< ticks past the newest single after which all singles are decided (window + delay)
 };
 
+/// In tags of a source that is not listed, with bare framing.
+inline constexpr std::uint16_t no_tag_source = 0xFFFF;
+
 /// The verdict on a datagram. Frames outside [time_low, time_high] are time jumps; if time_low is above
 /// time_high, all frames are.
 struct Verdict {
     std::uint64_t time_low = 0;
     std::uint64_t time_high = std::numeric_limits<std::uint64_t>::max();
     std::uint32_t source = 0;  ///< position of the source in the status
-    bool use = true;           ///< false: discard the frames (a copy, or too many sources)
+    /// What names the source in its tags: the id, or the position in the list of senders, if it is there.
+    std::uint16_t tag_source = no_tag_source;
+    bool use = true;  ///< false: discard the frames (a copy, or too many sources)
 
     /// All frames are time jumps.
     void refuse_all() {

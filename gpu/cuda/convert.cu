@@ -101,6 +101,15 @@ __device__ void load_cells(const ConvertArguments& a, std::uint32_t tile,
     }
 }
 
+/// What becomes of a frame with a cell of no_cell. Tags go to the list for the host; they count there.
+__device__ std::uint32_t fate_without_place(const ConvertArguments& a, net::FrameWords frame,
+                                            std::uint32_t cell) {
+    if (markers_match(frame, a.tables)) return static_cast<std::uint32_t>(Fate::bad_address);
+    if (!is_tag(frame, a.tables)) return static_cast<std::uint32_t>(Fate::bad_marker);
+    a.tags[atomicAdd(&a.totals->tags, 1U)] = {frame, cell};
+    return no_frame;
+}
+
 template <bool energy_shared>
 __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_constant__ ConvertArguments a) {
     extern __shared__ std::uint32_t shared[];
@@ -219,8 +228,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             } else if (!present[k]) {
                 fate = no_frame;
             } else if (cell[k] == no_cell) {
-                fate = static_cast<std::uint32_t>(markers_match(words[k], t) ? Fate::bad_address
-                                                                             : Fate::bad_marker);
+                fate = fate_without_place(a, words[k], tile * cell_tile + k * threads + threadIdx.x);
             }
             fates.add(fate);
         }

@@ -28,6 +28,7 @@ struct ConvertArguments {
     SingleArrays ready;    ///< in order of arrival: pending singles of the previous slice, then the cells
     SingleArrays pending;  ///< the same; absolute times
     SliceHistograms histograms{};
+    TagCell* tags = nullptr;  ///< the tag frames, in any order: as many as there are frames
     ConvertTotals* totals = nullptr;
     // Words through which tiles communicate: placement_words() of them, zero before the first slice. Each
     // slice is a round.

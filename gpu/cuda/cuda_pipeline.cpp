@@ -93,6 +93,7 @@ class CudaPipeline final : public Pipeline {
         const std::size_t place = submitted_ % depth_;
         RingSlot& r = *ring_[place];
         r.slot.id = slice.id;
+        r.slot.late_below = std::exchange(watermark_, slice.watermark);
         r.slot.watermark = slice.watermark;
         r.slot.close_at = slice.close_at;
         r.slot.ends_interval = slice.ends_interval;
@@ -148,6 +149,8 @@ class CudaPipeline final : public Pipeline {
         const net::MutexLock lock(mutex_);
         stages_.reset();
         order_.reset();
+        tags_.reset();
+        watermark_ = 0;
     }
 
     [[nodiscard]] std::uint64_t memory_bytes() const override {
@@ -246,7 +249,7 @@ class CudaPipeline final : public Pipeline {
                 before = nullptr;
             }
             r->converted.wait("converting frames");
-            stages_.converted(r->slot);
+            stages_.converted(r->slot, prepare_);
             if (times_) times_->begins(r->place).order.record(prepare_);
             stages_.order(r->slot, prepare_);
             r->ordered.record(prepare_);
@@ -316,8 +319,13 @@ class CudaPipeline final : public Pipeline {
         if (times_) times_->mark(r.place, &SliceTimeline::deliver_begin);
         SliceResult& result = s.result;
         result.id = s.id;
+        cuda::take_tags(s);
         result.frames = cuda::frame_counts(s);
         if (s.ends_interval) cuda::copy_sums(s, result.sums);
+        result.tag_counts = s.tags.counts;
+        tags_.add(s.tags.tags);
+        tags_.release(s.watermark, s.close_at, result.tags);
+        tags_.describe(result);
         order_.take(s, copiers_, result.coincidences);
         const bool many = !s.many_singles.empty();
         const Single* const singles = many ? s.many_singles.data() : s.host_singles;
@@ -353,8 +361,10 @@ class CudaPipeline final : public Pipeline {
     std::string description_;
     WorkerPool copiers_;
     cuda::RecordOrder order_;
+    WaitingTags tags_;
 
-    std::uint64_t collected_ = 0;  // used by the caller only
+    std::uint64_t collected_ = 0;  // used by the caller only, like watermark_
+    std::uint64_t watermark_ = 0;  // of the slice submitted last
     net::Mutex mutex_;
     std::condition_variable to_upload_, to_launch_, to_deliver_, to_collect_;
     std::uint64_t submitted_ = 0;  // the caller writes it with the mutex held, and reads it without

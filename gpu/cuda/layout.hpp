@@ -38,6 +38,12 @@ struct alignas(16) SpanRow {
 };
 static_assert(sizeof(SpanRow) == 32);
 
+/// A tag frame, as conversion finds it.
+struct TagCell {
+    net::FrameWords frame;
+    std::uint32_t cell;  ///< of the uploaded slice
+};
+
 /// The totals of conversion.
 struct ConvertTotals {
     std::uint64_t fates[fate_count];
@@ -46,6 +52,7 @@ struct ConvertTotals {
     std::uint32_t ready;
     std::uint32_t pending;
     std::uint32_t tickets[2];  ///< tiles taken: of the previously pending singles, and of the cells
+    std::uint32_t tags;        ///< tag frames
 };
 
 /// Index into FindTotals::counts.

@@ -25,6 +25,9 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
                        o.geometry.bdm_count * o.geometry.du_count};
     input = o.input;
     sources = o.sources;
+    markers.head_marker = o.head_marker;
+    markers.tail_marker = o.tail_marker;
+    markers.tag_marker = o.tag_marker;
     frame_room = o.max_slice_frames;
     cell_room = frame_room + gap_room(o);
     const std::uint32_t tiles = cell_room / cell_tile + 2;
@@ -36,6 +39,7 @@ Slot::Slot(const PipelineOptions& o, Memory& memory) {
     const std::size_t whole_table = table_head + table_rows(o) * sizeof(SpanRow);
     table = memory.device<std::byte>(whole_table);
     host_table = memory.pinned<std::byte>(whole_table);
+    tag_sources.resize(table_rows(o));
     // The 64-bit temperature sums come first because of their alignment.
     histogram_bytes = std::size_t{histogram_sizes.total() + histogram_sizes.units} * sizeof(std::uint32_t);
     histogram_memory = memory.device<std::uint32_t>(histogram_bytes / sizeof(std::uint32_t));

@@ -11,6 +11,7 @@
 #include "gpu/cuda/layout.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/sums.hpp"
+#include "gpu/host/tags.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::gpu::cuda {
@@ -30,6 +31,7 @@ struct Slot {
 
     Input input = Input::frames;
     std::vector<ModuleSet> sources;
+    ConversionTables markers;  // nothing but the markers
     HistogramSizes histogram_sizes;
     std::uint32_t frame_room = 0;
     std::uint32_t cell_room = 0;  // frames, and cells between spans
@@ -40,7 +42,8 @@ struct Slot {
     // The table of the spans in one piece: tile_first, then rows.
     std::byte* table = nullptr;
     std::byte* host_table = nullptr;
-    std::size_t table_head = 0;  // bytes of tile_first
+    std::size_t table_head = 0;              // bytes of tile_first
+    std::vector<std::uint16_t> tag_sources;  // [row] FrameSpan::tag_source; stays on the host
 
     std::uint32_t* histogram_memory = nullptr;
     std::size_t histogram_bytes = 0;
@@ -57,6 +60,7 @@ struct Slot {
 
     // The slice.
     std::uint64_t id = 0;
+    std::uint64_t late_below = 0;  // the watermark of the slice before
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
     bool ends_interval = false;
@@ -69,6 +73,8 @@ struct Slot {
     int sorted = 0;             // where its ordered singles are, see Stages
 
     // The result.
+    std::vector<TagCell> tag_cells;  // found by conversion
+    AcceptedTags tags;
     std::uint32_t record_count = 0;         // in host_records
     std::uint32_t single_count = 0;         // in host_singles
     std::vector<Coincidence> many_records;  // used instead when there are more than host_records can hold
@@ -80,9 +86,12 @@ struct Slot {
     }
     [[nodiscard]] const SpanRow* rows() const { return reinterpret_cast<const SpanRow*>(table + table_head); }
     /// The table on the host, empty.
-    [[nodiscard]] SpanTable host_span_table() const {
+    [[nodiscard]] SpanTable host_span_table() {
         return {reinterpret_cast<SpanRow*>(host_table + table_head),
-                reinterpret_cast<std::uint32_t*>(host_table)};
+                reinterpret_cast<std::uint32_t*>(host_table), tag_sources.data()};
+    }
+    [[nodiscard]] std::span<const SpanRow> host_rows() const {
+        return {reinterpret_cast<const SpanRow*>(host_table + table_head), row_count};
     }
     [[nodiscard]] std::size_t table_bytes() const { return table_head + row_count * sizeof(SpanRow); }
     [[nodiscard]] bool everything() const { return close_at && *close_at == UINT64_MAX; }

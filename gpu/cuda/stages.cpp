@@ -74,6 +74,7 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     sorted_[1] = arrays();
     pending_arrays_[0] = arrays();
     pending_arrays_[1] = arrays();
+    if (o.input == Input::frames) tags_ = memory.device<TagCell>(o.max_slice_frames);
     ordered_[0] = memory.device<Single>(room_);
     ordered_[1] = memory.device<Single>(room_);
 
@@ -145,6 +146,7 @@ void Stages::convert(Slot& slot, cudaStream_t stream) {
     a.ready = ready_;
     a.pending = pending_arrays_[1 - pending_which_];
     a.histograms = slot.histograms;
+    a.tags = tags_;
     a.totals = slot.converted;
     if (rounds_ > last_round) {
         clear(words_, words_count_ * sizeof(std::uint64_t), stream);
@@ -163,7 +165,12 @@ void Stages::convert(Slot& slot, cudaStream_t stream) {
     watermark_ = slot.watermark;
 }
 
-void Stages::converted(const Slot& slot) {
+void Stages::converted(Slot& slot, cudaStream_t stream) {
+    slot.tag_cells.resize(slot.host_converted->tags);
+    if (!slot.tag_cells.empty()) {
+        to_host(slot.tag_cells.data(), tags_, slot.tag_cells.size(), stream);
+        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "copying tags to the host");
+    }
     pending_ = slot.host_converted->pending;
     pending_which_ = 1 - pending_which_;
     if (pending_ > options_.max_pending_singles) {

@@ -30,8 +30,9 @@ class Stages {
     /// Converts the frames of the slot, which must have arrived, and distributes them and the pending singles
     /// to ready and pending. Ends with a copy of the totals to slot.host_converted.
     void convert(Slot& slot, cudaStream_t stream);
-    /// Reads the totals. Throws std::runtime_error when more singles are pending than allowed.
-    void converted(const Slot& slot);
+    /// Reads the totals, and the tags if there are any: waits for `stream`, which has only run convert().
+    /// Throws std::runtime_error when more singles are pending than allowed.
+    void converted(Slot& slot, cudaStream_t stream);
     /// Orders the ready singles by time.
     void order(Slot& slot, cudaStream_t stream);
     /// Appends them to the carry, ordered by everything, and searches.
@@ -76,6 +77,7 @@ class Stages {
     SingleArrays ready_;
     SingleArrays sorted_[2];  // by time; of the slice being searched, and of the one prepared meanwhile
     SingleArrays pending_arrays_[2];
+    TagCell* tags_ = nullptr;  // of the slice converted last
     Single* ordered_[2] = {nullptr, nullptr};
     void* order_scratch_ = nullptr;
     void* scratch_ = nullptr;         // of order_long_runs(); the lists of the search lie in it afterwards

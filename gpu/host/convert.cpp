@@ -63,24 +63,38 @@ struct Block {
     // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
     std::array<Place, most_frames> places;
     std::array<Hit, most_frames> hits;
+    std::array<std::uint32_t, most_frames> placeless;  // the other frames
     // NOLINTEND(cppcoreguidelines-pro-type-member-init)
 };
 
 // The steps keep what they need in local variables: the compiler would reload members after every store.
 
+/// A frame without a place.
+void reject(net::FrameWords w, const FrameSpan& span, std::uint64_t watermark, const ConversionTables& t,
+            ConvertedFrames& to) {
+    if (markers_match(w, t)) {
+        ++to.counts.bad_address;
+    } else if (is_tag(w, t)) {
+        to.tags.take(w, span.tag_source, TimeGuard::of(span.time_low, span.time_high), watermark);
+    } else {
+        ++to.counts.bad_marker;
+    }
+}
+
 /// `restricted`: a source has only the modules of its own.
 template <bool restricted>
-void find_places(Block& b, const ConversionTables& tables, FrameCounts& counts) {
+void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tables, ConvertedFrames& to) {
     const ConversionTables t = tables;
     const FrameSpan span = b.span;
     std::uint32_t found = 0;
+    std::uint32_t placeless = 0;
     for (std::uint32_t k = 0; k < span.count; ++k) {
         const net::FrameWords w = net::load_frame(span.frames + std::size_t{k} * net::frame_bytes);
         bool known = markers_match(w, t);
         if constexpr (restricted) known = known && module_of_source(w, span.source, t);
         const std::uint32_t cell = known ? frame_cell(w, t) : no_cell;
         if (cell == no_cell) [[unlikely]] {
-            ++(markers_match(w, t) ? counts.bad_address : counts.bad_marker);
+            b.placeless[placeless++] = k;
             continue;
         }
         __builtin_prefetch(t.position + cell);
@@ -90,6 +104,11 @@ void find_places(Block& b, const ConversionTables& tables, FrameCounts& counts) 
         place.cell = cell;
     }
     b.found = found;
+    // Apart from the loop: a call in it would push its variables out of the registers.
+    for (std::uint32_t i = 0; i < placeless; ++i) {
+        const std::byte* const frame = b.span.frames + std::size_t{b.placeless[i]} * net::frame_bytes;
+        reject(net::load_frame(frame), b.span, watermark, tables, to);
+    }
 }
 
 /// The word of a row that has the energy factor. `one_bin`: it does not depend on the energy.
@@ -184,7 +203,9 @@ std::size_t make_singles(const Block& b, std::uint64_t watermark, const HostTabl
 
 template <bool restricted, bool one_bin>
 std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                    const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms, Single* out) {
+                    const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out) {
+    FrameCounts& counts = to.counts;
+    const std::uint64_t tags_before = to.tags.counts.received;
     std::array<Block, 3> blocks;
     std::size_t n = 0;
     std::uint64_t left = frames;
@@ -195,7 +216,7 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
         if (left > 0) {
             first.span = cursor.next(std::min<std::uint64_t>(left, Block::most_frames));
             left -= first.span.count;
-            find_places<restricted>(first, tables.frames.view(), counts);
+            find_places<restricted>(first, watermark, tables.frames.view(), to);
         } else {
             first.found = 0;
             ++ended;
@@ -204,7 +225,7 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
         counts.outside_crystal += second.found - second.inside;
         n = make_singles<one_bin>(third, watermark, tables, counts, histograms, out, n);
     }
-    counts.received += frames;
+    counts.received += frames - (to.tags.counts.received - tags_before);
     counts.accepted += n;
     return n;
 }
@@ -212,19 +233,20 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
 }  // namespace
 
 std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                           const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms,
+                           const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
                            Single* out) {
     const bool restricted = tables.frames.view().modules_of_source != nullptr;
     const bool one_bin = tables.frames.view().bins == 1;
     const auto function = restricted ? one_bin ? convert<true, true> : convert<true, false>
                           : one_bin ? convert<false, true>
                                      : convert<false, false>;
-    return function(cursor, frames, watermark, tables, counts, histograms, out);
+    return function(cursor, frames, watermark, tables, to, histograms, out);
 }
 
 std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                         const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms,
+                         const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
                          Single* out) {
+    FrameCounts& counts = to.counts;
     const float lower = tables.frames.view().lower;
     const float upper = tables.frames.view().upper;
     const auto crystal_count = static_cast<std::uint32_t>(histograms.per_crystal.size());

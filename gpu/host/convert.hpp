@@ -7,6 +7,7 @@
 #include "gpu/arithmetic.hpp"
 #include "gpu/host/frame_cursor.hpp"
 #include "gpu/host/host_tables.hpp"
+#include "gpu/host/tags.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::gpu {
@@ -28,16 +29,22 @@ class LocalHistograms {
 /// Totals of the right shape, all zero.
 SinglesHistograms make_histograms(const config::Geometry& geometry);
 
+/// Where the frames that one thread has converted for one slice went, and their tags.
+struct ConvertedFrames {
+    FrameCounts counts;
+    AcceptedTags tags;
+};
+
 /// Converts the next `frames` frames. Writes the accepted singles to `out`, in the order of the frames, and
 /// returns how many they are. `out` must have room for one more than the frames. Frames with a corrected time
 /// below `watermark` are late.
 std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                           const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms,
+                           const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
                            Single* out);
 
 /// The same for spans of singles.
 std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                         const HostTables& tables, FrameCounts& counts, LocalHistograms& histograms,
+                         const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
                          Single* out);
 
 }  // namespace petacq::gpu

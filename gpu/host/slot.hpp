@@ -9,6 +9,7 @@
 
 #include "gpu/host/chunk.hpp"
 #include "gpu/host/coincidence.hpp"
+#include "gpu/host/convert.hpp"
 #include "gpu/host/single_buffer.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -18,7 +19,7 @@ namespace petacq::gpu {
 struct Slot {
     /// What a part of the frames was converted to.
     struct alignas(64) Part {
-        FrameCounts counts;
+        ConvertedFrames converted;
         std::vector<std::unique_ptr<Chunk>> chunks;
     };
 

@@ -19,7 +19,8 @@ ConversionStage::ConversionStage(const PipelineOptions& options, const config::C
 void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t thread_number,
                               TaskPool& pool, std::uint64_t collected, unsigned bin_width) {
     Slot::Part& part = slot.parts[part_number];
-    part.counts = {};
+    part.converted.counts = {};
+    part.converted.tags.clear();
     const std::uint64_t begin = slot.frames * part_number / slot.parts.size();
     const std::uint64_t end = slot.frames * (part_number + 1) / slot.parts.size();
     if (begin == end) return;
@@ -31,7 +32,7 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
     for (std::uint64_t at = begin; at < end;) {
         const std::uint64_t frames = std::min<std::uint64_t>(end - at, Chunk::most_singles);
         const std::size_t n =
-            convert_(cursor, frames, slot.late_below, tables_, part.counts, histograms, out);
+            convert_(cursor, frames, slot.late_below, tables_, part.converted, histograms, out);
         at += frames;
         if (n > 0) {
             part.chunks.push_back(chunks_.take());
@@ -39,6 +40,7 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
         }
         if (!pool.help(thread_number)) return;
     }
+    part.converted.tags.put_in_order();
 }
 
 void ConversionStage::histograms(SinglesHistograms& out, std::uint64_t collected) {
@@ -105,8 +107,13 @@ std::size_t SearchStage::start(Slot& slot) {
 void SearchStage::finish(Slot& slot) {
     SliceResult& result = slot.result;
     result.frames = {};
-    for (const Slot::Part& part : slot.parts)
-        result.frames += part.counts;
+    result.tag_counts = {};
+    for (const Slot::Part& part : slot.parts) {
+        result.frames += part.converted.counts;
+        result.tag_counts += part.converted.tags.counts;
+        tags_.add(part.converted.tags.tags);
+    }
+    tags_.release(slot.watermark, slot.close_at, result.tags);
     result.counts = {};
     for (const Search::Share& share : slot.search.in_use())
         result.counts += share.counts;
@@ -117,6 +124,7 @@ void SearchStage::finish(Slot& slot) {
     newest_ = std::max(newest_, slot.newest);
     result.pending = pending_;
     result.latest_pending_time = pending_ > 0 ? newest_ : 0;
+    tags_.describe(result);
     held_.clear();
     taken_ = 0;
     if (slot.close_at) return;
@@ -170,6 +178,7 @@ void SearchStage::reset() {
         sums.clear();
     pending_ = 0;
     newest_ = 0;
+    tags_.reset();
 }
 
 }  // namespace petacq::gpu

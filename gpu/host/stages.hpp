@@ -10,6 +10,7 @@
 #include "gpu/host/host_tables.hpp"
 #include "gpu/host/order.hpp"
 #include "gpu/host/slot.hpp"
+#include "gpu/host/tags.hpp"
 #include "gpu/host/task_pool.hpp"
 #include "gpu/host/thread_histograms.hpp"
 
@@ -70,7 +71,8 @@ class OrderStage {
     std::span<const Single> carry_;  // undecided singles of the slice before, in its slot
 };
 
-/// Ordered singles to records. One slice at a time, in order; but deliver() may run during the next slice.
+/// Ordered singles to records, and tags in order. One slice at a time, in order; but deliver() may run during
+/// the next slice.
 class SearchStage {
   public:
     explicit SearchStage(const PipelineOptions& options)
@@ -100,6 +102,7 @@ class SearchStage {
     std::vector<Coincidence> held_;   // records held back by the slice before
     std::uint64_t pending_ = 0;       // accepted and undecided
     std::uint64_t newest_ = 0;        // time of the newest accepted single
+    WaitingTags tags_;
 };
 
 }  // namespace petacq::gpu

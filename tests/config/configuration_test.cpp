@@ -117,6 +117,9 @@ TEST_CASE("impossible values are refused with the path of the key") {
     CHECK(about_key("/energy/upper_keV", "349.5") ==
           "/energy/upper_keV: expected at least lower_keV = 350, found 349.5");
     CHECK(about_key("/energy/upper_keV", "350").empty());
+    CHECK(about_key("/frame/tag_marker", "10") ==
+          "/frame/tag_marker: expected another than frame.head_marker, which marks hits; found 10 for both");
+    CHECK(about_key("/frame/tag_marker", "12").empty());
     CHECK(
         about_key("/receive/sockets", "[]").starts_with("/receive/sockets: expected an array of at least 1"));
     CHECK(about_key("/receive/batch_bytes", "131071").starts_with("/receive/batch_bytes: expected"));

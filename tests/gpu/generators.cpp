@@ -240,6 +240,25 @@ void cut_source_windows(Case& c, Rng& rng) {
     }
 }
 
+/// Tags between the hits: none, some, or nearly nothing else. Some share their time with a hit or a tag.
+void insert_tags(Case& c) {
+    Rng rng(c.seed * 977 + static_cast<std::uint64_t>(c.family));
+    c.options.tag_marker = c.setup.tag_marker;
+    if (rng.chance(0.4)) return;
+    const double share = rng.chance(0.2) ? 0.95 : rng.chance(0.5) ? 0.02 : 0.3;
+    std::vector<InputFrame> all;
+    for (const InputFrame& frame : c.frames) {
+        all.push_back(frame);
+        while (rng.chance(share)) {
+            const std::uint64_t hit = net::frame_time(frame.raw.bytes.data());
+            const std::uint64_t more = rng.chance(0.5) ? 0 : rng.between<std::uint64_t>(0, 3);
+            all.push_back({tag_frame(c.setup, hit + std::min(more, UINT64_MAX - hit), rng),
+                           static_cast<std::uint8_t>(rng.index(c.sources.size()))});
+        }
+    }
+    c.frames = std::move(all);
+}
+
 /// Gives each source some of the modules; a few frames then have a module that is not their source's.
 void choose_modules(Case& c, Rng& rng) {
     const double left_out = rng.chance(0.3) ? 0.5 : 0.1;
@@ -342,6 +361,7 @@ Case make_case(Family family, std::uint64_t seed, std::size_t frames) {
     if (rng.chance(0.5)) c.options.energy = random_energy_window(c, rng);
     cut_source_windows(c, rng);
     if (rng.chance(0.3)) choose_modules(c, rng);
+    insert_tags(c);
     return c;
 }
 

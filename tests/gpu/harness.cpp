@@ -75,7 +75,9 @@ struct Feeding {
     const Expected& expected;
     std::size_t collected = 0;
     std::size_t segment = 0;
-    Decided got = {};  // of the open segment
+    Decided got = {};                              // of the open segment
+    gpu::RecordVector<gpu::Tag> got_tags = {};     // of the open segment
+    std::vector<std::uint64_t> waiting_tags = {};  // their times
     std::uint64_t accepted = 0;
     std::uint64_t decided = 0;
     std::vector<std::uint64_t> open_times = {};  // accepted singles of the open segment
@@ -83,6 +85,7 @@ struct Feeding {
     gpu::IntervalSums sums = gpu::IntervalSums::none(c.options.geometry);  // expected of the open interval
 
     std::string take(const gpu::SliceResult& result);
+    std::string take_tags(const gpu::SliceResult& result);
     [[nodiscard]] std::string check_pending(const gpu::SliceResult& result, std::uint64_t watermark) const;
     [[nodiscard]] std::string check_segment() const;
     std::string check_sums(const gpu::SliceResult& result);
@@ -97,9 +100,12 @@ std::string Feeding::check_pending(const gpu::SliceResult& result, std::uint64_t
     std::uint64_t newest = 0;
     for (const std::uint64_t t : open_times)
         newest = std::max(newest, t);
-    if (result.latest_pending_time != (result.pending > 0 ? newest : 0)) {
+    if (result.pending == 0) newest = 0;
+    for (const std::uint64_t t : waiting_tags)
+        newest = std::max(newest, t);
+    if (result.latest_pending_time != newest) {
         return "latest_pending_time is " + std::to_string(result.latest_pending_time) + " with " +
-               std::to_string(result.pending) + " pending, newest single at " + std::to_string(newest);
+               std::to_string(result.pending) + " pending, newest at " + std::to_string(newest);
     }
     const gpu::CoincidenceRules& rules = c.options.rules;
     const __int128 reach = static_cast<__int128>(rules.window) + rules.delay.value_or(0);
@@ -119,6 +125,8 @@ std::string Feeding::check_segment() const {
     std::string difference = compare_records("coincidence", got.coincidences, want.coincidences);
     if (!difference.empty()) return at + difference;
     if (c.options.emit_singles) difference = compare_records("single", got.singles, want.singles);
+    if (!difference.empty()) return at + difference;
+    difference = compare_records("tag", got_tags, expected.tags[segment]);
     if (!difference.empty()) return at + difference;
     if (!(got.counts == want.counts)) {
         return at + "counts: got " + to_string(got.counts) + ", expected " + to_string(want.counts);
@@ -146,6 +154,26 @@ std::string Feeding::check_sums(const gpu::SliceResult& result) {
     return difference;
 }
 
+// All tags below the watermark have been returned, or, at the end of a segment, those of the segment.
+std::string Feeding::take_tags(const gpu::SliceResult& result) {
+    const PlannedSlice& slice = plan.slices[collected];
+    if (!(result.tag_counts == expected.tag_counts[collected])) {
+        return "tags: got " + to_string(result.tag_counts) + ", expected " +
+               to_string(expected.tag_counts[collected]);
+    }
+    got_tags.insert(got_tags.end(), result.tags.begin(), result.tags.end());
+    const std::vector<std::uint64_t>& times = expected.tag_times[collected];
+    waiting_tags.insert(waiting_tags.end(), times.begin(), times.end());
+    const std::uint64_t limit = slice.close_at.value_or(slice.watermark);
+    const bool everything = slice.close_at == UINT64_MAX;
+    waiting_tags.erase(std::remove_if(waiting_tags.begin(), waiting_tags.end(),
+                                      [&](std::uint64_t t) { return everything || t < limit; }),
+                       waiting_tags.end());
+    if (result.pending_tags == waiting_tags.size()) return {};
+    return "pending_tags is " + std::to_string(result.pending_tags) + ", " +
+           std::to_string(waiting_tags.size()) + " are not below " + std::to_string(limit);
+}
+
 std::string Feeding::take(const gpu::SliceResult& result) {
     const std::size_t k = collected;
     if (result.id != 1000 + k)
@@ -154,6 +182,7 @@ std::string Feeding::take(const gpu::SliceResult& result) {
         return "frames: got " + to_string(result.frames) + ", expected " + to_string(expected.frames[k]);
     }
     if (!c.options.emit_singles && !result.singles.empty()) return "singles given out that nobody asked for";
+    if (std::string difference = take_tags(result); !difference.empty()) return difference;
     got.coincidences.insert(got.coincidences.end(), result.coincidences.begin(), result.coincidences.end());
     got.singles.insert(got.singles.end(), result.singles.begin(), result.singles.end());
     got.counts += result.counts;
@@ -169,6 +198,7 @@ std::string Feeding::take(const gpu::SliceResult& result) {
         if (!difference.empty()) return difference;
         segment += 1;
         got = {};
+        got_tags.clear();
         const bool everything = k + 1 == plan.slices.size();
         open_times.erase(std::remove_if(open_times.begin(), open_times.end(),
                                         [&](std::uint64_t t) { return everything || t < *slice.close_at; }),

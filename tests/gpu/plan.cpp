@@ -34,6 +34,10 @@ std::vector<Arriving> arrivals(const Case& c, std::size_t disorder, Rng& rng) {
         const Converted converted =
             reference_convert(frame.raw, c.options, c.setup.calibration,
                               {window.low, window.high, 0, std::uint32_t{frame.source} + 1});
+        if (converted.is_tag) {
+            result.push_back({frame, converted.fate == Fate::accepted, converted.tag.time});
+            continue;
+        }
         const bool timed = converted.fate == Fate::below_window || converted.fate == Fate::above_window ||
                            converted.fate == Fate::accepted;
         result.push_back({frame, timed, converted.single.time});
@@ -86,7 +90,10 @@ void make_spans(PlannedSlice& slice, std::vector<InputFrame> arrived, const Case
         span.count = static_cast<std::uint32_t>(cut.end - cut.begin);
         span.time_low = window.low;
         span.time_high = window.high;
-        if (cut.begin < cut.end) span.source = std::uint32_t{arrived[cut.begin].source} + 1;
+        if (cut.begin < cut.end) {
+            span.source = std::uint32_t{arrived[cut.begin].source} + 1;
+            span.tag_source = static_cast<std::uint16_t>(40'000 - arrived[cut.begin].source / 2);
+        }
         for (std::size_t i = cut.begin; i < cut.end; ++i)
             slice.frames.push_back(arrived[i].raw);
         slice.spans.push_back(span);
@@ -197,28 +204,43 @@ Expected reference_run(const Case& c, const Plan& plan) {
     }
     closes.pop_back();  // the last close covers everything
     std::vector<gpu::RecordVector<gpu::Single>> segments(closes.size() + 1);
+    expected.tags.resize(closes.size() + 1);
+    const auto segment_of = [&](std::uint64_t time) {
+        return static_cast<std::size_t>(std::upper_bound(closes.begin(), closes.end(), time) -
+                                        closes.begin());
+    };
     std::uint64_t watermark = 0;
     for (const PlannedSlice& slice : plan.slices) {
         gpu::FrameCounts& counts = expected.frames.emplace_back();
         auto& accepted = expected.accepted.emplace_back();
+        gpu::TagCounts& tag_counts = expected.tag_counts.emplace_back();
+        std::vector<std::uint64_t>& tag_times = expected.tag_times.emplace_back();
         const RawFrame* frame = slice.frames.data();
         for (const gpu::FrameSpan& span : slice.spans) {
             for (std::uint32_t i = 0; i < span.count; ++i, ++frame) {
-                const Converted converted =
-                    reference_convert(*frame, c.options, c.setup.calibration,
-                                      {span.time_low, span.time_high, watermark, span.source});
+                const Converted converted = reference_convert(
+                    *frame, c.options, c.setup.calibration,
+                    {span.time_low, span.time_high, watermark, span.source, span.tag_source});
+                if (converted.is_tag) {
+                    count_tag(tag_counts, converted.fate);
+                    if (converted.fate != Fate::accepted) continue;
+                    expected.tags[segment_of(converted.tag.time)].push_back(converted.tag);
+                    tag_times.push_back(converted.tag.time);
+                    continue;
+                }
                 count_fate(counts, converted.fate);
                 add_to_histograms(expected.histograms, c.setup.geometry, converted);
                 if (converted.fate != Fate::accepted) continue;
                 const std::uint64_t time = converted.single.time;
-                const auto segment = static_cast<std::size_t>(
-                    std::upper_bound(closes.begin(), closes.end(), time) - closes.begin());
+                const std::size_t segment = segment_of(time);
                 segments[segment].push_back(converted.single);
                 accepted.push_back({time, segment});
             }
         }
         watermark = slice.watermark;
     }
+    for (gpu::RecordVector<gpu::Tag>& tags : expected.tags)
+        std::sort(tags.begin(), tags.end(), tag_before);
     for (gpu::RecordVector<gpu::Single>& singles : segments) {
         expected.segments.push_back(
             reference_coincidences(std::move(singles), c.setup.geometry, c.options.rules));

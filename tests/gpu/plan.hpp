@@ -47,9 +47,12 @@ struct Expected {
         std::uint64_t time;
         std::size_t segment;
     };
-    std::vector<gpu::FrameCounts> frames;             ///< of each slice
-    std::vector<std::vector<AcceptedTime>> accepted;  ///< in each slice
-    std::vector<Decided> segments;                    ///< one for each close
+    std::vector<gpu::FrameCounts> frames;               ///< of each slice
+    std::vector<std::vector<AcceptedTime>> accepted;    ///< in each slice
+    std::vector<gpu::TagCounts> tag_counts;             ///< of each slice
+    std::vector<std::vector<std::uint64_t>> tag_times;  ///< accepted in each slice
+    std::vector<Decided> segments;                      ///< one for each close
+    std::vector<gpu::RecordVector<gpu::Tag>> tags;      ///< of each segment, in order
     gpu::SinglesHistograms histograms;
 };
 Expected reference_run(const Case& c, const Plan& plan);

@@ -74,6 +74,16 @@ Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& o
         return result;
     };
 
+    if (head == options.tag_marker && head != options.head_marker && tail == options.tail_marker) {
+        std::uint32_t value = 0;
+        for (std::size_t offset = 10; offset <= 13; ++offset)
+            value = value * 256 + byte_at(frame, offset);
+        result.is_tag = true;
+        result.tag = {raw_time, value, limits.tag_source, static_cast<std::uint8_t>(du),
+                      static_cast<std::uint8_t>(bdm)};
+        if (raw_time < limits.low || raw_time > limits.high) return fate(Fate::time_jump);
+        return fate(raw_time < limits.late_below ? Fate::late : Fate::accepted);
+    }
     if (head != options.head_marker || tail != options.tail_marker) return fate(Fate::bad_marker);
     if (bdm >= g.bdm_count || du >= g.du_count || x >= g.position_size || y >= g.position_size) {
         return fate(Fate::bad_address);
@@ -144,6 +154,13 @@ void count_fate(gpu::FrameCounts& counts, Fate fate) {
     }
 }
 
+void count_tag(gpu::TagCounts& counts, Fate fate) {
+    counts.received += 1;
+    if (fate == Fate::time_jump) counts.time_jump += 1;
+    if (fate == Fate::late) counts.late += 1;
+    if (fate == Fate::accepted) counts.accepted += 1;
+}
+
 gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry) {
     const std::size_t detectors = std::size_t{geometry.bdm_count} * geometry.du_count;
     gpu::SinglesHistograms h;
@@ -172,6 +189,11 @@ void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometr
 
 bool single_before(const Single& a, const Single& b) {
     return std::tie(a.time, a.crystal, a.energy) < std::tie(b.time, b.crystal, b.energy);
+}
+
+bool tag_before(const gpu::Tag& a, const gpu::Tag& b) {
+    return std::tie(a.time, a.source, a.channel, a.kind, a.value) <
+           std::tie(b.time, b.source, b.channel, b.kind, b.value);
 }
 
 bool coincidence_before(const Coincidence& a, const Coincidence& b) {

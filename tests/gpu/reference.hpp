@@ -38,11 +38,14 @@ struct Limits {
     std::uint64_t high = UINT64_MAX;
     std::uint64_t late_below = 0;  ///< corrected times below are late
     std::uint32_t source = 0;      ///< of the frame: FrameSpan::source
+    std::uint16_t tag_source = 0;  ///< of the frame: FrameSpan::tag_source
 };
 
 struct Converted {
     Fate fate = Fate::bad_marker;
     gpu::Single single;             ///< crystal and energy when in_crystal; time when late or tested after it
+    bool is_tag = false;            ///< its fate is time_jump, late or accepted
+    gpu::Tag tag;                   ///< of a tag
     bool in_crystal = false;        ///< markers and address are right and a crystal was hit
     bool in_energy_window = false;  ///< without the filter: every single in a crystal
     std::uint32_t bdm = 0;
@@ -63,6 +66,7 @@ CrystalNumbers reference_crystal(const config::Geometry& geometry, std::uint32_t
                                  std::uint32_t origin);
 
 void count_fate(gpu::FrameCounts& counts, Fate fate);
+void count_tag(gpu::TagCounts& counts, Fate fate);
 gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry);
 void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometry& geometry,
                        const Converted& converted);
@@ -71,6 +75,8 @@ void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometr
 bool single_before(const gpu::Single& a, const gpu::Single& b);
 /// The order of records: (time, kind, crystal_a, dt, crystal_b, energy_a, energy_b).
 bool coincidence_before(const gpu::Coincidence& a, const gpu::Coincidence& b);
+/// The order of tags: (time, source, channel, kind, value).
+bool tag_before(const gpu::Tag& a, const gpu::Tag& b);
 /// Whether two singles may pair: crystals differ, modules far enough apart, rings near enough.
 bool reference_good(const config::Geometry& geometry, const gpu::CoincidenceRules& rules,
                     std::uint32_t crystal_a, std::uint32_t crystal_b);

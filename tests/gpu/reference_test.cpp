@@ -350,7 +350,7 @@ TEST_CASE("reference: conversion reads the bytes of the contract's table") {
         frame.bytes.at(offset) = static_cast<std::byte>(byte);
         return reference_convert(frame, options, calibration, limits).fate;
     };
-    CHECK(fate_with(0, 0xB3) == Fate::bad_marker);
+    CHECK(fate_with(0, 0xC3) == Fate::bad_marker);
     CHECK(fate_with(15, 0x84) == Fate::bad_marker);
     CHECK(fate_with(0, 0xA4) == Fate::bad_address);
     CHECK(fate_with(1, 16) == Fate::bad_address);

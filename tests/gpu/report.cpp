@@ -49,8 +49,8 @@ void print_plan(std::ostream& out, const Case& c, const PlanOptions& options, st
                 const Converted converted =
                     reference_convert(*frame, c.options, c.setup.calibration,
                                       {span.time_low, span.time_high, watermark, span.source});
-                out << "    fate " << static_cast<int>(converted.fate) << " " << to_string(converted.single)
-                    << "\n";
+                out << "    fate " << static_cast<int>(converted.fate) << " "
+                    << (converted.is_tag ? to_string(converted.tag) : to_string(converted.single)) << "\n";
             }
         }
         watermark = slice.watermark;
@@ -81,6 +81,20 @@ std::string to_string(const gpu::FrameCounts& c) {
         << ", outside_crystal " << c.outside_crystal << ", below_window " << c.below_window
         << ", above_window " << c.above_window << ", bad_time " << c.bad_time << ", time_jump " << c.time_jump
         << ", late " << c.late << ", accepted " << c.accepted << "}";
+    return out.str();
+}
+
+std::string to_string(const gpu::Tag& t) {
+    std::ostringstream out;
+    out << "{time " << t.time << ", source " << t.source << ", channel " << int{t.channel} << ", kind "
+        << int{t.kind} << ", value " << t.value << "}";
+    return out.str();
+}
+
+std::string to_string(const gpu::TagCounts& c) {
+    std::ostringstream out;
+    out << "{received " << c.received << ", time_jump " << c.time_jump << ", late " << c.late << ", accepted "
+        << c.accepted << "}";
     return out.str();
 }
 

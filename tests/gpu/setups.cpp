@@ -128,6 +128,7 @@ Setup random_setup(Rng& rng) {
         setup.head_marker = rng.between<std::uint8_t>(0, 15);
         setup.tail_marker = rng.between<std::uint8_t>(0, 15);
     }
+    if (setup.head_marker == setup.tag_marker) setup.tag_marker = 0xC;
     fill_positions(setup, rng);
     fill_factors(setup, rng);
     fill_offsets(setup, rng);
@@ -141,6 +142,20 @@ std::optional<RawFrame> frame_for(const Setup& setup, const Wanted& wanted, Rng&
     if (raw_time < 0 || raw_time > static_cast<__int128>(UINT64_MAX)) return std::nullopt;
     const Place& place = rng.pick(setup.places[wanted.crystal]);
     return encode(good_frame(setup, place, static_cast<std::uint64_t>(raw_time), wanted.adc, rng));
+}
+
+RawFrame tag_frame(const Setup& setup, std::uint64_t time, Rng& rng) {
+    net::TagFrame tag;
+    tag.tag_marker = setup.tag_marker;
+    tag.tail_marker = setup.tail_marker;
+    tag.channel = rng.between<std::uint8_t>(0, rng.chance(0.5) ? 1 : 15);
+    tag.kind = rng.between<std::uint8_t>(0, rng.chance(0.8) ? 4 : 255);
+    tag.time = time;
+    tag.value = rng.chance(0.5) ? rng.between(0U, 2U) : static_cast<std::uint32_t>(rng.bits());
+    RawFrame raw;
+    net::encode_tag(tag, raw.bytes.data());
+    if (rng.chance(0.2)) raw.bytes[14] = std::byte{0x77};  // reserved: ignored
+    return raw;
 }
 
 RawFrame broken_frame(const Setup& setup, std::uint64_t time, Rng& rng) {

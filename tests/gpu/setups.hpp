@@ -26,6 +26,7 @@ struct Setup {
     config::Calibration calibration;
     std::uint8_t head_marker = 0xA;
     std::uint8_t tail_marker = 0x5;
+    std::uint8_t tag_marker = 0xB;
     std::vector<std::vector<Place>> places;  ///< [crystal] places that name it; at least one
     std::vector<Place> outside;              ///< places that name no crystal; may be empty
 };
@@ -41,6 +42,9 @@ struct Wanted {
 
 /// A frame that converts to the wanted single; none when its raw time would leave 64 bits.
 std::optional<RawFrame> frame_for(const Setup& setup, const Wanted& wanted, Rng& rng);
+
+/// A tag at a raw time. Often it equals another one in some of its fields.
+RawFrame tag_frame(const Setup& setup, std::uint64_t time, Rng& rng);
 
 /// A good frame near `time` with one random defect, which is almost always rejected.
 RawFrame broken_frame(const Setup& setup, std::uint64_t time, Rng& rng);

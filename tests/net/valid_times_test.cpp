@@ -34,7 +34,7 @@ ValidTimes times_of(const std::vector<Frame>& frames) {
 TEST_CASE("a frame is valid with both markers and all addresses in range") {
     CHECK(small_scanner.valid(encoded_frames({good_frame}).data(), all_modules));
     std::vector<Frame> bad(6, good_frame);
-    bad[0].head_marker = 0xB;
+    bad[0].head_marker = 0xC;
     bad[1].tail_marker = 0x4;
     bad[2].bdm = 8;
     bad[3].du = 4;
@@ -63,4 +63,35 @@ TEST_CASE("the times of a datagram are those of its first and last valid frame")
     check({at(7)}, 7, 7, 1);
     check({wild, wild}, 0, 0, 0);
     check({}, 0, 0, 0);
+}
+
+TEST_CASE("a tag speaks for a time like a hit, and for no module") {
+    std::vector<std::byte> bytes(3 * frame_bytes);
+    const auto put = [&bytes](std::size_t i, std::uint64_t time, std::uint8_t tail) {
+        encode_tag({0xB, 15, 200, time, 1, tail}, bytes.data() + i * frame_bytes);
+    };
+    put(0, 4, 0x5);
+    encode_frame(at(6), bytes.data() + frame_bytes);
+    put(2, 9, 0x5);
+    CHECK(small_scanner.valid(bytes.data(), Modules()));
+    CHECK_FALSE(small_scanner.valid_hit(bytes.data(), all_modules));
+    const ValidTimes mixed = valid_times(small_scanner, all_modules, bytes.data(), 3);
+    CHECK(mixed.first == 4);
+    CHECK(mixed.last == 9);
+    CHECK(mixed.frames == 3);
+    CHECK(mixed.hits);
+    CHECK(mixed.first_bdm == 7);
+    CHECK(mixed.last_bdm == 7);
+
+    put(1, 6, 0x5);
+    put(2, 9, 0x4);  // a wrong tail marker
+    const ValidTimes tags = valid_times(small_scanner, all_modules, bytes.data(), 3);
+    CHECK(tags.first == 4);
+    CHECK(tags.last == 6);
+    CHECK(tags.frames == 2);
+    CHECK_FALSE(tags.hits);
+    CHECK(times_of({good_frame}).hits);
+    FrameCheck same_markers = small_scanner;
+    same_markers.tag_marker = same_markers.head_marker;
+    CHECK_FALSE(same_markers.valid_tag(encoded_frames({good_frame}).data()));
 }

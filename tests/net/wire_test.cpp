@@ -132,6 +132,23 @@ TEST_CASE("fields with more bits than on the wire are truncated") {
     CHECK(encoded(f) == example_bytes);
 }
 
+TEST_CASE("a tag is laid out as the specification says") {
+    const TagFrame tag{0xB, 0x3, 0x02, 0x0102030405060708, 0xFFFE7960, 0x5};
+    FrameBytes bytes{};
+    encode_tag(tag, reinterpret_cast<std::byte*>(bytes.data()));
+    CHECK(bytes == FrameBytes{0xB3, 0x02, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0xFF, 0xFE, 0x79,
+                              0x60, 0x00, 0x05});
+    bytes[14] = 0xFF;  // reserved
+    bytes[15] = 0xF5;
+    const TagFrame again = decode_tag(reinterpret_cast<const std::byte*>(bytes.data()));
+    CHECK(again.tag_marker == 0xB);
+    CHECK(again.channel == 3);
+    CHECK(again.kind == 2);
+    CHECK(again.time == tag.time);
+    CHECK(static_cast<std::int32_t>(again.value) == -100'000);
+    CHECK(again.tail_marker == 0x5);
+}
+
 TEST_CASE("a header is laid out as the specification says") {
     std::array<std::uint8_t, header_bytes> bytes{};
     encode_header({0x01, 0x0203, 0x1122334455667788}, reinterpret_cast<std::byte*>(bytes.data()));

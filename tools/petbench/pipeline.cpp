@@ -42,13 +42,13 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
     double convert = 0, order = 0, coincidence = 0;
     for (const Cut& c : cuts) {
         std::size_t n = 0;
-        gpu::FrameCounts counts;
+        gpu::ConvertedFrames to;
         convert += seconds_of([&] {
             std::uint64_t frames = 0;
             for (std::size_t i = c.from; i < c.to; ++i)
                 frames += stream.spans[i].count;
             gpu::FrameCursor cursor(std::span(stream.spans).subspan(c.from, c.to - c.from), 0);
-            n = gpu::convert_frames(cursor, frames, 0, tables, counts, histograms, converted.data());
+            n = gpu::convert_frames(cursor, frames, 0, tables, to, histograms, converted.data());
         });
         order += seconds_of([&] {
             for (std::size_t at = 0; at < n; at += gpu::Chunk::most_singles) {

@@ -49,10 +49,22 @@ void advise_large_pages(void* memory, std::size_t bytes) {
     if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
+void take_tags(Slot& slot) {
+    const std::span<const SpanRow> rows = slot.host_rows();
+    for (const TagCell& tag : slot.tag_cells) {
+        const auto next = std::partition_point(rows.begin(), rows.end(),
+                                               [&](const SpanRow& row) { return row.first <= tag.cell; });
+        const auto i = static_cast<std::size_t>(next - rows.begin()) - 1;
+        slot.tags.take(tag.frame, slot.tag_sources[i], TimeGuard::of(rows[i].time_low, rows[i].time_high),
+                       slot.late_below);
+    }
+    slot.tags.put_in_order();
+}
+
 FrameCounts frame_counts(const Slot& slot) {
     const auto fate = [&](Fate f) { return slot.host_converted->fates[static_cast<std::size_t>(f)]; };
     FrameCounts c;
-    c.received = slot.frames;
+    c.received = slot.frames - slot.tags.counts.received;
     c.bad_marker = fate(Fate::bad_marker);
     c.bad_address = fate(Fate::bad_address);
     c.outside_crystal = fate(Fate::outside_crystal);

@@ -37,7 +37,11 @@ void fill(WorkerPool& pool, std::size_t count, RecordVector<T>& out, Write write
     });
 }
 
-/// The frame counts of a slice. Its totals must be on the host.
+/// Adds the tags that conversion has found to slot.tags, and puts them in order. The tags and the table of
+/// the slice must be on the host.
+void take_tags(Slot& slot);
+
+/// The frame counts of a slice, after take_tags(). Its totals must be on the host.
 FrameCounts frame_counts(const Slot& slot);
 
 /// Copies the sums of the interval that the slice ends, without the counts. They must be on the host.

@@ -70,6 +70,7 @@ Uploader::Uploader(const PipelineOptions& options, Memory& memory)
 void Uploader::upload(std::span<const FrameSpan> spans, Slot& slot, cudaStream_t stream) {
     const nvtx3::scoped_range range{"upload"};
     slot.copies = 0;
+    slot.tags.clear();
     SpanTable table = slot.host_span_table();
     if (!place(spans, slot, table, stream)) {
         table = slot.host_span_table();
@@ -123,6 +124,16 @@ std::uint64_t time_of(const std::byte* frame, Input input) {
     return time;
 }
 
+bool is_tag_of(const Slot& slot, const std::byte* frame) {
+    const net::FrameWords w = net::load_frame(frame);
+    return slot.input == Input::frames && !markers_match(w, slot.markers) && is_tag(w, slot.markers);
+}
+
+void take_tag(const std::byte* frame, const FrameSpan& span, Slot& slot) {
+    slot.tags.take(net::load_frame(frame), span.tag_source, TimeGuard::of(span.time_low, span.time_high),
+                   slot.late_below);
+}
+
 Lot lot_of(const std::byte* frame, const FrameSpan& span, const Slot& slot) {
     const bool listed = !slot.sources.empty() && span.source != 0;
     if (listed && !slot.sources[span.source - 1][net::frame_bdm(frame)]) return Lot::foreign;
@@ -133,7 +144,7 @@ Lot lot_of(const std::byte* frame, const FrameSpan& span, const Slot& slot) {
 }  // namespace
 
 /// For slices whose spans are too many and too unlike for the table: judges every frame here, so that a row
-/// for each lot will do.
+/// for each lot will do. Tags stay on the host.
 void Uploader::pack(std::span<const FrameSpan> spans, Slot& slot, SpanTable& table, cudaStream_t stream) {
     std::uint64_t frames = 0;
     for (const FrameSpan& span : spans)
@@ -148,6 +159,10 @@ void Uploader::pack(std::span<const FrameSpan> spans, Slot& slot, SpanTable& tab
         for (const FrameSpan& span : spans) {
             const std::byte* frame = span.frames;
             for (std::uint32_t k = 0; k < span.count; ++k, frame += net::frame_bytes) {
+                if (is_tag_of(slot, frame)) {
+                    if (lot == Lot::inside) take_tag(frame, span, slot);
+                    continue;
+                }
                 if (lot_of(frame, span, slot) == lot)
                     staging_.add(slot.cells + next++, frame, net::frame_bytes, stream);
             }
@@ -158,7 +173,8 @@ void Uploader::pack(std::span<const FrameSpan> spans, Slot& slot, SpanTable& tab
         const std::uint32_t source =
             lot == Lot::foreign ? static_cast<std::uint32_t>(slot.sources.size()) + 1 : 0;
         table.enter({first, next - first, next - first, source << SpanRow::gap_bits, outside ? 1U : 0U,
-                     outside ? 0 : UINT64_MAX});
+                     outside ? 0 : UINT64_MAX},
+                    Tag::no_source);
     }
     slot.frames = static_cast<std::uint32_t>(frames);
     slot.cell_count = next;

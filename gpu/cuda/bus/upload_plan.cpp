@@ -8,6 +8,7 @@ UploadPlan::UploadPlan(std::uint32_t gap_room, std::uint32_t row_room, bool by_s
     : gap_room_(gap_room), row_room_(row_room), by_source_(by_source) {
     runs_.reserve(row_room);
     rows_.reserve(row_room);
+    tag_sources_.reserve(row_room);
     pieces_.reserve(row_room);
 }
 
@@ -20,6 +21,7 @@ void UploadPlan::start(SpanTable& table) {
 bool UploadPlan::add(std::span<const FrameSpan> part) {
     runs_.clear();
     rows_.clear();
+    tag_sources_.clear();
     pieces_.clear();
     for (const FrameSpan& span : part) {
         if (span.count > 0 && !gather(span)) return false;
@@ -56,6 +58,7 @@ bool UploadPlan::gather(const FrameSpan& span) {
         static_cast<std::uint32_t>((span.frames - run.begin) / static_cast<std::ptrdiff_t>(net::frame_bytes));
     rows_.push_back(
         {first, span.count, span.count, source << SpanRow::gap_bits, span.time_low, span.time_high});
+    tag_sources_.push_back(span.tag_source);
     full_ = true;
     return true;
 }
@@ -63,8 +66,8 @@ bool UploadPlan::gather(const FrameSpan& span) {
 /// Adds a span that lies `gap` cells behind the last row to it, if it has the shape of the others.
 bool UploadPlan::extend_row(const FrameSpan& span, std::uint32_t source, std::uint32_t gap) {
     SpanRow& row = rows_.back();
-    const bool alike =
-        row.time_low == span.time_low && row.time_high == span.time_high && row.source() == source;
+    const bool alike = row.time_low == span.time_low && row.time_high == span.time_high &&
+                       row.source() == source && tag_sources_.back() == span.tag_source;
     if (!alike || !full_) return false;
     const bool one_span = row.cells == row.count;
     if (gap == 0) {
@@ -98,7 +101,7 @@ void UploadPlan::place_runs() {
         for (std::uint32_t i = 0; i < run.rows; ++i) {
             SpanRow row = rows_[run.first_row + i];
             row.first += next_cell_;
-            table_->enter(row);
+            table_->enter(row, tag_sources_[run.first_row + i]);
         }
         next_cell_ += cells;
         end = run.end;

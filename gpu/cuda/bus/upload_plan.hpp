@@ -23,13 +23,15 @@ static_assert(copied_gap / net::frame_bytes <= SpanRow::most_gap);
 /// The table that tells the device which cells hold frames. Owns no memory.
 struct SpanTable {
     SpanRow* rows = nullptr;
-    std::uint32_t* tile_first = nullptr;  ///< [tiles + 1] the row in which a tile of cells starts
+    std::uint32_t* tile_first = nullptr;   ///< [tiles + 1] the row in which a tile of cells starts
+    std::uint16_t* tag_sources = nullptr;  ///< [row] FrameSpan::tag_source; the device does not need it
     std::uint32_t row_count = 0;
     std::uint32_t tile_count = 0;
 
     /// Rows come in the order of their cells; the first one starts at cell 0.
-    void enter(const SpanRow& row) {
+    void enter(const SpanRow& row, std::uint16_t tag_source) {
         fill_tiles_to(row.first);
+        tag_sources[row_count] = tag_source;
         rows[row_count++] = row;
     }
     /// No more rows; the slice has `cells` cells.
@@ -92,8 +94,9 @@ class UploadPlan {
     std::uint32_t gaps_ = 0;  ///< cells without a frame so far
     // The part that is being planned.
     std::vector<Run> runs_;
-    std::vector<SpanRow> rows_;  ///< `first` counts from the beginning of the run
-    bool full_ = false;          ///< all spans of the last row have the same number of frames
+    std::vector<SpanRow> rows_;               ///< `first` counts from the beginning of the run
+    std::vector<std::uint16_t> tag_sources_;  ///< [row]
+    bool full_ = false;                       ///< all spans of the last row have the same number of frames
     std::vector<Piece> pieces_;
 };
 

@@ -215,6 +215,9 @@ json full_status(std::uint64_t n) {
     for (const daemon::LedgerCounter& counter : daemon::ledger_counters())
         status["total"][counter.section].emplace(counter.name, n);
     status["ledger"] = status["total"];
+    status["tags"] =
+        json::array({{{"channel", 0}, {"kind", 1}, {"source", 2}, {"time_s", 99.25}, {"value", 1}},
+                     {{"channel", 3}, {"kind", 2}, {"source", 2}, {"time_s", 98.5}, {"value", -1500}}});
     status["sources"] = json::array();
     for (int id = 0; id < 4; ++id) {
         status["sources"].push_back({{"id", id},

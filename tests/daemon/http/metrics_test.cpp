@@ -29,6 +29,8 @@ TEST_CASE("metrics have the values of the status, in base units", "[http][metric
     CHECK(sample(m, "petacqd_datagrams_lost") == 7);
     CHECK(m.at("petacqd_datagrams_lost").type == "gauge");
     CHECK(sample(m, "petacqd_frames_rejected_total", R"(reason="late")") == 6);
+    CHECK(sample(m, "petacqd_tag_value", R"(tag="3/2")") == -1500);
+    CHECK(sample(m, "petacqd_tag_time_seconds", R"(tag="0/1")") == 99.25);
     CHECK(sample(m, "petacqd_prompts_total") == 1200);
     CHECK(sample(m, "petacqd_delayeds_total") == 200);
     CHECK(sample(m, "petacqd_source_datagrams_total", R"(source="3")") == 250);

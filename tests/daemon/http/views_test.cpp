@@ -68,8 +68,8 @@ TEST_CASE("status document and metrics have the same value of every counter", "[
             ++own;
         }
     }
-    CHECK(own == 20);
-    CHECK(reasons == 20);
+    CHECK(own == 24);
+    CHECK(reasons == 22);
 }
 
 TEST_CASE("a loss that cannot be known is in no view", "[http][metrics]") {

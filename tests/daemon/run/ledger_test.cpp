@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> sections{"datagrams", "frames", "singles", "pairs", "saved_singles"};
+const std::vector<std::string> sections{"datagrams", "frames", "singles", "pairs", "saved_singles", "tags"};
 
 /// Every identity closes, and every field has a different value.
 Ledger closed_ledger(std::uint64_t k) {
@@ -28,7 +28,7 @@ Ledger closed_ledger(std::uint64_t k) {
     d.in_flight_at_start = 0;
     d.in_flight_at_end = 25 * k;
     d.received = 1060 * k;
-    d.frames = 540 * k;
+    d.frames = 540 * k + 90 * k;  // hits and tags
     d.frames_in_flight_at_start = 0;
     d.frames_in_flight_at_end = 4 * k;
     d.lost = 70 * k;
@@ -67,6 +67,16 @@ Ledger closed_ledger(std::uint64_t k) {
     s.delayed_oversize = 18 * k;
     l.pairs = {100 * k, 15 * k, 112 * k, 3 * k};
     l.saved_singles = {460 * k, 450 * k, 10 * k};
+    auto& t = l.tags;
+    t.time_jump = 21 * k;
+    t.late = 22 * k;
+    t.accepted = 47 * k;
+    t.received = 90 * k;
+    t.ordered = 31 * k;
+    t.pending_at_end = 16 * k;
+    t.found = 31 * k;
+    t.written = 27 * k;
+    t.write_failed = 4 * k;
     return l;
 }
 
@@ -102,8 +112,9 @@ TEST_CASE("one count more or less in any counter of an identity is found", "[led
                                        "singles.delayed_oversize",
                                        "singles.groups",
                                        "singles.groups_blocked"};
-    const std::set<std::string> two{"frames.received", "frames.accepted", "singles.decided"};  // identities
-    CHECK(ledger_counters().size() == 57);
+    const std::set<std::string> two{"frames.received", "frames.accepted", "singles.decided", "tags.received",
+                                    "tags.accepted"};  // identities
+    CHECK(ledger_counters().size() == 68);
     for (const LedgerCounter& counter : ledger_counters()) {
         const std::string name = name_of(counter);
         CAPTURE(name);
@@ -208,7 +219,13 @@ TEST_CASE("the columns of ledger.csv keep their positions", "[ledger]") {
                                             "datagrams.repeated",
                                             "datagrams.recovered",
                                             "singles.delayed_dropped",
-                                            "singles.delayed_oversize"};
+                                            "singles.delayed_oversize",
+                                            "singles.groups",
+                                            "singles.groups_blocked",
+                                            "tags.received",
+                                            "tags.time_jump",
+                                            "tags.late",
+                                            "tags.accepted"};
     const auto& columns = ledger_columns();
     REQUIRE(columns.size() >= expected.size());  // more may follow them
     for (std::size_t i = 0; i < columns.size(); ++i) {

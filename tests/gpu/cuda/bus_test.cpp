@@ -22,8 +22,8 @@ namespace cuda = petacq::gpu::cuda;
 
 constexpr std::size_t cell = petacq::net::frame_bytes;
 
-/// Number of the frame, time window, source.
-using Found = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t>;
+/// Number of the frame, time window, source, source of tags.
+using Found = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint16_t>;
 
 std::uint64_t number_at(const std::byte* frame) {
     std::uint64_t number = 0;
@@ -45,7 +45,8 @@ struct Input {
     }
     void add(std::size_t at, std::uint32_t count, std::uint64_t low = 0, std::uint32_t source = 0) {
         REQUIRE((at + count) * cell <= memory.size());
-        spans.push_back({memory.data() + at * cell, count, low, UINT64_MAX - low, source});
+        spans.push_back({memory.data() + at * cell, count, low, UINT64_MAX - low, source,
+                         static_cast<std::uint16_t>(source / 2 * 3)});
         frames += count;
     }
     void shuffle(Rng& rng) {
@@ -79,7 +80,8 @@ Uploaded upload(const Input& input, std::size_t part, std::uint32_t gap_room, st
     std::vector<std::byte> device(room * cell);
     std::vector<cuda::SpanRow> rows(row_room);
     std::vector<std::uint32_t> tile_first(room / cuda::cell_tile + 2);
-    cuda::SpanTable table{rows.data(), tile_first.data()};
+    std::vector<std::uint16_t> tag_sources(row_room);
+    cuda::SpanTable table{rows.data(), tile_first.data(), tag_sources.data()};
     cuda::UploadPlan plan(gap_room, row_room, by_source);
     plan.start(table);
     std::size_t next = 0;
@@ -107,7 +109,7 @@ Uploaded upload(const Input& input, std::size_t part, std::uint32_t gap_room, st
         const cuda::SpanRow& row = row_of(table, i);
         if (i < row.first || !row.has(i)) continue;
         result.found.emplace_back(number_at(device.data() + i * cell), row.time_low, row.time_high,
-                                  row.source());
+                                  row.source(), tag_sources[static_cast<std::size_t>(&row - rows.data())]);
     }
     std::sort(result.found.begin(), result.found.end());
     result.rows = table.row_count;
@@ -120,7 +122,7 @@ std::vector<Found> wanted(const Input& input, bool by_source = true) {
     for (const FrameSpan& span : input.spans) {
         for (std::uint32_t k = 0; k < span.count; ++k) {
             all.emplace_back(number_at(span.frames + k * cell), span.time_low, span.time_high,
-                             by_source ? span.source : 0);
+                             by_source ? span.source : 0, span.tag_source);
         }
     }
     std::sort(all.begin(), all.end());
@@ -197,9 +199,10 @@ TEST_CASE("upload plan: a table without room is reported, and the plan can be us
 
     std::vector<cuda::SpanRow> rows(10);
     std::vector<std::uint32_t> tile_first(4);
+    std::vector<std::uint16_t> tag_sources(10);
     cuda::UploadPlan plan(100, 10, true);
     for (int turn = 0; turn < 3; ++turn) {
-        cuda::SpanTable table{rows.data(), tile_first.data()};
+        cuda::SpanTable table{rows.data(), tile_first.data(), tag_sources.data()};
         plan.start(table);
         CHECK(plan.add(std::span(input.spans).first(10)));
         CHECK(plan.cells() == 10 + 9 * 3);

@@ -49,7 +49,7 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
             stages.convert(slot, stream);
             at[1]->record(stream);
             at[1]->wait("timing conversion");
-            stages.converted(slot);
+            stages.converted(slot, stream);
             at[2]->record(stream);
             stages.order(slot, stream);
             at[3]->record(stream);
