@@ -1,4 +1,4 @@
-// Singles and coincidences: the two kinds of records that leave the pipeline. Both are plain structs,
+// Singles, coincidences and tags: the kinds of records that leave the pipeline. All are plain structs,
 // little-endian in memory, and list-mode files store them unchanged.
 #pragma once
 
@@ -27,5 +27,29 @@ struct Coincidence {
     Kind kind = Kind::prompt;
 };
 static_assert(sizeof(Coincidence) == 32);
+
+/// What a tag says. Other numbers are kept and counted, too.
+enum class TagKind : std::uint8_t {
+    trigger = 0,    ///< value: running number, or 0
+    gate = 1,       ///< value: 1 opens, 0 closes
+    position = 2,   ///< value: i32, micrometres
+    dead_time = 3,  ///< value: ticks in which the source was blind since its previous such tag
+    clock = 4,      ///< value: that of an outside clock
+};
+
+/// A mark in detector time that is no hit. Tags are in the order (time, source, channel, kind, value).
+struct Tag {
+    std::uint64_t time = 0;  ///< ticks, as sent
+    std::uint32_t value = 0;
+    /// Sequenced framing: the id of the source. Bare framing: the position of the source in the list of
+    /// sources, or no_source.
+    std::uint16_t source = 0;
+    std::uint8_t channel = 0;  ///< 0..15
+    std::uint8_t kind = 0;     ///< of TagKind, or another number
+
+    static constexpr std::uint16_t no_source = 0xFFFF;
+    bool operator==(const Tag&) const = default;
+};
+static_assert(sizeof(Tag) == 16);
 
 }  // namespace petacq::gpu

@@ -18,6 +18,11 @@ void put16(std::byte* out, std::uint16_t v) {
     out[1] = static_cast<std::byte>(v & 0xFF);
 }
 
+void put32(std::byte* out, std::uint32_t v) {
+    const std::uint32_t swapped = __builtin_bswap32(v);
+    std::memcpy(out, &swapped, sizeof swapped);
+}
+
 void put64(std::byte* out, std::uint64_t v) {
     const std::uint64_t swapped = swap_bytes(v);
     std::memcpy(out, &swapped, sizeof swapped);
@@ -36,6 +41,15 @@ void encode_frame(const Frame& f, std::byte* out) {
     const auto temperature = static_cast<std::uint16_t>(f.temperature_16ths);
     out[14] = static_cast<std::byte>((temperature >> 4) & 0xFF);
     out[15] = static_cast<std::byte>((temperature & 0xF) << 4 | (f.tail_marker & 0xF));
+}
+
+void encode_tag(const TagFrame& t, std::byte* out) {
+    out[0] = static_cast<std::byte>((t.tag_marker & 0xF) << 4 | (t.channel & 0xF));
+    out[1] = static_cast<std::byte>(t.kind);
+    put64(out + 2, t.time);
+    put32(out + 10, t.value);
+    out[14] = std::byte{0};
+    out[15] = static_cast<std::byte>(t.tail_marker & 0xF);
 }
 
 void encode_header(const DatagramHeader& h, std::byte* out) {

@@ -27,6 +27,7 @@ inline constexpr std::uint8_t header_version = 1;
 inline constexpr std::uint8_t flag_end_of_stream = 0x01;
 inline constexpr std::uint8_t default_head_marker = 0xA;
 inline constexpr std::uint8_t default_tail_marker = 0x5;
+inline constexpr std::uint8_t default_tag_marker = 0xB;
 
 using config::Framing;
 
@@ -87,6 +88,31 @@ inline Frame decode_frame(const std::byte* p) {
     return decode_frame(load_frame(p));
 }
 
+/// A frame that is no hit but a mark in time, decoded from 16 bytes. Its time lies where that of a hit does.
+struct TagFrame {
+    std::uint8_t tag_marker = default_tag_marker;  ///< 0..15, in place of the head marker
+    std::uint8_t channel = 0;                      ///< 0..15
+    std::uint8_t kind = 0;
+    std::uint64_t time = 0;  ///< ticks
+    std::uint32_t value = 0;
+    std::uint8_t tail_marker = default_tail_marker;  ///< 0..15
+};
+
+inline TagFrame decode_tag(FrameWords w) {
+    TagFrame t;
+    t.tag_marker = static_cast<std::uint8_t>(w.low >> 4 & 0xF);
+    t.channel = static_cast<std::uint8_t>(w.low & 0xF);
+    t.kind = static_cast<std::uint8_t>(w.low >> 8);
+    t.time = swap_bytes((w.low >> 16) | (w.high << 48));
+    t.value = __builtin_bswap32(static_cast<std::uint32_t>(w.high >> 16));
+    t.tail_marker = static_cast<std::uint8_t>(w.high >> 56 & 0xF);
+    return t;
+}
+
+inline TagFrame decode_tag(const std::byte* p) {
+    return decode_tag(load_frame(p));
+}
+
 /// The time field alone.
 inline std::uint64_t frame_time(const std::byte* p) {
     std::uint64_t v = 0;
@@ -142,8 +168,9 @@ inline ValidTimes valid_times(const FrameCheck& check, const Modules& modules, c
             frame_bdm(frames + last * frame_bytes)};
 }
 
-/// Writes 16 bytes. Fields with fewer bits on the wire (markers, du) are truncated.
+/// Writes 16 bytes. Fields with fewer bits on the wire (markers, du, channel) are truncated.
 void encode_frame(const Frame& f, std::byte* out);
+void encode_tag(const TagFrame& t, std::byte* out);
 
 /// The header of a sequenced datagram.
 struct DatagramHeader {

@@ -90,8 +90,7 @@ void ListModeFileReader::read_header() {
         refuse("list-mode version " + std::to_string(header_.version) + ", expected version 1 or 2");
     }
     if (!is_sealed(header_)) refuse("list-mode file with a damaged header: its CRC is wrong");
-    const bool known_kind = header_.kind == RecordKind::coincidences || header_.kind == RecordKind::singles;
-    if (!known_kind || header_.record_bytes != record_bytes_of(header_.kind) ||
+    if (!is_known(header_.kind) || header_.record_bytes != record_bytes_of(header_.kind) ||
         header_.header_bytes % header_alignment != 0 || header_.header_bytes < header_alignment ||
         header_.header_bytes > max_header_bytes || header_.block_bytes < min_block_bytes ||
         header_.block_bytes > max_block_bytes ||

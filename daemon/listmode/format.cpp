@@ -1,17 +1,45 @@
 #include "daemon/listmode/format.hpp"
 
+#include <algorithm>
+#include <cassert>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
 
 namespace petacq::daemon {
 
+namespace {
+
+struct KindEntry {
+    RecordKind kind;
+    const char* name;
+    std::uint32_t record_bytes;
+};
+constexpr KindEntry kinds[] = {
+    {RecordKind::coincidences, "coincidences", sizeof(gpu::Coincidence)},
+    {RecordKind::singles, "singles", sizeof(gpu::Single)},
+    {RecordKind::tags, "tags", sizeof(gpu::Tag)},
+};
+
+const KindEntry& entry_of(RecordKind kind) {
+    assert(is_known(kind));
+    return kinds[static_cast<std::uint32_t>(kind) - 1];
+}
+
+}  // namespace
+
+bool is_known(RecordKind kind) {
+    return std::any_of(std::begin(kinds), std::end(kinds),
+                       [=](const KindEntry& k) { return k.kind == kind; });
+}
+
 const char* name_of(RecordKind kind) {
-    return kind == RecordKind::coincidences ? "coincidences" : "singles";
+    return entry_of(kind).name;
 }
 
 std::uint32_t record_bytes_of(RecordKind kind) {
-    return kind == RecordKind::coincidences ? sizeof(gpu::Coincidence) : sizeof(gpu::Single);
+    return entry_of(kind).record_bytes;
 }
 
 void check_block_bytes(std::uint32_t block_bytes) {
@@ -57,6 +85,11 @@ bool in_order(const gpu::Coincidence& a, const gpu::Coincidence& b) {
     if (a.time != b.time) return a.time < b.time;
     return std::tie(a.kind, a.crystal_a, a.dt, a.crystal_b, a.energy_a, a.energy_b) <=
            std::tie(b.kind, b.crystal_a, b.dt, b.crystal_b, b.energy_a, b.energy_b);
+}
+
+bool in_order(const gpu::Tag& a, const gpu::Tag& b) {
+    return std::tie(a.time, a.source, a.channel, a.kind, a.value) <=
+           std::tie(b.time, b.source, b.channel, b.kind, b.value);
 }
 
 bool in_order(const gpu::Single& a, const gpu::Single& b) {

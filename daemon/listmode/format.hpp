@@ -20,11 +20,13 @@ namespace petacq::daemon {
 
 static_assert(std::endian::native == std::endian::little, "records are written as they are in memory");
 
-enum class RecordKind : std::uint32_t { coincidences = 1, singles = 2 };
+enum class RecordKind : std::uint32_t { coincidences = 1, singles = 2, tags = 3 };
 
-/// "coincidences" or "singles".
+/// Whether the number names a kind.
+bool is_known(RecordKind kind);
+/// "coincidences", "singles" or "tags".
 const char* name_of(RecordKind kind);
-/// 32 or 16.
+/// 32, 16 or 16.
 std::uint32_t record_bytes_of(RecordKind kind);
 
 using Magic = std::array<char, 8>;
@@ -121,12 +123,13 @@ bool is_sealed(const Part& part) {
     return part.magic == Part{}.magic && std::memcmp(&sealed, &part, sizeof part) == 0;
 }
 
-/// The time of the record at `record`: the first field of both kinds.
+/// The time of the record at `record`: the first field of every kind.
 std::uint64_t time_of(const std::byte* record);
 
 /// Whether `b` may follow `a`. Coincidences are ordered by (time, kind, crystal_a, dt, crystal_b, energy_a,
-/// energy_b), singles by (time, crystal, energy).
+/// energy_b), singles by (time, crystal, energy), tags by (time, source, channel, kind, value).
 bool in_order(const gpu::Coincidence& a, const gpu::Coincidence& b);
 bool in_order(const gpu::Single& a, const gpu::Single& b);
+bool in_order(const gpu::Tag& a, const gpu::Tag& b);
 
 }  // namespace petacq::daemon

@@ -292,15 +292,22 @@ void ListModeReader::finish() {
     }
 }
 
+template <class Record>
+std::span<const Record> ListModeReader::records_of(RecordKind kind) const {
+    if (this->kind() != kind) throw std::logic_error(path_.string() + " holds " + name_of(this->kind()));
+    return {reinterpret_cast<const Record*>(payload().data()), payload().size() / sizeof(Record)};
+}
+
 std::span<const gpu::Coincidence> ListModeReader::coincidences() const {
-    if (kind() != RecordKind::coincidences) throw std::logic_error(path_.string() + " holds singles");
-    return {reinterpret_cast<const gpu::Coincidence*>(payload().data()),
-            payload().size() / sizeof(gpu::Coincidence)};
+    return records_of<gpu::Coincidence>(RecordKind::coincidences);
 }
 
 std::span<const gpu::Single> ListModeReader::singles() const {
-    if (kind() != RecordKind::singles) throw std::logic_error(path_.string() + " holds coincidences");
-    return {reinterpret_cast<const gpu::Single*>(payload().data()), payload().size() / sizeof(gpu::Single)};
+    return records_of<gpu::Single>(RecordKind::singles);
+}
+
+std::span<const gpu::Tag> ListModeReader::tags() const {
+    return records_of<gpu::Tag>(RecordKind::tags);
 }
 
 }  // namespace petacq::daemon

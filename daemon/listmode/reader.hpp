@@ -85,9 +85,10 @@ class ListModeReader {
     /// In the file of the block.
     [[nodiscard]] std::uint64_t block_offset() const { return current_->reader->block_offset(); }
     [[nodiscard]] std::span<const std::byte> payload() const { return current_->reader->payload(); }
-    /// These throw std::logic_error when the file holds the other kind.
+    /// These throw std::logic_error when the file holds another kind.
     [[nodiscard]] std::span<const gpu::Coincidence> coincidences() const;
     [[nodiscard]] std::span<const gpu::Single> singles() const;
+    [[nodiscard]] std::span<const gpu::Tag> tags() const;
     /// How much of file_bytes() has been passed.
     [[nodiscard]] std::uint64_t bytes_done() const;
 
@@ -102,6 +103,8 @@ class ListModeReader {
         bool missed = false;                         ///< a block that it does not have was noted
     };
 
+    template <class Record>
+    [[nodiscard]] std::span<const Record> records_of(RecordKind kind) const;
     void open_set(std::unique_ptr<ListModeFileReader> first);
     [[nodiscard]] Member open_member(std::uint32_t file) const;
     void join_indexes();
