@@ -4,6 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <tuple>
+#include <type_traits>
 
 #include "config/sha256.hpp"
 #include "daemon/host/progress_line.hpp"
@@ -12,6 +14,7 @@
 #include "net/mutex.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/in_order.hpp"
+#include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -32,11 +35,10 @@ class RecordCheck {
         }
     }
     void block() {
-        if (reader_.kind() == daemon::RecordKind::coincidences) {
-            records(reader_.coincidences(), last_pair_);
-        } else {
-            records(reader_.singles(), last_single_);
-        }
+        with_records(reader_, [this](auto all) {
+            using Record = std::remove_const_t<typename decltype(all)::element_type>;
+            records(all, std::get<std::optional<Record>>(last_));
+        });
     }
     std::uint64_t prompts = 0;
     std::uint64_t problems = 0;
@@ -61,6 +63,10 @@ class RecordCheck {
     void fields(std::size_t i, const gpu::Single& single) {
         if (single.crystal >= crystal_count_) report_crystal(i);
     }
+    void fields(std::size_t i, const gpu::Tag& tag) {
+        constexpr std::uint8_t channels = 16;
+        if (tag.channel >= channels) report(i, "has a channel beyond 15");
+    }
     void report_crystal(std::size_t i) {
         report(i, "has a crystal beyond the scanner's " + std::to_string(crystal_count_));
     }
@@ -74,8 +80,7 @@ class RecordCheck {
     const daemon::ListModeReader& reader_;
     std::string& text_;
     std::uint64_t crystal_count_ = UINT64_MAX;
-    std::optional<gpu::Coincidence> last_pair_;
-    std::optional<gpu::Single> last_single_;
+    std::tuple<std::optional<gpu::Coincidence>, std::optional<gpu::Single>, std::optional<gpu::Tag>> last_;
 };
 
 /// Numbers of records in a file, or in all files of a run.
@@ -83,11 +88,13 @@ struct Totals {
     std::uint64_t pairs = 0;
     std::uint64_t prompts = 0;
     std::optional<std::uint64_t> singles;
+    std::optional<std::uint64_t> tags;
 
     void operator+=(const Totals& other) {
         pairs += other.pairs;
         prompts += other.prompts;
         if (other.singles) singles = singles.value_or(0) + *other.singles;
+        if (other.tags) tags = tags.value_or(0) + *other.tags;
     }
 };
 
@@ -135,7 +142,9 @@ Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_pr
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
     verdict.status = clean ? ok : has_problems;
     if (reader.kind() == daemon::RecordKind::coincidences) {
-        verdict.totals = {condition.records, check.prompts, {}};
+        verdict.totals = {condition.records, check.prompts, {}, {}};
+    } else if (reader.kind() == daemon::RecordKind::tags) {
+        verdict.totals.tags = condition.records;
     } else {
         verdict.totals.singles = condition.records;
     }
@@ -201,6 +210,7 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
         compare("/pairs/delayeds_found", totals.pairs - totals.prompts);
     }
     if (totals.singles) compare("/saved_singles/written", *totals.singles);
+    if (totals.tags) compare("/tags/written", *totals.tags);
     return status;
 }
 

@@ -207,8 +207,9 @@ std::string description_text(const ExportSource& source, const std::vector<std::
 int image(const ImageOptions& options) {
     check_options(options);
     const ExportSource source(options.target);
-    if (source.kind() == daemon::RecordKind::singles) {
-        throw UsageError(options.target.string() + " holds singles; an image takes coincidences");
+    if (source.kind() != daemon::RecordKind::coincidences) {
+        throw UsageError(options.target.string() + " holds " + daemon::name_of(source.kind()) +
+                         "; an image takes coincidences");
     }
     const config::Scanner scanner = source.scanner(options.scanner);
     image::QuickLookOptions how;
