@@ -65,6 +65,10 @@ Picture time_differences(const PictureData& data);
 // pictures_time.cpp
 Picture rates_over_time(const PictureData& data);
 Picture loss_over_time(const PictureData& data);
+// pictures_phase.cpp
+Picture counts_by_phase(const PictureData& data, std::size_t number);
+/// Of each cycle in PairBins::phases: "phase-3" for channel 3.
+std::string name_of_phases(unsigned channel);
 // pictures_maps.cpp
 Picture crystal_map(const PictureData& data);
 Picture michelogram(const PictureData& data);
