@@ -9,7 +9,7 @@ namespace petacq::test {
 TruthCounts count_truth(const std::filesystem::path& file) {
     TruthCounts counts;
     for (const sim::TruthRecord& frame : sim::read_truth(file)) {
-        if ((frame.flags & sim::truth_lost) != 0) continue;
+        if ((frame.flags & (sim::truth_lost | sim::truth_tag)) != 0) continue;
         bool wild = (frame.flags & sim::truth_clock_jump) != 0;
         if ((frame.flags & sim::truth_corrupted) != 0) {
             const int field = ((frame.flags & sim::truth_field_mask) >> sim::truth_field_shift) - 1;

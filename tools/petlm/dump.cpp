@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "daemon/seconds/reader.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/csv_lines.hpp"
+#include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -72,11 +74,15 @@ void dump_records(daemon::ListModeReader& reader, Csv& csv, std::optional<gpu::K
         }
     };
     while (limit != 0 && reader.next()) {
-        if (reader.kind() == daemon::RecordKind::singles) {
-            print(reader.singles(), [](const gpu::Single&) { return true; });
-        } else {
-            print(reader.coincidences(), [&](const gpu::Coincidence& c) { return !kind || c.kind == *kind; });
-        }
+        with_records(reader, [&](auto records) {
+            print(records, [&](const auto& record) {
+                if constexpr (std::is_same_v<decltype(record), const gpu::Coincidence&>) {
+                    return !kind || record.kind == *kind;
+                } else {
+                    return true;
+                }
+            });
+        });
     }
 }
 
@@ -154,8 +160,9 @@ int dump(const DumpOptions& options) {
         if (seconds) return dump_seconds(files.front(), options, csv);
         for (const auto& file : files) {
             daemon::ListModeReader reader(file);
-            if (kind && reader.kind() == daemon::RecordKind::singles) {
-                throw UsageError(reader.path().string() + " holds singles: --kind is for coincidences");
+            if (kind && reader.kind() != daemon::RecordKind::coincidences) {
+                throw UsageError(reader.path().string() + " holds " + daemon::name_of(reader.kind()) +
+                                 ": --kind is for coincidences");
             }
             if (std::exchange(first, false)) csv.text(csv_header(reader.kind()));
             dump_records(reader, csv, kind, left);

@@ -14,6 +14,7 @@
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/image/image.hpp"
 #include "tools/petlm/plot/plot.hpp"
+#include "tools/petlm/records/gate.hpp"
 #include "tools/petlm/records/rearrange.hpp"
 #include "tools/petlm/records/recover.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -111,8 +112,27 @@ void add_cut(CLI::App& app, int& status) {
     sub.add_option("--from-ticks", o.from, "Start of the interval, inclusive");
     sub.add_option("--to-ticks", o.to, "End of the interval, exclusive");
     auto* singles = sub.add_flag("--singles", o.singles, "Of a run directory, take the singles");
-    sub.add_flag("--seconds", o.seconds, "Of a run directory, take the seconds that lie in the interval")
-        ->excludes(singles);
+    auto* seconds =
+        sub.add_flag("--seconds", o.seconds, "Of a run directory, take the seconds that lie in the interval")
+            ->excludes(singles);
+    sub.add_option("--gate", o.gate, "Channel: only times at which its gate is open")
+        ->check(CLI::Range(0, 15))
+        ->excludes(seconds);
+}
+
+void add_gate(CLI::App& app, int& status) {
+    auto [sub, o] =
+        add(app, status, "gate", "Sorts coincidences by their phase between the triggers of a channel", gate);
+    sub.add_option("target", o.target, "Run directory, or a file of coincidences in one")->required();
+    sub.add_option("--channel", o.channel, "Channel of the triggers; without triggers, its gate's openings")
+        ->required()
+        ->check(CLI::Range(0, 15));
+    sub.add_option("--bins", o.bins, "Parts of a cycle, 2 to 64")->capture_default_str();
+    sub.add_option("--shortest-s", o.shortest_s, "Reject shorter cycles");
+    sub.add_option("--longest-s", o.longest_s, "Reject longer cycles");
+    sub.add_option("--output,-o", o.output,
+                   "Directory to write to; default: gate-CHANNEL in the run directory");
+    sub.add_flag("--force", o.force, "Replace the output");
 }
 
 void add_merge(CLI::App& app, int& status) {
@@ -191,7 +211,7 @@ int run(int argc, char** argv) {
         "78 unusable settings or scanner description.");
     int status = ok;
     for (auto* add_command : {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut,
-                              add_merge, add_resort, add_plot, add_image})
+                              add_gate, add_merge, add_resort, add_plot, add_image})
         add_command(app, status);
     try {
         app.parse(argc, argv);

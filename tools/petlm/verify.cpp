@@ -4,6 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <tuple>
+#include <type_traits>
 
 #include "config/sha256.hpp"
 #include "daemon/host/progress_line.hpp"
@@ -12,6 +14,7 @@
 #include "net/mutex.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/in_order.hpp"
+#include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/seconds_check.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -34,14 +37,11 @@ class RecordCheck {
         if (reader.kind() == daemon::RecordKind::seconds) describe_seconds();
     }
     void block() {
-        switch (reader_.kind()) {
-            case daemon::RecordKind::coincidences:
-                return records(reader_.coincidences(), last_pair_);
-            case daemon::RecordKind::singles:
-                return records(reader_.singles(), last_single_);
-            case daemon::RecordKind::seconds:
-                return seconds_of_block();
-        }
+        if (reader_.kind() == daemon::RecordKind::seconds) return seconds_of_block();
+        with_records(reader_, [this](auto all) {
+            using Record = std::remove_const_t<typename decltype(all)::element_type>;
+            records(all, std::get<std::optional<Record>>(last_));
+        });
     }
     /// Of a file of seconds whose header describes them.
     [[nodiscard]] const std::optional<SecondsCheck>& seconds() const { return seconds_; }
@@ -67,6 +67,10 @@ class RecordCheck {
     }
     void fields(std::size_t i, const gpu::Single& single) {
         if (single.crystal >= crystal_count_) report_crystal(i);
+    }
+    void fields(std::size_t i, const gpu::Tag& tag) {
+        constexpr std::uint8_t channels = 16;
+        if (tag.channel >= channels) report(i, "has a channel beyond 15");
     }
     void describe_seconds() {
         try {
@@ -97,8 +101,7 @@ class RecordCheck {
     const daemon::ListModeReader& reader_;
     std::string& text_;
     std::uint64_t crystal_count_ = UINT64_MAX;
-    std::optional<gpu::Coincidence> last_pair_;
-    std::optional<gpu::Single> last_single_;
+    std::tuple<std::optional<gpu::Coincidence>, std::optional<gpu::Single>, std::optional<gpu::Tag>> last_;
     std::optional<SecondsCheck> seconds_;
 };
 
@@ -107,12 +110,14 @@ struct Totals {
     std::uint64_t pairs = 0;
     std::uint64_t prompts = 0;
     std::optional<std::uint64_t> singles;
+    std::optional<std::uint64_t> tags;
     std::optional<SecondsTotals> seconds;
 
     void operator+=(const Totals& other) {
         pairs += other.pairs;
         prompts += other.prompts;
         if (other.singles) singles = singles.value_or(0) + *other.singles;
+        if (other.tags) tags = tags.value_or(0) + *other.tags;
         if (other.seconds) seconds = other.seconds;  // a run has one file of them
     }
 };
@@ -162,6 +167,8 @@ Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_pr
     verdict.status = clean ? ok : has_problems;
     if (reader.kind() == daemon::RecordKind::coincidences) {
         verdict.totals = {condition.records, check.prompts, {}, {}};
+    } else if (reader.kind() == daemon::RecordKind::tags) {
+        verdict.totals.tags = condition.records;
     } else if (reader.kind() == daemon::RecordKind::singles) {
         verdict.totals.singles = condition.records;
     } else if (check.seconds()) {
@@ -229,6 +236,7 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
         compare("/pairs/delayeds_found", totals.pairs - totals.prompts);
     }
     if (totals.singles) compare("/saved_singles/written", *totals.singles);
+    if (totals.tags) compare("/tags/written", *totals.tags);
     // A recovered run may lack seconds that its coincidences have.
     if (totals.seconds && totals.seconds->seconds != 0 && state == "complete") {
         compare("/pairs/prompts_found", totals.seconds->prompts);

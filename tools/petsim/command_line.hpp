@@ -21,6 +21,12 @@ struct Command {
     std::vector<std::string> lines;
     std::vector<std::string> cylinders;
     double half_life_s = 0;
+    std::string cycle;
+    std::string motion;
+    std::string bed_steps;
+    std::vector<std::string> gates;
+    std::string dead_time_tags;
+    std::string clock_tags;
     double rate = 0;  ///< frames/s; 0: activities are not scaled
     std::string framing = "sequenced";
     bool no_end_of_stream = false;

@@ -173,6 +173,7 @@ Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
                    std::vector<TruthRecord> truth, std::vector<gpu::Coincidence> coincidences) {
     Comparison out;
     const Judge judge(geometry, rules);
+    out.tags = std::erase_if(truth, [](const TruthRecord& t) { return (t.flags & truth_tag) != 0; });
     out.frames = truth.size();
     std::erase_if(truth, [&](const TruthRecord& t) { return !judge.accepted(t, out); });
     std::sort(truth.begin(), truth.end(), Before());

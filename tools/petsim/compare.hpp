@@ -29,6 +29,7 @@ PairingRules rules_from_configuration(const nlohmann::json& configuration);
 
 struct Comparison {
     std::uint64_t frames = 0;   ///< in the truth file
+    std::uint64_t tags = 0;     ///< in the truth file, not among the frames
     std::uint64_t singles = 0;  ///< of these, sent whole and inside the energy window
     std::uint64_t moved = 0;  ///< with a clock jump or after a reset: left out, so that the rest is not exact
     std::uint64_t pairs_sent = 0;    ///< annihilations with both singles

@@ -46,7 +46,7 @@ PairingRules rules_from_configuration(const nlohmann::json& configuration) {
 }
 
 // The keys are the names of the members.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, frames, singles, moved, pairs_sent, detectable, found,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, frames, tags, singles, moved, pairs_sent, detectable, found,
                                    in_multiples, consumed, unexplained, prompts, trues, scattered, randoms,
                                    foreign, delayeds)
 
@@ -73,7 +73,8 @@ std::string to_text(const Comparison& c, double decays) {
         return std::string(text);
     };
     std::string out;
-    out += "frames             " + n(c.frames) + ", accepted as singles " + n(c.singles) + "\n";
+    out += "frames             " + n(c.frames) + ", accepted as singles " + n(c.singles) + ", and " +
+           n(c.tags) + " tags\n";
     out += "detectable pairs   " + n(c.detectable) + " of " + n(c.pairs_sent) + " with both singles sent\n";
     out += "found              " + n(c.found) + " (" + percent(share(c.found, c.detectable)) + ")\n";
     out += "not found          " + n(c.in_multiples) + " in groups of more than two, " + n(c.consumed) +

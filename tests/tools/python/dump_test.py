@@ -11,17 +11,30 @@ import support
 import petacq
 
 
+KINDS = {
+    "prompt": petacq.PROMPT,
+    "delayed": petacq.DELAYED,
+    "trigger": petacq.TRIGGER,
+    "gate": petacq.GATE,
+    "position": petacq.POSITION,
+    "dead_time": petacq.DEAD_TIME,
+    "clock": petacq.CLOCK,
+}
+
+
 def dumped(path, status=0):
     """The records of a file as petlm dump prints them, in the module's types."""
     text = support.call("petlm", "dump", path, status=status)
     head, *lines = text.splitlines()
-    kind = petacq.COINCIDENCE if head.startswith("kind") else petacq.SINGLE
+    kind = petacq.COINCIDENCE if head.startswith("kind") else petacq.TAG if "value" in head else petacq.SINGLE
     names = head.split(",")
     records = np.zeros(len(lines), kind)
     columns = list(zip(*(line.split(",") for line in lines))) or [()] * len(names)
     for name, texts in zip(names, columns):
         if name == "kind":
-            texts = [{"prompt": petacq.PROMPT, "delayed": petacq.DELAYED}[t] for t in texts]
+            texts = [str(KINDS.get(t, t)) for t in texts]
+        if name == "value":
+            texts = [str(int(t) % (1 << 32)) for t in texts]  # positions have a sign
         # petlm prints enough digits to restore each float exactly.
         records[name] = [float(t) if name.startswith("energy") else int(t) for t in texts]
     return records
@@ -37,6 +50,13 @@ class Dump(unittest.TestCase):
             self.assertEqual(part.records().tobytes(), expected.tobytes())
         kinds = run.coincidences["kind"]
         self.assertEqual(set(kinds), {petacq.PROMPT, petacq.DELAYED})
+
+    def test_tags(self):
+        kinds = [*range(5), 5, 255]
+        tags = np.array([(7 * k, 0xFFFF0000 + k, 40000 + k, k % 16, k) for k in kinds], petacq.TAG)
+        path = support.scratch() / "tags.plm"
+        path.write_bytes(support.listmode(tags.tobytes(), [4, 3], kind=3))
+        self.assertEqual(petacq.PlmFile(path).records().tobytes(), dumped(path).tobytes())
 
     def test_files_cut_anywhere_hold_what_petlm_finds_in_them(self):
         source = (support.small_run() / "coincidences.plm").read_bytes()

@@ -226,12 +226,21 @@ class MadeRuns(unittest.TestCase):
         with self.assertRaisesRegex(petacq.RunError, "holds singles"):
             petacq.open_run(self.path).coincidences
 
+    def test_tags_of_a_run(self):
+        tags = np.array([(1000 * i, i, 0, 1, petacq.TRIGGER) for i in range(5)], petacq.TAG)
+        (self.path / "tags.plm").write_bytes(support.listmode(tags.tobytes(), [3, 2], kind=3))
+        shutil.copy(self.source.path / "coincidences.plm", self.path)
+        run = petacq.open_run(self.path, verify=True)
+        np.testing.assert_array_equal(run.tags.records(), tags)
+        self.assertIn("5 records", run.summary()["tags"])
+
     def test_without_run_json_the_list_mode_can_be_read(self):
         (self.path / "run.json").unlink()
         shutil.copy(self.source.path / "coincidences.plm", self.path)
         run = petacq.open_run(self.path, verify=True)
         self.assertEqual((run.id, run.state, len(run.coincidences)), ("made", "unknown", len(self.records)))
         self.assertIsNone(run.singles)
+        self.assertIsNone(run.tags)
         self.assertIn("made", run._repr_html_())
         with self.assertRaises(petacq.RunError):
             run.scanner

@@ -4,6 +4,7 @@
 #include "tools/petlm/export/csv_lines.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/records/in_order.hpp"
+#include "tools/petlm/records/record_source.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -29,20 +30,17 @@ Exported export_csv(const ExportSource& source, const ExportOptions& options, Ou
     InOrder<std::string> texts([&](const std::string& text) { out.text(text); });
     Exported exported;
     source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
-        const auto format = [&](auto records) {
+        with_records(reader, [&](auto records) {
             texts.add([copy = std::vector(records.begin(), records.end())] { return lines_of(copy); });
-        };
-        if (reader.kind() == daemon::RecordKind::singles) {
-            format(reader.singles());
-        } else {
-            format(reader.coincidences());
-        }
+        });
         exported.count(reader);
     });
     texts.finish();
     out.close();
     exported.files = {options.output.filename().string() + ": one line of names, then one per record"};
     exported.notes = {"Times are ticks of detector time, energies keV."};
+    if (source.kind() == daemon::RecordKind::tags)
+        exported.notes = {"Times are ticks of detector time, positions micrometres."};
     if (source.kind() == daemon::RecordKind::coincidences) {
         exported.notes.push_back(
             "dt is the time from crystal_a to crystal_b; for a delayed, minus the delay.");

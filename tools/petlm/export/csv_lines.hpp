@@ -1,6 +1,7 @@
 // Records as the lines of CSV that dump and export write.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -16,8 +17,14 @@ inline constexpr std::size_t longest_csv_line = 256;
 
 /// The first line.
 inline std::string_view csv_header(daemon::RecordKind kind) {
-    return kind == daemon::RecordKind::coincidences ? "kind,time,dt,crystal_a,crystal_b,energy_a,energy_b\n"
-                                                    : "time,crystal,energy\n";
+    switch (kind) {
+        case daemon::RecordKind::singles:
+            return "time,crystal,energy\n";
+        case daemon::RecordKind::tags:
+            return "time,source,channel,kind,value\n";
+        default:
+            return "kind,time,dt,crystal_a,crystal_b,energy_a,energy_b\n";
+    }
 }
 
 // A float becomes the shortest text that reads back to the same value.
@@ -54,6 +61,22 @@ inline char* csv_line(char* at, const gpu::Single& s) {
     at = csv_number(at, s.time, ',');
     at = csv_number(at, s.crystal, ',');
     return csv_number(at, s.energy, '\n');
+}
+
+/// The kind as a word, where it has one; a position with its sign.
+inline char* csv_line(char* at, const gpu::Tag& t) {
+    constexpr std::array<std::string_view, 5> kinds{"trigger", "gate", "position", "dead_time", "clock"};
+    at = csv_number(at, t.time, ',');
+    at = csv_number(at, t.source, ',');
+    at = csv_number(at, static_cast<unsigned>(t.channel), ',');
+    if (t.kind < kinds.size()) {
+        at = csv_text(csv_text(at, kinds[t.kind]), ",");
+    } else {
+        at = csv_number(at, static_cast<unsigned>(t.kind), ',');
+    }
+    if (t.kind == static_cast<std::uint8_t>(gpu::TagKind::position))
+        return csv_number(at, static_cast<std::int32_t>(t.value), '\n');
+    return csv_number(at, t.value, '\n');
 }
 
 }  // namespace petacq::petlm

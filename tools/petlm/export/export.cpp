@@ -16,14 +16,15 @@ struct Format {
     const char* name;
     Exporter exporter;
     bool singles;    ///< can hold singles
+    bool tags;       ///< can hold tags
     bool directory;  ///< writes several files
 };
 
-constexpr std::array<Format, 5> formats = {{{"castor", export_castor, false, true},
-                                            {"stir", export_stir, false, true},
-                                            {"coinstruct", export_coinstruct, false, false},
-                                            {"csv", export_csv, true, false},
-                                            {"hdf5", export_hdf5, true, false}}};
+constexpr std::array<Format, 5> formats = {{{"castor", export_castor, false, false, true},
+                                            {"stir", export_stir, false, false, true},
+                                            {"coinstruct", export_coinstruct, false, false, false},
+                                            {"csv", export_csv, true, true, false},
+                                            {"hdf5", export_hdf5, true, false, false}}};
 
 const Format& format_named(const std::string& name) {
     for (const auto& format : formats) {
@@ -49,6 +50,7 @@ void check_options(const ExportOptions& o) {
 }
 
 std::string counts_text(const Exported& exported) {
+    if (exported.tags != 0) return fmt::format("{} tags", exported.tags);
     if (exported.singles != 0) return fmt::format("{} singles", exported.singles);
     return fmt::format("{} prompts, {} delayeds", exported.prompts, exported.delayeds);
 }
@@ -102,6 +104,10 @@ void Exported::count(const daemon::ListModeReader& reader) {
         singles += reader.singles().size();
         return;
     }
+    if (reader.kind() == daemon::RecordKind::tags) {
+        tags += reader.tags().size();
+        return;
+    }
     for (const auto& c : reader.coincidences())
         ++(c.kind == gpu::Kind::prompt ? prompts : delayeds);
 }
@@ -153,9 +159,11 @@ Exported export_quietly(const ExportOptions& options) {
     const Format& format = format_named(options.format);
     check_options(options);
     const ExportSource source(options.target);
-    if (source.kind() == daemon::RecordKind::singles && !format.singles) {
-        throw UsageError(options.target.string() + " holds singles; " + options.format +
-                         " takes coincidences");
+    const daemon::RecordKind kind = source.kind();
+    if ((kind == daemon::RecordKind::singles && !format.singles) ||
+        (kind == daemon::RecordKind::tags && !format.tags)) {
+        throw UsageError(options.target.string() + " holds " + daemon::name_of(kind) + "; " + options.format +
+                         " does not take them");
     }
     if (source.kind() == daemon::RecordKind::seconds) {
         throw UsageError(options.target.string() +

@@ -33,6 +33,7 @@ struct RecordCheck {
     bool good(const gpu::Single& s) {
         return s.time >= std::exchange(last, s.time) && s.time <= end && s.crystal < crystals;
     }
+    bool good(const gpu::Tag& t) { return t.time >= std::exchange(last, t.time) && t.time <= end; }
     template <class Record>
     void all(std::span<const Record> records, const daemon::ListModeReader& reader) {
         for (std::size_t i = 0; i < records.size(); ++i) {
@@ -175,11 +176,7 @@ void ExportSource::for_each_block(std::uint64_t crystals,
     RecordCheck check{crystals, last_time_};
     while (source.next()) {
         const daemon::ListModeReader& reader = source.reader();
-        if (kind_ == daemon::RecordKind::coincidences) {
-            check.all(reader.coincidences(), reader);
-        } else {
-            check.all(reader.singles(), reader);
-        }
+        with_records(reader, [&](auto records) { check.all(records, reader); });
         use(reader);
         progress.show(source.bytes_done());
     }

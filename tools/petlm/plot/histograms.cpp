@@ -138,6 +138,7 @@ PairHistograms::PairHistograms(const PairBins& bins)
       time(bins.times.count),
       michelogram(std::size_t{bins.ring_bins} * bins.ring_bins),
       sinogram(std::size_t{bins.lines.angles()} * bins.lines.radial()),
+      phases(bins.phases.size(), Counts(PhaseBins::count)),
       planes(2 * std::size_t{bins.rings} - 1) {}
 
 PairHistograms& PairHistograms::operator+=(const PairHistograms& other) {
@@ -151,6 +152,8 @@ PairHistograms& PairHistograms::operator+=(const PairHistograms& other) {
     add(michelogram, other.michelogram);
     add(sinogram, other.sinogram);
     add(planes, other.planes);
+    for (std::size_t i = 0; i < phases.size(); ++i)
+        add(phases[i], other.phases[i]);
     return *this;
 }
 
@@ -166,7 +169,12 @@ void add_pairs(const PairBins& bins, std::span<const gpu::Coincidence> pairs, Ki
             const std::uint64_t left = UINT64_MAX - bin_begin;
             bin_end = left < bins.times.width ? UINT64_MAX : bin_begin + bins.times.width;
         }
-        add_pair(bins, c, bin, c.kind == gpu::Kind::prompt ? to.prompts : to.delayeds);
+        PairHistograms& kind = c.kind == gpu::Kind::prompt ? to.prompts : to.delayeds;
+        add_pair(bins, c, bin, kind);
+        for (std::size_t i = 0; i < bins.phases.size(); ++i) {
+            if (const auto phase = bins.phases[i].cycles.bin_of(c.time, PhaseBins::count))
+                ++kind.phases[i][*phase];
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 #include "config/scanner.hpp"
 #include "gpu/types.hpp"
 #include "tools/petlm/export/source.hpp"
+#include "tools/petlm/records/tags.hpp"
 
 namespace petacq::petlm {
 
@@ -85,6 +86,13 @@ class LineBins {
     std::vector<std::uint32_t> table_;  ///< of all pairs; empty if that would be too large
 };
 
+/// Equal parts of the cycles that the triggers of a channel, or the openings of its gate, begin.
+struct PhaseBins {
+    static constexpr std::uint32_t count = 32;
+    unsigned channel;
+    Cycles cycles;
+};
+
 struct PairBins {
     PairBins(const config::Scanner& scanner, double depth_mm, const TimeBins& times, std::uint32_t window);
 
@@ -95,6 +103,7 @@ struct PairBins {
     TimeBins times;
     DifferenceBins differences;
     LineBins lines;
+    std::vector<PhaseBins> phases;  ///< those of the run; empty at first
 };
 
 /// The histograms of one kind of pairs.
@@ -111,7 +120,8 @@ struct PairHistograms {
     Counts michelogram;  ///< [ring bin][ring bin], first the crystal with the smaller position in its ring
     Counts sinogram;     ///< [angle][radial], summed over all planes
     std::uint64_t beyond_sinogram = 0;
-    Counts planes;  ///< [ring + ring]: single-slice rebinned
+    std::vector<Counts> phases;  ///< [PairBins::phases][phase]
+    Counts planes;               ///< [ring + ring]: single-slice rebinned
 };
 
 struct KindHistograms {

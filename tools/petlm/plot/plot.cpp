@@ -51,6 +51,16 @@ std::uint64_t begin_of(const ExportSource& source, const std::optional<LedgerRow
     return begin;
 }
 
+/// The cycles of each channel that has any.
+std::vector<PhaseBins> phases_of(const std::filesystem::path& run) {
+    std::vector<PhaseBins> phases;
+    for (const ChannelTags& channel : tags_by_channel(run)) {
+        PhaseBins bins{channel.channel, Cycles(channel.tags, {})};
+        if (!bins.cycles.accepted().empty()) phases.push_back(std::move(bins));
+    }
+    return phases;
+}
+
 PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     config::Scanner scanner = source.scanner(options.scanner);
     const double depth = depth_of_interaction(options.depth_mm, scanner);
@@ -65,6 +75,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     bool window_known = false;
     const std::uint32_t window = window_of(source, window_known);
     PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, most_time_bins), window);
+    if (is_run) bins.phases = phases_of(source.target());
     KindHistograms pairs = histograms_of(source, bins);
     const bool delayeds = source.may_hold_delayeds();
     return {std::move(scanner),
@@ -103,6 +114,11 @@ int plot(const PlotOptions& options) {
     for (const std::string name : all_pictures) {
         outputs.claim(directory / (name + ".png"));
         if (name != "loss") outputs.claim(directory / (name + ".csv"));
+    }
+    constexpr unsigned channels = 16;
+    for (unsigned channel = 0; channel < channels; ++channel) {
+        outputs.claim(directory / (name_of_phases(channel) + ".png"));
+        outputs.claim(directory / (name_of_phases(channel) + ".csv"));
     }
     const PictureData data = data_of(source, options);
     const std::vector<Picture> pictures = pictures_of(data);

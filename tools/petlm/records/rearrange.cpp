@@ -14,6 +14,7 @@
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/status.hpp"
+#include "tools/petlm/records/tags.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -27,18 +28,24 @@ RecordKind kind_of(const std::filesystem::path& target, bool singles, bool secon
     return singles ? RecordKind::singles : RecordKind::coincidences;
 }
 
+/// Appends the records with times in the intervals, which are in order.
 template <class Record>
-void cut_records(RecordSource& source, const CutOptions& options, RecordFile& out) {
+void cut_records(RecordSource& source, std::span<const Interval> intervals, RecordFile& out) {
     daemon::ProgressLine progress("cutting", source.total_bytes());
-    source.select(options.from, options.to);
+    source.select(intervals.empty() ? 0 : intervals.front().from,
+                  intervals.empty() ? 0 : intervals.back().to);
     while (source.next()) {
         progress.show(source.bytes_done());
         const auto all = records_of<Record>(source.reader());
-        const auto begin = std::partition_point(all.begin(), all.end(),
-                                                [&](const Record& r) { return r.time < options.from; });
-        const auto end =
-            std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < options.to; });
-        out.append(std::span<const Record>(begin, end));
+        // Records are in order of time, so the intervals that have been passed are not needed again.
+        for (auto at = all.begin(); at != all.end() && !intervals.empty();) {
+            const Interval& wanted = intervals.front();
+            const auto begin =
+                std::partition_point(at, all.end(), [&](const Record& r) { return r.time < wanted.from; });
+            at = std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < wanted.to; });
+            out.append(std::span<const Record>(begin, at));
+            if (at != all.end()) intervals = intervals.subspan(1);
+        }
     }
 }
 
@@ -179,16 +186,22 @@ int cut(const CutOptions& options) {
     const auto path = Outputs::partial(options.output);
     std::uint64_t records = 0;
     if (kind == RecordKind::seconds) {
+        if (options.gate) throw UsageError("--gate: seconds have no gate; expected coincidences or singles");
         daemon::ListModeFile out(path, kind, source.block_bytes(), description, config::Compression::none,
                                  source.reader().header().record_bytes);
         records = cut_seconds(source, options, out);
     } else {
-        RecordFile out(path, kind, source.block_bytes(), description);
-        if (kind == RecordKind::coincidences) {
-            cut_records<gpu::Coincidence>(source, options, out);
-        } else {
-            cut_records<gpu::Single>(source, options, out);
+        std::vector<Interval> wanted = {{options.from, options.to}};
+        if (options.gate) {
+            const Interval run = run_interval(options.target);
+            wanted = open_intervals(tags_of(options.target, *options.gate),
+                                    {std::max(options.from, run.from), std::min(options.to, run.to)});
+            description["cut"]["gate"] = *options.gate;
+            if (wanted.empty() || wanted.back().to != UINT64_MAX)
+                description["cut"]["open_ticks"] = length_of(wanted);
         }
+        RecordFile out(path, kind, source.block_bytes(), description);
+        with_record_of(kind, [&](auto record) { cut_records<decltype(record)>(source, wanted, out); });
         out.close();
         records = out.records();
     }
@@ -216,11 +229,7 @@ int merge(const MergeOptions& options) {
     description.erase("operator");
     if (const nlohmann::json said = said_alike(sources); !said.is_null()) description["operator"] = said;
     RecordFile out(Outputs::partial(options.output), kind, sources.front()->block_bytes(), description);
-    if (kind == RecordKind::coincidences) {
-        merge_records<gpu::Coincidence>(sources, out);
-    } else {
-        merge_records<gpu::Single>(sources, out);
-    }
+    with_record_of(kind, [&](auto record) { merge_records<decltype(record)>(sources, out); });
     out.close();
     outputs.commit();
     std::cout << fmt::format("{}: {} {}\n", options.output.string(), out.records(), daemon::name_of(kind));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 namespace petacq::petlm {
@@ -14,10 +15,12 @@ struct CutOptions {
     bool seconds = false;           ///< of a run directory, take the seconds
     std::uint64_t from = 0;         ///< ticks, inclusive
     std::uint64_t to = UINT64_MAX;  ///< ticks, exclusive
+    std::optional<unsigned> gate;   ///< channel: only records at times when its gate is open
     bool force = false;             ///< replace the output
 };
-/// Writes the records of an interval to a file; of seconds, those that lie in it as a whole. Returns an exit
-/// status. Throws UsageError, BadInput, daemon::NotListMode, std::system_error.
+/// Writes the records of an interval to a file; of seconds, those that lie in it as a whole. The gate tags are
+/// those of the run that the target is, or that lies in the directory of a file. Returns an exit status.
+/// Throws UsageError, BadInput, daemon::NotListMode, std::system_error.
 int cut(const CutOptions& options);
 
 struct MergeOptions {

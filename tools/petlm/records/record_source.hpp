@@ -17,7 +17,7 @@ namespace petacq::petlm {
 class RecordSource {
   public:
     /// `target`: a file or a run directory. Throws as record_files() and ListModeReader do, and
-    /// daemon::NotListMode when a file holds the other kind.
+    /// daemon::NotListMode when a file holds another kind.
     RecordSource(const std::filesystem::path& target, daemon::RecordKind kind);
     ~RecordSource();
 
@@ -58,9 +58,31 @@ template <class Record>
 std::span<const Record> records_of(const daemon::ListModeReader& reader) {
     if constexpr (std::is_same_v<Record, gpu::Coincidence>) {
         return reader.coincidences();
+    } else if constexpr (std::is_same_v<Record, gpu::Tag>) {
+        return reader.tags();
     } else {
         return reader.singles();
     }
+}
+
+/// Calls `use` with a record of that kind, for its type.
+template <class Use>
+auto with_record_of(daemon::RecordKind kind, Use&& use) {
+    switch (kind) {
+        case daemon::RecordKind::singles:
+            return use(gpu::Single{});
+        case daemon::RecordKind::tags:
+            return use(gpu::Tag{});
+        default:
+            return use(gpu::Coincidence{});
+    }
+}
+
+/// Calls `use` with the span of the records of the block that the reader is at.
+template <class Use>
+auto with_records(const daemon::ListModeReader& reader, Use&& use) {
+    return with_record_of(reader.kind(),
+                          [&](auto record) { return use(records_of<decltype(record)>(reader)); });
 }
 
 }  // namespace petacq::petlm

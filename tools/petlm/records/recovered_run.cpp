@@ -24,6 +24,7 @@ struct Held {
     std::uint64_t delayeds = 0;
     std::uint64_t singles = 0;
     bool has_singles = false;
+    std::uint64_t tags = 0;
 };
 
 Held held_in(const std::vector<RecoveredFile>& files) {
@@ -32,6 +33,8 @@ Held held_in(const std::vector<RecoveredFile>& files) {
         if (file.kind == daemon::RecordKind::singles) {
             held.has_singles = true;
             held.singles += file.records;
+        } else if (file.kind == daemon::RecordKind::tags) {
+            held.tags += file.records;
         } else if (file.kind == daemon::RecordKind::coincidences) {
             held.prompts += file.prompts;
             held.delayeds += file.records - file.prompts;
@@ -89,19 +92,26 @@ void count_records(json& ledger, const Held& held) {
         pairs["write_failed"] = all - std::min(all, written);
         pairs["in_queue"] = 0;
     }
-    json& saved = ledger["saved_singles"];
-    if (!held.has_singles || !saved.is_object()) return;
-    saved["written"] = held.singles;
-    if (const json all = saved.value("found", json()); all.is_number_unsigned()) {
-        saved["write_failed"] = all.get<std::uint64_t>() - std::min(all.get<std::uint64_t>(), held.singles);
-        saved["in_queue"] = 0;
-    }
+    const auto count = [&](const char* section, std::uint64_t kept) {
+        json& records = ledger[section];
+        records["written"] = kept;
+        const json all = records.value("found", json());
+        if (!all.is_number_unsigned()) return;
+        records["write_failed"] = all.get<std::uint64_t>() - std::min(all.get<std::uint64_t>(), kept);
+        records["in_queue"] = 0;
+    };
+    const auto has = [&](const char* section) {
+        return ledger.contains(section) && ledger[section].is_object();
+    };
+    if (held.has_singles && has("saved_singles")) count("saved_singles", held.singles);
+    if (has("tags")) count("tags", held.tags);
 }
 
 json list_of(const std::vector<RecoveredFile>& files) {
     json list = json::array();
     for (const daemon::RecordKind kind :
-         {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::seconds}) {
+         {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::tags,
+          daemon::RecordKind::seconds}) {
         std::uint64_t first_record = 0;
         for (const RecoveredFile& file : files) {
             if (file.kind != kind || file.state == "lost") continue;

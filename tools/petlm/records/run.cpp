@@ -29,7 +29,8 @@ std::optional<std::uint64_t> part_number(const std::string& stem, const std::str
 /// The set that a file of a run belongs to by its name; other files go by their own names.
 std::filesystem::path set_of(const std::filesystem::path& file) {
     const std::string name = file.filename().string();
-    const bool of_run = name.starts_with("coincidences") || name.starts_with("singles");
+    const bool of_run =
+        name.starts_with("coincidences") || name.starts_with("singles") || name.starts_with("tags");
     return of_run ? daemon::set_of_file(file) : file;
 }
 

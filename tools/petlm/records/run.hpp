@@ -17,9 +17,9 @@ namespace petacq::petlm {
 std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& target);
 
 /// The files of one kind in a run directory, in the order of their records: coincidences.plm or, if the run
-/// was split, coincidences-0001.plm, coincidences-0002.plm, ... (singles likewise). Each may be a set. If the
-/// target is a file, that file. Throws daemon::NotListMode when there is none, when a number is missing, or
-/// when both forms exist; std::system_error when the target does not exist.
+/// was split, coincidences-0001.plm, coincidences-0002.plm, ... (the others likewise). Each may be a set. If
+/// the target is a file, that file. Throws daemon::NotListMode when there is none, when a number is missing,
+/// or when both forms exist; std::system_error when the target does not exist.
 std::vector<std::filesystem::path> record_files(const std::filesystem::path& target, daemon::RecordKind kind);
 
 /// run.json of a run directory. Null if it is unreadable or not an object; `why` gives the reason.

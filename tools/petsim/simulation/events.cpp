@@ -48,17 +48,6 @@ std::vector<double> dark_density() {
 
 }  // namespace
 
-EventCounts& EventCounts::operator+=(const EventCounts& o) {
-    annihilations += o.annihilations;
-    scattered += o.scattered;
-    photons_detected += o.photons_detected;
-    pairs_detected += o.pairs_detected;
-    intrinsic += o.intrinsic;
-    darks += o.darks;
-    unreadable += o.unreadable;
-    return *this;
-}
-
 struct EventGenerator::Work {
     Random random;
     Chunk& chunk;
@@ -70,6 +59,7 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
     : calibration_(calibration),
       finder_(scanner),
       options_(options),
+      movement_(options, scanner),
       tick_s_(scanner.tick_ps * 1e-12),
       ticks_per_mm_(1 / (mm_per_s * tick_s_)),
       time_sigma_(options.physics.time_resolution_ps / scanner.tick_ps / fwhm_per_sigma),
@@ -123,6 +113,10 @@ void EventGenerator::add_emitter(const ActivitySource& source) {
         low = std::min(source.at[2], source.to[2]);
         high = std::max(source.at[2], source.to[2]);
     }
+    const Movement::Range range = movement_.axial_range(source.motion);
+    low += range.low;
+    high += range.high;
+    if (source.motion.axis < 2) reach += std::abs(source.motion.amplitude_mm);
     // Along each of two axes by up to far_out sigmas, so across by up to sqrt(2) times as much.
     const double strayed = far_out * range_sigma_;
     reach += strayed * std::numbers::sqrt2;
@@ -226,8 +220,14 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
     sort_by_source(chunk);
 }
 
-Vector3 EventGenerator::start_point(const ActivitySource& source, Random& random) const {
+// `ticks` since decays begin.
+Vector3 EventGenerator::start_point(const ActivitySource& source, double ticks, Random& random) const {
     Vector3 p = source.at;
+    if (movement_.bed_interval() > 0 || source.motion.amplitude_mm != 0) {
+        const Vector3 by = movement_.shift(source.motion, ticks);
+        for (std::size_t i = 0; i < 3; ++i)
+            p[i] += by[i];
+    }
     if (source.shape == Shape::line) {
         const double along = random.uniform();
         for (std::size_t i = 0; i < 3; ++i)
@@ -262,7 +262,7 @@ void EventGenerator::annihilate(Work& work, const Emitter& emitter, double ticks
     const bool both = chance < both_given_either_;
     const bool second_only = !both && chance >= (1 + both_given_either_) / 2;
 
-    const Vector3 p = start_point(emitter.source, random);
+    const Vector3 p = start_point(emitter.source, static_cast<double>(work.start - begin_) + ticks, random);
     const double cosine = random.symmetric() * (scattered ? 1.0 : emitter.cosine_limit);
     const double sine = std::sqrt(1 - cosine * cosine);
     const Azimuth a = azimuth(random);
@@ -352,46 +352,6 @@ void EventGenerator::read_out(Work& work) const {
         hits.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation, d.crystal,
                         reading.energy, reading.adc, channel.unit, position.x, position.y, d.kind, 0});
     }
-}
-
-// Hits are almost in order, so insertion sort is fast unless time offsets exceed the gaps.
-void Chunk::sort_keys(std::span<Key> keys) {
-    const auto before = [](const Key& a, const Key& b) {
-        return a.time != b.time ? a.time < b.time : a.hit < b.hit;
-    };
-    std::size_t moves = 4 * keys.size();
-    for (std::size_t i = 1; i < keys.size(); ++i) {
-        const Key key = keys[i];
-        std::size_t j = i;
-        for (; j > 0 && before(key, keys[j - 1]); --j)
-            keys[j] = keys[j - 1];
-        keys[j] = key;
-        if (i - j > moves) {
-            std::sort(keys.begin(), keys.end(), before);
-            return;
-        }
-        moves -= i - j;
-    }
-}
-
-void EventGenerator::sort_by_source(Chunk& chunk) const {
-    const auto& hits = chunk.unsorted_;
-    chunk.first.assign(sources_ + 1, 0);
-    for (const Hit& hit : hits)
-        ++chunk.first[source_of_unit_[hit.unit] + 1U];
-    for (std::uint32_t s = 0; s < sources_; ++s)
-        chunk.first[s + 1] += chunk.first[s];
-    chunk.fill_.assign(chunk.first.begin(), chunk.first.end());
-    chunk.keys_.resize(hits.size());
-    for (std::uint32_t i = 0; i < hits.size(); ++i) {
-        chunk.keys_[chunk.fill_[source_of_unit_[hits[i].unit]]++] = {hits[i].raw_time, i};
-    }
-    for (std::uint32_t s = 0; s < sources_; ++s) {
-        Chunk::sort_keys(std::span(chunk.keys_).subspan(chunk.first[s], chunk.first[s + 1] - chunk.first[s]));
-    }
-    chunk.hits.resize(hits.size());
-    for (std::size_t i = 0; i < hits.size(); ++i)
-        chunk.hits[i] = hits[chunk.keys_[i].hit];
 }
 
 }  // namespace petacq::sim

@@ -9,6 +9,7 @@
 #include "config/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/simulation/inverse_calibration.hpp"
+#include "tools/petsim/simulation/movement.hpp"
 #include "tools/petsim/simulation/options.hpp"
 #include "tools/petsim/simulation/spectra.hpp"
 
@@ -84,6 +85,7 @@ class EventGenerator {
     void generate(std::uint64_t index, Chunk& chunk) const;
     /// No hit of chunk `index` or a later one has a raw time below this.
     [[nodiscard]] std::uint64_t raw_time_floor(std::uint64_t index) const;
+    [[nodiscard]] const Movement& movement() const { return movement_; }
     [[nodiscard]] std::uint64_t end_ticks() const { return begin_ + length_; }
     /// Ticks at which decays begin: the start time, and late enough for every raw time to be positive.
     [[nodiscard]] std::uint64_t begin_ticks() const { return begin_; }
@@ -106,7 +108,7 @@ class EventGenerator {
 
     void add_emitter(const ActivitySource& source);
     [[nodiscard]] double mean_activity(const ActivitySource& source, double from_s, double to_s) const;
-    [[nodiscard]] Vector3 start_point(const ActivitySource& source, Random& random) const;
+    [[nodiscard]] Vector3 start_point(const ActivitySource& source, double ticks, Random& random) const;
     void annihilate(Work& work, const Emitter& emitter, double ticks, bool scattered) const;
     void detect(Work& work, const geometry::Entry& entry, double ticks, double energy, std::uint64_t id,
                 std::uint8_t kind) const;
@@ -118,6 +120,7 @@ class EventGenerator {
     const InverseCalibration& calibration_;
     geometry::HitFinder finder_;
     Options options_;
+    Movement movement_;
     double tick_s_;
     double ticks_per_mm_;
     double time_sigma_;  ///< ticks

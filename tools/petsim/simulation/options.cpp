@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/options_check.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,17 +12,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Physics, efficiency, scatter, positron_range_
                                    energy_resolution, time_resolution_ps, dead_time_ticks, intrinsic_hz,
                                    dark_hz, dark_mean_keV, temperature_c)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wire, sources, payload, flush_us, heartbeat_ms, skew_us, end_of_stream,
-                                   head_marker, tail_marker)
+                                   head_marker, tail_marker, tag_marker)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Cycle, period_s, spread)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bed, step_mm, interval_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BoardReset, source, at_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Silence, source, from_s, to_s)
 
-namespace {
-
-constexpr std::array<const char*, field_count> field_names{"marker", "bdm",   "du",      "x",     "time",
-                                                           "energy", "magic", "version", "length"};
-constexpr std::array<const char*, 3> shape_names{"point", "line", "cylinder"};
-
-[[noreturn]] void refuse(const std::string& what, const std::string& found, const std::string& expected) {
+void refuse(const std::string& what, const std::string& found, const std::string& expected) {
     throw std::invalid_argument(what + " is " + found + "; expected " + expected);
 }
 
@@ -34,6 +30,12 @@ void within(const char* what, double v, double low, double high) {
     if (!(v >= low && v <= high)) refuse(what, text(v), text(low) + " to " + text(high));
 }
 
+namespace {
+
+constexpr std::array<const char*, field_count> field_names{"marker", "bdm",   "du",      "x",     "time",
+                                                           "energy", "magic", "version", "length"};
+constexpr std::array<const char*, 3> shape_names{"point", "line", "cylinder"};
+
 void check_activity(const ActivitySource& a, const config::Scanner& scanner) {
     within("activity (MBq)", a.activity_mbq, 0, 1e6);
     within("half-life (s)", a.half_life_s, 0, 1e15);
@@ -41,6 +43,7 @@ void check_activity(const ActivitySource& a, const config::Scanner& scanner) {
     within("length of a cylinder (mm)", a.length_mm, 0, 1e5);
     double reach = std::hypot(a.at[0], a.at[1]) + a.radius_mm;
     if (a.shape == Shape::line) reach = std::max(reach, std::hypot(a.to[0], a.to[1]));
+    if (a.motion.axis < 2) reach += std::abs(a.motion.amplitude_mm);
     const double room = scanner.dimensions.ring_radius_mm;
     if (!(reach < room)) {
         refuse("the distance of a source from the axis", text(reach) + " mm",
@@ -117,15 +120,16 @@ ActivitySource source_from_json(const nlohmann::json& j, const std::string& path
         j.value("type", nlohmann::json()).is_string() ? j["type"].get<std::string>() : "";
     ActivitySource a;
     if (type == "point") {
-        only_keys(j, path, {"type", "position_mm", "activity_MBq", "half_life_s"});
+        only_keys(j, path, {"type", "position_mm", "activity_MBq", "half_life_s", "motion"});
         a.at = vector3(j, path, "position_mm");
     } else if (type == "line") {
-        only_keys(j, path, {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s"});
+        only_keys(j, path, {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s", "motion"});
         a.shape = Shape::line;
         a.at = vector3(j, path, "from_mm");
         a.to = vector3(j, path, "to_mm");
     } else if (type == "cylinder") {
-        only_keys(j, path, {"type", "centre_mm", "radius_mm", "length_mm", "activity_MBq", "half_life_s"});
+        only_keys(j, path,
+                  {"type", "centre_mm", "radius_mm", "length_mm", "activity_MBq", "half_life_s", "motion"});
         a.shape = Shape::cylinder;
         a.at = vector3(j, path, "centre_mm");
         a.radius_mm = number(j, path, "radius_mm");
@@ -135,6 +139,7 @@ ActivitySource source_from_json(const nlohmann::json& j, const std::string& path
     }
     a.activity_mbq = number(j, path, "activity_MBq");
     if (j.contains("half_life_s")) a.half_life_s = number(j, path, "half_life_s");
+    if (j.contains("motion")) a.motion = motion_from_json(j["motion"], path + "/motion");
     return a;
 }
 
@@ -142,6 +147,7 @@ nlohmann::json to_json(const ActivitySource& a) {
     nlohmann::json j{{"type", shape_names.at(static_cast<std::size_t>(a.shape))},
                      {"activity_MBq", a.activity_mbq}};
     if (a.half_life_s > 0) j["half_life_s"] = a.half_life_s;
+    if (a.motion.amplitude_mm != 0) j["motion"] = to_json(a.motion);
     if (a.shape == Shape::line) {
         j["from_mm"] = a.at;
         j["to_mm"] = a.to;
@@ -238,6 +244,9 @@ void check(const Options& options, const config::Scanner& scanner) {
     within("--skew-us", w.skew_us, 0, 1e9);
     within("the head marker", w.head_marker, 0, 15);
     within("the tail marker", w.tail_marker, 0, 15);
+    within("the tag marker", w.tag_marker, 0, 15);
+    check_movement(options);
+    check_tags(options, wire_sources(options, scanner).size(), scanner.tick_ps);
     within("--threads", options.threads, 1, 1024);
     check_faults(options, scanner);
 }
@@ -248,7 +257,10 @@ nlohmann::json to_json(const Options& o) {
                      {"duration_s", o.duration_s},
                      {"activity_scale", o.activity_scale},
                      {"sources", nlohmann::json::array()},
+                     {"cycle", o.cycle},
+                     {"bed", o.bed},
                      {"physics", o.physics},
+                     {"tags", to_json(o.tags)},
                      {"faults", to_json(o.faults)}};
     for (const auto& a : o.activity)
         j["sources"].push_back(to_json(a));

@@ -18,6 +18,15 @@ using config::Vector3;
 
 enum class Shape : std::uint8_t { point, line, cylinder };
 
+enum class MotionShape : std::uint8_t { sine, triangle, breath };
+
+/// How a source moves in each cycle: away from its place and back.
+struct Motion {
+    std::uint8_t axis = 2;    ///< 0 x, 1 y, 2 z
+    double amplitude_mm = 0;  ///< furthest distance from its place, reached in the middle; 0: it rests
+    MotionShape shape = MotionShape::sine;
+};
+
 /// A positron emitter, distributed evenly over its shape.
 struct ActivitySource {
     Shape shape = Shape::point;
@@ -27,6 +36,38 @@ struct ActivitySource {
     double length_mm = 0;     ///< cylinder
     double activity_mbq = 0;  ///< positrons emitted, 10^6 per second, at the start
     double half_life_s = 0;   ///< 0: constant activity
+    Motion motion{};          ///< of the whole source
+};
+
+/// A breath or a heart beat: what sources, gates and triggers follow.
+struct Cycle {
+    double period_s = 0;  ///< mean; 0: there is none
+    double spread = 0;    ///< standard deviation of the periods / mean
+};
+
+/// The bed with all sources on it moves along z, at once, by the same step again and again.
+struct Bed {
+    double step_mm = 0;
+    double interval_s = 0;  ///< 0: it rests
+};
+
+/// Open in the part of each cycle from phase `from` to phase `to`.
+struct GateTags {
+    std::uint8_t channel = 0;
+    double from = 0;
+    double to = 0;
+};
+struct RegularTags {
+    std::uint8_t channel = 0;
+    double interval_s = 0;
+};
+struct Tags {
+    std::uint16_t source = 0;  ///< sends all of them but those of dead time, which all sources send
+    std::optional<std::uint8_t> trigger;  ///< channel; at the start of each cycle, numbered from 1
+    std::vector<GateTags> gates;
+    std::optional<std::uint8_t> position;  ///< channel; of the bed, at the start and after each step
+    std::optional<RegularTags> dead_time;
+    std::optional<RegularTags> clock;  ///< milliseconds since the start
 };
 
 struct Physics {
@@ -93,6 +134,7 @@ struct Wire {
     bool end_of_stream = true;
     std::uint8_t head_marker = net::default_head_marker;
     std::uint8_t tail_marker = net::default_tail_marker;
+    std::uint8_t tag_marker = net::default_tag_marker;
 };
 
 struct Options {
@@ -101,7 +143,10 @@ struct Options {
     double duration_s = 10;
     std::vector<ActivitySource> activity;
     double activity_scale = 1;  ///< multiplies every activity
+    Cycle cycle;
+    Bed bed;
     Physics physics;
+    Tags tags;
     Wire wire;
     Faults faults;
     std::uint32_t threads = 1;  ///< that generate events; the result does not depend on it
@@ -116,5 +161,8 @@ std::vector<config::Source> wire_sources(const Options& options, const config::S
 nlohmann::json to_json(const Options& options);
 /// The list under "sources" of a source description (docs/reference/petsim.md). Throws std::invalid_argument.
 std::vector<ActivitySource> activity_from_json(const nlohmann::json& document);
+/// Throws std::invalid_argument naming the accepted words.
+MotionShape motion_shape_from_name(const std::string& name);
+std::uint8_t axis_from_name(const std::string& name);
 
 }  // namespace petacq::sim

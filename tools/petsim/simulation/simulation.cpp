@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tools/petsim/simulation/chunk_queue.hpp"
+#include "tools/petsim/simulation/tags.hpp"
 
 namespace petacq::sim {
 
@@ -27,8 +28,11 @@ Simulation::Simulation(config::Scanner scanner, const config::Calibration& calib
     const std::vector<config::Source> sources = wire_sources(options_, scanner_);
     streams_.reserve(sources.size());
     for (std::size_t s = 0; s < sources.size(); ++s) {
-        streams_.emplace_back(static_cast<std::uint16_t>(s), sources[s].id.value_or(0), scanner_,
-                              calibration_, options_, generator_.begin_ticks(), output_);
+        const auto number = static_cast<std::uint16_t>(s);
+        const std::uint64_t begin = generator_.begin_ticks();
+        streams_.emplace_back(number, sources[s], scanner_, calibration_, options_, begin,
+                              scheduled_tags(number, options_, scanner_, generator_.movement(), begin),
+                              output_);
     }
     seen_.resize(sources.size());
     statistics_.sources.resize(sources.size());
@@ -111,6 +115,7 @@ void Simulation::account(const Packet& packet) {
     }
     e.duplicate += packet.copies - 1;
     e.frames += packet.frames;
+    e.tags += packet.tags;
     const auto count = [&](Status status) { return packet.by_status[static_cast<std::size_t>(status)]; };
     e.bad_marker += count(Status::bad_marker);
     e.bad_address += count(Status::bad_address);
@@ -149,6 +154,7 @@ double scale_for_rate(const config::Scanner& scanner, const config::Calibration&
     if (initial <= 0) throw std::invalid_argument("a rate was asked for, but there is no activity to scale");
     Options trial = options;
     trial.faults = {};
+    trial.tags = {};
     trial.duration_s = std::clamp(trial_frames / frames_per_s, 1e-3, 1000.0);
     for (auto& a : trial.activity)
         a.half_life_s = 0;

@@ -17,6 +17,7 @@ struct Key {
 constexpr std::array expected_keys{Key<Expected>{"datagrams_received", &Expected::received},
                                    Key<Expected>{"datagrams_malformed", &Expected::malformed},
                                    Key<Expected>{"frames_received", &Expected::frames},
+                                   Key<Expected>{"tags_received", &Expected::tags},
                                    Key<Expected>{"frames_bad_marker", &Expected::bad_marker},
                                    Key<Expected>{"frames_bad_address", &Expected::bad_address},
                                    Key<Expected>{"frames_outside_crystal", &Expected::outside_crystal},
@@ -33,6 +34,10 @@ constexpr std::array source_keys{Key<Sums>{"hits", &Sums::hits},
                                  Key<Sums>{"frames", &Sums::frames},
                                  Key<Sums>{"frames_sent", &Sums::frames_sent},
                                  Key<Sums>{"frames_lost", &Sums::frames_lost},
+                                 Key<Sums>{"tags", &Sums::tags},
+                                 Key<Sums>{"tags_sent", &Sums::tags_sent},
+                                 Key<Sums>{"tags_lost", &Sums::tags_lost},
+                                 Key<Sums>{"tags_silenced", &Sums::tags_silenced},
                                  Key<Sums>{"datagrams", &Sums::datagrams},
                                  Key<Sums>{"datagrams_sent", &Sums::datagrams_sent},
                                  Key<Sums>{"datagrams_lost", &Sums::datagrams_lost},
@@ -115,6 +120,10 @@ std::string to_text(const Statistics& s, bool sequenced) {
          n(t.dead_time), n(t.silenced), n(s.events.unreadable));
     line(out, "frames             %llu = %llu sent + %llu lost (%.4g per second)\n", n(t.frames),
          n(t.frames_sent), n(t.frames_lost), s.seconds > 0 ? static_cast<double>(t.frames) / s.seconds : 0.0);
+    if (t.tags + t.tags_silenced > 0) {
+        line(out, "tags               %llu = %llu sent + %llu lost, %llu silenced\n", n(t.tags),
+             n(t.tags_sent), n(t.tags_lost), n(t.tags_silenced));
+    }
     line(out, "datagrams          %llu = %llu sent + %llu lost (%llu heartbeats)\n", n(t.datagrams),
          n(t.datagrams_sent), n(t.datagrams_lost), n(t.heartbeats));
     line(out, "faults             %llu duplicated, %llu held back, %llu with a clock jump, %llu resets\n",

@@ -20,7 +20,8 @@ struct Expected {
     std::uint64_t reordered = 0;   ///< not malformed or duplicate, after a higher sequence number
     std::uint64_t lost = 0;        ///< gaps in the sequence numbers of the others
     std::uint64_t frames = 0;      ///< in datagrams neither malformed nor duplicate
-    std::uint64_t bad_marker = 0;  ///< of these frames
+    std::uint64_t tags = 0;        ///< in the same datagrams, not among the frames
+    std::uint64_t bad_marker = 0;  ///< of the frames
     std::uint64_t bad_address = 0;
     std::uint64_t outside_crystal = 0;
     std::uint64_t bad_time = 0;
@@ -33,6 +34,10 @@ struct SourceStatistics {
     std::uint64_t frames = 0;       ///< generated = sent + lost
     std::uint64_t frames_sent = 0;  ///< not counting second copies
     std::uint64_t frames_lost = 0;
+    std::uint64_t tags = 0;       ///< generated = sent + lost; not among the frames
+    std::uint64_t tags_sent = 0;  ///< not counting second copies
+    std::uint64_t tags_lost = 0;
+    std::uint64_t tags_silenced = 0;   ///< due while the source was silent, never generated
     std::uint64_t datagrams = 0;       ///< generated, heartbeats and end of stream included; = sent + lost
     std::uint64_t datagrams_sent = 0;  ///< not counting second copies
     std::uint64_t datagrams_lost = 0;

@@ -23,14 +23,14 @@ std::vector<std::byte> StreamOutput::take_buffer() {
     return buffer;
 }
 
-SourceStream::SourceStream(std::uint16_t number, std::uint16_t id, const config::Scanner& scanner,
+SourceStream::SourceStream(std::uint16_t number, const config::Source& source, const config::Scanner& scanner,
                            const InverseCalibration& calibration, const Options& options,
-                           std::uint64_t begin_ticks, StreamOutput& output)
+                           std::uint64_t begin_ticks, std::vector<net::TagFrame> tags, StreamOutput& output)
     : calibration_(calibration),
       options_(options),
       output_(output),
       number_(number),
-      id_(id),
+      id_(source.id.value_or(0)),
       random_(options.seed, Purpose::stream, number),
       tick_ps_(scanner.tick_ps),
       flush_(std::max<std::uint64_t>(ticks_of(options.wire.flush_us * 1e-6, scanner), 1)),
@@ -38,7 +38,8 @@ SourceStream::SourceStream(std::uint16_t number, std::uint16_t id, const config:
       jitter_(options.wire.skew_us * 0.25 * 1e6 / tick_ps_),
       temperature_step_(ticks_of(1, scanner)),
       header_(options.wire.framing == net::Framing::sequenced ? net::header_bytes : 0),
-      capacity_(static_cast<std::uint32_t>((options.wire.payload - header_) / net::frame_bytes)) {
+      capacity_(static_cast<std::uint32_t>((options.wire.payload - header_) / net::frame_bytes)),
+      tags_(std::move(tags)) {
     skew_ = ticks_of(options.wire.skew_us * 1e-6 * random_.uniform(), scanner);
     if (header_ == 0) heartbeat_ = 0;  // bare framing has none
     if (heartbeat_ > 0) heartbeat_at_ = begin_ticks + heartbeat_;
@@ -62,6 +63,15 @@ SourceStream::SourceStream(std::uint16_t number, std::uint16_t id, const config:
     ready_.assign(units, 0);
     temperature_.assign(units, 0);
     update_temperatures(begin_ticks);
+    for (const std::uint32_t bdm : source.bdms) {
+        for (std::uint32_t du = 0; du < scanner.geometry.du_count; ++du)
+            units_.push_back(bdm * scanner.geometry.du_count + du);
+    }
+    if (options.tags.dead_time) {
+        dead_time_step_ = std::max<std::uint64_t>(ticks_of(options.tags.dead_time->interval_s, scanner), 1);
+        dead_time_tag_at_ = begin_ticks + dead_time_step_;
+    }
+    if (!tags_.empty()) tag_at_ = tags_.front().time;
     schedule();
 }
 
@@ -100,6 +110,7 @@ void SourceStream::process(const Hit& hit) {
         return;
     }
     ready_[hit.unit] = hit.raw_time + options_.physics.dead_time_ticks;
+    blind_ += options_.physics.dead_time_ticks;
     if (hit.raw_time < silent_until_) {
         ++statistics_.silenced;
         return;
@@ -122,8 +133,18 @@ void SourceStream::begin_datagram(std::uint64_t time) {
     schedule();
 }
 
+/// Where the next frame goes. It belongs to the datagram being filled, or begins one.
+std::byte* SourceStream::next_frame(std::uint64_t time) {
+    if (count_ == 0) begin_datagram(time);
+    return buffer_.data() + header_ + static_cast<std::size_t>(count_) * net::frame_bytes;
+}
+
+void SourceStream::count_frame(std::uint64_t time) {
+    if (++count_ == capacity_) complete(time, false);
+}
+
 void SourceStream::append(const Hit& hit) {
-    if (count_ == 0) begin_datagram(hit.raw_time);
+    std::byte* const place = next_frame(hit.raw_time);
     const std::uint32_t du_count = calibration_.geometry().du_count;
     net::Frame frame{};
     frame.head_marker = options_.wire.head_marker;
@@ -135,7 +156,7 @@ void SourceStream::append(const Hit& hit) {
     frame.y = hit.y;
     frame.energy = hit.adc;
     frame.temperature_16ths = temperature_[hit.unit];
-    net::encode_frame(frame, buffer_.data() + header_ + static_cast<std::size_t>(count_) * net::frame_bytes);
+    net::encode_frame(frame, place);
     bool convertible = true;
     if (shift_flags_ != 0) {  // may leave the range of times
         const Conversion c = calibration_.convert(frame, frame.head_marker, frame.tail_marker);
@@ -147,21 +168,26 @@ void SourceStream::append(const Hit& hit) {
         record.annihilation = hit.annihilation;
         record.time = frame.time + static_cast<std::uint64_t>(static_cast<std::int64_t>(
                                        calibration_.channel(hit.crystal).time_offset));
-        record.sequence = sequence_;
         record.crystal = convertible ? hit.crystal : no_crystal;
         record.energy = hit.energy;
-        record.source = number_;
-        record.index = static_cast<std::uint16_t>(count_);
         record.flags = hit.kind;
-        record.epoch = epoch_;
-        records_.push_back(record);
+        note_truth(record);
     }
     ++statistics_.frames;
-    if (++count_ == capacity_) complete(hit.raw_time, false);
+    count_frame(hit.raw_time);
+}
+
+/// Adds what all frames have in common.
+void SourceStream::note_truth(TruthRecord record) {
+    record.sequence = sequence_;
+    record.source = number_;
+    record.index = static_cast<std::uint16_t>(count_);
+    record.epoch = epoch_;
+    records_.push_back(record);
 }
 
 void SourceStream::schedule() {
-    next_event_ = std::min({flush_at_, heartbeat_at_, temperature_at_});
+    next_event_ = std::min({flush_at_, heartbeat_at_, temperature_at_, tag_at_, dead_time_tag_at_});
     if (!resets_.empty()) next_event_ = std::min(next_event_, resets_.back());
     if (!silences_.empty()) next_event_ = std::min(next_event_, silences_.back().from);
 }
@@ -177,6 +203,10 @@ void SourceStream::handle_event() {
     const std::uint64_t now = next_event_;
     if (now == temperature_at_) {
         update_temperatures(now);
+    } else if (now != flush_at_ && now == dead_time_tag_at_) {
+        send_dead_time(now);
+    } else if (now != flush_at_ && now == tag_at_) {
+        send_tags(now);
     } else if (now != flush_at_ && !silences_.empty() && now == silences_.back().from) {
         if (count_ > 0) complete(now, false);
         silent_until_ = std::max(silent_until_, silences_.back().to);
@@ -217,7 +247,8 @@ Packet SourceStream::seal(std::uint64_t at, bool end_of_stream) {
     packet.source = number_;
     packet.epoch = epoch_;
     packet.sequence = sequence_++;
-    packet.frames = count_;
+    packet.frames = count_ - tag_count_;
+    packet.tags = tag_count_;
     packet.by_status = by_status_;
     packet.bytes = std::move(buffer_);
     packet.bytes.resize(header_ + static_cast<std::size_t>(count_) * net::frame_bytes);
@@ -240,6 +271,7 @@ void SourceStream::complete(std::uint64_t at, bool end_of_stream) {
     epoch_begins_ = false;
     const Fate fate = apply_faults(packet, spared);
     count_ = 0;
+    tag_count_ = 0;
     by_status_ = {};
     shift_flags_ = 0;
     flush_at_ = never;

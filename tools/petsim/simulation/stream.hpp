@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "net/wire.hpp"
 #include "tools/petsim/simulation/events.hpp"
 #include "tools/petsim/simulation/inverse_calibration.hpp"
 #include "tools/petsim/simulation/options.hpp"
@@ -23,7 +24,8 @@ struct Packet {
     std::uint64_t sequence = 0;
     std::uint16_t source = 0;  ///< its number
     std::uint16_t epoch = 0;   ///< board resets before it
-    std::uint32_t frames = 0;
+    std::uint32_t frames = 0;  ///< of hits
+    std::uint32_t tags = 0;
     std::uint32_t copies = 1;
     bool malformed = false;
     std::array<std::uint16_t, 5> by_status{};  ///< frames that cannot be converted, by Conversion::Status
@@ -43,10 +45,10 @@ struct StreamOutput {
 class SourceStream {
   public:
     /// `number`: position among the sources; `id`: in the headers. The arguments passed by reference must
-    /// outlive the stream.
-    SourceStream(std::uint16_t number, std::uint16_t id, const config::Scanner& scanner,
+    /// outlive the stream. `tags`: those to send besides the tags of dead time, in order of time.
+    SourceStream(std::uint16_t number, const config::Source& source, const config::Scanner& scanner,
                  const InverseCalibration& calibration, const Options& options, std::uint64_t begin_ticks,
-                 StreamOutput& output);
+                 std::vector<net::TagFrame> tags, StreamOutput& output);
 
     /// Takes hits in order of raw time. Those before `limit` become final; the others wait.
     void take(std::span<const Hit> hits, std::uint64_t limit);
@@ -73,6 +75,12 @@ class SourceStream {
 
     void process(const Hit& hit);
     void append(const Hit& hit);
+    void append_tag(const net::TagFrame& tag);
+    void send_tags(std::uint64_t time);
+    void send_dead_time(std::uint64_t time);
+    void note_truth(TruthRecord record);
+    std::byte* next_frame(std::uint64_t time);
+    void count_frame(std::uint64_t time);
     void advance(std::uint64_t time);
     void handle_event();
     void schedule();
@@ -107,7 +115,8 @@ class SourceStream {
     std::size_t header_;
     std::uint32_t capacity_;  // frames of a datagram
     std::vector<std::byte> buffer_;
-    std::uint32_t count_ = 0;
+    std::uint32_t count_ = 0;           // of the datagram being filled
+    std::uint32_t tag_count_ = 0;       // of these
     std::vector<TruthRecord> records_;  // records of the datagram being filled
     std::array<std::uint16_t, 5> by_status_{};
     std::uint64_t shift_ = 0;  // added to raw times, modulo 2^64
@@ -127,6 +136,14 @@ class SourceStream {
     std::uint64_t heartbeat_at_ = never;
     std::uint64_t temperature_at_ = 0;
     std::uint64_t silent_until_ = 0;
+    std::uint64_t tag_at_ = never;
+    std::uint64_t dead_time_tag_at_ = never;
+    std::uint64_t dead_time_step_ = 0;
+    std::uint64_t blind_ = 0;  // ticks of all units, also those to come
+    std::uint64_t blind_reported_ = 0;
+    std::vector<net::TagFrame> tags_;
+    std::size_t tags_done_ = 0;
+    std::vector<std::uint32_t> units_;  // of the source
     std::vector<Jump> jumps_;
     std::vector<std::uint64_t> resets_;      // to come, the next one last
     std::vector<Interval> silences_;         // to come, the next one last

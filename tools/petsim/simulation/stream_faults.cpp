@@ -22,6 +22,7 @@ SourceStream::Fate SourceStream::apply_faults(Packet& packet, bool spared) {
     if (strikes(faults.loss)) {
         ++statistics_.datagrams_lost;
         statistics_.frames_lost += packet.frames;
+        statistics_.tags_lost += packet.tags;
         output_.spare.push_back(std::move(packet.bytes));
         leave_truth(flags | truth_lost);
         return Fate::lost;
@@ -43,6 +44,7 @@ SourceStream::Fate SourceStream::apply_faults(Packet& packet, bool spared) {
     if (held) flags |= truth_held_back;
     ++statistics_.datagrams_sent;
     statistics_.frames_sent += packet.frames;
+    statistics_.tags_sent += packet.tags;
     statistics_.bytes_sent += packet.bytes.size() * packet.copies;
     leave_truth(flags);
     return held ? Fate::held : Fate::sent;
@@ -85,7 +87,7 @@ void SourceStream::corrupt(Packet& packet, Field field, std::uint16_t& flags) {
         truth_corrupted |
         static_cast<std::uint16_t>((static_cast<std::uint16_t>(field) + 1) << truth_field_shift);
     if (!breaks_datagram(field)) {
-        if (packet.frames == 0) return;  // a heartbeat has no such field
+        if (packet.frames == 0) return;  // neither heartbeats nor tags have such fields
         ++statistics_.corrupted[static_cast<std::size_t>(field)];
         corrupt_frame(packet, field);
         return;
@@ -110,16 +112,22 @@ std::uint32_t SourceStream::other(std::uint32_t value, std::uint32_t valid, std:
 
 void SourceStream::corrupt_frame(Packet& packet, Field field) {
     const config::Geometry& g = calibration_.geometry();
-    const std::uint32_t index = random_.below(packet.frames);
-    std::byte* const place =
-        packet.bytes.data() + header_ + static_cast<std::size_t>(index) * net::frame_bytes;
+    const std::uint32_t frames = packet.frames + packet.tags;
+    std::uint32_t index = random_.below(frames);
+    const auto at = [&](std::uint32_t i) {
+        return packet.bytes.data() + header_ + static_cast<std::size_t>(i) * net::frame_bytes;
+    };
+    while (net::decode_tag(at(index)).tag_marker == options_.wire.tag_marker)  // hits are corrupted, not tags
+        index = (index + 1) % frames;
+    std::byte* const place = at(index);
     net::Frame frame = net::decode_frame(place);
     const auto before =
         calibration_.convert(frame, options_.wire.head_marker, options_.wire.tail_marker).status;
     switch (field) {
         case Field::marker: {
             const auto flip = static_cast<std::uint8_t>(1 + random_.below(15));
-            if ((random_.bits() & 1) != 0) {
+            const bool would_be_tag = (frame.head_marker ^ flip) == options_.wire.tag_marker;
+            if ((random_.bits() & 1) != 0 && !would_be_tag) {
                 frame.head_marker ^= flip;
             } else {
                 frame.tail_marker ^= flip;

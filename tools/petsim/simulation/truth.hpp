@@ -16,7 +16,7 @@
 
 namespace petacq::sim {
 
-/// Flags of a truth record. The low four bits are a HitKind; none of them set never happens.
+/// Flags of a truth record. The low four bits are a HitKind; a tag has none of them.
 enum TruthFlag : std::uint16_t {
     truth_photon = 0x0001,     ///< from an annihilation
     truth_scattered = 0x0002,  ///< and scattered in the object
@@ -28,6 +28,7 @@ enum TruthFlag : std::uint16_t {
     truth_corrupted = 0x0080,   ///< this frame or its datagram's header, see truth_field
     truth_clock_jump = 0x1000,  ///< its time carries a clock jump
     truth_reset = 0x2000,       ///< its time counts from a board reset
+    truth_tag = 0x4000,         ///< no hit: see truth_of_tag
 };
 inline constexpr std::uint16_t truth_field_mask = 0x0F00;  ///< Field + 1 when corrupted, else 0
 inline constexpr int truth_field_shift = 8;
@@ -46,6 +47,11 @@ struct TruthRecord {
     std::uint16_t epoch = 0;  ///< board resets of the source so far
 };
 static_assert(sizeof(TruthRecord) == 40);
+
+/// What the record of a tag holds in place of the number of an annihilation. Its crystal is no_crystal.
+constexpr std::uint64_t truth_of_tag(std::uint8_t channel, std::uint8_t kind, std::uint32_t value) {
+    return std::uint64_t{kind} << 40U | std::uint64_t{channel} << 32U | value;
+}
 
 /// Writes on its own thread; add() waits only if the disk is far behind. One thread calls the functions.
 class TruthWriter {

@@ -8,7 +8,18 @@
 
 from petacq.calibration import Calibration
 from petacq.errors import CalibrationError, IncompleteWarning, PetacqError, PlmError, RunError, ScannerError
-from petacq.layout import COINCIDENCE, DELAYED, PROMPT, SINGLE
+from petacq.layout import (
+    CLOCK,
+    COINCIDENCE,
+    DEAD_TIME,
+    DELAYED,
+    GATE,
+    POSITION,
+    PROMPT,
+    SINGLE,
+    TAG,
+    TRIGGER,
+)
 from petacq.plm import Missing, PlmFile
 from petacq.plm_files import PlmFiles, PlmSet
 from petacq.run import Run, open_run
@@ -17,10 +28,16 @@ from petacq.scanner import Scanner
 __version__ = "0.1.0"
 
 __all__ = [
+    "CLOCK",
     "COINCIDENCE",
+    "DEAD_TIME",
     "DELAYED",
+    "GATE",
+    "POSITION",
     "PROMPT",
     "SINGLE",
+    "TAG",
+    "TRIGGER",
     "Calibration",
     "CalibrationError",
     "IncompleteWarning",

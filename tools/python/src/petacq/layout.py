@@ -33,10 +33,16 @@ COINCIDENCE = np.dtype(
 #: One single. Time in ticks, energy in keV.
 SINGLE = np.dtype([("time", "<u8"), ("crystal", "<u4"), ("energy", "<f4")])
 
+#: One tag: a mark in detector time that is no hit. Time in ticks; kind: TRIGGER and so on, or another number. The value
+#: of a position is a signed number of micrometres: ``tags["value"].view("<i4")`` of a contiguous copy.
+TAG = np.dtype([("time", "<u8"), ("value", "<u4"), ("source", "<u2"), ("channel", "u1"), ("kind", "u1")])
+TRIGGER, GATE, POSITION, DEAD_TIME, CLOCK = range(5)
+
 #: Of kinds whose type is None, each file describes its records.
 KINDS: dict[int, tuple[str, np.dtype[np.void] | None]] = {
     1: ("coincidences", COINCIDENCE),
     2: ("singles", SINGLE),
+    3: ("tags", TAG),
     4: ("seconds", None),
 }
 

@@ -24,7 +24,7 @@ class RecordBlocks(ABC):
     """
 
     dtype: np.dtype[np.void]
-    #: "coincidences", "singles" or "seconds".
+    #: "coincidences", "singles", "tags" or "seconds".
     kind: str
     _ends: npt.NDArray[np.uint64]  # records up to and including each block
     _first_time: npt.NDArray[np.uint64]

@@ -30,7 +30,7 @@ def open_run(path: str | os.PathLike[str], verify: bool = False) -> Run:
     """
     run = Run(path)
     if verify:
-        for part in (run.coincidences, run.singles, run.seconds):
+        for part in (run.coincidences, run.singles, run.tags, run.seconds):
             if part is not None:
                 part.verify()
     return run
@@ -44,7 +44,8 @@ class Run:
         if not self.path.is_dir():
             raise RunError(f"{self.path}: expected the directory of a run")
         names = [entry.name for entry in self.path.iterdir()]
-        self._parts = {kind: _parts(kind, names) for kind in ("coincidences", "singles", "seconds")}
+        kinds = ("coincidences", "singles", "tags", "seconds")
+        self._parts = {kind: _parts(kind, names) for kind in kinds}
         if "run.json" not in names and not any(self._parts.values()):
             raise RunError(f"{self.path}: not a run: neither run.json nor list-mode")
 
@@ -135,6 +136,11 @@ class Run:
     def singles(self) -> PlmFile | PlmSet | PlmFiles | None:
         """All singles; None when the run has none (``listmode.write_singles``)."""
         return self._open("singles")
+
+    @cached_property
+    def tags(self) -> PlmFile | PlmSet | PlmFiles | None:
+        """All tags: triggers, gates, positions, dead time, clock; None when the run has none."""
+        return self._open("tags")
 
     @cached_property
     def seconds(self) -> PlmFile | PlmSet | PlmFiles | None:

@@ -1,0 +1,162 @@
+#include "tools/petlm/records/gate.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "daemon/host/progress_line.hpp"
+#include "tools/petlm/records/output.hpp"
+#include "tools/petlm/records/record_file.hpp"
+#include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/records/tags.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr std::uint32_t most_bins = 64;
+
+struct Bin {
+    std::unique_ptr<RecordFile> file;
+    std::vector<gpu::Coincidence> waiting;  ///< of one block
+    std::uint64_t prompts = 0;
+    std::uint64_t delayeds = 0;
+    double live_s = 0;
+};
+
+void check_options(const GateOptions& o) {
+    if (o.bins < 2 || o.bins > most_bins)
+        throw UsageError(fmt::format("--bins {}: expected 2 to {}", o.bins, most_bins));
+    for (const auto& [name, limit] :
+         {std::pair{"--shortest-s", o.shortest_s}, {"--longest-s", o.longest_s}}) {
+        if (limit && !(*limit > 0))
+            throw UsageError(fmt::format("{} {}: expected more than 0", name, *limit));
+    }
+    if (o.shortest_s && o.longest_s && *o.shortest_s > *o.longest_s) {
+        throw UsageError(
+            fmt::format("--shortest-s {}: expected at most --longest-s {}", *o.shortest_s, *o.longest_s));
+    }
+    if (o.output.empty() && !std::filesystem::is_directory(o.target))
+        throw UsageError("--output: the phases of a file need a directory");
+}
+
+double tick_s_of(const RecordSource& source) {
+    const auto tick_ps = source.description().value("tick_ps", nlohmann::json());
+    if (!tick_ps.is_number() || !(tick_ps > 0))
+        throw BadInput(source.reader().path().string() + ": its description has no tick_ps");
+    return tick_ps.get<double>() * 1e-12;
+}
+
+CycleLimits limits_of(const GateOptions& options, double tick_s) {
+    CycleLimits limits;
+    const auto ticks = [&](double s) { return static_cast<std::uint64_t>(std::min(s / tick_s, 0x1p62)); };
+    if (options.shortest_s) limits.shortest = ticks(*options.shortest_s);
+    if (options.longest_s) limits.longest = ticks(*options.longest_s);
+    return limits;
+}
+
+/// Counts those outside all cycles.
+std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, std::vector<Bin>& bins) {
+    daemon::ProgressLine progress("gating", source.total_bytes());
+    std::uint64_t outside = 0;
+    while (source.next()) {
+        progress.show(source.bytes_done());
+        for (const gpu::Coincidence& pair : source.reader().coincidences()) {
+            const auto number = cycles.bin_of(pair.time, static_cast<std::uint32_t>(bins.size()));
+            if (!number) {
+                ++outside;
+                continue;
+            }
+            Bin& bin = bins[*number];
+            bin.waiting.push_back(pair);
+            ++(pair.kind == gpu::Kind::prompt ? bin.prompts : bin.delayeds);
+        }
+        for (Bin& bin : bins) {
+            bin.file->append(std::span<const gpu::Coincidence>(bin.waiting));
+            bin.waiting.clear();
+        }
+    }
+    return outside;
+}
+
+std::string table_of(const std::vector<Bin>& bins) {
+    std::string text =
+        "bin,phase_from,phase_to,live_s,prompts,delayeds,prompts_per_s,delayeds_per_s,net_per_s\n";
+    const auto count = static_cast<double>(bins.size());
+    for (std::size_t i = 0; i < bins.size(); ++i) {
+        const Bin& b = bins[i];
+        const auto rate = [&](double pairs) { return b.live_s > 0 ? pairs / b.live_s : 0.0; };
+        const auto prompts = static_cast<double>(b.prompts);
+        const auto delayeds = static_cast<double>(b.delayeds);
+        text += fmt::format("{},{},{},{:.9g},{},{},{:.6g},{:.6g},{:.6g}\n", i + 1,
+                            static_cast<double>(i) / count, static_cast<double>(i + 1) / count, b.live_s,
+                            b.prompts, b.delayeds, rate(prompts), rate(delayeds), rate(prompts - delayeds));
+    }
+    return text;
+}
+
+}  // namespace
+
+int gate(const GateOptions& options) {
+    check_options(options);
+    RecordSource source(options.target, daemon::RecordKind::coincidences);
+    const double tick_s = tick_s_of(source);
+    const Cycles cycles(tags_of(options.target, options.channel), limits_of(options, tick_s));
+    if (cycles.accepted().empty()) {
+        throw BadInput(fmt::format("{}: no cycle of channel {} is accepted, {} are rejected",
+                                   options.target.string(), options.channel, cycles.rejected()));
+    }
+    const auto directory =
+        options.output.empty() ? options.target / fmt::format("gate-{}", options.channel) : options.output;
+    Outputs outputs(options.force);
+    outputs.make_directory(directory);
+    const auto table = directory / "phases.csv";
+    outputs.claim(table);
+    const auto file_of = [&](std::uint32_t bin) {
+        return directory / fmt::format("phase-{:02}.plm", bin + 1);
+    };
+    for (std::uint32_t i = 0; i < options.bins; ++i)
+        outputs.claim(file_of(i));
+    // With --force, the files of an earlier run with more bins go.
+    for (std::uint32_t i = options.bins; i < most_bins; ++i) {
+        if (std::filesystem::exists(file_of(i))) outputs.claim(file_of(i));
+    }
+
+    nlohmann::json description = source.description();
+    nlohmann::json& gate = description["gate"];
+    gate = {{"channel", options.channel},
+            {"bins", options.bins},
+            {"cycles", cycles.accepted().size()},
+            {"cycles_rejected", cycles.rejected()},
+            {"period_s", cycles.mean_period() * tick_s},
+            {"period_spread_s", cycles.spread_of_period() * tick_s}};
+    const std::vector<std::uint64_t> live = cycles.live_ticks(options.bins);
+    std::vector<Bin> bins(options.bins);
+    for (std::uint32_t i = 0; i < options.bins; ++i) {
+        gate["bin"] = i + 1;
+        gate["live_ticks"] = live[i];
+        bins[i].live_s = static_cast<double>(live[i]) * tick_s;
+        bins[i].file =
+            std::make_unique<RecordFile>(Outputs::partial(file_of(i)), daemon::RecordKind::coincidences,
+                                         source.block_bytes(), description);
+    }
+    const std::uint64_t outside = sort_records(source, cycles, bins);
+    for (Bin& bin : bins)
+        bin.file->close();
+    const std::string text = table_of(bins);
+    write_text(table, text);
+    outputs.commit();
+    std::cout << fmt::format(
+        "{}: {} cycles of {:.6g} s, spread {:.3g} s; {} cycles rejected, {} coincidences outside the "
+        "accepted "
+        "cycles\n{}",
+        directory.string(), cycles.accepted().size(), cycles.mean_period() * tick_s,
+        cycles.spread_of_period() * tick_s, cycles.rejected(), outside, text);
+    return ok;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,74 @@
+// What the tags of a run say about time: when a gate was open, and the cycles between triggers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gpu/types.hpp"
+
+namespace petacq::petlm {
+
+/// Ticks.
+struct Interval {
+    std::uint64_t from = 0;         ///< inclusive
+    std::uint64_t to = UINT64_MAX;  ///< exclusive
+    bool operator==(const Interval&) const = default;
+};
+std::uint64_t length_of(std::span<const Interval> intervals);
+
+/// The triggers and the gate tags of one channel, whatever source sent them, in order. `target`: a run
+/// directory, or a file in one. Throws BadInput when there are none, and as RecordSource does.
+std::vector<gpu::Tag> tags_of(const std::filesystem::path& target, unsigned channel);
+
+/// Those of all channels that have any; empty when the run has no tags.
+struct ChannelTags {
+    unsigned channel = 0;
+    std::vector<gpu::Tag> tags;
+};
+std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& target);
+
+/// From start to stop of the run that the target is, or lies in; all times where run.json does not say.
+Interval run_interval(const std::filesystem::path& target);
+
+/// The times in `within` at which the gate of a channel is open. A gate that its first tag closes was open
+/// before it. Throws BadInput when no tag is that of a gate.
+std::vector<Interval> open_intervals(std::span<const gpu::Tag> tags, Interval within);
+
+/// Which cycles are used.
+struct CycleLimits {
+    std::uint64_t shortest = 1;  ///< ticks
+    std::uint64_t longest = UINT64_MAX;
+};
+
+/// The cycles between successive triggers of a channel or, if it has none, between successive openings of its
+/// gate. Cycles of another length than the limits allow, and those between triggers whose running numbers do
+/// not follow each other, are rejected: a trigger between them may be missing.
+class Cycles {
+  public:
+    Cycles(std::span<const gpu::Tag> tags, const CycleLimits& limits);
+
+    [[nodiscard]] const std::vector<Interval>& accepted() const { return accepted_; }
+    [[nodiscard]] std::uint64_t rejected() const { return rejected_; }
+    /// Of the accepted ones, ticks.
+    [[nodiscard]] double mean_period() const { return mean_; }
+    /// Standard deviation.
+    [[nodiscard]] double spread_of_period() const { return spread_; }
+
+    /// The bin of a time in its cycle, of `bins` equal ones, (time - begin) * bins / length rounded down;
+    /// none outside the accepted cycles.
+    [[nodiscard]] std::optional<std::uint32_t> bin_of(std::uint64_t time, std::uint32_t bins) const;
+    /// [bin] the ticks that fall in it, in all accepted cycles.
+    [[nodiscard]] std::vector<std::uint64_t> live_ticks(std::uint32_t bins) const;
+
+  private:
+    std::vector<Interval> accepted_;
+    std::uint64_t rejected_ = 0;
+    double mean_ = 0;
+    double spread_ = 0;
+};
+
+}  // namespace petacq::petlm

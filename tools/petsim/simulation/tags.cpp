@@ -1,0 +1,57 @@
+#include "tools/petsim/simulation/tags.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "gpu/types.hpp"
+
+namespace petacq::sim {
+
+std::vector<net::TagFrame> scheduled_tags(std::uint16_t source, const Options& options,
+                                          const config::Scanner& scanner, const Movement& movement,
+                                          std::uint64_t begin_ticks) {
+    const Tags& tags = options.tags;
+    std::vector<net::TagFrame> out;
+    if (source != tags.source) return out;
+    const double ticks_per_s = 1e12 / scanner.tick_ps;
+    const double length = options.duration_s * ticks_per_s;
+    const auto add = [&](double ticks, std::uint8_t channel, gpu::TagKind kind, std::uint32_t value) {
+        if (ticks >= length) return;
+        out.push_back({options.wire.tag_marker, channel, static_cast<std::uint8_t>(kind),
+                       begin_ticks + static_cast<std::uint64_t>(ticks), value, options.wire.tail_marker});
+    };
+    for (std::size_t i = 0; i + 1 < movement.cycles().size(); ++i) {
+        if (tags.trigger)
+            add(movement.cycles()[i], *tags.trigger, gpu::TagKind::trigger,
+                static_cast<std::uint32_t>(i + 1));
+        for (const GateTags& gate : tags.gates) {
+            add(movement.time_at(i, gate.from), gate.channel, gpu::TagKind::gate, 1);
+            add(movement.time_at(i, gate.to), gate.channel, gpu::TagKind::gate, 0);
+        }
+    }
+    if (tags.position) {
+        const auto at = [&](double ticks, double mm) {
+            const auto micrometres = static_cast<std::int32_t>(std::lround(mm * 1e3));
+            add(ticks, *tags.position, gpu::TagKind::position, static_cast<std::uint32_t>(micrometres));
+        };
+        at(0, 0);
+        const double interval = movement.bed_interval();
+        for (double step = 1; interval > 0 && step * interval < length; ++step)
+            at(step * interval, step * options.bed.step_mm);
+    }
+    if (tags.clock) {
+        const double interval = tags.clock->interval_s * ticks_per_s;
+        for (double i = 0; i * interval < length; ++i) {
+            const auto milliseconds = static_cast<std::uint64_t>(i * tags.clock->interval_s * 1e3);
+            add(i * interval, tags.clock->channel, gpu::TagKind::clock,
+                static_cast<std::uint32_t>(milliseconds));
+        }
+    }
+    std::sort(out.begin(), out.end(), [](const net::TagFrame& a, const net::TagFrame& b) {
+        return std::tie(a.time, a.channel, a.kind, a.value) < std::tie(b.time, b.channel, b.kind, b.value);
+    });
+    return out;
+}
+
+}  // namespace petacq::sim
