@@ -136,7 +136,7 @@ def zstandard_of(records: bytes, size: int) -> bytes:
     return bytes(zstandard.ZstdCompressor().compress(transposed))
 
 
-RECORD_BYTES = {1: 32, 2: 16}
+RECORD_BYTES = {1: 32, 2: 16, 3: 16}
 
 
 def listmode(

@@ -33,7 +33,10 @@ COINCIDENCE = np.dtype(
 #: One single. Time in ticks, energy in keV.
 SINGLE = np.dtype([("time", "<u8"), ("crystal", "<u4"), ("energy", "<f4")])
 
-KINDS: dict[int, tuple[str, np.dtype[np.void]]] = {1: ("coincidences", COINCIDENCE), 2: ("singles", SINGLE)}
+#: One tag. Time in ticks; kind: 0 trigger, 1 gate, 2 position (i32, micrometres), 3 dead time, 4 clock.
+TAG = np.dtype([("time", "<u8"), ("value", "<u4"), ("source", "<u2"), ("channel", "u1"), ("kind", "u1")])
+
+KINDS: dict[int, tuple[str, np.dtype[np.void]]] = {1: ("coincidences", COINCIDENCE), 2: ("singles", SINGLE), 3: ("tags", TAG)}
 
 FILE_MAGIC = b"PETACQLM"
 BLOCK_MAGIC = b"PLMBLOCK"

@@ -44,7 +44,7 @@ class Run:
         if not self.path.is_dir():
             raise RunError(f"{self.path}: expected the directory of a run")
         names = [entry.name for entry in self.path.iterdir()]
-        self._parts = {kind: _parts(kind, names) for kind in ("coincidences", "singles")}
+        self._parts = {kind: _parts(kind, names) for kind in ("coincidences", "singles", "tags")}
         if "run.json" not in names and not any(self._parts.values()):
             raise RunError(f"{self.path}: not a run: neither run.json nor list-mode")
 
@@ -136,6 +136,11 @@ class Run:
         """All singles; None when the run has none (``listmode.write_singles``)."""
         return self._open("singles")
 
+    @cached_property
+    def tags(self) -> PlmFile | PlmSet | PlmFiles | None:
+        """All tags (triggers, gates, positions, clocks); None when the run has none."""
+        return self._open("tags")
+
     # Other files
 
     @cached_property
@@ -195,7 +200,7 @@ class Run:
             lines["delayeds"] = _figure(pairs.get("delayeds_found"))
         for kind, names in self._parts.items():
             if names:
-                part = self.coincidences if kind == "coincidences" else self.singles
+                part: PlmFile | PlmSet | PlmFiles | None = getattr(self, kind)
                 assert part is not None
                 count = sum(len(of_part) for of_part in names.values())
                 files = "" if count == 1 else f" in {count} files"
