@@ -151,6 +151,37 @@ class OtherBlocks(unittest.TestCase):
             self.assertEqual(histograms[second].time_interval.start, 10 * second)
         self.assertEqual(self.of_type(self.converted(run)[1], "SinglesHistogramTimeBlock"), [])
 
+    def test_the_seconds_of_a_run(self):
+        run = made_run("of-run")
+        names = (("start", "u8"), ("length", "u8"), ("module_dead_time", "f8", 24), ("crystal_unpaired", "u4", 2880))
+        records = np.zeros(2, np.dtype([*names, ("crystal_grouped", "u4", 2880)]))
+        records["length"] = 640_000_000  # 10 ms
+        records["start"][1] = 640_000_000
+        records["crystal_unpaired"] = np.arange(2880)
+        records["crystal_grouped"] = [[5], [6]]
+        records["module_dead_time"][0] = np.nan
+        records["module_dead_time"][1] = np.arange(24) * 6_400_000
+        records["module_dead_time"][1, 4] = np.nan
+
+        class Seconds:
+            def blocks(self):
+                return iter([records[:1], records[1:]])
+
+        run.seconds = Seconds()
+        _, blocks, _ = self.converted(run)
+        histograms = self.of_type(blocks, "SinglesHistogramTimeBlock")
+        self.assertEqual([(h.time_interval.start, h.time_interval.stop) for h in histograms], [(0, 10), (10, 20)])
+        elements = petsird_events.bins_of(run, tool.DEFAULTS).element
+        name = "singles_histograms" if is_0_9(petsird) else "singles_per_detection_bin_histogram"
+        for k, histogram in enumerate(histograms):
+            np.testing.assert_array_equal(np.array(getattr(histogram, name)[0])[elements], np.arange(2880) + 5 + k)
+        (dead_time,) = self.of_type(blocks, "DeadTimeTimeBlock")
+        self.assertEqual(dead_time.time_interval.start, 10)
+        (fractions,) = dead_time.alive_time_fractions.singles_alive_time_fractions
+        bdm = run.scanner.bdm(np.arange(2880))
+        expected = np.where(bdm == 4, 1, 1 - bdm / 100)
+        np.testing.assert_allclose(fractions[elements], expected, rtol=1e-6)
+
     def test_bytes_of_large_numbers(self):
         bins = petsird_events.Bins(np.arange(20_000), 320, 1, 320, np.linspace(350, 650, 121, dtype="f4"), 0, 1e-6, 1)
         numbers = [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 2_399_999]

@@ -61,7 +61,6 @@ class Extras:
 
     seconds: Iterable[Second] = ()
     singles: bool = False  #: the seconds have counts of singles
-    alive: bool = False  #: the seconds have dead time
     signals: Sequence[Signal] = ()
     bed: Sequence[BedPosition] = ()
     not_held: list[str] = field(default_factory=list)
@@ -73,6 +72,9 @@ def extras_of(run: Run, options: Options, bins: Bins) -> Extras:
         extras.not_held.append("singles histograms, dead time, signals and bed positions: left out")
         return extras
     end_ms = int(bins.block_of(np.array([run.stop_ticks]))[0] + 1) * bins.block_ms
+    if (of_run := getattr(run, "seconds", None)) is not None:
+        extras.seconds = _SecondsOfRun(of_run, bins, run.scanner.bdm(np.arange(run.scanner.crystal_count)))
+        extras.singles = True
     tags = run.tags.records() if run.tags is not None else None
     if tags is not None and len(tags):
         extras.signals = _signals(tags, options, bins, end_ms)
@@ -80,6 +82,24 @@ def extras_of(run: Run, options: Options, bins: Bins) -> Extras:
             extras.not_held.append(f"values of signals above {_MOST_EXACT}: rounded to 24 bits")
     extras.bed = _bed(run, extras, tags, options, bins, end_ms)
     return extras
+
+
+@dataclass(frozen=True)
+class _SecondsOfRun:
+    """From the records by the second of a run: singles in windows alone and with others, and dead time by module."""
+
+    records: Any
+    bins: Bins
+    module: Integers  # [crystal]
+
+    def __iter__(self) -> Iterator[Second]:
+        for block in self.records.blocks():
+            begin, end = self.bins.ms_of(block["start"]), self.bins.ms_of(block["start"] + block["length"])
+            for k, second in enumerate(block):
+                singles = second["crystal_unpaired"].astype(np.uint64) + second["crystal_grouped"]
+                blind = second["module_dead_time"] / float(second["length"])  # NaN: unknown
+                alive = None if np.isnan(blind).all() else 1 - np.nan_to_num(blind)[self.module]
+                yield Second(int(begin[k]), int(end[k]), singles, alive)
 
 
 def _signals(tags: Records, options: Options, bins: Bins, end_ms: int) -> list[Signal]:
