@@ -188,7 +188,8 @@ double number_of(std::uint32_t a, std::uint32_t b) {
 TEST_CASE("stir: the randoms estimate as projection data has each pair in its bin", "[petlm][stir]") {
     const TemporaryDirectory directory;
     const auto scanner = export_scanner();
-    write_run(directory / "run", pairs(3), scanner, 1,
+    const auto records = point_source(scanner, {8, 5, -3}, 100);
+    write_run(directory / "run", records, scanner, 1,
               {{"max_ring_difference", 1}, {"min_module_difference", 3}});
     petlm::ExportOptions options;
     options.format = "stir";
@@ -213,7 +214,7 @@ TEST_CASE("stir: the randoms estimate as projection data has each pair in its bi
     std::vector<std::uint32_t> crystals(120);
     for (std::uint32_t detector = 0; detector < 120; ++detector)
         crystals[detector] = crystal_of({0, detector});
-    const double seconds = static_cast<double>(pairs(3).back().time + 1000 - run_start) * 15.625e-12;
+    const double seconds = static_cast<double>(records.back().time + 1000 - run_start) * 15.625e-12;
     Bytes data(options.output / "randoms.s");
     std::set<std::pair<std::uint32_t, std::uint32_t>> met;
     for (int segment = -1; segment <= 1; ++segment) {

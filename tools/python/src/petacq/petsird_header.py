@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from petacq.petsird_blocks import Extras
 from petacq.petsird_events import Bins, Options
@@ -171,8 +170,8 @@ def _efficiencies(petsird: Any, run: Run, bins: Bins, report: Report) -> Any:
     fits = in_module**2 <= MOST_PAIR_EFFICIENCIES
     if not fits:
         report.not_held.append(
-            f"efficiencies by pairs of modules (min_module_difference {least}): they need one for each of {in_module}^2 "
-            "pairs of bins of two modules"
+            f"efficiencies by pairs of modules (min_module_difference {least}): they need one for each of "
+            f"{in_module}^2 pairs of bins of two modules"
         )
     place = np.arange(scanner.bdm_count) // scanner.modules_z
     apart = np.abs(place[:, None] - place[None, :])
