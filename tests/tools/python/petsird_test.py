@@ -14,6 +14,9 @@ import support
 
 import petacq
 from petacq import petsird as tool
+from petacq import petsird_events
+from petacq.petsird_check import compare
+from petacq.petsird_header import is_0_9
 
 try:
     petsird = tool.package()
@@ -30,12 +33,20 @@ def read(path):
     with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
         header = reader.read_header()
         for block in reader.read_time_blocks():
+            if not isinstance(block, petsird.TimeBlock.EventTimeBlock):
+                continue
             interval = block.value.time_interval
             intervals.append((interval.start, interval.stop))
             for name, rows in events.items():
                 for event in getattr(block.value, name)[0][0] if getattr(block.value, name) else []:
                     rows.append((interval.start, interval.stop, *event.detection_bins, event.tof_idx))
     return header, intervals, *(np.array(rows, np.int64).reshape(-1, 5) for rows in events.values())
+
+
+def has_delayeds(information):
+    if is_0_9(petsird):
+        return information.delayed_events_are_stored
+    return information.delayed_event_policy != petsird.CoincidencePolicy.NONE
 
 
 def main(*arguments):
@@ -80,14 +91,21 @@ class Petsird(unittest.TestCase):
             since = (records["time"] - np.uint64(self.run_.start_ticks)) * s.tick_ps * 1e-9
             np.testing.assert_array_equal(found[:, 0], np.floor(since))
             np.testing.assert_array_equal(found[:, 1], found[:, 0] + 1)
-            # One TOF bin for each tick, centred on it, and the first of a pair the earlier: t_a - t_b.
+            # One TOF bin for each tick, centred on it: the arrival of the first less that of the second. The first has
+            # the larger detection bin: it need not be the earlier one.
+            self.assertTrue((found[:, 2] > found[:, 3]).all())
+            elements = petsird_events.bins_of(self.run_, tool.DEFAULTS).element
+            swapped = elements[records["crystal_a"]] < elements[records["crystal_b"]]
+            self.assertEqual(len(set(swapped.tolist())), 2)
             edges = self.information.tof_bin_edges[0][0].edges.astype(float)
             middle = (edges[:-1] + edges[1:]) / 2
-            expected = -records["dt"].astype(float) * s.tick_ps * 0.299792458 / 2
+            expected = np.where(swapped, 1, -1) * records["dt"].astype(float) * s.tick_ps * 0.299792458 / 2
             np.testing.assert_allclose(middle[found[:, 4]], expected, atol=1e-3)
             front = s.positions_mm()
-            for column, name in ((2, "crystal_a"), (3, "crystal_b")):
-                for detection_bin, crystal in zip(found[:, column].tolist(), records[name].tolist()):
+            first = np.where(swapped, records["crystal_b"], records["crystal_a"])
+            second = np.where(swapped, records["crystal_a"], records["crystal_b"])
+            for column, crystals in ((2, first), (3, second)):
+                for detection_bin, crystal in zip(found[:, column].tolist(), crystals.tolist()):
                     if detection_bin not in boxes:
                         (place,) = self.expanded([detection_bin])
                         corners = np.array([c.c for c in get_detecting_box(self.information, 0, place).corners])
@@ -114,20 +132,28 @@ class Petsird(unittest.TestCase):
         apart = [(m // 2 - a // 120 // 2) % 12 for m in range(24)]
         for module, steps in enumerate(apart):
             near = min(steps, 12 - steps) < 2
-            found = get_detection_efficiency(self.information, [0, 0], a, module * 120 + 5)
+            pair = sorted((a, module * 120 + 5), reverse=True)
+            found = get_detection_efficiency(self.information, [0, 0], *pair)
             self.assertEqual(found, 0 if near else 1)
         self.assertEqual(count, 24 * 120)
 
     def test_header(self):
         information, exam = self.information, self.header.exam
         self.assertEqual(information.model_name, "small")
-        self.assertTrue(information.prompt_events_are_stored and information.delayed_events_are_stored)
+        self.assertTrue(has_delayeds(information))
         self.assertEqual(information.prompt_event_policy, petsird.CoincidencePolicy.REJECT_HIGHER_MULTIPLES)
         np.testing.assert_array_equal(information.event_energy_bin_edges[0].edges, [350, 650])
         self.assertAlmostEqual(information.tof_resolution[0][0], 28 * 0.299792458 / 2, places=4)
         self.assertEqual(information.tof_bin_edges[0][0].number_of_bins(), 641)
-        self.assertEqual(exam.protocol, "a <point> & more")
-        self.assertEqual(exam.subject.id, "mouse <7>")
+        if is_0_9(petsird):
+            self.assertEqual(exam.protocol, "a <point> & more")
+            self.assertEqual(exam.subject.id, "mouse <7>")
+        else:
+            self.assertEqual(exam.modality, "PT")
+            self.assertEqual(exam.patient.patient_id, "mouse <7>")
+            (of,) = exam.radiopharmaceuticals
+            self.assertEqual(of.radionuclide_code_sequence.code_meaning, "F-18")
+            self.assertEqual(information.collimator_type, "NONE")
         started = exam.start_of_acquisition.to_datetime()
         self.assertAlmostEqual(started.timestamp(), self.run_.start.timestamp(), places=3)
 
@@ -144,17 +170,21 @@ class Petsird(unittest.TestCase):
         status, _, said = main(self.run_.path, path, *options)
         self.assertEqual(status, 0, said)
         header, intervals, prompts, delayeds = read(path)
-        self.assertFalse(header.scanner.delayed_events_are_stored)
+        self.assertFalse(has_delayeds(header.scanner))
         self.assertEqual(len(delayeds), 0)
         self.assertIn("delayed coincidences: left out", said)
         self.assertEqual(set(np.diff(intervals[:-1], axis=1).ravel()), {70})
         records = self.records[self.records["kind"] == petacq.PROMPT]
-        for column, name in ((2, "energy_a"), (3, "energy_b")):
+        elements = petsird_events.bins_of(self.run_, tool.DEFAULTS).element
+        swapped = elements[records["crystal_a"]] < elements[records["crystal_b"]]
+        first = np.where(swapped, records["energy_b"], records["energy_a"])
+        second = np.where(swapped, records["energy_a"], records["energy_b"])
+        for column, energy in ((2, first), (3, second)):
             lower = np.array([350, 450, 550])[prompts[:, column] % 3]
-            self.assertTrue(((records[name] >= lower) & (records[name] <= lower + 100)).all())
+            self.assertTrue(((energy >= lower) & (energy <= lower + 100)).all())
             self.assertGreater(len(set(prompts[:, column] % 3)), 1)
         edges = header.scanner.tof_bin_edges[0][0].edges
-        value = -records["dt"].astype(float) * self.run_.scanner.tick_ps * 0.299792458 / 2
+        value = np.where(swapped, 1, -1) * records["dt"].astype(float) * self.run_.scanner.tick_ps * 0.299792458 / 2
         self.assertTrue(
             (edges[prompts[:, 4]] <= value + 1e-3).all() and (value - 1e-3 <= edges[prompts[:, 4] + 1]).all()
         )
@@ -166,6 +196,15 @@ class Petsird(unittest.TestCase):
         header, _, prompts, _ = read(path)
         self.assertEqual(header.scanner.tof_bin_edges[0][0].number_of_bins(), 1)
         self.assertEqual(set(prompts[:, 4]), {0})
+
+    def test_every_byte_is_the_one_that_the_package_writes(self):
+        with open(self.path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
+            header, blocks = reader.read_header(), list(reader.read_time_blocks())
+        again = io.BytesIO()
+        with petsird.BinaryPETSIRDWriter(again) as writer:
+            writer.write_header(header)
+            writer.write_time_blocks(block for block in blocks)
+        self.assertEqual(again.getvalue(), self.path.read_bytes())
 
     def test_a_file_that_is_there_is_left_alone(self):
         before = self.path.read_bytes()
@@ -180,6 +219,7 @@ class Petsird(unittest.TestCase):
         self.assertEqual(main(support.scratch() / "none", out)[0], 65)
         self.assertEqual(main(self.run_.path)[0], 64)
         self.assertEqual(main(self.run_.path, out, "--block-ms", 0)[0], 64)
+        self.assertEqual(main(self.run_.path, out, "--signal", "3=BREATH")[0], 64)
         self.assertEqual(main(self.run_.path, support.scratch() / "no" / "where")[0], 74)
         damaged = support.scratch() / "damaged-run"
         shutil.copytree(self.run_.path, damaged)
@@ -220,11 +260,11 @@ class Petsird(unittest.TestCase):
         records["dt"][500] += 1
         (other / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [len(records)], window_ticks=320))
         options = tool.Options(tof_resolution_ps=28)
-        self.assertEqual(tool.compare(self.run_, self.path, options).prompts, len(self.prompts))
+        self.assertEqual(compare(self.run_, self.path, options).prompts, len(self.prompts))
         with self.assertRaisesRegex(petacq.PetacqError, "events of"):
-            tool.compare(petacq.open_run(other), self.path, options)
+            compare(petacq.open_run(other), self.path, options)
         with self.assertRaisesRegex(petacq.PetacqError, "header"):
-            tool.compare(self.run_, self.path)
+            compare(self.run_, self.path)
 
     def test_the_worked_example_finds_the_source(self):
         page = (support.SOURCE / "docs" / "reference" / "formats" / "petsird.md").read_text(encoding="utf-8")

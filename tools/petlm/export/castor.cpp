@@ -25,12 +25,14 @@ class Events {
         double tick_ps;
         bool tof;
         bool kind;
+        const RandomsPerPair& randoms;  ///< for prompts
     };
 
     void write(const gpu::Coincidence& c, const Layout& layout) {
         const auto time = static_cast<std::uint32_t>(milliseconds(c.time - layout.origin, layout.tick_ps));
         data_.put(time);
         if (layout.kind) data_.put(kind_);
+        if (has_randoms(layout)) data_.put(static_cast<float>(layout.randoms(c.crystal_a, c.crystal_b)));
         if (layout.tof) data_.put(tof_of(c, layout));
         data_.put(c.crystal_a, c.crystal_b);
         ++events_;
@@ -50,11 +52,15 @@ class Events {
                 resolution_ps, 2 * static_cast<double>(largest) * layout.tick_ps);
         }
         if (layout.kind) text += "Coincidence kind flag: 1\n";
+        if (has_randoms(layout)) text += "Random correction flag: 1\n";
         write_text(stem_.string() + ".cdh", text);
     }
     [[nodiscard]] std::uint64_t events() const { return events_; }
 
   private:
+    [[nodiscard]] bool has_randoms(const Layout& layout) const {
+        return kind_ == unknown_event && layout.randoms != nullptr;
+    }
     // Arrival at ID1 minus arrival at ID2: positive when the annihilation was closer to ID2. ID1 is the
     // earlier photon.
     static float tof_of(const gpu::Coincidence& c, const Layout& layout) {
@@ -157,6 +163,16 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
         exported.lost.push_back(
             "castor: no TOF was written; it requires --tof-resolution-ps, the FWHM of the time difference.");
     }
+    if (options.randoms) {
+        exported.notes.push_back(
+            "Each prompt has the randoms to be expected in its pair of crystals, in counts per second.");
+    } else {
+        exported.lost.push_back(
+            "castor: no randoms were written with the prompts: the run has no estimate by pairs of "
+            "crystals.");
+    }
+    exported.lost.push_back(
+        "castor: no normalisation was written, and the calibration factor is 1: the run has neither.");
     exported.lost.push_back("castor: the format does not hold energies.");
     exported.lost.push_back("castor: times are whole milliseconds.");
 }
@@ -173,7 +189,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     outputs.claim(options.output / (name + ".hscan"));
 
     const Events::Layout layout{source.time_origin(), scanner.tick_ps, options.tof_resolution_ps.has_value(),
-                                options.event_kind};
+                                options.event_kind, options.randoms};
     const std::uint64_t length_ms = milliseconds(source.time_end() - layout.origin, layout.tick_ps);
     if (length_ms >= UINT32_MAX) {
         throw BadInput(source.target().string() + ": " + std::to_string(length_ms / 1000) +
@@ -198,7 +214,8 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
 
     // One millisecond longer: CASToR leaves out events that are not before the end.
     std::string common = fmt::format(
-        "Data mode: list-mode\nData type: PET\nStart time (s): 0\nDuration (s): {}\nScanner name: {}\n",
+        "Data mode: list-mode\nData type: PET\nStart time (s): 0\nDuration (s): {}\nScanner name: {}\n"
+        "Calibration factor: 1\n",
         static_cast<double>(length_ms + 1) / 1000, name);
     const config::Nuclide* const nuclide = nuclide_of(source);
     if (nuclide != nullptr) common += fmt::format("Isotope: {}\n", nuclide->name);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,10 @@
 
 namespace petacq::petlm {
 
+/// Randoms to be expected among the prompts of a pair of crystals, counts per second, averaged over the run.
+/// 0 for pairs that the conditions on modules and rings refuse. The order of the crystals does not matter.
+using RandomsPerPair = std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)>;
+
 struct ExportOptions {
     std::string format;                            ///< castor, stir, coinstruct, csv or hdf5
     std::filesystem::path target;                  ///< file or run directory
@@ -25,6 +30,7 @@ struct ExportOptions {
     bool event_kind = false;                       ///< castor: write the kind of each event
     std::optional<double> depth_mm;                ///< castor, stir: mean depth of interaction in a crystal
     bool time_from_start = false;                  ///< coinstruct: ticks from the start of the run
+    RandomsPerPair randoms;                        ///< castor, stir: write this estimate, too
 };
 
 /// The contents of an export and what its users must know.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
@@ -129,20 +130,29 @@ std::string study_lines(const ExportSource& source) {
     return text;
 }
 
-void write_template(const std::filesystem::path& file, const config::Scanner& scanner, std::uint32_t segments,
-                    std::uint32_t tangential, double depth_mm, const std::string& study) {
+/// Projection data as the export describes them.
+struct Projections {
+    std::int64_t segments;    ///< -segments to segments; the number is the difference of the rings
+    std::int64_t tangential;  ///< number of positions, odd
+};
+
+/// The header of projection data whose values are in the file `data`.
+void write_projection_header(const std::filesystem::path& file, const std::string& data,
+                             const config::Scanner& scanner, const Projections& projections, double depth_mm,
+                             const std::string& study) {
     const auto& g = scanner.geometry;
     const auto& d = scanner.dimensions;
     std::string sizes;
     std::string differences;
-    const auto last = static_cast<std::int64_t>(segments);
+    const std::int64_t last = projections.segments;
     for (std::int64_t segment = -last; segment <= last; ++segment) {
         const char* comma = segment == last ? "" : ",";
         sizes += fmt::format("{}{}", g.rings() - std::abs(segment), comma);
         differences += fmt::format("{}{}", segment, comma);
     }
     std::string text =
-        "!INTERFILE :=\n!imaging modality := PT\nname of data file := template.s\n"
+        "!INTERFILE :=\n!imaging modality := PT\nname of data file := " + data +
+        "\n"
         "originating system := Userdefined\n!version of keys := STIR3.0\n!GENERAL DATA :=\n"
         "!GENERAL IMAGE DATA :=\n!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
         "!PET STUDY (General) :=\n!PET data type := Emission\napplied corrections := {None}\n"
@@ -153,13 +163,13 @@ void write_template(const std::filesystem::path& file, const config::Scanner& sc
     };
     const auto line_cm = [&](const char* key, double mm) { line(key, fmt::format("{:.9g}", mm / 10)); };
     line("matrix axis label [4]", "segment");
-    line("!matrix size [4]", 2 * segments + 1);
+    line("!matrix size [4]", 2 * last + 1);
     line("matrix axis label [3]", "view");
     line("!matrix size [3]", g.crystals_in_ring() / 2);
     line("matrix axis label [2]", "axial coordinate");
     line("!matrix size [2]", "{" + sizes + "}");
     line("matrix axis label [1]", "tangential coordinate");
-    line("!matrix size [1]", tangential);
+    line("!matrix size [1]", projections.tangential);
     line("minimum ring difference per segment", "{" + differences + "}");
     line("maximum ring difference per segment", "{" + differences + "}");
     text += "Scanner parameters :=\n";
@@ -186,19 +196,48 @@ void write_template(const std::filesystem::path& file, const config::Scanner& sc
     write_text(file, text);
 }
 
+/// Writes the values of projection data: counts expected in `seconds`. As STIR numbers bins, tangential
+/// position t of view v joins the detectors v + floor(t / 2) and v + half a ring - ceil(t / 2).
+void write_expected(const std::filesystem::path& file, const config::Scanner& scanner,
+                    const Detectors& detectors, const Projections& projections,
+                    const RandomsPerPair& per_second, double seconds) {
+    OutputFile out(file);
+    const std::int64_t in_ring = scanner.geometry.crystals_in_ring();
+    const std::int64_t rings = scanner.geometry.rings();
+    const std::int64_t side = projections.tangential / 2;
+    const auto crystal = [&](std::int64_t ring, std::int64_t detector) {
+        return detectors.crystal_of(static_cast<std::uint32_t>(ring),
+                                    static_cast<std::uint32_t>((detector + in_ring) % in_ring));
+    };
+    for (std::int64_t segment = -projections.segments; segment <= projections.segments; ++segment) {
+        for (std::int64_t view = 0; view < in_ring / 2; ++view) {
+            for (std::int64_t axial = 0; axial < rings - std::abs(segment); ++axial) {
+                const std::int64_t ring_1 = axial + std::max<std::int64_t>(-segment, 0);
+                const std::int64_t ring_2 = ring_1 + segment;
+                for (std::int64_t t = -side; t <= side; ++t) {
+                    const double rate = per_second(crystal(ring_1, view + (t >> 1)),
+                                                   crystal(ring_2, view + in_ring / 2 - ((t + 1) >> 1)));
+                    out.put(static_cast<float>(rate * seconds));
+                }
+            }
+        }
+    }
+    out.close();
+}
+
 constexpr const char* list_mode_parameters =
     "CListModeDataSAFIR Parameters :=\nlistmode data filename := listmode.clm.safir\n"
     "crystal map filename := crystal_map.txt\ntemplate projection data filename := template.hs\n"
     "END CListModeDataSAFIR Parameters :=\n";
 
-std::string binning_parameters(std::uint64_t length_ms) {
+std::string binning_parameters(const char* prefix, bool delayeds, std::uint64_t length_ms) {
     return fmt::format(
-        "lm_to_projdata Parameters :=\ninput file := listmode.par\noutput filename prefix := sinograms\n"
+        "lm_to_projdata Parameters :=\ninput file := listmode.par\noutput filename prefix := {}\n"
         "template_projdata := template.hs\n"
         "; frame_definition file: one line, number and length in seconds of the frames\n"
-        "frame_definition file := frames.fdef\nstore prompts := 1\nstore delayeds := 0\n; run of {} ms\n"
+        "frame_definition file := frames.fdef\nstore prompts := {}\nstore delayeds := {}\n; run of {} ms\n"
         "END :=\n",
-        length_ms);
+        prefix, delayeds ? 0 : 1, delayeds ? 1 : 0, length_ms);
 }
 
 }  // namespace
@@ -207,8 +246,9 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     const config::Scanner scanner = source.scanner(options.scanner);
     check_fits(scanner);
     const double depth_mm = depth_of_interaction(options.depth_mm, scanner);
-    for (const char* file : {"listmode.clm.safir", "listmode.par", "crystal_map.txt", "template.hs",
-                             "template.s", "lm_to_projdata.par", "frames.fdef"})
+    for (const char* file :
+         {"listmode.clm.safir", "listmode.par", "crystal_map.txt", "template.hs", "template.s",
+          "lm_to_projdata.par", "lm_to_projdata_delayeds.par", "frames.fdef", "randoms.hs", "randoms.s"})
         outputs.claim(options.output / file);
 
     const Detectors detectors(scanner);
@@ -236,20 +276,37 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     out.put(time_record | length_ms);
     out.close();
 
-    const std::uint32_t segments = largest_ring_difference(scanner, source);
+    const Projections projections{largest_ring_difference(scanner, source),
+                                  tangential_positions(scanner, source)};
+    const std::string study = study_lines(source);
     write_crystal_map(options.output / "crystal_map.txt", scanner, detectors, depth_mm);
-    write_template(options.output / "template.hs", scanner, segments, tangential_positions(scanner, source),
-                   depth_mm, study_lines(source));
+    write_projection_header(options.output / "template.hs", "template.s", scanner, projections, depth_mm,
+                            study);
     write_text(options.output / "template.s", "");
     write_text(options.output / "listmode.par", list_mode_parameters);
-    write_text(options.output / "lm_to_projdata.par", binning_parameters(length_ms));
-    write_text(options.output / "frames.fdef", fmt::format("1 {}\n", static_cast<double>(length_ms) / 1000));
+    write_text(options.output / "lm_to_projdata.par", binning_parameters("sinograms", false, length_ms));
+    const double length_s = static_cast<double>(length_ms) / 1000;
+    write_text(options.output / "frames.fdef", fmt::format("1 {}\n", length_s));
 
     exported.files = {"listmode.clm.safir: the events, prompts and delayeds in their order",
                       "listmode.par: the file that STIR opens as list-mode data",
                       "crystal_map.txt: ring, detector, layer and position (mm) of each crystal",
                       "template.hs, template.s: projection data of this scanner without data",
                       "lm_to_projdata.par, frames.fdef: parameters to bin the events"};
+    if (exported.delayeds != 0) {
+        write_text(options.output / "lm_to_projdata_delayeds.par",
+                   binning_parameters("delayeds", true, length_ms));
+        exported.files.emplace_back("lm_to_projdata_delayeds.par: the same for the delayeds");
+    }
+    if (options.randoms) {
+        write_projection_header(options.output / "randoms.hs", "randoms.s", scanner, projections, depth_mm,
+                                study);
+        const std::uint64_t ticks = source.time_end() - origin;
+        write_expected(options.output / "randoms.s", scanner, detectors, projections, options.randoms,
+                       static_cast<double>(ticks) * scanner.tick_ps * 1e-12);
+        exported.files.emplace_back(
+            "randoms.hs, randoms.s: the randoms to be expected among the prompts, as projection data");
+    }
     exported.notes = {
         "Run STIR's programs in this directory: the file names are relative.",
         "Times are milliseconds from the start of the run.",

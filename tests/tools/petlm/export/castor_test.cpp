@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tests/tools/petlm/support.hpp"
+#include "tools/petlm/export/export.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
@@ -12,6 +13,7 @@ namespace {
 struct CastorEvent {
     std::uint32_t time_ms = 0;
     std::optional<std::uint8_t> kind;
+    std::optional<float> randoms;
     std::optional<float> tof_ps;
     std::uint32_t id1 = 0;
     std::uint32_t id2 = 0;
@@ -27,13 +29,15 @@ Castor read_castor(const std::filesystem::path& header) {
     out.header = key_values(header, ": ");
     const bool tof = out.header.count("TOF information flag") != 0;
     const bool kind = out.header.count("Coincidence kind flag") != 0;
+    const bool randoms = out.header.count("Random correction flag") != 0;
     Bytes data(header.parent_path() / out.header.at("Data filename"));
     const std::uint64_t events = std::stoull(out.header.at("Number of events"));
-    REQUIRE(data.size() == events * (12U + (tof ? 4U : 0U) + (kind ? 1U : 0U)));
+    REQUIRE(data.size() == events * (12U + (tof ? 4U : 0U) + (randoms ? 4U : 0U) + (kind ? 1U : 0U)));
     for (std::uint64_t i = 0; i < events; ++i) {
         CastorEvent e;
         e.time_ms = data.take<std::uint32_t>();
         if (kind) e.kind = data.take<std::uint8_t>();
+        if (randoms) e.randoms = data.take<float>();
         if (tof) e.tof_ps = data.take<float>();
         e.id1 = data.take<std::uint32_t>();
         e.id2 = data.take<std::uint32_t>();
@@ -113,6 +117,29 @@ TEST_CASE("castor: every event in prompts and delayeds, in all four layouts", "[
             CHECK((outcome.out.find("no TOF was written") == std::string::npos) == tof);
         }
     }
+}
+
+TEST_CASE("castor: each prompt has the randoms of its pair, before its TOF", "[petlm][castor]") {
+    const TemporaryDirectory directory;
+    const auto scanner = export_scanner();
+    const auto records = point_source(scanner, {8, 5, -3}, 2'000);
+    write_run(directory / "run", records);
+    petlm::ExportOptions options;
+    options.format = "castor";
+    options.target = directory / "run";
+    options.output = directory / "out";
+    options.tof_resolution_ps = 250;
+    options.event_kind = true;
+    options.randoms = [](std::uint32_t a, std::uint32_t b) { return 1e-6 * (a + b); };
+    petlm::export_quietly(options);
+    const auto prompts = read_castor(options.output / "prompts.cdh");
+    check_events(prompts, of_kind(records, gpu::Kind::prompt), scanner.tick_ps, true, std::uint8_t{0});
+    for (const auto& e : prompts.events)
+        REQUIRE(e.randoms.value() == Approx(1e-6 * (e.id1 + e.id2)));
+    const auto delayeds = read_castor(options.output / "delayeds.cdh");
+    check_events(delayeds, of_kind(records, gpu::Kind::delayed), scanner.tick_ps, true, std::uint8_t{4});
+    CHECK_FALSE(delayeds.events.at(0).randoms.has_value());
+    CHECK(prompts.header.at("Calibration factor") == "1");
 }
 
 TEST_CASE("castor: TOF points to the side of the source", "[petlm][castor]") {

@@ -1,6 +1,9 @@
 // STIR's SAFIR list-mode and its companions, read as STIR's sources describe them (CListRecordSAFIR.h,
 // DetectorCoordinateMap.h).
+#include <cmath>
+
 #include "tests/tools/petlm/support.hpp"
+#include "tools/petlm/export/export.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
@@ -171,4 +174,69 @@ TEST_CASE("stir: more than 256 rings are refused with the reason", "[petlm][stir
     CHECK_THAT(outcome.out, contains("264 rings") && contains("at most 256"));
     CHECK_FALSE(std::filesystem::exists(directory / "out"));
     CHECK(exported("castor", directory / "run", directory / "castor").status == 0);
+}
+
+namespace {
+
+/// A number that tells the pair, whatever the order of its crystals.
+double number_of(std::uint32_t a, std::uint32_t b) {
+    return std::min(a, b) * 2880.0 + std::max(a, b);
+}
+
+}  // namespace
+
+TEST_CASE("stir: the randoms estimate as projection data has each pair in its bin", "[petlm][stir]") {
+    const TemporaryDirectory directory;
+    const auto scanner = export_scanner();
+    const auto records = point_source(scanner, {8, 5, -3}, 100);
+    write_run(directory / "run", records, scanner, 1,
+              {{"max_ring_difference", 1}, {"min_module_difference", 3}});
+    petlm::ExportOptions options;
+    options.format = "stir";
+    options.target = directory / "run";
+    options.output = directory / "out";
+    options.randoms = number_of;
+    petlm::export_quietly(options);
+    const auto values = key_values(options.output / "randoms.hs", " := ");
+    CHECK(values.at("name of data file") == "randoms.s");
+    CHECK(values.at("!matrix size [4]") == "3");
+    CHECK(values.at("!matrix size [1]") == "79");
+    const auto places = read_map(options.output / "crystal_map.txt");
+    const auto crystal_of = [&](Address at) {
+        // The map starts at another detector than the ring: README.txt has the shift.
+        const auto& place = places.at(at);
+        for (std::uint32_t crystal = at.ring * 120; crystal < (at.ring + 1) * 120; ++crystal) {
+            const auto p = config::point_at_depth(config::crystal_place(scanner, crystal), 6);
+            if (std::hypot(p[0] - place[0], p[1] - place[1]) < 0.01) return crystal;
+        }
+        return UINT32_MAX;
+    };
+    std::vector<std::uint32_t> crystals(120);
+    for (std::uint32_t detector = 0; detector < 120; ++detector)
+        crystals[detector] = crystal_of({0, detector});
+    const double seconds = static_cast<double>(records.back().time + 1000 - run_start) * 15.625e-12;
+    Bytes data(options.output / "randoms.s");
+    std::set<std::pair<std::uint32_t, std::uint32_t>> met;
+    for (int segment = -1; segment <= 1; ++segment) {
+        for (int view = 0; view < 60; ++view) {
+            for (int axial = 0; axial < 24 - std::abs(segment); ++axial) {
+                for (int t = -39; t <= 39; ++t) {
+                    // STIR: ring 2 less ring 1 is the segment; det1 = v + floor(t/2), det2 = v + 60 -
+                    // ceil(t/2).
+                    const int det_1 = (view + static_cast<int>(std::floor(t / 2.0)) + 120) % 120;
+                    const int det_2 = (view + 60 - static_cast<int>(std::ceil(t / 2.0)) + 120) % 120;
+                    const int ring_1 = segment < 0 ? axial + 1 : axial;
+                    const auto a =
+                        crystals[static_cast<std::size_t>(det_1)] + 120U * static_cast<unsigned>(ring_1);
+                    const auto b = crystals[static_cast<std::size_t>(det_2)] +
+                                   120U * static_cast<unsigned>(ring_1 + segment);
+                    REQUIRE(data.take<float>() == Approx(number_of(a, b) * seconds).epsilon(1e-6));
+                    REQUIRE(met.insert(std::minmax(a, b)).second);
+                }
+            }
+        }
+    }
+    CHECK(data.at_end());
+    REQUIRE(exported("stir", directory / "run", directory / "without").status == 0);
+    CHECK_FALSE(std::filesystem::exists(directory / "without" / "randoms.hs"));
 }

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from petacq.errors import PetacqError
+from petacq.petsird_blocks import Extras
+from petacq.petsird_events import Bins, Options
 from petacq.run import Run
 from petacq.scanner import Scanner
 
 HALF_LIGHT_MM_PER_PS = 0.299792458 / 2
-MOST_TOF_BINS = 65535
 MOST_PAIR_EFFICIENCIES = 1 << 22
-
-
-@dataclass(frozen=True)
-class Options:
-    block_ms: int = 1  #: length of a time block: the resolution of the time of an event
-    tof_bin_ticks: int = 1  #: width of a TOF bin; 0: no TOF
-    energy_bins: int = 1  #: of the energy window
-    delayeds: bool = True
-    tof_resolution_ps: float | None = None  #: FWHM of the time difference of a pair, if known
-    energy_resolution: float | None = None  #: FWHM / energy at 511 keV, if known
 
 
 @dataclass
@@ -37,82 +27,9 @@ class Report:
     not_held: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Bins:
-    """How records become events: the tables of one conversion."""
-
-    element: npt.NDArray[np.int64]  # [crystal]: module * elements in a module + element
-    window_ticks: int
-    tof_bin_ticks: int
-    tof_half: int  # bins on either side of the middle one
-    energy_edges: npt.NDArray[np.float32]
-    start_ticks: int
-    ms_per_tick: float
-    block_ms: int
-
-    @property
-    def energies(self) -> int:
-        return len(self.energy_edges) - 1
-
-    def detection_bins(self, crystal: npt.NDArray[Any], energy: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        bin_of = np.searchsorted(self.energy_edges, energy, "right") - 1
-        return np.asarray(self.element[crystal] * self.energies + np.clip(bin_of, 0, self.energies - 1), np.int64)
-
-    def tof(self, dt: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """A pair is written as (a, b), and a came first: t_a - t_b = -dt is never positive."""
-        if self.tof_bin_ticks == 0:
-            return np.zeros(len(dt), np.int64)
-        width = self.tof_bin_ticks
-        return np.asarray(self.tof_half - (2 * dt.astype(np.int64) + width) // (2 * width), np.int64)
-
-    def block_of(self, ticks: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        since = ticks.astype(np.int64) - self.start_ticks
-        return np.asarray(np.floor(since * (self.ms_per_tick / self.block_ms)), np.int64)
-
-
-def bins_of(run: Run, options: Options) -> Bins:
-    scanner = run.scanner
-    window_ticks = run.coincidences.description.get("window_ticks")  # of this list-mode: it may have been re-sorted
-    if not isinstance(window_ticks, int):
-        window_ticks = run.configuration["coincidence"]["window_ticks"]
-    half = 0
-    if options.tof_bin_ticks:
-        half = (2 * window_ticks + options.tof_bin_ticks) // (2 * options.tof_bin_ticks)
-        if 2 * half + 1 > MOST_TOF_BINS:
-            raise PetacqError(
-                f"{2 * half + 1} TOF bins of {options.tof_bin_ticks} ticks in a window of {window_ticks}: expected at most "
-                f"{MOST_TOF_BINS}; choose wider ones"
-            )
-    lower, upper = _energy_window(run)
-    return Bins(
-        element=_elements(scanner),
-        window_ticks=window_ticks,
-        tof_bin_ticks=options.tof_bin_ticks,
-        tof_half=half,
-        energy_edges=np.linspace(lower, upper, options.energy_bins + 1).astype(np.float32),
-        start_ticks=run.start_ticks,
-        ms_per_tick=scanner.tick_ps * 1e-9,
-        block_ms=options.block_ms,
-    )
-
-
-def _elements(scanner: Scanner) -> npt.NDArray[np.int64]:
-    """Modules go along the axis first, then around the ring; so do the elements in a module. STIR expects this."""
-    crystal = np.arange(scanner.crystal_count)
-    ring, y = scanner.ring(crystal), scanner.in_ring(crystal) % scanner.crystals_per_module_y
-    module = scanner.module(crystal) * scanner.modules_z + ring // scanner.crystals_per_module_z
-    element = y * scanner.crystals_per_module_z + ring % scanner.crystals_per_module_z
-    return module * (scanner.crystals_per_module_y * scanner.crystals_per_module_z) + element
-
-
-def _energy_window(run: Run) -> tuple[float, float]:
-    energy = run.configuration.get("energy", {})
-    if energy.get("filter", True) and energy.get("upper_keV", 0) > energy.get("lower_keV", 0):
-        return float(energy["lower_keV"]), float(energy["upper_keV"])
-    highest = 0.0
-    for block in run.coincidences.blocks():
-        highest = max(highest, float(block["energy_a"].max()), float(block["energy_b"].max()))
-    return 0.0, float(math.floor(highest) + 1)
+def is_0_9(petsird: Any) -> bool:
+    """Whether this is the package of PETSIRD 0.9.1, otherwise 0.12."""
+    return not hasattr(petsird, "DICOMPatientInformation")
 
 
 def has_delayeds(run: Run) -> bool:
@@ -120,14 +37,41 @@ def has_delayeds(run: Run) -> bool:
     return found is not None
 
 
-def header_of(petsird: Any, run: Run, options: Options, bins: Bins, report: Report) -> Any:
+def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras, report: Report) -> Any:
     scanner = run.scanner
-    coincidence = run.configuration.get("coincidence", {})
     tick_mm = scanner.tick_ps * HALF_LIGHT_MM_PER_PS
     if options.tof_bin_ticks:
         tof = (np.arange(2 * bins.tof_half + 2) - bins.tof_half - 0.5) * (options.tof_bin_ticks * tick_mm)
     else:
         tof = np.array([-1.0, 1.0]) * ((bins.window_ticks + 0.5) * tick_mm)
+    information = petsird.ScannerInformation(
+        model_name=scanner.name,
+        scanner_geometry=_geometry(petsird, scanner),
+        tof_bin_edges=[[petsird.BinEdges(edges=tof.astype(np.float32))]],
+        tof_resolution=[[_f32((options.tof_resolution_ps or 0.0) * HALF_LIGHT_MM_PER_PS)]],
+        event_energy_bin_edges=[petsird.BinEdges(edges=bins.energy_edges)],
+        energy_resolution_at_511=[_f32(options.energy_resolution or 0.0)],
+        detection_efficiencies=_efficiencies(petsird, run, bins, report),
+    )
+    if extras.singles:
+        information.singles_histogram_level = petsird.SinglesHistogramLevelType.ALL
+        information.singles_histogram_energy_bin_edges = [petsird.BinEdges(edges=bins.energy_edges[[0, -1]])]
+    _set_policies(petsird, information, run, options)
+    exam = _exam_0_9(petsird, run) if is_0_9(petsird) else _exam(petsird, run)
+    exam.external_signals = [
+        petsird.ExternalSignal(type=petsird.ExternalSignalTypeEnum[s.type], description=s.description, id=s.id)
+        for s in extras.signals
+    ]
+    return petsird.Header(scanner=information, exam=exam)
+
+
+def _f32(number: float) -> float:
+    """What a reader gets back, so that headers can be compared."""
+    return float(np.float32(number))
+
+
+def _set_policies(petsird: Any, information: Any, run: Run, options: Options) -> None:
+    coincidence = run.configuration.get("coincidence", {})
     policies = petsird.CoincidencePolicy
     policy = {
         "RemoveMultiples": policies.REJECT_HIGHER_MULTIPLES,
@@ -135,29 +79,47 @@ def header_of(petsird: Any, run: Run, options: Options, bins: Bins, report: Repo
     }.get(coincidence.get("multiples_policy"), policies.OTHER)
     if coincidence.get("window_mode") != "single":
         policy = policies.OTHER
-    information = petsird.ScannerInformation(
-        model_name=scanner.name,
-        scanner_geometry=_geometry(petsird, scanner),
-        tof_bin_edges=[[petsird.BinEdges(edges=tof.astype(np.float32))]],
-        tof_resolution=[[(options.tof_resolution_ps or 0.0) * HALF_LIGHT_MM_PER_PS]],
-        event_energy_bin_edges=[petsird.BinEdges(edges=bins.energy_edges)],
-        energy_resolution_at_511=[options.energy_resolution or 0.0],
-        prompt_event_policy=policy,
-        delayed_event_policy=policy,
-        prompt_events_are_stored=True,
-        delayed_events_are_stored=options.delayeds and has_delayeds(run),
-        detection_efficiencies=_efficiencies(petsird, run, bins, report),
-    )
-    # The reader returns f32 values, so f32 values are written; headers can then be compared.
-    information.tof_resolution = [[float(np.float32(v)) for v in row] for row in information.tof_resolution]
-    information.energy_resolution_at_511 = [float(np.float32(v)) for v in information.energy_resolution_at_511]
+    delayeds = options.delayeds and has_delayeds(run)
+    information.prompt_event_policy = policy
+    information.delayed_event_policy = policy
+    if is_0_9(petsird):
+        information.prompt_events_are_stored = True
+        information.delayed_events_are_stored = delayeds
+    else:
+        information.collimator_type = "NONE"
+        if not delayeds:
+            information.delayed_event_policy = policies.NONE
+
+
+def _date_time(petsird: Any, when: datetime) -> Any:
+    return petsird.DateTime(round(when.timestamp() * 1000) * 1_000_000)
+
+
+def _exam_0_9(petsird: Any, run: Run) -> Any:
     exam = petsird.ExamInformation(protocol=run.note or None)
     if subject := run.operator.get("subject"):
         exam.subject = petsird.Subject(id=str(subject))
     if run.start is not None:
-        nanoseconds = round(run.start.timestamp() * 1000) * 1_000_000
-        exam.start_of_acquisition = petsird.DateTime(nanoseconds)
-    return petsird.Header(scanner=information, exam=exam)
+        exam.start_of_acquisition = _date_time(petsird, run.start)
+    return exam
+
+
+def _exam(petsird: Any, run: Run) -> Any:
+    said = run.operator
+    exam = petsird.ExamInformation(modality="PT")
+    exam.patient.patient_id = str(said.get("subject", ""))
+    if run.start is not None:
+        exam.start_of_study = exam.start_of_acquisition = _date_time(petsird, run.start)
+    if nuclide := said.get("nuclide"):
+        # The dose is that at the start time: the activity at the time of the assay.
+        radiopharmaceutical = petsird.DICOMRadiopharmaceuticalInformation()
+        radiopharmaceutical.radionuclide_code_sequence.code_meaning = str(nuclide)
+        if "activity_MBq" in said and "assay_utc" in said:
+            assay = datetime.fromisoformat(said["assay_utc"])
+            radiopharmaceutical.radionuclide_total_dose = _f32(said["activity_MBq"])
+            radiopharmaceutical.radiopharmaceutical_start_date_time = _date_time(petsird, assay)
+        exam.radiopharmaceuticals = [radiopharmaceutical]
+    return exam
 
 
 def _geometry(petsird: Any, scanner: Scanner) -> Any:
@@ -199,26 +161,37 @@ def _efficiencies(petsird: Any, run: Run, bins: Bins, report: Report) -> Any:
     """All 1, but for pairs of modules that were not in coincidence. (The package's own default for the factor is 0.)"""
     scanner = run.scanner
     efficiencies = petsird.DetectionEfficiencies(method_description="none: all equal", calibration_factor=1.0)
-    least = run.configuration.get("coincidence", {}).get("min_module_difference")
-    if not least:
+    least = run.configuration.get("coincidence", {}).get("min_module_difference") or 0
+    old = is_0_9(petsird)
+    if old and not least:
         return efficiencies
+    # The helpers of 0.12 fail where a table is left out.
     in_module = scanner.crystals_per_module_y * scanner.crystals_per_module_z * bins.energies
-    if in_module**2 > MOST_PAIR_EFFICIENCIES:
+    fits = in_module**2 <= MOST_PAIR_EFFICIENCIES
+    if not fits:
         report.not_held.append(
-            f"min_module_difference {least}: needs an efficiency for each of {in_module}^2 pairs of bins of two modules"
+            f"efficiencies by pairs of modules (min_module_difference {least}): they need one for each of "
+            f"{in_module}^2 pairs of bins of two modules"
         )
-        return efficiencies
     place = np.arange(scanner.bdm_count) // scanner.modules_z
     apart = np.abs(place[:, None] - place[None, :])
     apart = np.minimum(apart, scanner.modules_in_ring - apart)
     table = np.where(apart >= least, 0, -1).astype(np.int32)
-    ones = petsird.ModulePairEfficiencies(values=np.ones((in_module, in_module), np.float32), sgid=0)
-    efficiencies.module_pair_sgidlut = [[table]]
-    efficiencies.module_pair_efficiencies_vectors = [[[ones]]]
+    ones = np.ones((in_module, in_module), np.float32) if fits else np.ones((0, 0), np.float32)
+    if old:
+        if fits:
+            efficiencies.module_pair_sgidlut = [[table]]
+            efficiencies.module_pair_efficiencies_vectors = [[[petsird.ModulePairEfficiencies(values=ones, sgid=0)]]]
+        return efficiencies
+    efficiencies.detection_bin_efficiencies = [[1.0] * (len(bins.element) * bins.energies)]
+    efficiencies.module_pair_sgidlut = [[[row[: k + 1] for k, row in enumerate(table.tolist())]]]
+    if fits:
+        pairs = petsird.ModulePairEfficiencies(values=ones.tolist(), sgid=0)
+        efficiencies.module_pair_efficiencies_vectors = [[[pairs]]]
     return efficiencies
 
 
-def not_held(run: Run, options: Options, bins: Bins) -> list[str]:
+def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras) -> list[str]:
     scanner = run.scanner
     said = [f"times: known to {options.block_ms} ms, the length of a time block ({scanner.tick_ps:g} ps in the run)"]
     low, high = bins.energy_edges[0], bins.energy_edges[-1]
@@ -236,10 +209,20 @@ def not_held(run: Run, options: Options, bins: Bins) -> list[str]:
     if coincidence.get("max_ring_difference") is not None:
         said.append(f"max_ring_difference {coincidence['max_ring_difference']}: the format has no place for it")
     if has_delayeds(run):
-        said.append("delayed coincidences: left out" if not options.delayeds else "the delay of delayed coincidences")
+        left_out = "delayed coincidences: left out"
+        said.append("the delay of delayed coincidences, and their weight" if options.delayeds else left_out)
     if run.singles is not None:
-        said.append("singles: not converted")
-    if any(key != "subject" for key in run.operator):
-        said.append("nuclide, activity, bed position and keys of the operator: the header has no place for them")
+        said.append("singles: not converted one by one")
+    if coincidence.get("multiples_policy") not in (None, "RemoveMultiples"):
+        said.append("which pairs come from one group of three or more: the pairs are prompts like others")
+    if is_0_9(petsird):
+        if any(key not in ("subject", "bed_mm") for key in run.operator):
+            said.append("nuclide, activity and keys of the operator: the header has no place for them")
+    else:
+        if run.note:
+            said.append("the note: the header has no place for it")
+        if run.operator.get("keys"):
+            said.append("keys of the operator: the header has no place for them")
+    said += extras.not_held
     said += [f"what is missing: {part}" for part in run.coincidences.missing]
     return said

@@ -1,0 +1,66 @@
+"""Reads a PETSIRD file back with the official package and compares it with its run."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from petacq.errors import PetacqError
+from petacq.petsird import DEFAULTS, package
+from petacq.petsird_blocks import Extras, blocks, extras_of
+from petacq.petsird_events import Events, Integers, Options, bins_of, intervals
+from petacq.petsird_header import Report, has_delayeds, header_of
+from petacq.run import Run
+
+
+def compare(
+    run: Run, path: str | os.PathLike[str], options: Options = DEFAULTS, extras: Extras | None = None
+) -> Report:
+    """Compares header, every event, and all other time blocks. Raises PetacqError at the first difference."""
+    petsird = package()
+    bins = bins_of(run, options)
+    if extras is None:
+        extras = extras_of(run, options, bins)
+    report = Report()
+    expected = intervals(run, bins)
+    others = blocks(petsird, extras, bins)
+    with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
+        if reader.read_header() != header_of(petsird, run, options, bins, extras, Report()):
+            raise PetacqError(f"{path}: its header is not that of the run")
+        for block in reader.read_time_blocks():
+            time = block.value.time_interval
+            begin, end = int(time.start), int(time.stop)
+            if not isinstance(block, petsird.TimeBlock.EventTimeBlock):
+                other = next(others, None)
+                if other is None or block != other[1]:
+                    raise PetacqError(
+                        f"{path}: {type(block).__name__} {begin} to {end} ms is not what the run has there"
+                    )
+                continue
+            events = block.value
+            interval = next(expected, None)
+            if interval is None and not events.prompt_events[0][0] and begin == end:
+                continue  # the empty block at the end
+            if interval is None or (interval.begin_ms, interval.end_ms) != (begin, end):
+                raise PetacqError(f"{path}: time block {begin} to {end} ms is not what the run has there")
+            lists = [(events.prompt_events, interval.prompts)]
+            if options.delayeds and has_delayeds(run):
+                lists.append((events.delayed_events, interval.delayeds))
+                report.delayeds += interval.delayeds.count
+            for found, rows in lists:
+                if not np.array_equal(_rows_found(found[0][0]), _rows(rows)):
+                    raise PetacqError(f"{path}: the events of {begin} to {end} ms are not those of the run")
+            report.prompts += interval.prompts.count
+    if next(expected, None) is not None or next(others, None) is not None:
+        raise PetacqError(f"{path}: it ends before the run does")
+    return report
+
+
+def _rows_found(events: list[Any]) -> Integers:
+    return np.array([[*e.detection_bins, e.tof_idx] for e in events], np.int64).reshape(-1, 3)
+
+
+def _rows(events: Events) -> Integers:
+    return np.concatenate([np.empty((3, 0), np.int64), *events.pieces], axis=1).T

@@ -1,0 +1,307 @@
+"""How records become the events of a PETSIRD file: their bins, their time blocks, and their bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petacq.errors import PetacqError
+from petacq.layout import DELAYED, PROMPT, Records
+from petacq.run import Run
+from petacq.scanner import Scanner
+
+MOST_TOF_BINS = 65535
+MOST_MS = (1 << 32) - 1
+
+Integers = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Options:
+    block_ms: int = 1  #: length of a time block: the resolution of the time of an event
+    tof_bin_ticks: int = 1  #: width of a TOF bin; 0: no TOF
+    energy_bins: int = 1  #: of the energy window
+    delayeds: bool = True
+    only_events: bool = False  #: no singles histograms, dead time, signals and bed positions
+    tof_resolution_ps: float | None = None  #: FWHM of the time difference of a pair, if known
+    energy_resolution: float | None = None  #: FWHM / energy at 511 keV, if known
+    bed_channel: int | None = None  #: channel of the tags with the position of the bed
+    signal_types: tuple[tuple[int, str], ...] = ()  #: channel of tags and name of its type in PETSIRD
+
+
+@dataclass(frozen=True)
+class Bins:
+    """How records become events: the tables of one conversion."""
+
+    element: Integers  # [crystal]: module * elements in a module + element
+    window_ticks: int
+    tof_bin_ticks: int
+    tof_half: int  # bins on either side of the middle one
+    energy_edges: npt.NDArray[np.float32]
+    start_ticks: int
+    ms_per_tick: float
+    block_ms: int
+
+    @property
+    def energies(self) -> int:
+        return len(self.energy_edges) - 1
+
+    def detection_bins(self, crystal: npt.NDArray[Any], energy: npt.NDArray[Any]) -> Integers:
+        element = self.element.take(crystal)
+        if self.energies == 1:
+            return element
+        bin_of = np.searchsorted(self.energy_edges, energy, "right") - 1
+        return np.asarray(element * self.energies + np.clip(bin_of, 0, self.energies - 1), np.int64)
+
+    def rows(self, records: Records) -> Rows:
+        """``[3][record]``: detection bins of the first and of the second photon, TOF bin. PETSIRD wants the larger
+        detection bin first. The TOF bin holds the arrival of the first less that of the second."""
+        crystals = len(self.element)
+        crystal = {}
+        for name in ("crystal_a", "crystal_b"):
+            crystal[name] = records[name].astype(np.intp)
+            if len(records) and (highest := int(crystal[name].max())) >= crystals:
+                raise PetacqError(f"a record has crystal {highest} of a scanner with {crystals}")
+        dt = records["dt"].astype(np.int64)
+        if len(records) and (longest := int(dt.max())) > self.window_ticks:
+            raise PetacqError(f"a record has dt {longest} in a window of {self.window_ticks} ticks")
+        a = self.detection_bins(crystal["crystal_a"], records["energy_a"])
+        b = self.detection_bins(crystal["crystal_b"], records["energy_b"])
+        out = np.empty((3, len(records)), np.int32)
+        np.maximum(a, b, out=out[0])
+        np.minimum(a, b, out=out[1])
+        width = self.tof_bin_ticks
+        if width > 1:
+            dt = (2 * dt + width) // (2 * width)
+        # a came first, so its arrival less that of b is -dt.
+        out[2] = 0 if width == 0 else self.tof_half + np.where(a > b, -dt, dt)
+        return out
+
+    def ms_of(self, ticks: npt.NDArray[Any]) -> Integers:
+        """Whole milliseconds from the start of the run; 0 before it."""
+        since = np.maximum(ticks.astype(np.int64) - self.start_ticks, 0)
+        return np.asarray(np.floor(since * self.ms_per_tick), np.int64)
+
+    def block_of(self, ticks: npt.NDArray[Any]) -> Integers:
+        since = ticks.astype(np.int64) - self.start_ticks
+        return np.asarray(np.floor(since * (self.ms_per_tick / self.block_ms)), np.int64)
+
+
+def bins_of(run: Run, options: Options) -> Bins:
+    scanner = run.scanner
+    window_ticks = run.coincidences.description.get("window_ticks")  # of this list-mode: it may have been re-sorted
+    if not isinstance(window_ticks, int):
+        window_ticks = run.configuration["coincidence"]["window_ticks"]
+    half = 0
+    if options.tof_bin_ticks:
+        half = (2 * window_ticks + options.tof_bin_ticks) // (2 * options.tof_bin_ticks)
+        if 2 * half + 1 > MOST_TOF_BINS:
+            raise PetacqError(
+                f"{2 * half + 1} TOF bins of {options.tof_bin_ticks} ticks in a window of {window_ticks}: expected at "
+                f"most {MOST_TOF_BINS}; choose wider ones"
+            )
+    lower, upper = _energy_window(run)
+    return Bins(
+        element=_elements(scanner),
+        window_ticks=window_ticks,
+        tof_bin_ticks=options.tof_bin_ticks,
+        tof_half=half,
+        energy_edges=np.linspace(lower, upper, options.energy_bins + 1).astype(np.float32),
+        start_ticks=run.start_ticks,
+        ms_per_tick=scanner.tick_ps * 1e-9,
+        block_ms=options.block_ms,
+    )
+
+
+def _elements(scanner: Scanner) -> Integers:
+    """Modules go along the axis first, then around the ring; so do the elements in a module. STIR expects this."""
+    crystal = np.arange(scanner.crystal_count)
+    ring, y = scanner.ring(crystal), scanner.in_ring(crystal) % scanner.crystals_per_module_y
+    module = scanner.module(crystal) * scanner.modules_z + ring // scanner.crystals_per_module_z
+    element = y * scanner.crystals_per_module_z + ring % scanner.crystals_per_module_z
+    return np.asarray(module * (scanner.crystals_per_module_y * scanner.crystals_per_module_z) + element, np.int64)
+
+
+def _energy_window(run: Run) -> tuple[float, float]:
+    energy = run.configuration.get("energy", {})
+    if energy.get("filter", True) and energy.get("upper_keV", 0) > energy.get("lower_keV", 0):
+        return float(energy["lower_keV"]), float(energy["upper_keV"])
+    highest = 0.0
+    for block in run.coincidences.blocks():
+        highest = max(highest, float(block["energy_a"].max()), float(block["energy_b"].max()))
+    return 0.0, float(math.floor(highest) + 1)
+
+
+# Time blocks
+
+
+@dataclass(frozen=True)
+class Events:
+    """The events of one kind in a time block, in pieces."""
+
+    count: int
+    pieces: Sequence[Any]
+
+
+_KINDS = (PROMPT, DELAYED)
+
+
+@dataclass(frozen=True)
+class Interval:
+    begin_ms: int
+    end_ms: int
+    prompts: Events
+    delayeds: Events
+
+
+# Records at once. With fewer, the calls of NumPy cost more; with more, memory is taken from the system for every array.
+_AT_ONCE = 16384
+
+#: Makes the pieces of the ranges of rows from the rows, and where each range begins and ends.
+Cut = Callable[[Rows, Integers, Integers], Sequence[Any]]
+
+
+def rows_cut(rows: Rows, begin: Integers, end: Integers) -> Sequence[Any]:
+    return [rows[:, low:high] for low, high in zip(begin.tolist(), end.tolist())]
+
+
+NO_EVENTS = Events(0, ())
+
+
+class _Gathering:
+    """The events of a kind, of the time block that is not yet complete."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._pieces: list[Any] = []
+
+    def add(self, count: int, piece: Any) -> None:
+        if count:
+            self._count += count
+            self._pieces.append(piece)
+
+    def take(self) -> Events:
+        if not self._count:
+            return NO_EVENTS
+        events = Events(self._count, self._pieces)
+        self._count, self._pieces = 0, []
+        return events
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some records of a run."""
+
+    numbers: list[int]  # of the time blocks that have any of them
+    disordered: bool
+    counts: list[int]  # [kind][time block]: events
+    pieces: Sequence[Any]  # [kind][time block]
+
+
+def _part_of(records: Records, bins: Bins, cut: Cut) -> _Part:
+    number = bins.block_of(records["time"])
+    present = number[np.append(0, np.flatnonzero(number[1:] != number[:-1]) + 1)]
+    order = [np.flatnonzero(records["kind"] == kind) for kind in _KINDS]
+    first, begin, end = 0, [], []
+    for of_kind in order:
+        numbers = number.take(of_kind)
+        begin.append(first + np.searchsorted(numbers, present, "left"))
+        end.append(first + np.searchsorted(numbers, present, "right"))
+        first += len(of_kind)
+    low, high = np.concatenate(begin), np.concatenate(end)
+    pieces = cut(bins.rows(records.take(np.concatenate(order))), low, high)
+    return _Part(present.tolist(), bool((np.diff(present) < 0).any()), (high - low).tolist(), pieces)
+
+
+def intervals(
+    run: Run, bins: Bins, cut: Cut = rows_cut, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Iterator[Interval]:
+    """The whole run in time blocks, those without events included."""
+    pairs = run.coincidences
+    last = int(bins.block_of(np.array([max(run.stop_ticks, pairs.last_time or 0)]))[0])
+    if (last + 1) * bins.block_ms > MOST_MS:
+        raise PetacqError(f"the run is longer than the {MOST_MS} ms that the format can count")
+    current = 0
+    gathering = [_Gathering() for _ in _KINDS]
+    done = 0
+
+    def finish() -> Interval:
+        nonlocal current
+        begin = current * bins.block_ms
+        current += 1
+        return Interval(begin, begin + bins.block_ms, *(of_kind.take() for of_kind in gathering))
+
+    for block in pairs.blocks(verify=True):
+        for first_record in range(0, len(block), _AT_ONCE):
+            part = _part_of(block[first_record : first_record + _AT_ONCE], bins, cut)
+            if part.numbers[0] < current or part.disordered:
+                raise PetacqError("the run has records from before its start, or not in the order of time")
+            for k, number in enumerate(part.numbers):
+                while current < number:
+                    yield finish()
+                for kind, gathered in enumerate(gathering):
+                    at = kind * len(part.numbers) + k
+                    gathered.add(part.counts[at], part.pieces[at])
+        done += len(block)
+        progress(done, len(pairs))
+    while current <= last:
+        yield finish()
+
+
+# Bytes: unsigned numbers are written 7 bits at a time, the low ones first; the high bit says that more follow.
+
+
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _varints(largest: int) -> tuple[npt.NDArray[np.uint32], Integers]:
+    """Of each number from 0 to the largest: its bytes, followed by zeros up to four; how many they are."""
+    if largest >= 1 << 28:
+        raise PetacqError(f"{largest + 1} detection bins: expected at most {1 << 28}")
+    places = np.arange(4)
+    left = np.arange(largest + 1)[:, None] >> (7 * places)
+    padded = (left & 0x7F | np.where(left > 0x7F, 0x80, 0)).astype(np.uint8)
+    return padded.view(np.uint32).ravel(), 1 + np.count_nonzero(left[:, 1:], axis=1)
+
+
+class EventBytes:
+    """Cuts rows into the bytes of their events, which are those of three numbers one after the other."""
+
+    def __init__(self, bins: Bins) -> None:
+        detection_bin = _varints(len(bins.element) * bins.energies - 1)
+        self._columns = (detection_bin, detection_bin, _varints(2 * bins.tof_half))
+
+    def __call__(self, rows: Rows, begin: Integers, end: Integers) -> Sequence[Any]:
+        count = rows.shape[1]
+        padded = np.empty((count, 3), np.uint32)
+        edges = np.zeros(count + 1, np.int64)
+        for column, (number, (four, length)) in enumerate(zip(rows, self._columns)):
+            padded[:, column] = four.take(number)
+            edges[1:] += length.take(number)
+        places = padded.view(np.uint8)
+        used = places != 0
+        used[:, ::4] = True  # only the first byte of a number can be 0
+        packed = np.compress(used.ravel(), places.ravel()).data  # several times faster than places[used]
+        np.cumsum(edges, out=edges)
+        return [packed[low:high] for low, high in zip(edges.take(begin).tolist(), edges.take(end).tolist())]
+
+
+def event_block(begin_ms: int, end_ms: int, prompts: Events, delayeds: Events | None) -> list[Any]:
+    """A stream item: of the six types of time blocks the first. Lists of events are in a table of one pair of types of
+    modules; there are none of single photons, and none of groups of three and four."""
+    out = [b"\x01\x00" + varint(begin_ms) + varint(end_ms) + b"\x00\x01\x01" + varint(prompts.count), *prompts.pieces]
+    if delayeds is None:
+        return [*out, b"\x00\x00\x00"]
+    return [*out, b"\x01\x01" + varint(delayeds.count), *delayeds.pieces, b"\x00\x00"]
