@@ -8,11 +8,11 @@ namespace petacq::daemon {
 
 namespace {
 
-RunSetting run_setting(const Inputs& inputs, const Backend& backend, std::size_t producers) {
+RunSetting run_setting(const Inputs& inputs, const Backend& backend) {
     RunSetting setting;
     setting.configuration = std::make_shared<const config::Configuration>(inputs.configuration);
     setting.scanner = &inputs.scanner;
-    setting.rules = pipeline_options(inputs.configuration, inputs.scanner, producers).rules;
+    setting.rules = coincidence_rules(inputs.configuration);
     setting.framing = inputs.configuration.receive.framing;
     setting.calibration_sha256 = inputs.calibration.sha256;
     setting.backend = backend.pipeline->description();
@@ -38,7 +38,7 @@ Assembly::Assembly(const Inputs& inputs, std::size_t producers)
            std::move(backend.memory)),
       filled(producers, pool.count()),
       tracker(tracker_options(inputs.configuration, inputs.scanner, inputs.calibration)),
-      acquisition(acquisition_options(inputs.configuration, tracker)),
-      setting(run_setting(inputs, backend, producers)) {}
+      acquisition(acquisition_options(inputs.configuration, inputs.scanner, tracker)),
+      setting(run_setting(inputs, backend)) {}
 
 }  // namespace petacq::daemon

@@ -7,7 +7,6 @@
 #ifdef PETACQ_HAVE_CUDA
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/pinned_memory.hpp"
-#include "gpu/cuda/randoms.hpp"
 #include "gpu/device_memory_error.hpp"
 #endif
 
@@ -32,7 +31,6 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     const config::Backend wanted = configuration.pipeline.backend;
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
-    const double tick_s = scanner.tick_ps * 1e-12;
     Backend backend;
     std::string reason = "asked for";
     if (wanted != config::Backend::cpu) {
@@ -40,8 +38,6 @@ Backend make_backend(const config::Configuration& configuration, const config::S
 #ifdef PETACQ_HAVE_CUDA
         if (!unusable) {
             try {
-                // Before the pipeline, which then sees how much device memory is left.
-                backend.randoms = gpu::make_cuda_randoms(scanner.geometry, options.rules, tick_s);
                 backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
                 backend.memory = gpu::make_pinned_memory();
                 backend.choice = wanted == config::Backend::cuda ? reason : "auto: a usable GPU was found";
@@ -62,7 +58,6 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     memory.lock = configuration.receive.lock_memory;
     backend.pipeline = gpu::make_host_pipeline(options, calibration);
     backend.memory = net::make_host_memory(memory);
-    backend.randoms = gpu::make_host_randoms(scanner.geometry, options.rules, tick_s);
     backend.choice = reason;
     return backend;
 }

@@ -8,7 +8,6 @@
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "gpu/pipeline.hpp"
-#include "gpu/randoms.hpp"
 #include "net/batch.hpp"
 
 namespace petacq::daemon {
@@ -16,7 +15,6 @@ namespace petacq::daemon {
 struct Backend {
     std::unique_ptr<gpu::Pipeline> pipeline;
     std::unique_ptr<net::MemorySource> memory;
-    std::unique_ptr<gpu::RandomsEstimator> randoms;
     std::string choice;  ///< why this one was chosen: "auto: a usable GPU was found"
 };
 

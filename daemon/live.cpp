@@ -110,7 +110,6 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
                    [this](FinishedRun finished) { service_.run_finished(std::move(finished)); }),
       control_(io_, service_, configuration_.control) {
     assembly_.setting.pool = &assembly_.pool;
-    service_.measure_randoms(std::move(assembly_.backend.randoms));
     service_.attach(acquisition_);
     open_http();
 }
@@ -221,7 +220,7 @@ void Live::publish_status() {
         if (!http_) return;
         const Reading& seen = service_.reading();
         http_->publish({document, seen.acquisition->histograms, seen.acquisition->histograms_taken,
-                        seen.expected_randoms});
+                        seen.acquisition->second});
     };
     publish(service_.document());
     service_.on_status(publish);

@@ -55,10 +55,6 @@ class Service : public ControlHandler {
     void shut_down(const std::string& reason, std::function<void()> done);
     /// The acquisition's on_finished: called in its thread.
     void run_finished(FinishedRun finished);
-    /// Call it before attach(). The status contains expected randoms from then on.
-    void measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator) {
-        monitor_.measure_randoms(std::move(estimator));
-    }
     /// The document that status() gives as text. At most a fifth of a second old, or older if it takes long
     /// to make: making it takes at most a fifth of the time of the control thread, however many clients ask.
     const nlohmann::json& document();

@@ -72,6 +72,20 @@ std::uint32_t default_threads(const config::Configuration& configuration, std::s
 
 }  // namespace
 
+gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration) {
+    const auto& c = configuration.coincidence;
+    gpu::CoincidenceRules rules;
+    rules.window = c.window_ticks;
+    rules.mode = c.window_mode;
+    rules.policy = c.multiples_policy;
+    rules.max_multiplicity = c.max_multiplicity;
+    rules.min_module_difference = c.min_module_difference.value_or(0);
+    rules.max_ring_difference = c.max_ring_difference.value_or(UINT32_MAX);
+    rules.delay = c.delay_ticks;
+    rules.delayeds = c.delayeds;
+    return rules;
+}
+
 gpu::PipelineOptions pipeline_options(const config::Configuration& configuration,
                                       const config::Scanner& scanner, std::size_t producers) {
     gpu::PipelineOptions o;
@@ -80,15 +94,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.tail_marker = configuration.frame.tail_marker;
     o.energy = {configuration.energy.filter, static_cast<float>(configuration.energy.lower_keV),
                 static_cast<float>(configuration.energy.upper_keV)};
-    const config::Coincidence& c = configuration.coincidence;
-    o.rules.window = c.window_ticks;
-    o.rules.mode = c.window_mode;
-    o.rules.policy = c.multiples_policy;
-    o.rules.max_multiplicity = c.max_multiplicity;
-    o.rules.min_module_difference = c.min_module_difference.value_or(0);
-    o.rules.max_ring_difference = c.max_ring_difference.value_or(UINT32_MAX);
-    o.rules.delay = c.delay_ticks;
-    o.rules.delayeds = c.delayeds;
+    o.rules = coincidence_rules(configuration);
     for (const config::Source& source : config::listed_sources(configuration, scanner)) {
         if (source.bdms.empty()) continue;  // listed by the configuration, which names no modules
         gpu::ModuleSet& modules = o.sources.emplace_back();
@@ -133,7 +139,7 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
 }
 
 AcquisitionOptions acquisition_options(const config::Configuration& configuration,
-                                       const TrackerOptions& tracker) {
+                                       const config::Scanner& scanner, const TrackerOptions& tracker) {
     AcquisitionOptions o;
     o.slice_frames = configuration.pipeline.slice_frames;
     o.slice_interval = std::chrono::milliseconds(configuration.pipeline.slice_interval_ms);
@@ -142,6 +148,8 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     o.max_offset = tracker.max_offset;
     o.max_disorder = tracker.max_disorder;
     o.second = static_cast<std::uint64_t>(std::llround(tracker.ticks_per_ns * 1e9));
+    o.geometry = scanner.geometry;
+    o.rules = coincidence_rules(configuration);
     o.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     o.start_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     return o;

@@ -26,7 +26,9 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
 TrackerOptions tracker_options(const config::Configuration& configuration, const config::Scanner& scanner,
                                const config::Calibration& calibration);
 
+gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration);
+
 AcquisitionOptions acquisition_options(const config::Configuration& configuration,
-                                       const TrackerOptions& tracker);
+                                       const config::Scanner& scanner, const TrackerOptions& tracker);
 
 }  // namespace petacq::daemon

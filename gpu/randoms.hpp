@@ -1,61 +1,84 @@
-// The random coincidences to be expected from the singles rates. This estimate needs no delayed window and
-// has very little noise.
+// The random coincidences to be expected among the prompts, from what the pipeline adds up over an interval.
+// The estimate needs no delayeds and has very little noise.
 //
-// Crystals i and j see independent Poisson streams of S_i and S_j singles per second. On average, S_j * w
-// singles of j follow a single of i within a window of width w, and vice versa, since either may come first.
-// Together they form 2 w S_i S_j random pairs per second (the "singles rate" formula, 2 tau S1 S2 of the
-// textbooks, e.g. Knoll, Radiation Detection and Measurement, ch. 17; Oliver and Rafecas, PLoS ONE 11 (2016)
-// e0162096, discuss where it is biased).
+// Of each crystal it needs the rate A of lone singles, whose annihilation left no other, and the rate B of
+// paired ones; pair_chances.hpp has the formula for the randoms of two crystals. Let x = L w be the
+// annihilations in a window (window_load.hpp). A lone single is unpaired if nothing else is in its window
+// and, in mode "single", if it does not lie in another's:
 //
-// Times are whole ticks, so the width must be counted in ticks. A delayed window [t + D, t + D + tau] is
-// inclusive and holds tau + 1 ticks. With w = (tau + 1) ticks the sum is the exact expectation of delayeds at
-// low rates, since each single is both an opener and a partner. The two prompt directions share one tick (dt
-// = 0), so the randoms among prompts are (2 tau + 1) / (2 tau + 2) of this value.
+//   mode "single":  U = A e^-x / (1 + x)
+//   mode "every":   U = (A + B / 2) e^-x, since the later one of two singles has no other in its window
 //
-// At higher rates fewer delayeds are found, because the multiples policy handles windows of more than two
-// singles, and the formula counts singles of true pairs as if they could still form random pairs.
+// U are the unpaired singles, and A + B all of them. With RemoveMultiples in mode "single" this makes
+// R_ij = 2 w U_i U_j (1 + x) e^x, and a small term for pairs that the end of a window parts.
+//
+// The product of singles rates, 2 w S_i S_j, counts the singles of true pairs as if they could still form
+// random ones (Oliver and Rafecas, PLoS ONE 11 (2016) e0162096).
+//
+// The rates must be constant over the interval: sums over a decaying source are taken second by second.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
 #include "config/geometry.hpp"
 #include "gpu/coincidence_rules.hpp"
+#include "gpu/good_pairs.hpp"
+#include "gpu/interval_sums.hpp"
+#include "gpu/pair_chances.hpp"
 
 namespace petacq::gpu {
 
-/// Random pairs per second.
-struct ExpectedRandoms {
-    /// [crystal] 2 w S_i sum S_j over the crystals j that form a good pair with i. Each pair counts for both
-    /// of its crystals.
-    std::vector<double> per_crystal;
-    /// [a * modules + b], modules around the ring: pairs with one single in a and the other in b. Symmetric;
-    /// each pair counts once, also within one module (a = b).
-    std::vector<double> module_pairs;
-    std::uint32_t modules = 0;
-    /// The total, with each pair counted once: half of the sum over crystals.
-    double total = 0;
+/// Random prompts: of a crystal, of a pair of modules around the ring, in all.
+using ExpectedRandoms = PairProducts;
+
+/// The randoms of any two crystals in an interval: with PairChances c,
+/// c.lone_lone A_i A_j + c.lone_paired (A_i B_j + B_i A_j) + c.paired_paired B_i B_j, times `ticks`.
+struct RandomsByPair {
+    std::vector<double> lone;    ///< [crystal] A, per tick
+    std::vector<double> paired;  ///< [crystal] B, per tick; noise may make it negative
+    PairChances chances;
+    double ticks = 0;
+
+    /// Without asking whether the pair is good.
+    [[nodiscard]] double of(std::uint32_t i, std::uint32_t j) const {
+        return ticks * (chances.lone_lone * lone[i] * lone[j] +
+                        chances.lone_paired * (lone[i] * paired[j] + paired[i] * lone[j]) +
+                        chances.paired_paired * paired[i] * paired[j]);
+    }
 };
 
-/// Used by one thread at a time. The same input gives the same result, bit for bit, on the same back-end;
-/// back-ends differ in rounding.
+/// Used by one thread at a time. The same input gives the same result, bit for bit.
 class RandomsEstimator {
   public:
-    virtual ~RandomsEstimator() = default;
-    /// `singles_per_s`: [crystal], rates within the energy window. Throws std::invalid_argument when its
-    /// length is not the number of crystals, std::runtime_error when the back-end fails.
-    virtual void estimate(std::span<const double> singles_per_s, ExpectedRandoms& out) = 0;
+    RandomsEstimator(const config::Geometry& geometry, const CoincidenceRules& rules);
+
+    /// The random prompts of an interval of so many ticks. REQUIRES: sums of this scanner under these rules.
+    void estimate(const IntervalSums& sums, std::uint64_t ticks, ExpectedRandoms& out);
+    /// That of the latest estimate, pair by pair.
+    [[nodiscard]] const RandomsByPair& by_pair() const { return by_pair_; }
+    /// How many random prompts each delayed of that interval stands for; 0 without a delay.
+    [[nodiscard]] double delayeds_weight() const { return delayeds_weight_; }
+
+  private:
+    void find_rates(const IntervalSums& sums, double load);
+    /// WindowContents::good_mate and good_none, without regard to rings.
+    void find_good_others(WindowContents& contents) const;
+    /// Sums over the modules around the ring.
+    [[nodiscard]] std::vector<double> by_module(const std::vector<double>& crystals) const;
+    /// Pairs with these chances.
+    [[nodiscard]] double total(const PairChances& chances) const;
+    [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,
+                                              const WindowContents& contents) const;
+
+    const CoincidenceRules rules_;
+    GoodPairs pairs_;
+    RandomsByPair by_pair_;
+    double delayeds_weight_ = 0;
+    std::vector<double> singles_;  ///< [crystal] A + B
+    PairProducts of_lone_;
+    PairProducts of_paired_;
+    PairProducts of_singles_;
 };
-
-/// The window width w, in seconds.
-double randoms_window_s(const CoincidenceRules& rules, double tick_s);
-
-/// Estimates on the CPU, in the calling thread. Whether two crystals can pair depends on module and ring
-/// only, so sums over (module, ring) suffice. The work grows with modules^2 * rings + crystals and takes well
-/// below a millisecond.
-std::unique_ptr<RandomsEstimator> make_host_randoms(const config::Geometry& geometry,
-                                                    const CoincidenceRules& rules, double tick_s);
 
 }  // namespace petacq::gpu

@@ -9,6 +9,7 @@
 #include "daemon/acquisition/undecided_arrivals.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/run/run.hpp"
+#include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {
@@ -27,6 +28,7 @@ struct ActiveRun {
     std::unique_ptr<Run> run;
     std::function<void()> started;  ///< to be called when the run starts
     Ledger at_start;
+    SecondsTotal seconds;  ///< since the start
     gpu::SinglesHistograms histograms_at_start;
     UndecidedArrivals arrivals;  ///< from which the latency of the run is measured
 };

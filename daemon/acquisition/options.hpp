@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "config/geometry.hpp"
+#include "gpu/coincidence_rules.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::daemon {
@@ -22,7 +24,11 @@ struct AcquisitionOptions {
     net::Framing framing = net::Framing::sequenced;
     std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset
     std::uint64_t max_disorder = 0;  ///< ticks
-    std::uint64_t second = 0;        ///< ticks: length of a row of the ledger over time; 0: one row in all
+    /// Ticks: length of a row of the ledger over time, and of what is measured by second. 0: one row in all,
+    /// and nothing is measured.
+    std::uint64_t second = 0;
+    config::Geometry geometry;    ///< of what is measured by second
+    gpu::CoincidenceRules rules;  ///< likewise
     /// The input ends, and a run that is then in progress ends with it. The datagrams that a receiver rejects
     /// are counted as they are taken.
     bool replay = false;

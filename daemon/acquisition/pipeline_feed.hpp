@@ -11,14 +11,16 @@
 #include "daemon/acquisition/batch_exchange.hpp"
 #include "daemon/acquisition/slice_builder.hpp"
 #include "daemon/acquisition/snapshot.hpp"
+#include "gpu/second_cuts.hpp"
 
 namespace petacq::daemon {
 
 /// Where a slice ends in detector time.
 struct SliceEnd {
-    std::uint64_t watermark = 0;            ///< ticks; gpu::Slice says what it promises
-    std::optional<std::uint64_t> close_at;  ///< ticks; gpu::Slice says where it may lie
-    std::optional<DatagramLedger> row;      ///< of a slice that ends a row of the ledger over time
+    std::uint64_t watermark = 0;                ///< ticks; gpu::Slice says what it promises
+    std::optional<std::uint64_t> close_at;      ///< ticks; gpu::Slice says where it may lie
+    std::optional<DatagramLedger> row;          ///< of a slice that ends a row of the ledger over time
+    std::optional<gpu::TickRange> second = {};  ///< of a slice that ends a second
 };
 
 /// A slice that has come out of the pipeline.

@@ -13,7 +13,9 @@ RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& 
       flow_(flow),
       batches_(batches),
       on_finished_(std::move(on_finished)),
-      run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {}
+      run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
+    if (options.second != 0) meter_.emplace(options.geometry, options.rules, options.second);
+}
 
 void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interval,
                        std::function<void()> started, std::int64_t now_ns) {
@@ -73,6 +75,7 @@ void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
     run_.interval.settle_duration(flow_.earliest(), next.ticks, options_.max_offset);
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;
+    if (end.close_at) end.watermark = std::max(*end.close_at, flow_.watermark());
     if (row_ends(end, cut)) end.row = flow_.total(Account::Reading::quick).datagrams;
     if (flow_.submit(end) && next.gives_up) ++given_up_;
     if (!end.close_at) return;
@@ -81,6 +84,7 @@ void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
     } else {
         start_run();
     }
+    if (!flow_.pipeline().failed()) submit_slice(next, cut);
 }
 
 /// Whether the slice ends a row of the ledger over time. The last row ends with the run.
@@ -91,6 +95,7 @@ bool RunControl::row_ends(const SliceEnd& end, Cut cut) {
 
 void RunControl::account(CollectedSlice& slice) {
     const std::span<const std::int64_t> decided = run_.arrivals.take_decided(slice.end.watermark);
+    if (slice.end.second && meter_) measure(*slice.end.second, slice.result.sums);
     if (!run_.interval.running()) return;
     run_.run->append(slice.result);
     run_.run->mark(decided);
@@ -101,11 +106,19 @@ void RunControl::account(CollectedSlice& slice) {
     run_.run->ledger_series().add(slice.end.watermark, total);
 }
 
+void RunControl::measure(gpu::TickRange range, gpu::IntervalSums& sums) {
+    const auto second = meter_->measure(range, sums);
+    if (!run_.interval.running()) return;
+    run_.seconds.add(*second);
+    run_.run->append_second(*second);
+}
+
 /// The segment before the run has been closed, or the pipeline has failed.
 void RunControl::start_run() {
     flow_.collect_all();
     flow_.mark_sources();
     run_.at_start = flow_.total(Account::Reading::one_moment);
+    run_.seconds = {};
     run_.arrivals.clear();
     flow_.pipeline().restart_high_water();
     batches_.restart_low_water();
@@ -194,6 +207,7 @@ void RunControl::finish_run() {
     const Ledger at_end = flow_.total(Account::Reading::one_moment);
     end.ledger = at_end - run_.at_start;
     run_.run->ledger_series().add_last(end.stop_ticks, flow_.earliest(), at_end);
+    end.seconds = run_.seconds;
     if (flow_.pipeline().histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
     if (flow_.pipeline().failed()) run_.interval.fail(flow_.pipeline().failure());
     end.reason = run_.interval.reason();
@@ -240,6 +254,10 @@ bool RunControl::has_records() const {
 
 void RunControl::describe(AcquisitionSnapshot& snapshot) const {
     snapshot.given_up = given_up_;
+    if (meter_) {
+        snapshot.second = meter_->latest();
+        snapshot.seconds = meter_->total();
+    }
     if (!run_.interval.running() || !run_.run) return;
     snapshot.run = snapshot.total - run_.at_start;
     run_.run->complete(*snapshot.run);

@@ -18,6 +18,7 @@
 #include "daemon/acquisition/limit_clock.hpp"
 #include "daemon/acquisition/slice_flow.hpp"
 #include "daemon/host/logging.hpp"
+#include "daemon/seconds/meter.hpp"
 
 namespace petacq::daemon {
 
@@ -70,6 +71,7 @@ class RunControl {
     void close_run();
     void finish_run();
     [[nodiscard]] bool has_records() const;
+    void measure(gpu::TickRange second, gpu::IntervalSums& sums);
     void follow_reset(SourceTracker::Back back, std::int64_t now_ns);
 
     const AcquisitionOptions options_;
@@ -79,7 +81,8 @@ class RunControl {
     RateLimit log_limit_{std::chrono::seconds(10)};
     LimitClock limits_;
     ActiveRun run_;
-    std::uint64_t given_up_ = 0;  ///< slices whose watermark passed waiting sources to save memory
+    std::optional<SecondsMeter> meter_;  ///< absent: nothing is measured by second
+    std::uint64_t given_up_ = 0;         ///< slices whose watermark passed waiting sources to save memory
 };
 
 }  // namespace petacq::daemon

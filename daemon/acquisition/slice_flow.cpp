@@ -22,7 +22,10 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
       feed_(std::move(pipeline),
             options.max_pending_singles +
                 pending_slack * (std::uint64_t{options.slice_frames} + net::max_datagram_frames),
-            batches, progress) {}
+            batches, progress) {
+    if (options.second != 0)
+        cuts_.emplace(options.second, options.rules.window + options.rules.delay.value_or(0));
+}
 
 std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns) {
     account_.add_datagram(datagram);
@@ -100,13 +103,14 @@ SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
     return {std::max(watermark, reference), reference > watermark};
 }
 
-bool SliceFlow::submit(const SliceEnd& end) {
+bool SliceFlow::submit(SliceEnd end) {
     make_room();
     while (builder_.has_waiting()) {
         SliceContents waiting = builder_.take_waiting();
         feed_.submit(waiting, {feed_.watermark(), {}, {}});
         make_room();
     }
+    end_seconds(end);
     const bool submitted = feed_.submit(builder_.contents(), end);
     if (tracker_.established()) {
         collect(false);
@@ -114,6 +118,23 @@ bool SliceFlow::submit(const SliceEnd& end) {
         collect_all();  // so that feed_.pending() is what waits
     }
     return submitted;
+}
+
+/// Submits the slice in pieces up to its last second. All its frames are in the first piece.
+void SliceFlow::end_seconds(SliceEnd& end) {
+    if (!cuts_) return;
+    const std::uint64_t to = end.close_at ? std::min(*end.close_at, end_of_received()) : end.watermark;
+    cuts_->advance(feed_.watermark(), to, earliest_single(),
+                   [&](std::uint64_t watermark, gpu::TickRange second) {
+                       feed_.submit(builder_.contents(), {watermark, {}, {}, second});
+                       make_room();
+                   });
+    if (end.close_at) end.second = cuts_->close(to);
+}
+
+std::uint64_t SliceFlow::earliest_single() const {
+    const std::uint64_t earliest = tracker_.earliest();
+    return earliest == UINT64_MAX ? earliest : subtract_or_zero(earliest, options_.max_offset);
 }
 
 void SliceFlow::make_room() {
@@ -144,6 +165,7 @@ bool SliceFlow::decide_all() {
     close_segment(UINT64_MAX);
     collect_all();
     newest_held_ = 0;
+    if (cuts_) cuts_->restart();
     return feed_.reset();
 }
 

@@ -53,8 +53,9 @@ class SliceFlow {
     [[nodiscard]] bool has_news(std::uint64_t watermark) const {
         return !builder_.empty() || watermark != feed_.watermark();
     }
-    /// Submits the slice; waits for room in the pipeline. Returns false when the pipeline had failed.
-    bool submit(const SliceEnd& end);
+    /// Submits the slice, divided where seconds end; waits for room in the pipeline. Returns false when the
+    /// pipeline had failed. REQUIRES: a segment ends where the slice does, if at all.
+    bool submit(SliceEnd end);
     /// Submits the slice and ends the segment at `close_at`, not below the watermark.
     void close_segment(std::uint64_t close_at);
     /// Hands a slice that is ready to the sink. Returns false when there is none.
@@ -101,6 +102,8 @@ class SliceFlow {
     bool collect(bool wait);
     bool decide_all();
     void make_room();
+    void end_seconds(SliceEnd& end);
+    [[nodiscard]] std::uint64_t earliest_single() const;
     [[nodiscard]] bool too_many_wait() const;
     void judge_held_frames();
 
@@ -112,6 +115,7 @@ class SliceFlow {
     Account account_;
     SliceBuilder builder_;
     PipelineFeed feed_;
+    std::optional<gpu::SecondCuts> cuts_;  ///< absent: nothing is measured by second
 };
 
 }  // namespace petacq::daemon

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "daemon/run/ledger.hpp"
+#include "daemon/seconds/second.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/counter.hpp"
@@ -59,6 +60,8 @@ struct AcquisitionSnapshot {
     std::chrono::steady_clock::time_point histograms_taken;
     std::shared_ptr<const gpu::SinglesHistograms> histograms_before;  ///< the previous reading; null at first
     std::chrono::steady_clock::time_point histograms_before_taken;
+    std::shared_ptr<const Second> second;  ///< the latest; nullptr: none yet
+    SecondsTotal seconds;                  ///< since the daemon started
     std::uint64_t pending = 0;             ///< singles that wait for the watermark
     std::uint64_t given_up = 0;            ///< slices whose watermark passed waiting sources to save memory
     double busy_s = 0;                     ///< time not spent waiting for batches

@@ -36,11 +36,11 @@ Publication::Publication() : status(std::make_shared<const json>()) {}
 Publication::Publication(json status_document,
                          std::shared_ptr<const gpu::SinglesHistograms> histograms_since_start,
                          std::chrono::steady_clock::time_point taken,
-                         std::shared_ptr<const gpu::ExpectedRandoms> randoms)
+                         std::shared_ptr<const Second> latest_second)
     : status(std::make_shared<const json>(std::move(status_document))),
       histograms(std::move(histograms_since_start)),
       histograms_taken(taken),
-      expected_randoms(std::move(randoms)) {}
+      second(std::move(latest_second)) {}
 
 HttpContent::HttpContent(const config::Geometry& geometry, std::string chart_library)
     : geometry_(geometry),
@@ -82,7 +82,7 @@ std::optional<HttpResource> HttpContent::get(std::string_view path, const HttpSt
 std::string HttpContent::make(std::string_view path) const {
     if (path == "/metrics") return daemon_metrics(*now_.status);
     if (path == "/status") return json_text(*now_.status);
-    if (path == "/randoms") return randoms_document(now_.expected_randoms.get());
+    if (path == "/randoms") return randoms_document(now_.second.get());
     if (path == "/history") return history_.text();
     if (path != "/singles") return "";
     const std::chrono::duration<double> interval = now_.histograms_taken - histograms_before_taken_;

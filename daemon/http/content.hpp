@@ -14,8 +14,8 @@
 
 #include "config/scanner.hpp"
 #include "daemon/http/rate_history.hpp"
+#include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
-#include "gpu/randoms.hpp"
 
 namespace petacq::daemon {
 
@@ -28,12 +28,12 @@ struct Publication {
     Publication(nlohmann::json status_document,
                 std::shared_ptr<const gpu::SinglesHistograms> histograms_since_start,
                 std::chrono::steady_clock::time_point taken,
-                std::shared_ptr<const gpu::ExpectedRandoms> randoms = nullptr);
+                std::shared_ptr<const Second> latest_second = nullptr);
 
     std::shared_ptr<const nlohmann::json> status;              ///< the status document; JSON null: none yet
     std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; nullptr: none yet
     std::chrono::steady_clock::time_point histograms_taken;
-    std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms;  ///< of the last second; nullptr: unknown
+    std::shared_ptr<const Second> second;  ///< the latest; nullptr: none yet
 };
 
 /// Counters of the HTTP server itself.

@@ -114,11 +114,15 @@ constexpr MetricFamily before_ledger[] = {
 constexpr MetricFamily after_ledger[] = {
     {"petacqd_receive_bytes_per_second", "", "UDP payload received.", "/rates/bytes_per_s"},
     {"petacqd_raw_singles_per_second", "", "Singles inside a crystal, of any energy.", "/rates/singles_raw_per_s"},
-    {"petacqd_net_trues_per_second", "", "Prompts less delayeds.", "/rates/net_trues_per_s"},
+    {"petacqd_net_trues_per_second", "", "Prompts less the expected randoms, per second of detector time.", "/rates/net_trues_per_s"},
     {"petacqd_multiples_per_second", "", "Singles in multiples that were dropped.", "/rates/multiples_per_s"},
-    {"petacqd_expected_randoms_per_second", "", "Random coincidences expected from the singles rates.", "/rates/expected_randoms_per_s"},
-    {"petacqd_necr_per_second", "", "Noise equivalent count rate, an estimate with an assumed scatter fraction.", "/rates/necr_per_s"},
-    {"petacqd_randoms_ratio", "", "Delayeds to prompts.", "/rates/randoms_fraction"},
+    {"petacqd_expected_randoms_per_second", "", "Random coincidences to be expected among the prompts.", "/rates/expected_randoms_per_s"},
+    {"petacqd_necr_per_second", "", "Noise-equivalent count rate T^2/(T+S+R), with an assumed scatter fraction.", "/rates/necr_per_s"},
+    {"petacqd_necr_subtracted_per_second", "", "Noise-equivalent count rate T^2/(T+S+2R), if delayeds are subtracted.", "/rates/necr_subtracted_per_s"},
+    {"petacqd_randoms_from_delayeds_per_second", "", "Delayeds times their weight.", "/rates/randoms_from_delayeds_per_s"},
+    {"petacqd_pile_up_factor", "", "Pairs that would be found if no window held others, for each one found.", "/second/pile_up_factor"},
+    {"petacqd_window_load", "", "Annihilations in a coincidence window besides that of its opener.", "/second/window_load"},
+    {"petacqd_randoms_ratio", "", "Expected randoms to prompts.", "/rates/randoms_fraction"},
     {"petacqd_lost_ratio", "", "Lost datagrams to those sent, over about the last second.", "/rates/lost_fraction"},
     {"petacqd_acquisition_busy_ratio", "", "Share of its time that the acquisition thread works.", "/rates/busy_fraction"},
     {"petacqd_write_latency_median_seconds", "", "From the arrival of a datagram until its coincidences are handed to the kernel: median.", "/latency/p50_ms", 1e-3},
@@ -170,7 +174,7 @@ constexpr MetricFamily of_module[] = {
     {"petacqd_module_energy_peak_electronvolts", "module", "Most frequent energy of the singles of a module.", "/peak_keV", 1e3},
     {"petacqd_module_temperature_celsius", "module", "Temperature of a module.", "/temperature_C"},
     {"petacqd_module_dead_time_ratio", "module", "Dead time of a module, an estimate.", "/dead_time_fraction"},
-    {"petacqd_module_expected_randoms_per_second", "module", "Random coincidences of a module expected from the singles rates.", "/expected_randoms_per_s"},
+    {"petacqd_module_expected_randoms_per_second", "module", "Random coincidences to be expected in a module.", "/expected_randoms_per_s"},
 };
 
 // clang-format on

@@ -74,15 +74,18 @@ std::string singles_document(const config::Geometry& geometry, const gpu::Single
     return fmt::to_string(out);
 }
 
-std::string randoms_document(const gpu::ExpectedRandoms* randoms) {
-    if (randoms == nullptr) return "null";
+std::string randoms_document(const Second* second) {
+    if (second == nullptr || second->length_s <= 0) return "null";
+    gpu::ExpectedRandoms rates;
+    rates.add(second->randoms, 1 / second->length_s);
     Output out;
-    fmt::format_to(std::back_inserter(out),
-                   "{{\"total_per_s\":{},\"modules\":{},\"per_crystal_per_s\":", randoms->total,
-                   randoms->modules);
-    write_array(out, randoms->per_crystal.data(), randoms->per_crystal.size());
+    fmt::format_to(
+        std::back_inserter(out),
+        "{{\"start_ticks\":{},\"length_s\":{},\"total_per_s\":{},\"modules\":{},\"per_crystal_per_s\":",
+        second->range.start, second->length_s, rates.total, rates.modules);
+    write_array(out, rates.per_crystal.data(), rates.per_crystal.size());
     put(out, ",\"per_module_pair_per_s\":");
-    write_array(out, randoms->module_pairs.data(), randoms->module_pairs.size());
+    write_array(out, rates.module_pairs.data(), rates.module_pairs.size());
     put(out, "}");
     return fmt::to_string(out);
 }

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "config/scanner.hpp"
+#include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
-#include "gpu/randoms.hpp"
 
 namespace petacq::daemon {
 
@@ -14,7 +14,7 @@ namespace petacq::daemon {
 /// may be null; values that depend on them are then null.
 std::string singles_document(const config::Geometry& geometry, const gpu::SinglesHistograms* now,
                              const gpu::SinglesHistograms* before, double seconds);
-/// JSON; null if the randoms are unknown.
-std::string randoms_document(const gpu::ExpectedRandoms* randoms);
+/// The expected randoms of a second; null without one.
+std::string randoms_document(const Second* second);
 
 }  // namespace petacq::daemon

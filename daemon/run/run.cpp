@@ -5,7 +5,6 @@
 
 #include "daemon/host/utc.hpp"
 #include "daemon/host/version.hpp"
-#include "gpu/randoms.hpp"
 
 namespace petacq::daemon {
 
@@ -42,17 +41,16 @@ nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& 
     return document;
 }
 
-/// From the mean rates of singles over the run; null when there were none.
+/// Null if nothing was measured.
 nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
-    const double tick_s = setting.scanner->tick_ps * 1e-12;
-    const double seconds = static_cast<double>(end.data_ticks) * tick_s;
-    if (end.histograms.per_crystal.empty() || seconds <= 0) return nullptr;
-    std::vector<double> rates;
-    for (const std::uint64_t singles : end.histograms.per_crystal)
-        rates.push_back(static_cast<double>(singles) / seconds);
-    gpu::ExpectedRandoms randoms;
-    gpu::make_host_randoms(setting.scanner->geometry, setting.rules, tick_s)->estimate(rates, randoms);
-    return {{"pairs_per_s", randoms.total}, {"pairs", randoms.total * seconds}, {"data_s", seconds}};
+    const double seconds = static_cast<double>(end.data_ticks) * setting.scanner->tick_ps * 1e-12;
+    if (end.seconds.length_s <= 0 || seconds <= 0) return nullptr;
+    nlohmann::json document = {{"pairs_per_s", end.seconds.randoms / seconds},
+                               {"pairs", end.seconds.randoms},
+                               {"data_s", seconds},
+                               {"from_delayeds", nullptr}};
+    if (setting.rules.delay) document["from_delayeds"] = end.seconds.weighted_delayeds;
+    return document;
 }
 
 void add_files(nlohmann::json& files, RecordKind kind, const std::vector<ListModePart>& parts) {

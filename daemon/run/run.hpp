@@ -22,6 +22,7 @@
 #include "daemon/run/operator_data.hpp"
 #include "daemon/run/reserve.hpp"
 #include "daemon/seconds/file.hpp"
+#include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {
@@ -59,6 +60,7 @@ struct RunEnd {
     std::uint64_t data_ticks = 0;       ///< the part of this interval from the first frame on
     Ledger ledger;                      ///< without the counters of the writers
     gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
+    SecondsTotal seconds;               ///< of the run
 };
 
 struct CaptureStatus {

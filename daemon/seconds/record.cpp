@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <type_traits>
@@ -53,6 +54,10 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
         assert(numbers.size() == modules_of_crystals.size());
         field(name, unit, help, FieldShape::by_crystal, std::span(numbers));
     };
+    const std::vector<double> unknown(modules, std::numeric_limits<double>::quiet_NaN());
+    const auto or_unknown = [&](const std::vector<double>& numbers) -> const std::vector<double>& {
+        return numbers.empty() ? unknown : numbers;
+    };
     const auto number = [&](const char* name, const char* unit, const char* help, const auto& one) {
         field(name, unit, help, FieldShape::number, std::span(&one, 1));
     };
@@ -64,21 +69,20 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
     };
     using Ends = gpu::PromptEnds;
 
-    number("start", "ticks", "Start of the second.", s.start);
-    number("length", "ticks", "Its length; shorter than a second where the run starts or stops.", s.length);
+    number("start", "ticks", "Start of the second.", s.range.start);
+    number("length", "ticks", "Its length; shorter where the run starts or stops.", s.range.ticks());
 #define PETACQ_FIELD(section, name, kind, unit, column, metric, help) \
     number(#name, unit, help, s.sums.counts.name);
     PETACQ_SINGLE_COUNTERS(PETACQ_FIELD)
 #undef PETACQ_FIELD
-    number("late", "frames", "Frames below the watermark.", s.late);
+    number("late", "frames", "Frames below the watermark; NaN: unknown.", s.late);
     number("lost", "datagrams", "Datagrams lost; NaN: unknown.", s.lost);
     number("load", "", "L w: annihilations in a coincidence window, on average, besides that of its opener.",
-           s.weights.load);
+           s.load);
     number("pile_up", "", "Factor for prompts lost to multiples; NaN for policies without a formula for it.",
-           s.weights.pile_up);
-    number("delayed_weight", "", "Random prompts for each delayed.", s.weights.delayeds);
-    number("randoms", "pairs", "Random coincidences to be expected among the prompts; NaN: unknown.",
-           s.randoms);
+           s.pile_up);
+    number("delayeds_weight", "", "Random prompts for each delayed; 0: no delayeds.", s.delayeds_weight);
+    number("randoms", "pairs", "Random coincidences to be expected among the prompts.", s.randoms.total);
 
     const auto singles = [&] {
         auto all = by_module(s.sums.unpaired, modules_of_crystals, modules);
@@ -100,8 +104,9 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
                ends([](const Ends& e) { return e.peak; }));
     of_modules("module_peak_energy", "keV/16", "Sum of their energies.",
                ends([](const Ends& e) { return e.peak_energy; }));
-    of_modules("module_dead_time", "ticks", "Time in which the module was blind; NaN: unknown.", s.dead_time);
-    of_modules("module_temperature", "degC", "Mean temperature; NaN: unknown.", s.temperature_C);
+    of_modules("module_dead_time", "ticks", "Time in which the module was blind; NaN: unknown.",
+               or_unknown(s.dead_time));
+    of_modules("module_temperature", "degC", "Mean temperature; NaN: unknown.", or_unknown(s.temperature_C));
 
     of_crystals("crystal_unpaired", "singles", "Singles alone in their window.", s.sums.unpaired);
     of_crystals("crystal_grouped", "singles", "The other decided singles.", s.sums.grouped);
@@ -137,7 +142,9 @@ SecondRecord::SecondRecord(const config::Geometry& geometry)
         fields_.push_back({name, type_of<Number>(), shape, numbers.size(), offset, unit, help});
         offset += numbers.size_bytes();
     };
-    for_each_field(Second::none(geometry), modules_of_crystals_, modules_, add);
+    Second nothing;
+    nothing.sums = gpu::IntervalSums::none(geometry);
+    for_each_field(nothing, modules_of_crystals_, modules_, add);
     bytes_ = static_cast<std::uint32_t>((offset + 63) / 64 * 64);
 }
 

@@ -192,8 +192,8 @@ json make_modules(const Observation& seen) {
         one["peak_keV"] = number_if(singles > 0, (static_cast<double>(peak) + 0.5) * bin_keV);
         one["temperature_C"] = number_if(temperature.has_value(), temperature.value_or(0));
         one["expected_randoms_per_s"] = nullptr;
-        if (seen.now->expected_randoms)
-            one["expected_randoms_per_s"] = randoms_of_module(*seen.now->expected_randoms, g, bdm);
+        if (const auto& second = seen.now->acquisition->second; second && second->length_s > 0)
+            one["expected_randoms_per_s"] = randoms_of_module(second->randoms, g, bdm) / second->length_s;
         one["dead_time_fraction"] = nullptr;
         if (dead_time_ns && recent.seconds > 0) {
             one["dead_time_fraction"] =

@@ -72,23 +72,19 @@ Monitor::Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uin
       receivers_(std::move(receivers)),
       stages_(receivers_) {}
 
-void Monitor::measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator) {
-    randoms_.emplace(std::move(estimator));
-}
-
 void Monitor::attach(const Acquisition& acquisition, const RunState& run) {
     acquisition_ = &acquisition;
     stages_.attach(acquisition);
     read(run);
     daemon_start_ = now_.acquisition;
     space_ = disk_space(setting_.configuration->data_dir);
-    read_slow(run);
+    read_slow();
     before_ = latest_observed_ = now_;
 }
 
 void Monitor::observe(const RunState& run) {
     read(run);
-    read_slow(run);
+    read_slow();
     before_ = std::exchange(latest_observed_, now_);
     assess(run);
 }
@@ -108,7 +104,7 @@ void Monitor::read(const RunState& run) {
                     run.open->ledger_series_failure()};
 }
 
-void Monitor::read_slow(const RunState& run) {
+void Monitor::read_slow() {
     progress_.observe(stages_.read(), std::chrono::steady_clock::now());
     now_.stages = progress_.states();
     if (now_.run) {
@@ -118,10 +114,6 @@ void Monitor::read_slow(const RunState& run) {
         write_rate_.clear();
     }
     now_.disk = {space_, write_rate_.per_second()};
-    if (!randoms_) return;
-    randoms_->observe(*now_.acquisition, run.start ? *run.start : *daemon_start_);
-    now_.expected_randoms = randoms_->recent();
-    now_.average_randoms_per_s = randoms_->average();
 }
 
 Observation Monitor::observation(const RunState& run) const {

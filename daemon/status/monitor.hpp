@@ -12,7 +12,6 @@
 #include "daemon/host/progress.hpp"
 #include "daemon/run/disk_space.hpp"
 #include "daemon/status/health.hpp"
-#include "daemon/status/randoms_meter.hpp"
 #include "daemon/status/reading.hpp"
 #include "daemon/status/stages.hpp"
 #include "net/batch.hpp"
@@ -29,8 +28,6 @@ class Monitor {
     Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uint64_t pipeline_bytes,
             std::vector<const net::Receiver*> receivers);
 
-    /// Readings contain expected randoms from then on.
-    void measure_randoms(std::unique_ptr<gpu::RandomsEstimator> estimator);
     /// Takes the first reading, which looks at the disk. Call it before anything below.
     void attach(const Acquisition& acquisition, const RunState& run);
 
@@ -39,7 +36,7 @@ class Monitor {
     void set_disk_space(std::optional<DiskSpace> space) { space_ = space; }
     /// Once per interval: reads everything and updates health.
     void observe(const RunState& run);
-    /// After a change of the run, and before a run goes away: reads the counters, not stages and randoms.
+    /// After a change of the run, and before a run goes away: reads the counters, not the stages.
     void read(const RunState& run);
     /// Updates health from the latest reading and logs each reason that comes or goes.
     void assess(const RunState& run);
@@ -52,7 +49,7 @@ class Monitor {
 
   private:
     [[nodiscard]] Observation observation(const RunState& run) const;
-    void read_slow(const RunState& run);
+    void read_slow();
 
     const RunSetting& setting_;
     const net::BatchPool& pool_;
@@ -69,7 +66,6 @@ class Monitor {
     ProgressWatch progress_;
     std::optional<DiskSpace> space_;
     WriteRate write_rate_;
-    std::optional<RandomsMeter> randoms_;
     Health health_;
 };
 

@@ -16,7 +16,6 @@
 #include "daemon/run/disk_space.hpp"
 #include "daemon/run/interrupted.hpp"
 #include "daemon/run/run.hpp"
-#include "gpu/randoms.hpp"
 #include "net/strangers.hpp"
 
 namespace petacq::daemon {
@@ -41,8 +40,6 @@ struct Reading {
     // Read once a second, since they cost more than a counter:
     DiskStatus disk;
     std::vector<StageState> stages;
-    std::shared_ptr<const gpu::ExpectedRandoms> expected_randoms;  ///< of the last second; nullptr: unknown
-    std::optional<double> average_randoms_per_s;                   ///< expected, since the run started
 };
 
 enum class DaemonState : std::uint8_t { idle, starting, running, stopping, failed };

@@ -1,6 +1,7 @@
 #include "daemon/status/status.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "daemon/host/utc.hpp"
@@ -131,23 +132,41 @@ double rate(std::uint64_t now, std::uint64_t before, double seconds) {
     return seconds > 0 && now >= before ? static_cast<double>(now - before) / seconds : 0;
 }
 
+namespace {
+
+/// Randoms, and the rates that follow from them, all per second of detector time.
+void add_randoms(json& rates, const RateSetting& setting, const SecondsTotal& measured) {
+    for (const char* key : {"expected_randoms_per_s", "randoms_from_delayeds_per_s", "randoms_fraction",
+                            "net_trues_per_s", "necr_per_s", "necr_subtracted_per_s"})
+        rates[key] = nullptr;
+    rates["necr_scatter_fraction"] = setting.scatter_fraction;
+    const double seconds = measured.length_s;
+    if (seconds <= 0) return;
+    const double prompts = static_cast<double>(measured.prompts) / seconds;
+    const double randoms = measured.randoms / seconds;
+    const double net = prompts - randoms;
+    const double trues = std::max(0.0, net) * (1 - setting.scatter_fraction);
+    rates["expected_randoms_per_s"] = randoms;
+    if (setting.delayeds) rates["randoms_from_delayeds_per_s"] = measured.weighted_delayeds / seconds;
+    rates["randoms_fraction"] = number_if(prompts > 0, randoms / prompts);
+    rates["net_trues_per_s"] = net;
+    // prompts = trues + scatters + randoms. Subtracting delayeds adds the noise of the randoms once more.
+    rates["necr_per_s"] = prompts > 0 ? trues * trues / prompts : 0;
+    rates["necr_subtracted_per_s"] = prompts > 0 ? trues * trues / (prompts + randoms) : 0;
+}
+
+}  // namespace
+
 json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& before, const RateSetting& setting,
-                std::optional<double> expected_randoms) {
+                const SecondsTotal& measured) {
     const double seconds = std::chrono::duration<double>(now.taken - before.taken).count();
     const Ledger& a = now.total;
     const Ledger& b = before.total;
     const double received = rate(a.datagrams.received, b.datagrams.received, seconds);
     const double lost = rate(a.datagrams.lost, b.datagrams.lost, seconds);
-    const double prompts = rate(a.singles.prompts, b.singles.prompts, seconds);
-    const double delayeds = rate(a.singles.delayeds, b.singles.delayeds, seconds);
     const double multiples = rate(a.singles.in_dropped_multiples + a.singles.in_oversize_multiples,
                                   b.singles.in_dropped_multiples + b.singles.in_oversize_multiples, seconds);
-    // Subtracting the delayeds leaves trues and scatters, and adds their noise a second time:
-    // prompts + delayeds = trues + scatters + 2 randoms.
-    const double net = prompts - delayeds;
-    const double trues = std::max(0.0, net) * (1 - setting.scatter_fraction);
-    const double noise = prompts + delayeds;
-    return {
+    json rates = {
         {"interval_s", seconds},
         {"bytes_per_s", rate(now.bytes_received, before.bytes_received, seconds)},
         {"datagrams_per_s", received},
@@ -156,21 +175,37 @@ json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& befor
         {"singles_raw_per_s", rate(raw_singles(a.frames), raw_singles(b.frames), seconds)},
         {"singles_per_s", rate(a.frames.accepted, b.frames.accepted, seconds)},
         {"multiples_per_s", multiples},
-        {"prompts_per_s", prompts},
-        {"delayeds_per_s", delayeds},
-        {"net_trues_per_s", number_if(setting.delayeds, net)},
-        {"randoms_fraction", number_if(setting.delayeds && prompts > 0, delayeds / prompts)},
-        {"expected_randoms_per_s", number_if(expected_randoms.has_value(), expected_randoms.value_or(0))},
-        {"necr_per_s", number_if(setting.delayeds, noise > 0 ? trues * trues / noise : 0)},
-        {"necr_scatter_fraction", setting.scatter_fraction},
+        {"prompts_per_s", rate(a.singles.prompts, b.singles.prompts, seconds)},
+        {"delayeds_per_s", rate(a.singles.delayeds, b.singles.delayeds, seconds)},
         {"busy_fraction", seconds > 0 ? std::clamp((now.busy_s - before.busy_s) / seconds, 0.0, 1.0) : 0}};
+    add_randoms(rates, setting, measured);
+    return rates;
 }
+
+namespace {
+
+/// Null until there is one.
+json make_second(const Second* second, const RateSetting& setting, double tick_s) {
+    if (second == nullptr) return nullptr;
+    std::uint64_t abs_dt = 0;  // of both ends
+    for (const gpu::PromptEnds& module : second->sums.modules)
+        abs_dt += module.abs_dt;
+    const auto ends = 2 * static_cast<double>(second->sums.counts.prompts);
+    return {{"start_ticks", second->range.start},
+            {"length_s", second->length_s},
+            {"window_load", second->load},
+            {"pile_up_factor", number_if(!std::isnan(second->pile_up), second->pile_up)},
+            {"delayeds_weight", number_if(setting.delayeds, second->delayeds_weight)},
+            {"mean_abs_dt_ns", number_if(ends > 0, static_cast<double>(abs_dt) / ends * tick_s * 1e9)}};
+}
+
+}  // namespace
 
 json make_status(const Observation& seen, const Installation& installation) {
     const config::Configuration& configuration = seen.configuration();
     const AcquisitionSnapshot& a = *seen.now->acquisition;
-    std::optional<double> expected_randoms;
-    if (seen.now->expected_randoms) expected_randoms = seen.now->expected_randoms->total;
+    SecondsTotal recent;
+    if (a.second) recent.add(*a.second);
     const RateSetting setting{configuration.coincidence.delay_ticks.has_value(),
                               configuration.estimates.scatter_fraction};
     const Ledger ledger = a.run ? *a.run : seen.run->last_ledger.value_or(a.total);
@@ -183,8 +218,9 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"health", make_health(seen)},
             {"run", make_run(seen)},
             {"interrupted", make_interrupted(seen.run->interrupted)},
-            {"rates", make_rates(a, *seen.before->acquisition, setting, expected_randoms)},
-            {"average", make_rates(a, *seen.start, setting, seen.now->average_randoms_per_s)},
+            {"rates", make_rates(a, *seen.before->acquisition, setting, recent)},
+            {"average", make_rates(a, *seen.start, setting, a.seconds - seen.start->seconds)},
+            {"second", make_second(a.second.get(), setting, seen.scanner().tick_ps * 1e-12)},
             {"latency", make_latency(*seen.now)},
             {"ledger", to_json(ledger)},
             {"total", to_json(a.total)},

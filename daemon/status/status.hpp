@@ -34,9 +34,9 @@ struct RateSetting {
     bool delayeds = false;  ///< whether the pipeline searches for delayeds
     double scatter_fraction = 0;
 };
-/// `rates` and `average`.
+/// `rates` and `average`. `measured`: the seconds from which randoms and what follows from them are taken.
 nlohmann::json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& before,
-                          const RateSetting& setting, std::optional<double> expected_randoms);
+                          const RateSetting& setting, const SecondsTotal& measured);
 
 nlohmann::json make_sources(const Observation& seen);
 nlohmann::json make_unknown_sources(const Observation& seen);

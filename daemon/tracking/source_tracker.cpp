@@ -79,7 +79,7 @@ std::uint64_t SourceTracker::guard(Source& source, const DatagramTimes& times, s
     const bool in_row = step == TimeGuard::Step::unconfirmed;
     if (in_row && source.time.row() == 1) source.row_times = {};
     if (step == TimeGuard::Step::proven || step == TimeGuard::Step::moved) source.times = source.row_times;
-    TimeRange& range = in_row ? source.row_times : source.times;
+    TickRange& range = in_row ? source.row_times : source.times;
     for (const std::uint64_t time : {times.first, times.last})
         if (source.time.within(time, believed)) range.add(time);
 
@@ -190,7 +190,7 @@ Verdict SourceTracker::own_times(std::uint32_t source, bool unproven) const {
     const Source& s = sources_[source];
     Verdict verdict;
     verdict.source = source;
-    const TimeRange& range = s.time.proven() ? s.times : s.row_times;
+    const TickRange& range = s.time.proven() ? s.times : s.row_times;
     if (!s.time.consistent() || !(unproven || s.time.proven())) {
         verdict.refuse_all();
     } else if (range.earliest <= range.newest) {

@@ -224,7 +224,7 @@ class SourceTracker {
     [[nodiscard]] TrackerStatus status(std::int64_t now_ns) const;
 
   private:
-    struct TimeRange {
+    struct TickRange {
         std::uint64_t earliest = UINT64_MAX;
         std::uint64_t newest = 0;
         void add(std::uint64_t time) {
@@ -239,7 +239,7 @@ class SourceTracker {
         TimeGuard time;
         std::optional<std::int64_t> frame_ns;  ///< host time of the latest believable frame; only if proven
         /// Frame times since the clock began or moved, and of a row that may move it.
-        TimeRange times, row_times;
+        TickRange times, row_times;
         std::uint64_t first = UINT64_MAX;  ///< earliest believed frame of a member
         bool member = false;
         bool moved = false;      ///< the clock has moved since the source was last in place

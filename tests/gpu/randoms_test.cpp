@@ -1,19 +1,15 @@
-// Expected randoms: both back-ends against the plain double sum, and against the delayeds of the pipeline for
-// random singles.
+// The sums over good pairs against the plain double sum, and the delayeds of random singles against what the
+// widths of the windows demand.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 
 #include "gpu/arithmetic.hpp"
+#include "gpu/good_pairs.hpp"
 #include "gpu/randoms.hpp"
 #include "tests/gpu/backends.hpp"
 #include "tests/gpu/setups.hpp"
 #include "tests/support/catch.hpp"
-#ifdef PETACQ_CUDA
-#include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/randoms.hpp"
-#endif
 
 namespace {
 
@@ -21,54 +17,34 @@ using namespace petacq::test;
 using petacq::config::Geometry;
 using petacq::gpu::CoincidenceRules;
 using petacq::gpu::DelayedRule;
-using petacq::gpu::ExpectedRandoms;
+using petacq::gpu::GoodPairs;
+using petacq::gpu::PairProducts;
 using petacq::gpu::PairRule;
-using petacq::gpu::RandomsEstimator;
-
-struct EstimatorKind {
-    std::string name;
-    std::function<std::unique_ptr<RandomsEstimator>(const Geometry&, const CoincidenceRules&, double)> make;
-};
-
-std::vector<EstimatorKind> estimator_kinds() {
-    std::vector<EstimatorKind> all{{"host", petacq::gpu::make_host_randoms}};
-#ifdef PETACQ_CUDA
-    if (const auto reason = petacq::gpu::cuda_unusable_reason()) {
-        WARN("on the CPU only: " << *reason);
-    } else {
-        all.push_back({"cuda", petacq::gpu::make_cuda_randoms});
-    }
-#endif
-    return all;
-}
-
-constexpr double tick_s = 1e-11;
 
 // The definition, pair by pair.
-ExpectedRandoms plain(const Geometry& g, const CoincidenceRules& rules, const std::vector<double>& rates) {
+PairProducts plain(const Geometry& g, const CoincidenceRules& rules, const std::vector<double>& values) {
     const PairRule rule = PairRule::of(g, rules);
-    const long double both_ways = 2 * (static_cast<long double>(rules.window) + 1) * tick_s;
     const auto module_of = [&](std::size_t crystal) {
         return crystal % g.crystals_in_ring() / g.crystals_per_module_y();
     };
     const std::size_t modules = g.modules_in_ring();
     std::vector<long double> pairs(modules * modules);
     long double total = 0;
-    ExpectedRandoms out;
+    PairProducts out;
     out.modules = static_cast<std::uint32_t>(modules);
-    for (std::uint32_t i = 0; i < rates.size(); ++i) {
+    for (std::uint32_t i = 0; i < values.size(); ++i) {
         long double sum = 0;
-        for (std::uint32_t j = 0; j < rates.size(); ++j) {
+        for (std::uint32_t j = 0; j < values.size(); ++j) {
             if (!rule.good(i, j)) continue;
-            sum += rates[j];
-            const long double one = both_ways * rates[i] * rates[j];
+            sum += values[j];
+            const long double one = static_cast<long double>(values[i]) * values[j];
             if (i < j) {
                 total += one;
                 pairs[module_of(i) * modules + module_of(j)] += one;
                 if (module_of(i) != module_of(j)) pairs[module_of(j) * modules + module_of(i)] += one;
             }
         }
-        out.per_crystal.push_back(static_cast<double>(both_ways * rates[i] * sum));
+        out.per_crystal.push_back(static_cast<double>(values[i] * sum));
     }
     for (const long double p : pairs)
         out.module_pairs.push_back(static_cast<double>(p));
@@ -76,7 +52,7 @@ ExpectedRandoms plain(const Geometry& g, const CoincidenceRules& rules, const st
     return out;
 }
 
-std::string difference(const ExpectedRandoms& got, const ExpectedRandoms& want) {
+std::string difference(const PairProducts& got, const PairProducts& want) {
     const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-12 * std::abs(b); };
     const auto compare = [&](const char* what, const std::vector<double>& a, const std::vector<double>& b) {
         if (a.size() != b.size()) return what + std::string(": another length");
@@ -134,78 +110,71 @@ std::vector<double> rates_for(std::size_t crystals, std::size_t kind, Rng& rng) 
 
 }  // namespace
 
-TEST_CASE("randoms: equal to the plain sum for any geometry and rates") {
-    for (const EstimatorKind& kind : estimator_kinds()) {
-        Rng rng(17);
-        for (int round = 0; round < 40; ++round) {
-            // The last ones have modules of several blocks of targets, and more modules than groups.
-            const Geometry g = round < 37    ? odd_geometry(rng)
-                               : round == 37 ? geometry_of(10, 1, 2, 2, 2, 5, 7)
-                               : round == 38 ? geometry_of(19, 1, 1, 1, 1, 3, 3)
-                                             : geometry_of(1, 2, 1, 2, 2, 13, 16);
-            CoincidenceRules rules;
-            rules.window = rng.pick(std::vector<std::uint32_t>{0, 1, 400, 4'000'000'000});
-            rules.min_module_difference = rng.chance(0.4) ? 0 : rng.between(0U, g.modules_in_ring() / 2 + 1);
-            if (rng.chance(0.6)) rules.max_ring_difference = rng.between(0U, g.rings());
-            const auto estimator = kind.make(g, rules, tick_s);
-            ExpectedRandoms got;
-            for (std::size_t of_rates = round < 37 ? 0 : 2; of_rates < 5; ++of_rates) {
-                const std::vector<double> rates = rates_for(g.crystal_count(), of_rates, rng);
-                INFO(kind.name << ", round " << round << ", rates " << of_rates << ", " << g.crystal_count()
-                               << " crystals in " << g.modules_in_ring() << " modules and " << g.rings()
-                               << " rings, window " << rules.window << ", min_module_difference "
-                               << rules.min_module_difference << ", max_ring_difference "
-                               << rules.max_ring_difference);
-                estimator->estimate(rates, got);
-                REQUIRE(difference(got, plain(g, rules, rates)) == "");
-                // A repetition gives the same bits.
-                ExpectedRandoms again;
-                estimator->estimate(rates, again);
-                REQUIRE(again.per_crystal == got.per_crystal);
-                REQUIRE(again.module_pairs == got.module_pairs);
-                REQUIRE(again.total == got.total);
-            }
+TEST_CASE("good pairs: equal to the plain sum for any geometry and values") {
+    Rng rng(17);
+    for (int round = 0; round < 40; ++round) {
+        const Geometry g = round < 37    ? odd_geometry(rng)
+                           : round == 37 ? geometry_of(10, 1, 2, 2, 2, 5, 7)
+                           : round == 38 ? geometry_of(19, 1, 1, 1, 1, 3, 3)
+                                         : geometry_of(1, 2, 1, 2, 2, 13, 16);
+        CoincidenceRules rules;
+        rules.min_module_difference = rng.chance(0.4) ? 0 : rng.between(0U, g.modules_in_ring() / 2 + 1);
+        if (rng.chance(0.6)) rules.max_ring_difference = rng.between(0U, g.rings());
+        GoodPairs pairs(g, rules);
+        PairProducts got;
+        for (std::size_t kind = round < 37 ? 0 : 2; kind < 5; ++kind) {
+            const std::vector<double> values = rates_for(g.crystal_count(), kind, rng);
+            INFO("round " << round << ", values " << kind << ", " << g.crystal_count() << " crystals in "
+                          << g.modules_in_ring() << " modules and " << g.rings()
+                          << " rings, min_module_difference " << rules.min_module_difference
+                          << ", max_ring_difference " << rules.max_ring_difference);
+            pairs.products(values, got);
+            REQUIRE(difference(got, plain(g, rules, values)) == "");
+            // A repetition gives the same bits.
+            PairProducts again;
+            pairs.products(values, again);
+            REQUIRE(again.per_crystal == got.per_crystal);
+            REQUIRE(again.module_pairs == got.module_pairs);
+            REQUIRE(again.total == got.total);
         }
     }
 }
 
-TEST_CASE("randoms: values calculated by hand") {
-    // Four modules of two crystals, one ring. Window of 9 ticks: 10 ticks, 1e-10 s.
+TEST_CASE("good pairs: values calculated by hand") {
+    // Four modules of two crystals, one ring.
     const Geometry g = geometry_of(4, 1, 1, 1, 1, 2, 1);
     CoincidenceRules rules;
-    rules.window = 9;
     rules.min_module_difference = 2;
-    const std::vector<double> rates{1000, 2000, 0, 5000, 3000, 4000, 0, 0};
-    CHECK(petacq::gpu::randoms_window_s(rules, tick_s) == Approx(1e-10));
-    for (const EstimatorKind& kind : estimator_kinds()) {
-        INFO(kind.name);
-        ExpectedRandoms r;
-        kind.make(g, rules, tick_s)->estimate(rates, r);
-        REQUIRE(r.modules == 4);
-        // Module 0 pairs only with module 2, module 1 only with the empty module 3.
-        CHECK(r.per_crystal[0] == Approx(2e-10 * 1000 * 7000));
-        CHECK(r.per_crystal[1] == Approx(2e-10 * 2000 * 7000));
-        CHECK(r.per_crystal[3] == 0);
-        CHECK(r.per_crystal[5] == Approx(2e-10 * 4000 * 3000));
-        CHECK(r.module_pairs[2] == Approx(2e-10 * 3000 * 7000));
-        CHECK(r.module_pairs[8] == Approx(2e-10 * 3000 * 7000));
-        CHECK(r.module_pairs[0] == 0);
-        CHECK(r.total == Approx(2e-10 * 3000 * 7000));
+    const std::vector<double> values{1, 2, 0, 5, 3, 4, 0, 0};
+    PairProducts r;
+    GoodPairs(g, rules).products(values, r);
+    REQUIRE(r.modules == 4);
+    // Module 0 pairs only with module 2, module 1 only with the empty module 3.
+    CHECK(r.per_crystal == std::vector<double>{7, 14, 0, 0, 9, 12, 0, 0});
+    CHECK(r.module_pairs[2] == 21);
+    CHECK(r.module_pairs[8] == 21);
+    CHECK(r.module_pairs[0] == 0);
+    CHECK(r.total == 21);
 
-        rules.min_module_difference = 0;
-        kind.make(g, rules, tick_s)->estimate(rates, r);
-        rules.min_module_difference = 2;
-        // The two crystals of a module are one pair.
-        CHECK(r.module_pairs[0] == Approx(2e-10 * 1000 * 2000));
-        CHECK(r.module_pairs[2 * 4 + 2] == Approx(2e-10 * 3000 * 4000));
-        CHECK(r.per_crystal[0] == Approx(2e-10 * 1000 * 14000));
+    rules.min_module_difference = 0;
+    GoodPairs all(g, rules);
+    all.products(values, r);
+    // The two crystals of a module are one pair.
+    CHECK(r.module_pairs[0] == 2);
+    CHECK(r.module_pairs[2 * 4 + 2] == 12);
+    CHECK(r.per_crystal[0] == 14);
 
-        const auto estimator = kind.make(g, rules, tick_s);
-        CHECK_THROWS_AS(estimator->estimate(std::vector<double>(7), r), std::invalid_argument);
-        estimator->estimate(std::vector<double>(8), r);
-        CHECK(r.total == 0);
-        CHECK(r.per_crystal == std::vector<double>(8, 0));
-    }
+    CHECK_THROWS_AS(all.products(std::vector<double>(7), r), std::invalid_argument);
+    all.products(std::vector<double>(8), r);
+    CHECK(r.total == 0);
+    CHECK(r.per_crystal == std::vector<double>(8, 0));
+
+    PairProducts sum;
+    sum.add(r, 3);
+    all.products(values, r);
+    sum.add(r, 2);
+    CHECK(sum.total == 2 * r.total);
+    CHECK(sum.per_crystal[0] == 28);
 }
 
 namespace {
@@ -252,7 +221,6 @@ TEST_CASE("randoms: agree with the delayeds of random singles") {
         const auto crystal = static_cast<std::uint32_t>(place * std::sqrt(place) * crystals);  // uneven
         frames[i] = frame_for(setup, {times[i], crystal, 1000}, rng).value();
     }
-    const double seconds = static_cast<double>(times.back() - start) * tick_s;
 
     for (const auto& [backend, rule] : both_rules()) {
         options.rules.delayeds = rule;
@@ -273,25 +241,23 @@ TEST_CASE("randoms: agree with the delayeds of random singles") {
         }
         petacq::gpu::SinglesHistograms histograms;
         pipeline->histograms(histograms);
-        std::vector<double> rates;
-        for (const std::uint64_t n : histograms.per_crystal)
-            rates.push_back(static_cast<double>(n) / seconds);
-        for (const EstimatorKind& kind : estimator_kinds()) {
-            ExpectedRandoms expected;
-            kind.make(setup.geometry, options.rules, tick_s)->estimate(rates, expected);
-            const double pairs = expected.total * seconds;
-            const auto delayeds = static_cast<double>(counts.delayeds);
-            const auto prompts = static_cast<double>(counts.prompts);
-            INFO(backend.name << ", " << name_of(rule) << ", " << kind.name << ": expected " << pairs
-                              << ", delayeds " << delayeds << ", prompts " << prompts);
-            CHECK(pairs > 2500);
-            // Of the first tick of its window, a shifted opener finds only the singles after it in order.
-            const double wanted = rule == DelayedRule::delayed_window ? pairs : pairs * 19 / 20;
-            CHECK(std::abs(delayeds - wanted) < 4 * std::sqrt(pairs));
-            // A width of tau instead of tau + 1 ticks would differ by more.
-            CHECK(pairs - 0.9 * pairs > 4 * std::sqrt(pairs));
-            // Prompts: 2 tau + 1 ticks instead of 2 tau + 2.
-            CHECK(std::abs(prompts - pairs * 19 / 20) < 4 * std::sqrt(pairs));
-        }
+        std::vector<double> singles(histograms.per_crystal.begin(), histograms.per_crystal.end());
+        PairProducts products;
+        GoodPairs(setup.geometry, options.rules).products(singles, products);
+        // Each of two singles may come first.
+        const double pairs_per_tick = 2 * products.total / static_cast<double>(times.back() - start);
+        const double window = options.rules.window;
+        const double pairs = pairs_per_tick * (window + 0.5);
+        const auto delayeds = static_cast<double>(counts.delayeds);
+        const auto prompts = static_cast<double>(counts.prompts);
+        INFO(backend.name << ", " << name_of(rule) << ": expected " << pairs << ", delayeds " << delayeds
+                          << ", prompts " << prompts);
+        CHECK(pairs > 2500);
+        // Of the first tick of its window, a shifted opener finds only the singles after it in order.
+        const double wanted = rule == DelayedRule::delayed_window ? pairs_per_tick * (window + 1) : pairs;
+        CHECK(std::abs(delayeds - wanted) < 4 * std::sqrt(pairs));
+        // A width of tau instead of tau + 1/2 ticks would differ by more.
+        CHECK(pairs_per_tick / 2 > 4 * std::sqrt(pairs) / 3);
+        CHECK(std::abs(prompts - pairs) < 4 * std::sqrt(pairs));
     }
 }

@@ -95,15 +95,20 @@ TEST_CASE("a status without new histograms keeps the interval of the singles", "
 TEST_CASE("expected randoms by crystal and by pair of modules", "[http]") {
     HttpServer server({}, small_ring());
     CHECK(document(server, "/randoms").is_null());
-    auto randoms = std::make_shared<petacq::gpu::ExpectedRandoms>();
-    randoms->per_crystal.assign(12, 0.5);
-    randoms->per_crystal[7] = 0.125;
-    randoms->modules = 2;
-    randoms->module_pairs = {0, 2.8125, 2.8125, 0};
-    randoms->total = 2.8125;
-    server.publish({full_status(), nullptr, {}, randoms});
+    // Half a second.
+    auto second = std::make_shared<petacq::daemon::Second>();
+    second->range = {3000, 3500};
+    second->length_s = 0.5;
+    second->randoms.per_crystal.assign(12, 0.25);
+    second->randoms.per_crystal[7] = 0.0625;
+    second->randoms.modules = 2;
+    second->randoms.module_pairs = {0, 1.40625, 1.40625, 0};
+    second->randoms.total = 1.40625;
+    server.publish({full_status(), nullptr, {}, second});
     REQUIRE(shows_uptime(server.port(), 101));
     const json shown = document(server, "/randoms");
+    CHECK(shown["start_ticks"] == 3000);
+    CHECK(shown["length_s"] == 0.5);
     CHECK(shown["total_per_s"] == 2.8125);
     CHECK(shown["modules"] == 2);
     REQUIRE(shown["per_crystal_per_s"].size() == 12);

@@ -99,9 +99,11 @@ TEST_CASE("one count more or less in any counter of an identity is found", "[led
                                        "datagrams.stepped_back",
                                        "singles.delayeds",
                                        "singles.delayed_dropped",
-                                       "singles.delayed_oversize"};
+                                       "singles.delayed_oversize",
+                                       "singles.groups",
+                                       "singles.groups_blocked"};
     const std::set<std::string> two{"frames.received", "frames.accepted", "singles.decided"};  // identities
-    CHECK(ledger_counters().size() == 55);
+    CHECK(ledger_counters().size() == 57);
     for (const LedgerCounter& counter : ledger_counters()) {
         const std::string name = name_of(counter);
         CAPTURE(name);

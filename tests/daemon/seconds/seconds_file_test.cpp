@@ -42,17 +42,17 @@ void check_second(const daemon::SecondsReader& reader, const daemon::Second& s) 
     const auto all = [&](const char* name, const auto& numbers) {
         expect(name, numbers.size(), [&](std::size_t i) { return static_cast<double>(numbers[i]); });
     };
-    number("start", static_cast<double>(s.start));
-    number("length", static_cast<double>(s.length));
+    number("start", static_cast<double>(s.range.start));
+    number("length", static_cast<double>(s.range.ticks()));
 #define PETACQ_CHECK(section, name, ...) number(#name, static_cast<double>(s.sums.counts.name));
     PETACQ_SINGLE_COUNTERS(PETACQ_CHECK)
 #undef PETACQ_CHECK
-    number("late", static_cast<double>(s.late));
+    number("late", s.late);
     number("lost", s.lost);
-    number("load", s.weights.load);
-    number("pile_up", s.weights.pile_up);
-    number("delayed_weight", s.weights.delayeds);
-    number("randoms", s.randoms);
+    number("load", s.load);
+    number("pile_up", s.pile_up);
+    number("delayeds_weight", s.delayeds_weight);
+    number("randoms", s.randoms.total);
     all("crystal_unpaired", s.sums.unpaired);
     all("crystal_grouped", s.sums.grouped);
     all("crystal_prompts", s.sums.prompts);

@@ -23,16 +23,10 @@ inline config::Geometry small_scanner() {
     return g;
 }
 
-inline gpu::CoincidenceRules rules_of_seconds() {
-    gpu::CoincidenceRules rules;
-    rules.window = 400;
-    rules.delay = 20'000;
-    return rules;
-}
-
 /// The i-th second, of 1000 ticks; its numbers differ and agree with each other.
 inline daemon::Second second_number(std::uint64_t i) {
-    daemon::Second s = daemon::Second::none(small_scanner());
+    daemon::Second s;
+    s.sums = gpu::IntervalSums::none(small_scanner());
     std::uint32_t next = static_cast<std::uint32_t>(1000 * i);
     for (auto* const crystals : {&s.sums.unpaired, &s.sums.grouped, &s.sums.prompts, &s.sums.delayeds}) {
         for (std::uint32_t& count : *crystals)
@@ -53,11 +47,16 @@ inline daemon::Second second_number(std::uint64_t i) {
     s.sums.counts.prompts = sum(s.sums.prompts) / 2;
     s.sums.counts.delayeds = sum(s.sums.delayeds) / 2;
     s.sums.counts.groups = i % 2;
+    const double unknown = s.lost;
     s.late = ++next;
-    s.temperature_C[1] = 21.5 + static_cast<double>(i);
-    s.dead_time[2] = 77;
-    s.randoms = 0.25 * static_cast<double>(i);
-    s.set_time(5000 + 1000 * i, 1000, rules_of_seconds());
+    s.temperature_C = {unknown, 21.5 + static_cast<double>(i), unknown};
+    s.dead_time = {unknown, unknown, 77};
+    s.load = 0.125;
+    s.pile_up = 1 + static_cast<double>(i) / 8;
+    s.delayeds_weight = 1.25;
+    s.randoms.total = 0.25 * static_cast<double>(i);
+    s.range = {5000 + 1000 * i, 6000 + 1000 * i};
+    s.length_s = 1;
     return s;
 }
 

@@ -39,7 +39,13 @@ AcquisitionSnapshot busy_snapshot() {
 }  // namespace
 
 TEST_CASE("rates are growth over time") {
-    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25}, 750);
+    // Half a second of detector time.
+    SecondsTotal measured;
+    measured.length_s = 0.5;
+    measured.prompts = 2'500;
+    measured.randoms = 500;
+    measured.weighted_delayeds = 510;
+    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25}, measured);
     CHECK(r["interval_s"] == Approx(2));
     CHECK(r["bytes_per_s"] == Approx(4'000'000));
     CHECK(r["datagrams_per_s"] == Approx(4'500));
@@ -52,15 +58,17 @@ TEST_CASE("rates are growth over time") {
     CHECK(r["delayeds_per_s"] == Approx(1'000));
     CHECK(r["net_trues_per_s"] == Approx(4'000));
     CHECK(r["randoms_fraction"] == Approx(0.2));
-    // Trues 3,000, scattered 1,000, randoms 1,000: T^2 / (T + S + 2 R).
-    CHECK(r["necr_per_s"] == Approx(3'000.0 * 3'000 / (3'000 + 1'000 + 2 * 1'000)));
+    // Trues 3,000, scattered 1,000, randoms 1,000: T^2 / (T + S + R) and T^2 / (T + S + 2 R).
+    CHECK(r["necr_per_s"] == Approx(3'000.0 * 3'000 / (3'000 + 1'000 + 1'000)));
+    CHECK(r["necr_subtracted_per_s"] == Approx(3'000.0 * 3'000 / (3'000 + 1'000 + 2 * 1'000)));
     CHECK(r["necr_scatter_fraction"] == Approx(0.25));
-    CHECK(r["expected_randoms_per_s"] == Approx(750));
+    CHECK(r["expected_randoms_per_s"] == Approx(1'000));
+    CHECK(r["randoms_from_delayeds_per_s"] == Approx(1'020));
     CHECK(r["busy_fraction"] == Approx(0.25));
 }
 
-TEST_CASE("without a delay, rates that need one are null") {
-    const json r = make_rates(busy_snapshot(), snapshot_at(0), {false, 0.25}, {});
+TEST_CASE("randoms are null until a second has been measured") {
+    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25}, {});
     CHECK(r["net_trues_per_s"].is_null());
     CHECK(r["randoms_fraction"].is_null());
     CHECK(r["necr_per_s"].is_null());
@@ -86,7 +94,7 @@ TEST_CASE("rates are 0 if no time passed or a counter decreased") {
     before.taken = at(0);
     AcquisitionSnapshot now = snapshot_at(1);
     const json back = make_rates(now, before, {true, 0.2}, {});
-    for (const char* key : {"bytes_per_s", "datagrams_per_s", "frames_per_s", "prompts_per_s", "necr_per_s"})
+    for (const char* key : {"bytes_per_s", "datagrams_per_s", "frames_per_s", "prompts_per_s"})
         CHECK(back[key] == 0);
     CHECK(rate(10, 20, 1) == 0);
     CHECK(rate(20, 10, 0) == 0);
@@ -94,10 +102,12 @@ TEST_CASE("rates are 0 if no time passed or a counter decreased") {
     CHECK(rate(20, 10, 4) == Approx(2.5));
 }
 
-TEST_CASE("more delayeds than prompts leave no trues") {
-    AcquisitionSnapshot s = busy_snapshot();
-    s.total.singles.delayeds = 12'000;
-    const json r = make_rates(s, snapshot_at(0), {true, 0.2}, {});
+TEST_CASE("more randoms than prompts leave no trues") {
+    SecondsTotal measured;
+    measured.length_s = 1;
+    measured.prompts = 5'000;
+    measured.randoms = 6'000;
+    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.2}, measured);
     CHECK(r["net_trues_per_s"] == Approx(-1'000));
     CHECK(r["necr_per_s"] == 0);
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/randoms.hpp"
 #include "gpu/cuda/timeline.hpp"
 #include "tools/petbench/cuda/input.hpp"
 #include "tools/petbench/cuda/stages.hpp"
@@ -71,18 +70,6 @@ Whole run_whole(const CudaInput& input, gpu::Pipeline& pipeline, std::size_t sli
     return whole;
 }
 
-/// Milliseconds that the expected randoms take.
-double randoms_ms(gpu::RandomsEstimator& estimator, const config::Geometry& geometry, int repeat) {
-    std::vector<double> rates(geometry.crystal_count());
-    for (std::size_t i = 0; i < rates.size(); ++i)
-        rates[i] = 1000 + static_cast<double>(i % 97);
-    gpu::ExpectedRandoms out;
-    std::vector<double> ms;
-    for (int r = 0; r < repeat + 1; ++r)
-        ms.push_back(1e3 * seconds_of([&] { estimator.estimate(rates, out); }));
-    return median(ms);
-}
-
 }  // namespace
 
 void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration& calibration,
@@ -138,13 +125,6 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         print_bus_account(passes, copies.up);
     }
 
-    constexpr double tick_s = 1e-11;
-    std::printf("\nexpected randoms of %u crystals: %.3f ms on the GPU, %.3f ms on the CPU\n",
-                options.geometry.crystal_count(),
-                randoms_ms(*gpu::make_cuda_randoms(options.geometry, options.rules, tick_s), options.geometry,
-                           suite.repeat),
-                randoms_ms(*gpu::make_host_randoms(options.geometry, options.rules, tick_s), options.geometry,
-                           suite.repeat));
     print_stages(calibration, options, input, slices.back(), copies, suite.repeat);
 }
 

@@ -30,12 +30,12 @@ TEST_CASE("randoms and lost pairs over time are drawn from the seconds", "[petlm
     REQUIRE(table.at("prompts").size() == 5);
     for (std::uint64_t i = 0; i < 5; ++i) {
         const daemon::Second second = second_number(i);
-        CHECK(table.at("from_ticks")[i] == static_cast<double>(second.start));
+        CHECK(table.at("from_ticks")[i] == static_cast<double>(second.range.start));
         CHECK(table.at("prompts")[i] == static_cast<double>(second.sums.counts.prompts));
         CHECK(table.at("weighted_delayeds")[i] ==
-              Approx(static_cast<double>(second.sums.counts.delayeds) * second.weights.delayeds));
-        CHECK(table.at("randoms")[i] == second.randoms);
-        CHECK(table.at("pile_up")[i] == Approx(second.weights.pile_up));
+              Approx(static_cast<double>(second.sums.counts.delayeds) * second.delayeds_weight));
+        CHECK(table.at("randoms")[i] == second.randoms.total);
+        CHECK(table.at("pile_up")[i] == Approx(second.pile_up));
         CHECK(table.at("dead_time")[i] == Approx(0.077));
     }
     const std::string html = read_file(run / "plot" / "report.html");

@@ -1,0 +1,34 @@
+// Makes seconds of the sums that the pipeline hands over.
+#pragma once
+
+#include <memory>
+
+#include "config/geometry.hpp"
+#include "daemon/seconds/second.hpp"
+#include "gpu/coincidence_rules.hpp"
+
+namespace petacq::daemon {
+
+/// One thread at a time.
+class SecondsMeter {
+  public:
+    SecondsMeter(const config::Geometry& geometry, const gpu::CoincidenceRules& rules,
+                 std::uint64_t ticks_per_s)
+        : ticks_per_s_(ticks_per_s), rules_(rules), estimator_(geometry, rules) {}
+
+    /// Takes the memory of the sums.
+    std::shared_ptr<const Second> measure(gpu::TickRange range, gpu::IntervalSums& sums);
+    /// Of all seconds so far.
+    [[nodiscard]] const SecondsTotal& total() const { return total_; }
+    /// The latest; nullptr before that.
+    [[nodiscard]] const std::shared_ptr<const Second>& latest() const { return latest_; }
+
+  private:
+    const std::uint64_t ticks_per_s_;
+    const gpu::CoincidenceRules rules_;
+    gpu::RandomsEstimator estimator_;
+    SecondsTotal total_;
+    std::shared_ptr<const Second> latest_;
+};
+
+}  // namespace petacq::daemon

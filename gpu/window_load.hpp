@@ -1,0 +1,56 @@
+// How full the coincidence windows were in an interval, and how many pairs were lost for it.
+//
+// A window holds the singles from its opener up to tau ticks later: whole ticks cut both times, so two
+// singles share it if they are less than w = tau + 1/2 ticks apart, on average. Let L be the annihilations
+// with at least one single, per tick, and G the groups. In window mode "single" a group begins with an
+// annihilation that falls in no window, and a part G w of the time lies in windows: L = G / (1 - G w). In
+// mode "every" each single opens a window. One of each annihilation has no other of it in its window, and is
+// unpaired if no other annihilation falls into it: U = L e^-Lw.
+//
+// Lost pairs, RemoveMultiples: the window of a pair must stay free of others (e^-Lw), and the pair must not
+// begin in an earlier window (1 / (1 + L w), mode "single").
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "gpu/coincidence_rules.hpp"
+#include "gpu/interval_sums.hpp"
+
+namespace petacq::gpu {
+
+/// w, in ticks.
+inline double window_width(const CoincidenceRules& rules) {
+    return rules.window + 0.5;
+}
+
+/// L w. `counts` are those of `ticks` of detector time.
+inline double window_load(const CoincidenceRules& rules, const SingleCounts& counts, std::uint64_t ticks) {
+    if (ticks == 0) return 0;
+    const double w = window_width(rules);
+    if (rules.mode == WindowMode::single) {
+        const double in_windows = static_cast<double>(counts.groups) * w / static_cast<double>(ticks);
+        // Groups are more than tau ticks apart: only an interval that cuts windows can hold more.
+        const double most = w / (rules.window + 1.0);
+        const double part = std::min(in_windows, most);
+        return part / (1 - part);
+    }
+    // U w = x e^-x, where U are the unpaired. Beyond x = 1 it would be another solution.
+    const double alone = static_cast<double>(counts.unpaired) * w / static_cast<double>(ticks);
+    double load = 0;
+    for (int i = 0; i < 60; ++i)
+        load = std::min(alone * std::exp(load), 1.0);
+    return load;
+}
+
+/// Pairs that would be found if no window held others, for each one that is found. NaN for policies other
+/// than RemoveMultiples and TakeAllGoods, for which no formula is known.
+inline double pile_up_factor(const CoincidenceRules& rules, double load) {
+    if (rules.policy == MultiplesPolicy::take_all_goods) return 1;
+    if (rules.policy != MultiplesPolicy::remove_multiples) return std::numeric_limits<double>::quiet_NaN();
+    return std::exp(load) * (rules.mode == WindowMode::single ? 1 + load : 1);
+}
+
+}  // namespace petacq::gpu

@@ -1,0 +1,88 @@
+// Where seconds end.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "gpu/second_cuts.hpp"
+#include "tests/support/catch.hpp"
+
+using petacq::gpu::SecondCuts;
+using petacq::gpu::TickRange;
+
+namespace {
+
+using Cut = std::pair<std::uint64_t, TickRange>;
+
+std::vector<Cut> advance(SecondCuts& cuts, std::uint64_t from, std::uint64_t to, std::uint64_t earliest = 0) {
+    std::vector<Cut> all;
+    cuts.advance(from, to, earliest,
+                 [&](std::uint64_t watermark, TickRange second) { all.emplace_back(watermark, second); });
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("seconds: each ends as soon as the watermark decides it") {
+    SecondCuts cuts(1000, 30);
+    CHECK(advance(cuts, 0, 1029).empty());
+    CHECK(advance(cuts, 1029, 1030) == std::vector<Cut>{{1030, {0, 1000}}});
+    CHECK(advance(cuts, 1030, 2000).empty());
+    CHECK(advance(cuts, 2000, 4031) ==
+          std::vector<Cut>{{2030, {1000, 2000}}, {3030, {2000, 3000}}, {4030, {3000, 4000}}});
+    CHECK(advance(cuts, 4031, 4031).empty());
+}
+
+TEST_CASE("seconds: the first begins where data begin") {
+    SecondCuts cuts(1000, 30);
+    CHECK(advance(cuts, 0, 5'000'000, UINT64_MAX).empty());
+    CHECK(advance(cuts, 0, 7'001'040, 6'999'500) ==
+          std::vector<Cut>{{7'000'030, {6'999'000, 7'000'000}}, {7'001'030, {7'000'000, 7'001'000}}});
+}
+
+TEST_CASE("seconds: the end of a segment divides them") {
+    SecondCuts cuts(1000, 30);
+    CHECK(advance(cuts, 0, 1500).size() == 1);
+    CHECK(cuts.close(1500) == TickRange{1000, 1500});
+    CHECK(advance(cuts, 1500, 2030) == std::vector<Cut>{{2030, {1500, 2000}}});
+    // Both ends fall together: the watermark that ends the second lies beyond the segment.
+    CHECK(advance(cuts, 2030, 3010).empty());
+    CHECK(cuts.close(3010) == TickRange{2000, 3010});
+    CHECK(advance(cuts, 3010, 4030) == std::vector<Cut>{{4030, {3010, 4000}}});
+}
+
+TEST_CASE("seconds: they are the same however the watermark moves") {
+    std::vector<Cut> whole;
+    {
+        SecondCuts cuts(1000, 30);
+        whole = advance(cuts, 0, 90'000, 300);
+    }
+    for (const std::uint64_t step : {1ULL, 7ULL, 999ULL, 1000ULL, 2345ULL}) {
+        SecondCuts cuts(1000, 30);
+        std::vector<Cut> pieces;
+        for (std::uint64_t at = 0; at < 90'000; at += step) {
+            for (const Cut& cut : advance(cuts, at, std::min<std::uint64_t>(at + step, 90'000), 300))
+                pieces.push_back(cut);
+        }
+        CHECK(pieces == whole);
+    }
+}
+
+TEST_CASE("seconds: a jump of years is few cuts without a gap") {
+    SecondCuts cuts(1000, 30);
+    const std::vector<Cut> all = advance(cuts, 0, std::uint64_t{1} << 62, 0);
+    CHECK(all.size() < 300);
+    std::uint64_t end = 0;
+    for (const Cut& cut : all) {
+        CHECK(cut.second.start == end);
+        end = cut.second.end;
+    }
+    CHECK(end == (std::uint64_t{1} << 62) / 1000 * 1000);
+}
+
+TEST_CASE("seconds: detector time may start again") {
+    SecondCuts cuts(1000, 30);
+    advance(cuts, 0, 5500);
+    cuts.close(5600);
+    cuts.restart();
+    CHECK(advance(cuts, 0, 1030) == std::vector<Cut>{{1030, {0, 1000}}});
+}
