@@ -27,7 +27,6 @@ struct Site {
         setting.configuration = std::make_shared<const config::Configuration>(configuration_with(
             {{"data_dir", directory.path().string()}, {"listmode", {{"compression", compression}}}}));
         setting.scanner = &scanner;
-        setting.rules = rules_of_seconds();
         daemon::RunRequest request;
         request.id = id;
         return std::make_unique<daemon::Run>(setting, request);
@@ -56,8 +55,8 @@ TEST_CASE("a run writes its seconds", "[run][seconds]") {
     const nlohmann::json& file = content["files"].back();
     CHECK(file["kind"] == "seconds");
     CHECK(file["records"] == 3);
-    CHECK(file["first_time"] == second_number(0).start);
-    CHECK(file["last_time"] == second_number(2).start);
+    CHECK(file["first_time"] == second_number(0).range.start);
+    CHECK(file["last_time"] == second_number(2).range.start);
     CHECK(file["bytes"] == std::filesystem::file_size(run->path() / daemon::seconds_file));
     daemon::SecondsReader reader(run->path() / daemon::seconds_file);
     const nlohmann::json& description = reader.reader().description();

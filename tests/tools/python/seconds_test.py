@@ -109,10 +109,9 @@ class RealRun(unittest.TestCase):
         self.assertTrue(seconds.complete)
         self.assertEqual(seconds["crystal_prompts"].shape, (len(seconds), run.scanner.crystal_count))
         self.assertEqual(seconds["module_prompts"].shape, (len(seconds), run.scanner.bdm_count))
-        if len(seconds):
-            self.assertEqual(int(seconds["prompts"].sum()), run.ledger["singles"]["prompts"])
-            np.testing.assert_array_equal(seconds["crystal_prompts"].sum(1), 2 * seconds["prompts"])
-            self.assertEqual(run.metadata["seconds"]["records"], len(seconds))
+        self.assertEqual(int(seconds["prompts"].sum()), run.ledger["singles"]["prompts"])
+        np.testing.assert_array_equal(seconds["crystal_prompts"].sum(1), 2 * seconds["prompts"])
+        self.assertEqual(run.metadata["seconds"]["records"], len(seconds))
 
 
 if __name__ == "__main__":

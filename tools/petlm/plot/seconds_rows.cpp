@@ -40,7 +40,7 @@ class Row {
         prompts_ += number("prompts");
         delayeds_ += delayeds;
         // Without delayeds, their weight does not matter.
-        of_delayeds_ += delayeds == 0 ? 0 : delayeds * number("delayed_weight");
+        of_delayeds_ += delayeds == 0 ? 0 : delayeds * number("delayeds_weight");
         randoms_ += number("randoms");
         pile_up_ += number("pile_up") * length;
         dead_time_ += number("module_dead_time");

@@ -1,7 +1,6 @@
 #include "tools/petlm/records/seconds_check.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "daemon/seconds/reader.hpp"
@@ -19,11 +18,7 @@ const daemon::SecondField* find(const std::vector<daemon::SecondField>& fields, 
 }  // namespace
 
 SecondsCheck::SecondsCheck(const nlohmann::json& description, std::size_t record_bytes)
-    : fields_(daemon::fields_of(description.value("fields", nlohmann::json()), record_bytes)) {
-    const auto tick_ps = description.value("tick_ps", nlohmann::json());
-    if (tick_ps.is_number() && tick_ps > 0)
-        second_ticks_ = static_cast<std::uint64_t>(std::llround(1e12 / tick_ps.get<double>()));
-}
+    : fields_(daemon::fields_of(description.value("fields", nlohmann::json()), record_bytes)) {}
 
 /// 0 without such a field.
 std::uint64_t SecondsCheck::number(const std::byte* record, const char* name) const {
@@ -52,8 +47,6 @@ std::string SecondsCheck::next(std::span<const std::byte> record) {
 
     if (length == 0 || end_ < start) return "has no length";
     if (overlaps) return "starts before the one before has ended";
-    if (second_ticks_ != 0 && start / second_ticks_ != (end_ - 1) / second_ticks_)
-        return "lies in more than one second of detector time";
     const auto differs = [&](const char* crystals, std::uint64_t expected) {
         return find(fields_, crystals) != nullptr && sum(at, crystals) != static_cast<double>(expected);
     };

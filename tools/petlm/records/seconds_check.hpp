@@ -33,8 +33,7 @@ class SecondsCheck {
     [[nodiscard]] double sum(const std::byte* record, const char* name) const;
 
     std::vector<daemon::SecondField> fields_;
-    std::uint64_t second_ticks_ = 0;  ///< 0: unknown
-    std::uint64_t end_ = 0;           ///< of the second before
+    std::uint64_t end_ = 0;  ///< of the second before
     SecondsTotals totals_;
 };
 

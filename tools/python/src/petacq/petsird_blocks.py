@@ -72,7 +72,7 @@ def extras_of(run: Run, options: Options, bins: Bins) -> Extras:
         extras.not_held.append("singles histograms, dead time, signals and bed positions: left out")
         return extras
     end_ms = int(bins.block_of(np.array([run.stop_ticks]))[0] + 1) * bins.block_ms
-    if (of_run := getattr(run, "seconds", None)) is not None:
+    if (of_run := run.seconds) is not None:
         extras.seconds = _SecondsOfRun(of_run, bins, run.scanner.bdm(np.arange(run.scanner.crystal_count)))
         extras.singles = True
     tags = run.tags.records() if run.tags is not None else None
