@@ -91,7 +91,6 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     Backend backend;
     backend.pipeline = std::make_unique<FailingPipeline>(gpu::make_host_pipeline(options, calibration));
     backend.memory = net::make_host_memory({});
-    backend.randoms = gpu::make_host_randoms(scanner.geometry, options.rules, scanner.tick_ps * 1e-12);
     backend.choice = "a test";
     return backend;
 }

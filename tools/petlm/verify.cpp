@@ -166,7 +166,7 @@ Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_pr
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
     verdict.status = clean ? ok : has_problems;
     if (reader.kind() == daemon::RecordKind::coincidences) {
-        verdict.totals = {condition.records, check.prompts, {}, {}};
+        verdict.totals = {condition.records, check.prompts, {}, {}, {}};
     } else if (reader.kind() == daemon::RecordKind::tags) {
         verdict.totals.tags = condition.records;
     } else if (reader.kind() == daemon::RecordKind::singles) {

@@ -4,7 +4,6 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr double panel = 235;
 constexpr Margins margins = {84, legend_height};
 
 std::vector<double> rates(const PictureData& data, const Counts& counts,
