@@ -114,6 +114,7 @@ void RunControl::measure(CollectedSlice& slice) {
     const std::uint64_t before = std::exchange(lost_before_, slice.end.lost);
     if (options_.framing == net::Framing::sequenced)
         counts.lost = static_cast<double>(slice.end.lost) - static_cast<double>(before);
+    if (slice.end.second->ticks() == 0) return;
     const auto second = meter_->measure(*slice.end.second, slice.result.sums, counts);
     if (!run_.interval.running()) return;
     run_.seconds.add(*second);

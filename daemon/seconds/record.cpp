@@ -77,7 +77,7 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
            s.load);
     number("pile_up", "", "Factor for prompts lost to multiples; NaN for policies without a formula for it.",
            s.pile_up);
-    number("delayed_weight", "", "Random prompts for each delayed.", s.delayeds_weight);
+    number("delayeds_weight", "", "Random prompts for each delayed.", s.delayeds_weight);
     number("randoms", "pairs", "Random coincidences to be expected among the prompts; NaN: unknown.",
            s.randoms.total);
 

@@ -38,7 +38,6 @@ using cuda::RingSlot;
 using cuda::Slot;
 using cuda::Stages;
 using cuda::Stream;
-
 constexpr std::uint32_t most_copiers = 8;
 
 class CudaPipeline final : public Pipeline {

@@ -51,7 +51,7 @@ void check_second(const daemon::SecondsReader& reader, const daemon::Second& s) 
     number("lost", s.lost);
     number("load", s.load);
     number("pile_up", s.pile_up);
-    number("delayed_weight", s.delayeds_weight);
+    number("delayeds_weight", s.delayeds_weight);
     number("randoms", s.randoms.total);
     all("crystal_unpaired", s.sums.unpaired);
     all("crystal_grouped", s.sums.grouped);

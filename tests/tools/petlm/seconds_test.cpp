@@ -118,10 +118,6 @@ TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
                 second.range.end = second.range.start;
                 expected = "record 1 (block 1) has no length";
             }
-            SECTION("two seconds") {
-                second.range = {second.range.start + 1500, second.range.end + 1500};
-                expected = "lies in more than one second";
-            }
             SECTION("crystals") {
                 second = second_number(1);
                 ++second.sums.prompts[3];

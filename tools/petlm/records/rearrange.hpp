@@ -18,8 +18,8 @@ struct CutOptions {
     std::optional<unsigned> gate;   ///< channel: only records at times when its gate is open
     bool force = false;             ///< replace the output
 };
-/// Writes the records of an interval to a file; of seconds, those that lie in it as a whole. The gate tags are
-/// those of the run that the target is, or that lies in the directory of a file. Returns an exit status.
+/// Writes the records of an interval to a file; of seconds, those that lie in it as a whole. The gate tags
+/// are those of the run that the target is, or that lies in the directory of a file. Returns an exit status.
 /// Throws UsageError, BadInput, daemon::NotListMode, std::system_error.
 int cut(const CutOptions& options);
 
