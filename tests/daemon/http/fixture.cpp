@@ -135,13 +135,24 @@ std::shared_ptr<const gpu::SinglesHistograms> ring_histograms(std::uint64_t n) {
 
 json full_status(std::uint64_t n) {
     const auto x = static_cast<double>(n);
-    json rates = {
-        {"interval_s", 1.0},           {"bytes_per_s", 1.5e6 * x},     {"datagrams_per_s", 1000.25 * x},
-        {"frames_per_s", 90000.5 * x}, {"singles_per_s", 45678.5 * x}, {"singles_raw_per_s", 80000.0 * x},
-        {"prompts_per_s", 1234.5 * x}, {"delayeds_per_s", 234.25 * x}, {"net_trues_per_s", 1000.25 * x},
-        {"randoms_fraction", 0.18975}, {"multiples_per_s", 12.0 * x},  {"expected_randoms_per_s", nullptr},
-        {"necr_per_s", 543.0 * x},     {"necr_scatter_fraction", 0.2}, {"lost_fraction", 0.00125},
-        {"busy_fraction", 0.25}};
+    json rates = {{"interval_s", 1.0},
+                  {"bytes_per_s", 1.5e6 * x},
+                  {"datagrams_per_s", 1000.25 * x},
+                  {"frames_per_s", 90000.5 * x},
+                  {"singles_per_s", 45678.5 * x},
+                  {"singles_raw_per_s", 80000.0 * x},
+                  {"prompts_per_s", 1234.5 * x},
+                  {"delayeds_per_s", 234.25 * x},
+                  {"net_trues_per_s", 1000.25 * x},
+                  {"randoms_fraction", 0.18975},
+                  {"multiples_per_s", 12.0 * x},
+                  {"expected_randoms_per_s", nullptr},
+                  {"necr_per_s", 543.0 * x},
+                  {"necr_scatter_fraction", 0.2},
+                  {"lost_fraction", 0.00125},
+                  {"busy_fraction", 0.25},
+                  {"necr_subtracted_per_s", 400.0 * x},
+                  {"randoms_from_delayeds_per_s", 230.0 * x}};
     json status = {{"version", "1.2.3"},
                    {"state", "running"},
                    {"uptime_s", 100.0 + x},
@@ -165,6 +176,13 @@ json full_status(std::uint64_t n) {
                        {"bytes", 1'400'000 * n},
                        {"failure", nullptr}}}}},
                    {"interrupted", {{"count", 0}, {"runs", json::array()}}},
+                   {"second",
+                    {{"start_ticks", 1000},
+                     {"length_s", 1.0},
+                     {"window_load", 0.05},
+                     {"pile_up_factor", 1.1},
+                     {"delayeds_weight", 1.02},
+                     {"mean_abs_dt_ns", 0.3}}},
                    {"watermark_s", 99.5}};
     status["health"] = {
         {"state", "degraded"},
