@@ -44,17 +44,17 @@ void order_equal_times(std::span<Coincidence> records) {
     }
 }
 
-void CoincidenceFinder::add_prompts(std::span<const Coincidence> prompts, IntervalSums& sums) const {
+void CoincidenceFinder::add_prompts(std::span<const Coincidence> prompts, ThreadSums& sums) const {
     for (const Coincidence& c : prompts) {
-        ++sums.prompts[c.crystal_a];
-        ++sums.prompts[c.crystal_b];
+        ++sums.crystals[c.crystal_a].prompts;
+        ++sums.crystals[c.crystal_b].prompts;
         sums.modules[module_of_[c.crystal_a]] += PromptEnds::of(c.dt, c.energy_a);
         sums.modules[module_of_[c.crystal_b]] += PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b);
     }
 }
 
 void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share,
-                                    IntervalSums& sums) const {
+                                    ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
     SingleCounts c;
@@ -67,7 +67,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         std::size_t j = i + 1;
         if (j == n || singles[j].time - opened > tau) {
             ++unpaired;
-            ++sums.unpaired[singles[i].crystal];
+            ++sums.crystals[singles[i].crystal].unpaired;
             i = j;
             continue;
         }
@@ -76,7 +76,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
             ++j;
         const std::size_t size = j - i;
         for (const Single& s : singles.subspan(i, size))
-            ++sums.grouped[s.crystal];
+            ++sums.crystals[s.crystal].grouped;
         if (size == 2) {
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
@@ -121,7 +121,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
 }
 
 void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Share& share,
-                                     IntervalSums& sums) const {
+                                     ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
     SingleCounts c;
@@ -131,7 +131,8 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
         while (j < n && singles[j].time - singles[i].time <= tau)
             ++j;
         const std::size_t size = j - i;
-        ++(size == 1 ? sums.unpaired : sums.grouped)[singles[i].crystal];
+        ThreadSums::Crystal& crystal = sums.crystals[singles[i].crystal];
+        ++(size == 1 ? crystal.unpaired : crystal.grouped);
         if (size == 1) {
             ++c.unpaired;
         } else if (size == 2) {
@@ -195,7 +196,7 @@ void CoincidenceFinder::divide(Search& search, std::size_t first_anchor,
     search.shares.front().records.assign(held.begin(), held.end());
 }
 
-void CoincidenceFinder::find(Search& search, std::size_t index, IntervalSums& sums) const {
+void CoincidenceFinder::find(Search& search, std::size_t index, ThreadSums& sums) const {
     Search::Share& share = search.shares[index];
     share.counts = {};
     share.next = share.from;
@@ -215,8 +216,8 @@ void CoincidenceFinder::find(Search& search, std::size_t index, IntervalSums& su
                          std::min(share.to, search.decided), share);
         }
         for (const Coincidence& c : share.delayeds) {
-            ++sums.delayeds[c.crystal_a];
-            ++sums.delayeds[c.crystal_b];
+            ++sums.crystals[c.crystal_a].delayeds;
+            ++sums.crystals[c.crystal_b].delayeds;
         }
         merge_by_time(share.records, share.delayeds);
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu/arithmetic.hpp"
+#include "gpu/host/thread_sums.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::gpu {
@@ -42,17 +43,16 @@ class CoincidenceFinder {
     /// earlier prompt group has taken. `held` has the earlier records that are to be merged with the new
     /// ones.
     void divide(Search& search, std::size_t first_anchor, std::span<const Coincidence> held) const;
-    /// Adds to `sums` everything but the counts.
-    void find(Search& search, std::size_t share, IntervalSums& sums) const;
+    void find(Search& search, std::size_t share, ThreadSums& sums) const;
 
   private:
-    void scan_groups(std::span<const Single> singles, Search::Share& share, IntervalSums& sums) const;
-    void scan_openers(std::span<const Single> singles, Search::Share& share, IntervalSums& sums) const;
+    void scan_groups(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
+    void scan_openers(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
     void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
                       Search::Share& share) const;
     void scan_shifted(std::span<const Single> singles, Search::Share& share) const;
 
-    void add_prompts(std::span<const Coincidence> prompts, IntervalSums& sums) const;
+    void add_prompts(std::span<const Coincidence> prompts, ThreadSums& sums) const;
 
     PairRule rule_;
     CoincidenceRules rules_;

@@ -117,7 +117,7 @@ void SearchStage::finish(Slot& slot) {
     result.counts = {};
     for (const Search::Share& share : slot.search.in_use())
         result.counts += share.counts;
-    sums_.front().counts += result.counts;
+    counts_ += result.counts;
     if (slot.ends_interval) take_sums(result.sums);
     pending_ += result.frames.accepted;
     pending_ -= result.counts.decided;
@@ -136,12 +136,10 @@ void SearchStage::finish(Slot& slot) {
 }
 
 void SearchStage::take_sums(IntervalSums& out) {
-    out = sums_.front();
-    sums_.front().clear();
-    for (IntervalSums& more : std::span(sums_).subspan(1)) {
-        out += more;
-        more.clear();
-    }
+    out = none_;
+    for (ThreadSums& sums : sums_)
+        sums.move_to(out);
+    out.counts = std::exchange(counts_, {});
 }
 
 /// A pair within a group may start at or above the horizon. It is held back, since delayeds of that time are
@@ -174,8 +172,9 @@ void SearchStage::deliver(Slot& slot) const {
 void SearchStage::reset() {
     taken_ = 0;
     held_.clear();
-    for (IntervalSums& sums : sums_)
+    for (ThreadSums& sums : sums_)
         sums.clear();
+    counts_ = {};
     pending_ = 0;
     newest_ = 0;
     tags_.reset();

@@ -78,7 +78,8 @@ class SearchStage {
     explicit SearchStage(const PipelineOptions& options)
         : finder_(options.geometry, options.rules),
           emit_singles_(options.emit_singles),
-          sums_(options.threads, IntervalSums::none(options.geometry)) {}
+          none_(IntervalSums::none(options.geometry)),
+          sums_(options.threads, ThreadSums(options.geometry)) {}
 
     /// Returns the number of shares to be searched.
     std::size_t start(Slot& slot);
@@ -97,11 +98,13 @@ class SearchStage {
 
     const CoincidenceFinder finder_;
     const bool emit_singles_;
-    std::vector<IntervalSums> sums_;  // [thread] since the interval began; the counts in that of thread 0
-    std::size_t taken_ = 0;           // undecided singles that already belong to a prompt group
-    std::vector<Coincidence> held_;   // records held back by the slice before
-    std::uint64_t pending_ = 0;       // accepted and undecided
-    std::uint64_t newest_ = 0;        // time of the newest accepted single
+    const IntervalSums none_;
+    std::vector<ThreadSums> sums_;   // [thread] since the interval began
+    SingleCounts counts_;            // likewise
+    std::size_t taken_ = 0;          // undecided singles that already belong to a prompt group
+    std::vector<Coincidence> held_;  // records held back by the slice before
+    std::uint64_t pending_ = 0;      // accepted and undecided
+    std::uint64_t newest_ = 0;       // time of the newest accepted single
     WaitingTags tags_;
 };
 

@@ -33,7 +33,7 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
     gpu::ChunkStore store;
     gpu::Orderer orderer(store);
     const gpu::CoincidenceFinder finder(options.geometry, options.rules);
-    gpu::IntervalSums sums = gpu::IntervalSums::none(options.geometry);
+    gpu::ThreadSums sums(options.geometry);
     gpu::LocalHistograms histograms(options.geometry);
     std::vector<gpu::Single> converted(options.max_slice_frames + 4096);
     std::vector<std::unique_ptr<gpu::Chunk>> chunks;
