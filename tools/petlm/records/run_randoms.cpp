@@ -166,8 +166,9 @@ std::unique_ptr<RunRandoms> RunRandoms::of_run(const std::filesystem::path& dire
                                                const nlohmann::json& run, const config::Scanner& scanner,
                                                std::string& why) {
     const auto file = directory / "seconds.plm";
-    if (!std::filesystem::is_directory(directory) || !std::filesystem::exists(file)) {
-        why = "there is no seconds.plm of a run directory";
+    const bool is_run = std::filesystem::is_directory(directory);
+    if (!is_run || !std::filesystem::exists(file)) {
+        why = is_run ? "the run has no seconds.plm" : "a file need not be the whole run";
         return nullptr;
     }
     try {
