@@ -79,7 +79,6 @@ void run(const ImageSuite& suite) {
     gpu::WorkerPool pool(suite.threads != 0 ? suite.threads
                                             : std::max(1U, std::thread::hardware_concurrency()));
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
-    const image::RandomsByModules no_randoms(scanner.geometry, rule);
     std::printf("%.2f M prompts in memory, %u x %u x %u voxels of %.3g mm, %u x %u subsets, median of %d\n",
                 static_cast<double>(records.size()) / 1e6, options.grid.n[0], options.grid.n[1],
                 options.grid.n[2], options.grid.voxel_mm, suite.iterations, suite.subsets, suite.rounds);
@@ -98,7 +97,7 @@ void run(const ImageSuite& suite) {
                     pairs.add(records);
                     pairs.finish();
                 });
-                looks[b] = image::make_quick_look(scanner, rule, pairs, no_randoms, pool, options);
+                looks[b] = image::make_quick_look(scanner, rule, pairs, {}, pool, options);
             });
             if (round == 0) continue;
             times.count.push_back(count);

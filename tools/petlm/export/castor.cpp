@@ -25,14 +25,15 @@ class Events {
         double tick_ps;
         bool tof;
         bool kind;
-        const RandomsPerPair& randoms;  ///< for prompts
+        const std::optional<RandomsPerPair>& randoms;  ///< for prompts
     };
 
     void write(const gpu::Coincidence& c, const Layout& layout) {
         const auto time = static_cast<std::uint32_t>(milliseconds(c.time - layout.origin, layout.tick_ps));
         data_.put(time);
         if (layout.kind) data_.put(kind_);
-        if (has_randoms(layout)) data_.put(static_cast<float>(layout.randoms(c.crystal_a, c.crystal_b)));
+        if (has_randoms(layout))
+            data_.put(static_cast<float>(layout.randoms->rate(c.time, c.crystal_a, c.crystal_b)));
         if (layout.tof) data_.put(tof_of(c, layout));
         data_.put(c.crystal_a, c.crystal_b);
         ++events_;
@@ -59,7 +60,7 @@ class Events {
 
   private:
     [[nodiscard]] bool has_randoms(const Layout& layout) const {
-        return kind_ == unknown_event && layout.randoms != nullptr;
+        return kind_ == unknown_event && layout.randoms.has_value();
     }
     // Arrival at ID1 minus arrival at ID2: positive when the annihilation was closer to ID2. ID1 is the
     // earlier photon.
@@ -165,11 +166,8 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
     }
     if (options.randoms) {
         exported.notes.push_back(
-            "Each prompt has the randoms to be expected in its pair of crystals, in counts per second.");
-    } else {
-        exported.lost.push_back(
-            "castor: no randoms were written with the prompts: the run has no estimate by pairs of "
-            "crystals.");
+            "Each prompt has the randoms to be expected in its pair of crystals in the second of the prompt, "
+            "in counts per second.");
     }
     exported.lost.push_back(
         "castor: no normalisation was written, and the calibration factor is 1: the run has neither.");

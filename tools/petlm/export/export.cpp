@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/run_randoms.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -18,13 +19,14 @@ struct Format {
     bool singles;    ///< can hold singles
     bool tags;       ///< can hold tags
     bool directory;  ///< writes several files
+    bool randoms;    ///< can hold randoms by pairs of crystals
 };
 
-constexpr std::array<Format, 5> formats = {{{"castor", export_castor, false, false, true},
-                                            {"stir", export_stir, false, false, true},
-                                            {"coinstruct", export_coinstruct, false, false, false},
-                                            {"csv", export_csv, true, true, false},
-                                            {"hdf5", export_hdf5, true, false, false}}};
+constexpr std::array<Format, 5> formats = {{{"castor", export_castor, false, false, true, true},
+                                            {"stir", export_stir, false, false, true, true},
+                                            {"coinstruct", export_coinstruct, false, false, false, false},
+                                            {"csv", export_csv, true, true, false, false},
+                                            {"hdf5", export_hdf5, true, false, false, false}}};
 
 const Format& format_named(const std::string& name) {
     for (const auto& format : formats) {
@@ -80,13 +82,31 @@ std::string description_text(const ExportSource& source, const ExportOptions& op
     return text;
 }
 
-Exported export_to(const ExportSource& source, const ExportOptions& options, const Format& format) {
+/// Adds the estimate from the seconds of the run. Returns why there is none, if there is none.
+std::string add_randoms(const ExportSource& source, ExportOptions& options) {
+    std::string why;
+    const std::shared_ptr<const RunRandoms> randoms =
+        RunRandoms::of_run(source.target(), source.run(), source.scanner(options.scanner), why);
+    if (randoms) {
+        options.randoms = {[randoms](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
+                               return randoms->rate(time, a, b);
+                           },
+                           [randoms](std::uint32_t a, std::uint32_t b) { return randoms->sum(a, b); }};
+    }
+    return why;
+}
+
+Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
     const auto text_file = format.directory ? options.output / "README.txt"
                                             : std::filesystem::path(options.output.string() + ".README.txt");
     outputs.claim(text_file);
+    std::string no_randoms;
+    if (format.randoms && !options.randoms) no_randoms = add_randoms(source, options);
     Exported exported = format.exporter(source, options, outputs);
+    if (!no_randoms.empty())
+        exported.lost.push_back(options.format + ": no randoms by pairs of crystals: " + no_randoms + ".");
     const auto state = source.run().find("state");
     if (!source.run().is_null() && state != source.run().end() && *state != "complete") {
         exported.lost.push_back("The run's state is " + state->dump() + ", not complete: run.json says why.");

@@ -16,9 +16,14 @@
 
 namespace petacq::petlm {
 
-/// Randoms to be expected among the prompts of a pair of crystals, counts per second, averaged over the run.
-/// 0 for pairs that the conditions on modules and rings refuse. The order of the crystals does not matter.
-using RandomsPerPair = std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)>;
+/// Randoms to be expected among the prompts of a pair of crystals. 0 for pairs that the conditions on modules
+/// and rings refuse. The order of the crystals does not matter.
+struct RandomsPerPair {
+    /// Counts per second at a time (ticks).
+    std::function<double(std::uint64_t time, std::uint32_t crystal_a, std::uint32_t crystal_b)> rate;
+    /// Counts in the whole run.
+    std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)> sum;
+};
 
 struct ExportOptions {
     std::string format;                            ///< castor, stir, coinstruct, csv or hdf5
@@ -30,7 +35,8 @@ struct ExportOptions {
     bool event_kind = false;                       ///< castor: write the kind of each event
     std::optional<double> depth_mm;                ///< castor, stir: mean depth of interaction in a crystal
     bool time_from_start = false;                  ///< coinstruct: ticks from the start of the run
-    RandomsPerPair randoms;                        ///< castor, stir: write this estimate, too
+    /// castor, stir: write this estimate, too. Without it, that from the seconds of the run, if it has them.
+    std::optional<RandomsPerPair> randoms;
 };
 
 /// The contents of an export and what its users must know.

@@ -196,11 +196,11 @@ void write_projection_header(const std::filesystem::path& file, const std::strin
     write_text(file, text);
 }
 
-/// Writes the values of projection data: counts expected in `seconds`. As STIR numbers bins, tangential
+/// Writes the values of projection data: counts expected in the run. As STIR numbers bins, tangential
 /// position t of view v joins the detectors v + floor(t / 2) and v + half a ring - ceil(t / 2).
 void write_expected(const std::filesystem::path& file, const config::Scanner& scanner,
                     const Detectors& detectors, const Projections& projections,
-                    const RandomsPerPair& per_second, double seconds) {
+                    const RandomsPerPair& randoms) {
     OutputFile out(file);
     const std::int64_t in_ring = scanner.geometry.crystals_in_ring();
     const std::int64_t rings = scanner.geometry.rings();
@@ -215,9 +215,9 @@ void write_expected(const std::filesystem::path& file, const config::Scanner& sc
                 const std::int64_t ring_1 = axial + std::max<std::int64_t>(-segment, 0);
                 const std::int64_t ring_2 = ring_1 + segment;
                 for (std::int64_t t = -side; t <= side; ++t) {
-                    const double rate = per_second(crystal(ring_1, view + (t >> 1)),
-                                                   crystal(ring_2, view + in_ring / 2 - ((t + 1) >> 1)));
-                    out.put(static_cast<float>(rate * seconds));
+                    out.put(static_cast<float>(
+                        randoms.sum(crystal(ring_1, view + (t >> 1)),
+                                    crystal(ring_2, view + in_ring / 2 - ((t + 1) >> 1)))));
                 }
             }
         }
@@ -301,9 +301,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     if (options.randoms) {
         write_projection_header(options.output / "randoms.hs", "randoms.s", scanner, projections, depth_mm,
                                 study);
-        const std::uint64_t ticks = source.time_end() - origin;
-        write_expected(options.output / "randoms.s", scanner, detectors, projections, options.randoms,
-                       static_cast<double>(ticks) * scanner.tick_ps * 1e-12);
+        write_expected(options.output / "randoms.s", scanner, detectors, projections, *options.randoms);
         exported.files.emplace_back(
             "randoms.hs, randoms.s: the randoms to be expected among the prompts, as projection data");
     }

@@ -55,7 +55,7 @@ double RandomsByModules::expected(Pair pair) const {
 }
 
 Lines make_lines(const config::Scanner& scanner, const Grid& grid, const std::vector<Pair>& pairs,
-                 const std::vector<std::uint32_t>& counts, const RandomsByModules& randoms,
+                 const std::vector<std::uint32_t>& counts, const RandomsOfPair& randoms,
                  std::size_t subsets) {
     std::vector<config::CrystalPlace> places;
     for (std::uint32_t crystal = 0; crystal < scanner.geometry.crystal_count(); ++crystal)
@@ -88,8 +88,7 @@ Lines make_lines(const config::Scanner& scanner, const Grid& grid, const std::ve
         for (std::size_t i = subset; i < pairs.size(); i += subsets) {
             lines.pairs.push_back(pairs[i]);
             lines.prompts.push_back(static_cast<float>(counts[i]));
-            lines.additive.push_back(
-                static_cast<float>(randoms.total() == 0 ? 0 : randoms.expected(pairs[i]) / weight(pairs[i])));
+            lines.additive.push_back(static_cast<float>(randoms ? randoms(pairs[i]) / weight(pairs[i]) : 0));
         }
     }
     lines.subset_start.push_back(lines.pairs.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "config/scanner.hpp"
@@ -10,8 +11,10 @@
 
 namespace petacq::image {
 
-/// Delayed coincidences by pair of modules. A delayed window is as wide as a prompt window, so each delayed
-/// stands for one random among the prompts. The pairs of crystals of two modules share them evenly.
+/// Randoms expected among the prompts of a pair; empty: none.
+using RandomsOfPair = std::function<double(Pair)>;
+
+/// Delayed coincidences by pair of modules. The pairs of crystals of two modules share them evenly.
 class RandomsByModules {
   public:
     RandomsByModules(const config::Geometry& geometry, const gpu::PairRule& rule);
@@ -19,7 +22,7 @@ class RandomsByModules {
         ++delayeds_[cell(module_of_[crystal_a], module_of_[crystal_b])];
         ++total_;
     }
-    /// Randoms expected among the prompts of a pair.
+    /// Delayeds of the modules of a pair, shared among their pairs.
     [[nodiscard]] double expected(Pair pair) const;
     [[nodiscard]] std::uint64_t total() const { return total_; }
 
@@ -52,8 +55,7 @@ struct Lines {
 /// with the area of the front faces, the angles at which the line meets them, and the distance between them.
 /// The value of a voxel is then its number of decays if every photon that meets a crystal is detected.
 Lines make_lines(const config::Scanner& scanner, const Grid& grid, const std::vector<Pair>& pairs,
-                 const std::vector<std::uint32_t>& counts, const RandomsByModules& randoms,
-                 std::size_t subsets);
+                 const std::vector<std::uint32_t>& counts, const RandomsOfPair& randoms, std::size_t subsets);
 
 /// The ends of the lines: a point in each crystal at that depth behind its front face.
 std::vector<Point> crystal_points(const config::Scanner& scanner, double depth_mm);

@@ -46,7 +46,7 @@ void check_before_reading(const QuickLookOptions& options) {
 }
 
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
-                          const RandomsByModules& randoms, gpu::WorkerPool& pool,
+                          const RandomsOfPair& randoms, gpu::WorkerPool& pool,
                           const QuickLookOptions& options) {
     QuickLook look;
     const std::uint64_t budget = matrix_budget(options, counts.pairs().size());

@@ -38,7 +38,7 @@ void check_before_reading(const QuickLookOptions& options);
 /// Throws config::Error (unusable back-end), std::invalid_argument (too little memory), std::runtime_error
 /// (the GPU fails).
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
-                          const RandomsByModules& randoms, gpu::WorkerPool& pool,
+                          const RandomsOfPair& randoms, gpu::WorkerPool& pool,
                           const QuickLookOptions& options);
 
 }  // namespace petacq::image

@@ -188,7 +188,7 @@ Rows count_rows(const json& run, const PictureData& data) {
                       grouped(delayeds) + rate(static_cast<double>(delayeds)));
     const json::json_pointer expected("/expected_randoms/pairs");
     if (run.is_object() && run.contains(expected) && run[expected].is_number()) {
-        rows.emplace_back("randoms expected of the singles rates", rounded(run[expected].get<double>()));
+        rows.emplace_back("randoms to be expected", rounded(run[expected].get<double>()));
     }
     const double trues = static_cast<double>(prompts) - static_cast<double>(delayeds);
     rows.emplace_back("prompts \u2212 delayeds", rounded(trues) + rate(trues));

@@ -130,12 +130,20 @@ TEST_CASE("castor: each prompt has the randoms of its pair, before its TOF", "[p
     options.output = directory / "out";
     options.tof_resolution_ps = 250;
     options.event_kind = true;
-    options.randoms = [](std::uint32_t a, std::uint32_t b) { return 1e-6 * (a + b); };
+    options.randoms =
+        petlm::RandomsPerPair{[](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
+                                  return 1e-6 * (a + b) + static_cast<double>(time - run_start) * 1e-12;
+                              },
+                              nullptr};
     petlm::export_quietly(options);
     const auto prompts = read_castor(options.output / "prompts.cdh");
     check_events(prompts, of_kind(records, gpu::Kind::prompt), scanner.tick_ps, true, std::uint8_t{0});
-    for (const auto& e : prompts.events)
-        REQUIRE(e.randoms.value() == Approx(1e-6 * (e.id1 + e.id2)));
+    const auto sent = of_kind(records, gpu::Kind::prompt);
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        const auto& e = prompts.events.at(i);
+        const double since_start = static_cast<double>(sent[i].time - run_start);
+        REQUIRE(e.randoms.value() == Approx(1e-6 * (e.id1 + e.id2) + since_start * 1e-12));
+    }
     const auto delayeds = read_castor(options.output / "delayeds.cdh");
     check_events(delayeds, of_kind(records, gpu::Kind::delayed), scanner.tick_ps, true, std::uint8_t{4});
     CHECK_FALSE(delayeds.events.at(0).randoms.has_value());

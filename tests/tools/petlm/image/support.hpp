@@ -152,7 +152,8 @@ struct EmInput {
         image::RandomsByModules randoms(scanner.geometry, rule);
         for (const auto& c : of_kind(records, gpu::Kind::delayed))
             randoms.add(c.crystal_a, c.crystal_b);
-        lines = image::make_lines(scanner, grid, counts.pairs(), counts.counts(), randoms, subsets);
+        const auto expected = [&](image::Pair pair) { return randoms.expected(pair); };
+        lines = image::make_lines(scanner, grid, counts.pairs(), counts.counts(), expected, subsets);
     }
     /// Computed once: it is the same for all inputs.
     static const std::vector<float>& once(EmInput& of) {

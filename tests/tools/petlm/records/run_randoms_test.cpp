@@ -1,0 +1,164 @@
+// The randoms of each pair of crystals from the seconds of a run, against the estimates of the seconds.
+#include "tools/petlm/records/run_randoms.hpp"
+
+#include "daemon/seconds/file.hpp"
+#include "gpu/randoms.hpp"
+#include "tests/support/configuration.hpp"
+#include "tests/tools/petlm/support.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+
+namespace {
+
+constexpr std::uint64_t second_ticks = 64'000'000'000;
+
+gpu::CoincidenceRules rules_of_test(std::uint32_t window = 300) {
+    gpu::CoincidenceRules rules;
+    rules.window = window;
+    rules.min_module_difference = 2;
+    rules.max_ring_difference = 7;
+    return rules;
+}
+
+/// Singles that decay, in crystals that differ, and whose distribution drifts a little.
+struct Decay {
+    config::Scanner scanner;
+    std::vector<daemon::Second> seconds;
+    std::vector<gpu::RandomsByPair> by_pair;
+    double total = 0;
+
+    explicit Decay(std::size_t count, const config::Scanner& scanner_used) : scanner(scanner_used) {
+        std::mt19937_64 random(11);
+        gpu::RandomsEstimator estimator(scanner.geometry, rules_of_test());
+        for (std::size_t i = 0; i < count; ++i) {
+            daemon::Second s = daemon::Second::none(scanner.geometry);
+            // The run starts and stops within a second.
+            const std::uint64_t ticks = i == 0 || i + 1 == count ? second_ticks / 3 : second_ticks;
+            const std::uint64_t start = seconds.empty() ? run_start : seconds.back().range.end;
+            s.range = {start, start + ticks};
+            s.length_s = static_cast<double>(ticks) / second_ticks;
+            const double level = std::exp(-0.02 * static_cast<double>(i)) * s.length_s;
+            for (std::size_t crystal = 0; crystal < s.sums.unpaired.size(); ++crystal) {
+                const double shape = 1 + static_cast<double>(crystal % 7) / 7 +
+                                     0.001 * static_cast<double>(i) * static_cast<double>(crystal % 3);
+                s.sums.unpaired[crystal] =
+                    std::poisson_distribution<std::uint32_t>(2'000 * shape * level)(random);
+                s.sums.grouped[crystal] =
+                    std::poisson_distribution<std::uint32_t>(400 * shape * level)(random);
+                s.sums.counts.unpaired += s.sums.unpaired[crystal];
+                s.sums.counts.decided += s.sums.unpaired[crystal] + s.sums.grouped[crystal];
+            }
+            s.sums.counts.prompts = (s.sums.counts.decided - s.sums.counts.unpaired) / 2;
+            s.sums.counts.groups = s.sums.counts.unpaired + s.sums.counts.prompts;
+            s.sums.modules[0].abs_dt = 40 * s.sums.counts.prompts;
+            estimator.estimate(s.sums, ticks, s.randoms);
+            by_pair.push_back(estimator.by_pair());
+            total += s.randoms.total;
+            seconds.push_back(std::move(s));
+        }
+    }
+    void write(const std::filesystem::path& file) const {
+        daemon::SecondsFile out(file, scanner.geometry, file_description(scanner), config::Compression::none,
+                                std::chrono::seconds(1));
+        for (const daemon::Second& s : seconds)
+            out.append(s);
+        out.finish();
+    }
+};
+
+template <class Use>
+void for_each_pair(const config::Geometry& g, Use use) {
+    for (std::uint32_t a = 0; a < g.crystal_count(); ++a) {
+        for (std::uint32_t b = 0; b < a; ++b)
+            use(a, b);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("randoms of a run: pairs add up to the totals of the seconds", "[petlm][randoms]") {
+    const TemporaryDirectory directory;
+    const std::size_t count = GENERATE(1, 2, 16, 17, 70);
+    config::Scanner scanner = export_scanner();
+    scanner.geometry.crystals = {1, 2, 2};
+    const Decay run(count, scanner);
+    run.write(directory / "seconds.plm");
+    daemon::SecondsReader reader(directory / "seconds.plm");
+    const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
+    CHECK(randoms.total() == Approx(run.total).epsilon(1e-12));
+
+    const gpu::PairRule rule = gpu::PairRule::of(run.scanner.geometry, rules_of_test());
+    double sum = 0;
+    double worst = 0;
+    std::vector<double> of_second(count);
+    for_each_pair(run.scanner.geometry, [&](std::uint32_t a, std::uint32_t b) {
+        const double of_pair = randoms.sum(a, b);
+        sum += of_pair;
+        if (!rule.good(a, b)) {
+            worst = std::max({worst, of_pair, randoms.rate(run_start, a, b)});
+            return;
+        }
+        double exact = 0;
+        double of_rates = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const daemon::Second& s = run.seconds[i];
+            exact += run.by_pair[i].of(a, b);
+            const double counts =
+                randoms.rate(s.range.start + i % 2 * (s.range.ticks() - 1), b, a) * s.length_s;
+            of_second[i] += counts;
+            of_rates += counts;
+        }
+        worst = std::max({worst, std::abs(of_pair / exact - 1), std::abs(of_rates / of_pair - 1) * 1e6,
+                          std::abs(randoms.sum(b, a) / of_pair - 1) * 1e6});
+    });
+    CHECK(sum == Approx(run.total).epsilon(1e-9));
+    CHECK(worst < 0.02);
+    for (std::size_t i = 0; i < count; ++i)
+        CHECK(of_second[i] == Approx(run.seconds[i].randoms.total).epsilon(1e-9));
+}
+
+TEST_CASE("petlm export: the seconds of a run give randoms to castor and stir", "[petlm][randoms]") {
+    const TemporaryDirectory directory;
+    const Decay run(20, export_scanner());
+    const auto records = point_source(run.scanner, {8, 5, -3}, 300);
+    write_run(directory / "run", records, run.scanner);
+    run.write(directory / "run/seconds.plm");
+    nlohmann::json document = nlohmann::json::parse(read_file(directory / "run/run.json"));
+    document["configuration"] =
+        *configuration_with(
+             {{"coincidence",
+               {{"window_ticks", 300}, {"min_module_difference", 2}, {"max_ring_difference", 7}}}})
+             .document;
+    document["expected_randoms"] = {{"pairs", run.total}};
+    write_file(directory / "run/run.json", document.dump());
+
+    const Outcome stir = exported("stir", directory / "run", directory / "stir");
+    INFO(stir.out);
+    REQUIRE(stir.status == 0);
+    Bytes data(directory / "stir/randoms.s");
+    double sum = 0;
+    while (!data.at_end())
+        sum += static_cast<double>(data.take<float>());
+    CHECK(sum == Approx(run.total).epsilon(1e-5));
+
+    REQUIRE(exported("castor", directory / "run", directory / "castor").status == 0);
+    CHECK(contains(read_file(directory / "castor/prompts.cdh"), "Random correction flag: 1"));
+    Bytes events(directory / "castor/prompts.cdf");
+    daemon::SecondsReader reader(directory / "run/seconds.plm");
+    const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
+    for (const gpu::Coincidence& c : of_kind(records, gpu::Kind::prompt)) {
+        events.take<std::uint32_t>();
+        REQUIRE(events.take<float>() == Approx(randoms.rate(c.time, c.crystal_a, c.crystal_b)).epsilon(1e-6));
+        events.take<std::uint64_t>();
+    }
+
+    // A file is not the whole run; nor are seconds without an end.
+    REQUIRE(exported("stir", directory / "run/coincidences.plm", directory / "file").status == 0);
+    CHECK_FALSE(std::filesystem::exists(directory / "file/randoms.s"));
+    const std::string whole = read_file(directory / "run/seconds.plm");
+    write_file(directory / "run/seconds.plm", whole.substr(0, whole.size() - 100));
+    REQUIRE(exported("stir", directory / "run", directory / "cut").status == 0);
+    CHECK_FALSE(std::filesystem::exists(directory / "cut/randoms.s"));
+    CHECK(contains(read_file(directory / "cut/README.txt"), "no randoms by pairs of crystals: "));
+}

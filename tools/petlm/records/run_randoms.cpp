@@ -1,0 +1,219 @@
+#include "tools/petlm/records/run_randoms.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+
+#include "config/configuration.hpp"
+#include "daemon/settings.hpp"
+#include "gpu/randoms.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+/// What the estimate needs of a second.
+class SumsOfSecond {
+  public:
+    SumsOfSecond(const daemon::SecondsReader& seconds, const config::Geometry& geometry)
+        : seconds_(seconds),
+          unpaired_(field("crystal_unpaired", geometry.crystal_count())),
+          grouped_(field("crystal_grouped", geometry.crystal_count())),
+          abs_dt_(field("module_abs_dt", geometry.bdm_count)),
+          sums_(gpu::IntervalSums::none(geometry)) {}
+
+    /// Of the current second; valid until the next call.
+    const gpu::IntervalSums& read() {
+        copy(unpaired_, sums_.unpaired);
+        copy(grouped_, sums_.grouped);
+        const auto abs_dt = seconds_.values(abs_dt_);
+        for (std::size_t module = 0; module < sums_.modules.size(); ++module)
+            sums_.modules[module].abs_dt = abs_dt.whole(module);
+#define PETACQ_READ(section, name, kind, unit, column, metric, help) \
+    sums_.counts.name = seconds_.values(field(#name, 1)).whole();
+        PETACQ_SINGLE_COUNTERS(PETACQ_READ)
+#undef PETACQ_READ
+        return sums_;
+    }
+
+  private:
+    [[nodiscard]] const daemon::SecondField& field(const char* name, std::size_t count) const {
+        const daemon::SecondField* const found = seconds_.find(name);
+        const bool by_crystal = found != nullptr && found->shape == daemon::FieldShape::by_crystal;
+        if (found == nullptr || found->count != count ||
+            (!by_crystal && found->type != daemon::FieldType::u64))
+            throw std::invalid_argument(std::string("no field ") + name + " of this scanner");
+        return *found;
+    }
+    void copy(const daemon::SecondField& from, std::vector<std::uint32_t>& to) const {
+        const auto values = seconds_.values(from);
+        for (std::size_t crystal = 0; crystal < to.size(); ++crystal)
+            to[crystal] = static_cast<std::uint32_t>(values.number(crystal));
+    }
+
+    const daemon::SecondsReader& seconds_;
+    const daemon::SecondField& unpaired_;
+    const daemon::SecondField& grouped_;
+    const daemon::SecondField& abs_dt_;
+    gpu::IntervalSums sums_;
+};
+
+void add_scaled(std::vector<double>& to, const std::vector<double>& more, double factor) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+        to[i] += factor * more[i];
+}
+
+}  // namespace
+
+/// Sums over seconds, each times its ticks.
+struct RunRandoms::Frame {
+    std::vector<double> lone;
+    std::vector<double> paired;
+    gpu::PairChances chances;
+    double ticks = 0;
+    double total = 0;  ///< randoms
+
+    explicit Frame(std::size_t crystals) : lone(crystals), paired(crystals) {}
+
+    void add(const Frame& more) {
+        add_times(more.lone, more.paired, more.chances, 1);
+        ticks += more.ticks;
+        total += more.total;
+    }
+    void add(const gpu::RandomsByPair& second, double randoms) {
+        add_times(second.lone, second.paired, second.chances, second.ticks);
+        ticks += second.ticks;
+        total += randoms;
+    }
+
+  private:
+    void add_times(const std::vector<double>& a, const std::vector<double>& b, const gpu::PairChances& c,
+                   double factor) {
+        add_scaled(lone, a, factor);
+        add_scaled(paired, b, factor);
+        chances.lone_lone += factor * c.lone_lone;
+        chances.lone_paired += factor * c.lone_paired;
+        chances.paired_paired += factor * c.paired_paired;
+    }
+};
+
+RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& scanner,
+                       const gpu::CoincidenceRules& rules)
+    : rule_(gpu::PairRule::of(scanner.geometry, rules)) {
+    const config::Geometry& geometry = scanner.geometry;
+    SumsOfSecond sums(seconds, geometry);
+    gpu::RandomsEstimator estimator(geometry, rules);
+    gpu::ExpectedRandoms randoms;
+    std::vector<Frame> frames;
+    std::size_t in_frame = 1;  // seconds
+    while (seconds.next()) {
+        if (seconds_.size() == most_frames * in_frame) {
+            // All frames are full: two become one.
+            for (std::size_t f = 0; f < most_frames / 2; ++f) {
+                frames[2 * f].add(frames[2 * f + 1]);
+                if (f != 0) frames[f] = std::move(frames[2 * f]);
+            }
+            frames.resize(most_frames / 2, Frame(0));
+            in_frame *= 2;
+        }
+        estimator.estimate(sums.read(), seconds.length(), randoms);
+        if (seconds_.size() % in_frame == 0) frames.emplace_back(geometry.crystal_count());
+        frames.back().add(estimator.by_pair(), randoms.total);
+        const double s = static_cast<double>(seconds.length()) * scanner.tick_ps * 1e-12;
+        seconds_.push_back({seconds.start(), 0, s > 0 ? std::max(randoms.total, 0.0) / s : 0});
+    }
+    for (std::size_t i = 0; i < seconds_.size(); ++i) {
+        seconds_[i].frame = i / in_frame;
+        const double total = frames[seconds_[i].frame].total;
+        seconds_[i].per_s = total > 0 ? seconds_[i].per_s / total : 0;
+    }
+    finish(frames, geometry, rules);
+}
+
+void RunRandoms::finish(const std::vector<Frame>& frames, const config::Geometry& geometry,
+                        const gpu::CoincidenceRules& rules) {
+    const std::size_t crystals = geometry.crystal_count();
+    left_.resize(crystals * frames.size());
+    right_.resize(crystals * frames.size());
+    gpu::GoodPairs pairs(geometry, rules);
+    const auto products = [&](const std::vector<double>& values) {
+        gpu::PairProducts out;
+        pairs.products(values, out);
+        return out.total;
+    };
+    for (std::size_t f = 0; f < frames.size(); ++f) {
+        const Frame& frame = frames[f];
+        const gpu::PairChances& c = frame.chances;
+        std::vector<double> both = frame.lone;
+        add_scaled(both, frame.paired, 1);
+        const double lone = products(frame.lone);
+        const double paired = products(frame.paired);
+        const double mixed = products(both) - lone - paired;
+        const double unscaled = c.lone_lone * lone + c.lone_paired * mixed + c.paired_paired * paired;
+        const double scale = unscaled > 0 ? std::max(frame.total, 0.0) / unscaled : 0;
+        totals_.push_back(scale * unscaled);
+        for (std::size_t i = 0; i < crystals; ++i) {
+            const double a = frame.lone[i];
+            const double b = frame.paired[i];
+            left_[i * frames.size() + f] = {scale * (c.lone_lone * a + c.lone_paired * b),
+                                            scale * (c.lone_paired * a + c.paired_paired * b)};
+            right_[i * frames.size() + f] = {a, b};
+        }
+    }
+}
+
+std::unique_ptr<RunRandoms> RunRandoms::of_run(const std::filesystem::path& directory,
+                                               const nlohmann::json& run, const config::Scanner& scanner,
+                                               std::string& why) {
+    const auto file = directory / "seconds.plm";
+    const bool is_run = std::filesystem::is_directory(directory);
+    if (!is_run || !std::filesystem::exists(file)) {
+        why = is_run ? "the run has no seconds.plm" : "a file need not be the whole run";
+        return nullptr;
+    }
+    try {
+        const auto rules =
+            daemon::coincidence_rules(config::configuration_from_json(run.at("configuration"), "/"));
+        daemon::SecondsReader seconds(file);
+        auto randoms = std::make_unique<RunRandoms>(seconds, scanner, rules);
+        if (seconds.reader().condition().state == daemon::FileState::complete) return randoms;
+        why = "seconds.plm is not complete; petlm recover makes a sound file of its whole blocks";
+    } catch (const nlohmann::json::exception&) {
+        why = "run.json has no configuration";
+    } catch (const std::invalid_argument& error) {
+        why = std::string("seconds.plm cannot be used: ") + error.what();
+    } catch (const daemon::NotListMode& error) {
+        why = error.what();
+    } catch (const config::Error& error) {
+        why = std::string("the configuration in run.json: ") + error.what();
+    }
+    return nullptr;
+}
+
+double RunRandoms::product(std::size_t frame, std::uint32_t a, std::uint32_t b) const {
+    const Sides& left = left_[a * totals_.size() + frame];
+    const Sides& right = right_[b * totals_.size() + frame];
+    return left.lone * right.lone + left.paired * right.paired;
+}
+
+double RunRandoms::sum(std::uint32_t a, std::uint32_t b) const {
+    if (!rule_.good(a, b)) return 0;
+    double sum = 0;
+    for (std::size_t frame = 0; frame < totals_.size(); ++frame)
+        sum += product(frame, a, b);
+    return std::max(sum, 0.0);
+}
+
+double RunRandoms::rate(std::uint64_t time, std::uint32_t a, std::uint32_t b) const {
+    if (seconds_.empty() || !rule_.good(a, b)) return 0;
+    auto after = std::upper_bound(seconds_.begin(), seconds_.end(), time,
+                                  [](std::uint64_t t, const Moment& second) { return t < second.start; });
+    const Moment& second = after == seconds_.begin() ? *after : *(after - 1);
+    return std::max(product(second.frame, a, b), 0.0) * second.per_s;
+}
+
+double RunRandoms::total() const {
+    return std::accumulate(totals_.begin(), totals_.end(), 0.0);
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,73 @@
+// The randoms to be expected among the prompts of each pair of crystals, from the seconds of a run.
+//
+// Every second has its estimate (gpu/randoms.hpp). To add up thousands of them for each pair would take too
+// long, and in one second most crystals have too few singles for the rate of a pair. So neighbouring seconds
+// form frames, at most 16 in a run. Within a frame the rates A and B of a crystal and the chances c are taken
+// as their means over time, and the product is scaled so that the total over all good pairs is exactly the
+// sum of that of the seconds. A second has the randoms of its frame in proportion to its own total. The
+// approximation is that the distribution over the crystals does not change within a frame; its level may.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "daemon/seconds/reader.hpp"
+#include "gpu/arithmetic.hpp"
+#include "gpu/coincidence_rules.hpp"
+
+namespace petacq::petlm {
+
+/// Both functions of a pair give 0 for pairs that the rules refuse, and where noise makes the estimate
+/// negative. The order of the crystals does not matter.
+class RunRandoms {
+  public:
+    static constexpr std::size_t most_frames = 16;
+
+    /// Reads all seconds. Throws std::invalid_argument when they lack a field or are those of another
+    /// scanner.
+    RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& scanner,
+               const gpu::CoincidenceRules& rules);
+
+    /// Of a run directory and its run.json. Null if the run has no seconds, or none that can be used; `why`
+    /// gives the reason in that case.
+    static std::unique_ptr<RunRandoms> of_run(const std::filesystem::path& directory,
+                                              const nlohmann::json& run, const config::Scanner& scanner,
+                                              std::string& why);
+
+    /// Over the whole run.
+    [[nodiscard]] double sum(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
+    /// Per second, in the second that holds the time (ticks), or else in the last one before it.
+    [[nodiscard]] double rate(std::uint64_t time, std::uint32_t crystal_a, std::uint32_t crystal_b) const;
+    /// Over the whole run and all pairs.
+    [[nodiscard]] double total() const;
+
+  private:
+    struct Frame;
+    struct Moment {
+        std::uint64_t start;
+        std::size_t frame;
+        double per_s;  ///< its randoms per second, divided by those of the frame
+    };
+    struct Sides {
+        double lone;
+        double paired;
+    };
+    void finish(const std::vector<Frame>& frames, const config::Geometry& geometry,
+                const gpu::CoincidenceRules& rules);
+    [[nodiscard]] double product(std::size_t frame, std::uint32_t a, std::uint32_t b) const;
+
+    gpu::PairRule rule_;
+    std::vector<Moment> seconds_;
+    std::vector<double> totals_;  ///< [frame]
+    // The randoms of crystals i and j in frame f are left_[i][f] . right_[j][f].
+    std::vector<Sides> left_;   ///< [crystal * frames + frame] A and B, times chances, ticks and scale
+    std::vector<Sides> right_;  ///< [crystal * frames + frame] A and B
+};
+
+}  // namespace petacq::petlm
