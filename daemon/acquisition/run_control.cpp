@@ -14,7 +14,9 @@ RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& 
       batches_(batches),
       on_finished_(std::move(on_finished)),
       run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
-    if (options.second != 0) meter_.emplace(options.geometry, options.rules, options.second);
+    if (options.second == 0) return;
+    meter_.emplace(options.geometry, options.rules, options.second);
+    watch_.emplace(options.geometry, options.second);
 }
 
 void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interval,
@@ -116,6 +118,7 @@ void RunControl::measure(CollectedSlice& slice) {
         counts.lost = static_cast<double>(slice.end.lost) - static_cast<double>(before);
     if (slice.end.second->ticks() == 0) return;
     const auto second = meter_->measure(*slice.end.second, slice.result.sums, counts);
+    watch_->observe(*second);
     if (!run_.interval.running()) return;
     run_.seconds.add(*second);
     run_.run->append_second(*second);
@@ -131,6 +134,7 @@ void RunControl::start_run() {
     flow_.pipeline().restart_high_water();
     batches_.restart_low_water();
     run_.interval.start();
+    if (watch_) watch_->start_run(run_.interval.start_ticks());
     run_.run->ledger_series().start(run_.interval.start_ticks(), options_.second, run_.at_start);
     flow_.pipeline().histograms(run_.histograms_at_start);
     std::exchange(run_.started, {})();
@@ -221,6 +225,7 @@ void RunControl::finish_run() {
     end.reason = run_.interval.reason();
     end.failed = run_.interval.failed();
     batches_.stop_capture();
+    if (watch_) watch_->end_run();
     finished.run = std::move(run_.run);
     run_.interval.finish();
     on_finished_(std::move(finished));
@@ -265,6 +270,7 @@ void RunControl::describe(AcquisitionSnapshot& snapshot) const {
     if (meter_) {
         snapshot.second = meter_->latest();
         snapshot.seconds = meter_->total();
+        snapshot.detector_faults = watch_->faults();
     }
     if (!run_.interval.running() || !run_.run) return;
     snapshot.run = snapshot.total - run_.at_start;

@@ -18,6 +18,7 @@
 #include "daemon/acquisition/limit_clock.hpp"
 #include "daemon/acquisition/slice_flow.hpp"
 #include "daemon/host/logging.hpp"
+#include "daemon/seconds/detector_watch.hpp"
 #include "daemon/seconds/meter.hpp"
 
 namespace petacq::daemon {
@@ -81,10 +82,11 @@ class RunControl {
     RateLimit log_limit_{std::chrono::seconds(10)};
     LimitClock limits_;
     ActiveRun run_;
-    std::optional<SecondsMeter> meter_;  ///< absent: nothing is measured by second
-    std::uint64_t late_ = 0;             ///< frames since the last second
-    std::uint64_t lost_before_ = 0;      ///< datagrams, at the end of the last second
-    std::uint64_t given_up_ = 0;         ///< slices whose watermark passed waiting sources to save memory
+    std::optional<SecondsMeter> meter_;   ///< absent: nothing is measured by second
+    std::optional<DetectorWatch> watch_;  ///< likewise
+    std::uint64_t late_ = 0;              ///< frames since the last second
+    std::uint64_t lost_before_ = 0;       ///< datagrams, at the end of the last second
+    std::uint64_t given_up_ = 0;          ///< slices whose watermark passed waiting sources to save memory
 };
 
 }  // namespace petacq::daemon

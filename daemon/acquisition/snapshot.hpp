@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/run/ledger.hpp"
+#include "daemon/seconds/detector_watch.hpp"
 #include "daemon/seconds/second.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
@@ -61,8 +62,9 @@ struct AcquisitionSnapshot {
     std::chrono::steady_clock::time_point histograms_taken;
     std::shared_ptr<const gpu::SinglesHistograms> histograms_before;  ///< the previous reading; null at first
     std::chrono::steady_clock::time_point histograms_before_taken;
-    std::shared_ptr<const Second> second;  ///< the latest; nullptr: none yet
-    SecondsTotal seconds;                  ///< since the daemon started
+    std::shared_ptr<const Second> second;                               ///< the latest; nullptr: none yet
+    SecondsTotal seconds;                                               ///< since the daemon started
+    std::shared_ptr<const std::vector<DetectorFault>> detector_faults;  ///< in `second`; nullptr: none
     std::vector<gpu::Tag> latest_tags;     ///< the latest of each channel and kind, in that order
     std::uint64_t pending = 0;             ///< singles and tags that wait for the watermark
     std::uint64_t given_up = 0;            ///< slices whose watermark passed waiting sources to save memory

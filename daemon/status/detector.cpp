@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -98,6 +99,34 @@ double randoms_of_module(const gpu::ExpectedRandoms& randoms, const config::Geom
     return sum;
 }
 
+bool in_trouble(const Health& health, std::uint32_t bdm) {
+    constexpr std::array codes{"temperature_high",     "detector_time_step",   "detector_gain_step",
+                               "detector_few_prompts", "detector_unit_silent", "detector_noisy"};
+    return std::any_of(codes.begin(), codes.end(),
+                       [&](const char* code) { return health.find(code, bdm) != nullptr; });
+}
+
+/// What the prompts of the second say about the module.
+void add_prompts(json& one, const Second& second, std::uint32_t bdm, const config::Geometry& g,
+                 double tick_ns) {
+    double prompts = 0;
+    double singles = 0;
+    for (std::uint32_t du = 0; du < g.du_count; ++du) {
+        for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+            const std::uint32_t crystal = g.crystal(bdm, du, local);
+            prompts += second.sums.prompts[crystal];
+            singles += second.sums.unpaired[crystal];
+            singles += second.sums.grouped[crystal];
+        }
+    }
+    const gpu::PromptEnds& ends = second.sums.modules[bdm];
+    const auto dt = static_cast<double>(static_cast<std::int64_t>(ends.dt));
+    const auto peak = static_cast<double>(ends.peak);
+    one["mean_dt_ns"] = number_if(prompts > 0, dt / prompts * tick_ns);
+    one["prompts_per_single"] = number_if(singles > 0, prompts / singles);
+    one["photopeak_keV"] = number_if(peak > 0, static_cast<double>(ends.peak_energy) / 16 / peak);
+}
+
 }  // namespace
 
 json make_sources(const Observation& seen) {
@@ -185,15 +214,18 @@ json make_modules(const Observation& seen) {
         // The last bin holds all higher energies, so it is no peak.
         const auto peak = std::max_element(spectrum.begin(), spectrum.end() - 1) - spectrum.begin();
         const auto temperature = module_temperature(*seen.now->acquisition, g, bdm);
-        const bool hot = seen.health->find("temperature_high", bdm) != nullptr;
-        json one = {{"bdm", bdm}, {"health", hot ? "degraded" : "ok"}};
+        json one = {{"bdm", bdm}, {"health", in_trouble(*seen.health, bdm) ? "degraded" : "ok"}};
         one["singles_per_s"] = number_if(recent.seconds > 0, static_cast<double>(singles) / recent.seconds);
         one["mean_keV"] = number_if(singles > 0, sum / static_cast<double>(singles));
         one["peak_keV"] = number_if(singles > 0, (static_cast<double>(peak) + 0.5) * bin_keV);
         one["temperature_C"] = number_if(temperature.has_value(), temperature.value_or(0));
         one["expected_randoms_per_s"] = nullptr;
-        if (const auto& second = seen.now->acquisition->second; second && second->length_s > 0)
+        for (const char* key : {"mean_dt_ns", "photopeak_keV", "prompts_per_single"})
+            one[key] = nullptr;
+        if (const auto& second = seen.now->acquisition->second; second && second->length_s > 0) {
             one["expected_randoms_per_s"] = randoms_of_module(second->randoms, g, bdm) / second->length_s;
+            add_prompts(one, *second, bdm, g, seen.scanner().tick_ps * 1e-3);
+        }
         one["dead_time_fraction"] = nullptr;
         if (dead_time_ns && recent.seconds > 0) {
             one["dead_time_fraction"] =
@@ -202,6 +234,23 @@ json make_modules(const Observation& seen) {
         modules.push_back(std::move(one));
     }
     return modules;
+}
+
+std::optional<double> module_temperature(const AcquisitionSnapshot& now, const config::Geometry& g,
+                                         std::uint32_t bdm) {
+    if (!now.histograms) return {};
+    std::int64_t sum = 0;
+    std::uint64_t count = 0;
+    for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
+         ++unit) {
+        sum += now.histograms->temperature_sum_16ths[unit];
+        count += now.histograms->temperature_count[unit];
+        if (!now.histograms_before) continue;
+        sum -= now.histograms_before->temperature_sum_16ths[unit];
+        count -= now.histograms_before->temperature_count[unit];
+    }
+    if (count == 0) return {};
+    return static_cast<double>(sum) / 16 / static_cast<double>(count);
 }
 
 json make_dead_time(const Observation& seen) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -16,6 +17,19 @@ using std::chrono::nanoseconds;
 
 /// A start takes a few syncs, and with a raw capture some detector time.
 constexpr std::chrono::seconds longest_start{3};
+
+struct DetectorAdvice {
+    const char* code;
+    const char* advice;
+};
+/// In the order of DetectorFault::Kind.
+constexpr std::array detector_advice{
+    DetectorAdvice{"detector_time_step", "check its clock; the run may need another time calibration"},
+    DetectorAdvice{"detector_gain_step", "check its high voltage and temperature"},
+    DetectorAdvice{"detector_few_prompts", "check its clock, energies and shielding"},
+    DetectorAdvice{"detector_unit_silent", "check its power, cables and thresholds"},
+    DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off"},
+};
 
 /// Growth since the previous reading.
 std::uint64_t more(std::uint64_t now, std::uint64_t before) {
@@ -52,6 +66,7 @@ class Finder {
         for (std::uint32_t i = 0; i < acquisition_.sources.sources.size(); ++i)
             source(i);
         temperatures();
+        detector();
         run_files();
         disk();
         latency();
@@ -273,6 +288,14 @@ class Finder {
         }
     }
 
+    void detector() {
+        if (!acquisition_.detector_faults) return;
+        for (const DetectorFault& fault : *acquisition_.detector_faults) {
+            const DetectorAdvice& known = detector_advice.at(static_cast<std::size_t>(fault.kind));
+            add(known.code, fault.text(), known.advice, fault.bdm);
+        }
+    }
+
     void run_files() {
         if (!seen_.now->run) return;
         // Counters of another run do not apply to this one.
@@ -357,23 +380,6 @@ class Finder {
 
 std::vector<Problem> find_problems(const Observation& seen) {
     return Finder(seen).find();
-}
-
-std::optional<double> module_temperature(const AcquisitionSnapshot& now, const config::Geometry& g,
-                                         std::uint32_t bdm) {
-    if (!now.histograms) return {};
-    std::int64_t sum = 0;
-    std::uint64_t count = 0;
-    for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
-         ++unit) {
-        sum += now.histograms->temperature_sum_16ths[unit];
-        count += now.histograms->temperature_count[unit];
-        if (!now.histograms_before) continue;
-        sum -= now.histograms_before->temperature_sum_16ths[unit];
-        count -= now.histograms_before->temperature_count[unit];
-    }
-    if (count == 0) return {};
-    return static_cast<double>(sum) / 16 / static_cast<double>(count);
 }
 
 }  // namespace petacq::daemon

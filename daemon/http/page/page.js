@@ -105,6 +105,8 @@ const source_columns = [
 const module_columns = [
   ["Module", "bdm"], ["Health", "health", "text", true], ["Singles /s", "singles_per_s", "rate"],
   ["Mean, keV", "mean_keV", "number"], ["Peak, keV", "peak_keV", "number"],
+  ["Photopeak, keV", "photopeak_keV", "number"], ["Mean dt, ns", "mean_dt_ns", "number"],
+  ["Prompts per single", "prompts_per_single", "percent"],
   ["Temperature, °C", "temperature_C", "number"], ["Dead time", "dead_time_fraction", "percent"],
   ["Expected randoms /s", "expected_randoms_per_s", "rate"],
 ];

@@ -23,6 +23,19 @@ struct Case {
     std::uint32_t subject = 0;
 };
 
+using Kind = DetectorFault::Kind;
+
+Case detector_case(const char* code, const char* says, const DetectorFault& fault) {
+    return {code,
+            says,
+            [fault](Patient& p) {
+                p.now.detector_faults = std::make_shared<std::vector<DetectorFault>>(1, fault);
+            },
+            [](Patient& p) { p.now.detector_faults.reset(); },
+            "degraded",
+            fault.bdm};
+}
+
 const std::vector<Case>& cases() {
     static const std::vector<Case> all{
         {"pipeline_failed", "pipeline: no device", [](Patient& p) { p.now.failure = "pipeline: no device"; },
@@ -133,6 +146,17 @@ const std::vector<Case>& cases() {
         {"temperature_high", "module 7 is at 61.0 C, above 50 C",
          [](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 7, 100, 61); },
          [](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 7, 100, 40); }, "degraded", 7},
+        detector_case("detector_time_step", "module 7: its times moved by +1.02 ns since 12.5 s",
+                      {Kind::time_step, 7, 1.02, 0, 12.5}),
+        detector_case("detector_gain_step", "module 7: its photopeak moved by -2.00 % since 12.5 s",
+                      {Kind::gain_step, 7, -0.02, 0, 12.5}),
+        detector_case("detector_few_prompts",
+                      "module 7: its prompts per single changed by -40 % since 12.5 s",
+                      {Kind::few_prompts, 7, -0.4, 0, 12.5}),
+        detector_case("detector_unit_silent", "module 7: detector unit 3 does not count since 12.5 s",
+                      {Kind::silent_units, 7, 1, 3, 12.5}),
+        detector_case("detector_noisy", "module 7: crystal 99 counts 8 times as much as its neighbours since",
+                      {Kind::noisy_crystal, 7, 8, 99, 12.5}),
         {"disk_slow", "does not keep up", [](Patient& p) { ++p.open_run().written.stalls; }, nullptr},
         {"capture_incomplete", "7 datagrams missing from the raw capture",
          [](Patient& p) {
