@@ -40,7 +40,6 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
         }
         if (!pool.help(thread_number)) return;
     }
-    part.converted.tags.put_in_order();
 }
 
 void ConversionStage::histograms(SinglesHistograms& out, std::uint64_t collected) {

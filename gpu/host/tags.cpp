@@ -6,8 +6,8 @@ namespace petacq::gpu {
 
 namespace {
 
-bool in_order(const Tag& a, const Tag& b) {
-    return before(a, b);
+bool later(const Tag& a, const Tag& b) {
+    return before(b, a);
 }
 
 }  // namespace
@@ -26,36 +26,35 @@ void AcceptedTags::take(net::FrameWords frame, std::uint16_t source, const TimeG
     }
 }
 
-void AcceptedTags::put_in_order() {
-    std::sort(tags.begin(), tags.end(), in_order);
-}
-
 void AcceptedTags::clear() {
     counts = {};
     tags.clear();
 }
 
 void WaitingTags::add(std::span<const Tag> tags) {
-    const auto middle = static_cast<std::ptrdiff_t>(waiting_.size());
-    waiting_.insert(waiting_.end(), tags.begin(), tags.end());
-    std::inplace_merge(waiting_.begin(), waiting_.begin() + middle, waiting_.end(), in_order);
+    if (waiting_.empty()) newest_ = 0;
+    for (const Tag& tag : tags) {
+        newest_ = std::max(newest_, tag.time);
+        waiting_.push_back(tag);
+        std::push_heap(waiting_.begin(), waiting_.end(), later);
+    }
 }
 
 void WaitingTags::release(std::uint64_t watermark, std::optional<std::uint64_t> close_at,
                           RecordVector<Tag>& out) {
     const std::uint64_t limit = close_at.value_or(watermark);
-    const auto end = close_at == UINT64_MAX
-                         ? waiting_.end()
-                         : std::partition_point(waiting_.begin(), waiting_.end(),
-                                                [=](const Tag& t) { return t.time < limit; });
-    out.assign(waiting_.begin(), end);
-    waiting_.erase(waiting_.begin(), end);
+    const bool everything = close_at == UINT64_MAX;
+    out.clear();
+    while (!waiting_.empty() && (everything || waiting_.front().time < limit)) {
+        std::pop_heap(waiting_.begin(), waiting_.end(), later);
+        out.push_back(waiting_.back());
+        waiting_.pop_back();
+    }
 }
 
 void WaitingTags::describe(SliceResult& result) const {
     result.pending_tags = waiting_.size();
-    if (!waiting_.empty())
-        result.latest_pending_time = std::max(result.latest_pending_time, waiting_.back().time);
+    if (!waiting_.empty()) result.latest_pending_time = std::max(result.latest_pending_time, newest_);
 }
 
 }  // namespace petacq::gpu

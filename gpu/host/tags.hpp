@@ -21,24 +21,25 @@ struct AcceptedTags {
     /// Takes a frame for which is_tag() is true, of a span that accepts the raw times `guard`. Tags below
     /// `late_below` are late.
     void take(net::FrameWords frame, std::uint16_t source, const TimeGuard& guard, std::uint64_t late_below);
-    void put_in_order();
     void clear();
 };
 
 /// The tags that wait for the watermark, slice by slice.
 class WaitingTags {
   public:
-    /// Adds tags of the slice, which must be in order.
+    /// Adds tags of the slice, in any order.
     void add(std::span<const Tag> tags);
-    /// Moves those that the slice decides to `out`, which is overwritten: all below `close_at` or, without
-    /// one, below `watermark`.
+    /// Moves those that the slice decides to `out`, which is overwritten, in order: all below `close_at` or,
+    /// without one, below `watermark`.
     void release(std::uint64_t watermark, std::optional<std::uint64_t> close_at, RecordVector<Tag>& out);
     /// After release(): SliceResult::pending_tags, and latest_pending_time if that is later.
     void describe(SliceResult& result) const;
     void reset() { waiting_.clear(); }
 
   private:
-    std::vector<Tag> waiting_;  // in order
+    // A heap, the earliest first: however many wait, a slice costs no more than its own tags.
+    std::vector<Tag> waiting_;
+    std::uint64_t newest_ = 0;  // time of the newest that waits, if any does
 };
 
 }  // namespace petacq::gpu

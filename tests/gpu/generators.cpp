@@ -246,10 +246,12 @@ void insert_tags(Case& c) {
     c.options.tag_marker = c.setup.tag_marker;
     if (rng.chance(0.4)) return;
     const double share = rng.chance(0.2) ? 0.95 : rng.chance(0.5) ? 0.02 : 0.3;
+    const std::size_t most = 1000 + c.frames.size() / 4;  // they make a case slow
+    std::size_t tags = 0;
     std::vector<InputFrame> all;
     for (const InputFrame& frame : c.frames) {
         all.push_back(frame);
-        while (rng.chance(share)) {
+        for (; tags < most && rng.chance(share); ++tags) {
             const std::uint64_t hit = net::frame_time(frame.raw.bytes.data());
             const std::uint64_t more = rng.chance(0.5) ? 0 : rng.between<std::uint64_t>(0, 3);
             all.push_back({tag_frame(c.setup, hit + std::min(more, UINT64_MAX - hit), rng),

@@ -58,7 +58,6 @@ void take_tags(Slot& slot) {
         slot.tags.take(tag.frame, slot.tag_sources[i], TimeGuard::of(rows[i].time_low, rows[i].time_high),
                        slot.late_below);
     }
-    slot.tags.put_in_order();
 }
 
 FrameCounts frame_counts(const Slot& slot) {
