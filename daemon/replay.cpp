@@ -96,7 +96,7 @@ std::optional<std::chrono::system_clock::time_point> start_of(const net::Replaye
         std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::nanoseconds(*first)));
 }
 
-/// What the operator said of the run whose capture this is.
+/// The operator's data of the run that recorded this capture.
 OperatorData operator_data_of(const nlohmann::json& beside, const RunRequest& request) {
     if (!beside.contains("operator")) return {};
     try {

@@ -24,7 +24,7 @@ struct SliceEnd {
     std::uint64_t lost = 0;                     ///< datagrams so far, when a second ends
 };
 
-/// What has been accepted and waits in the pipeline, mostly for the watermark.
+/// How many accepted singles and tags the pipeline still holds. Most of them wait for the watermark.
 struct Waiting {
     std::uint64_t singles = 0;
     std::uint64_t tags = 0;

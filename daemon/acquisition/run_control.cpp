@@ -110,13 +110,14 @@ void RunControl::account(CollectedSlice& slice) {
 }
 
 void RunControl::measure(CollectedSlice& slice) {
+    // What was counted in no time belongs to the next second.
+    if (slice.end.second->ticks() == 0) return;
     SecondsMeter::Counts counts;
     counts.late = std::exchange(late_, 0);
     // A missing datagram that arrives takes its loss back.
     const std::uint64_t before = std::exchange(lost_before_, slice.end.lost);
     if (options_.framing == net::Framing::sequenced)
         counts.lost = static_cast<double>(slice.end.lost) - static_cast<double>(before);
-    if (slice.end.second->ticks() == 0) return;
     const auto second = meter_->measure(*slice.end.second, slice.result.sums, counts);
     watch_->observe(*second);
     if (!run_.interval.running()) return;

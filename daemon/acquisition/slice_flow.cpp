@@ -123,14 +123,15 @@ bool SliceFlow::submit(SliceEnd end) {
 /// Submits the slice in pieces up to its last second. All its frames are in the first piece.
 void SliceFlow::end_seconds(SliceEnd& end) {
     if (!cuts_) return;
-    end.lost = tracker_.totals().lost;
     const std::uint64_t to = end.close_at ? std::min(*end.close_at, end_of_received()) : end.watermark;
     cuts_->advance(feed_.watermark(), to, earliest_single(),
                    [&](std::uint64_t watermark, gpu::TickRange second) {
-                       feed_.submit(builder_.contents(), {watermark, {}, {}, second, end.lost});
+                       feed_.submit(builder_.contents(), {watermark, {}, {}, second, tracker_.totals().lost});
                        make_room();
                    });
-    if (end.close_at) end.second = cuts_->close(to);
+    if (!end.close_at) return;
+    end.second = cuts_->close(to);
+    end.lost = tracker_.totals().lost;
 }
 
 std::uint64_t SliceFlow::earliest_single() const {

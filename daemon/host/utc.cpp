@@ -39,7 +39,8 @@ class Rest {
     std::string_view text_;
 };
 
-/// What follows the seconds: nothing, or a point and digits, of which the first nine count.
+/// Reads the fraction of a second, if there is one: a point or comma and digits. It ignores digits after the
+/// ninth.
 std::optional<std::chrono::nanoseconds> fraction(Rest& rest) {
     if (!rest.skip('.') && !rest.skip(',')) return std::chrono::nanoseconds(0);
     auto next = rest.digit();

@@ -1,4 +1,4 @@
-// What the operator knows about a run and says at its start: the source, the bed position, the subject.
+// The operator's description of a run, given at its start: the source, the bed position, the subject.
 #pragma once
 
 #include <chrono>

@@ -20,7 +20,7 @@ constexpr double gain_limit = 0.0075;
 constexpr double prompts_limit = 0.3;
 /// A hundred modules, three measures and a day of seconds are 3e7 comparisons, of which 0.06 exceed 6 sigma.
 constexpr double sigmas = 6;
-/// What has been reported lasts until it is below this share of its limit.
+/// A reported fault lasts until its size falls below this share of the limit.
 constexpr double hysteresis = 0.7;
 /// Seconds. Long enough that the baseline adds little noise.
 constexpr double longest_baseline = 10;
@@ -268,7 +268,7 @@ void DetectorWatch::compare(Kind kind, double limit, const Measure& measure) {
     }
     std::sort(changes.begin(), changes.end(),
               [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
-    // What partners of the modules named so far may have from them, for either sign.
+    // How far the modules reported so far may have moved their partners, up and down.
     double up = 0;
     double down = 0;
     for (const auto& [change, bdm] : changes) {

@@ -27,7 +27,7 @@ class SecondsMeter {
     /// Takes the memory of the sums.
     std::shared_ptr<const Second> measure(gpu::TickRange range, gpu::IntervalSums& sums,
                                           const Counts& counts);
-    /// Of all seconds so far.
+    /// The sums over all seconds so far.
     [[nodiscard]] const SecondsTotal& total() const { return total_; }
     /// The latest; nullptr before that.
     [[nodiscard]] const std::shared_ptr<const Second>& latest() const { return latest_; }

@@ -48,7 +48,7 @@ class SecondsReader {
 
     /// Goes to the next second. False at the end; condition() of reader() tells what is missing.
     bool next();
-    /// Of the current second; valid until the next call of next().
+    /// A field of the current second. The values are valid until the next call of next().
     [[nodiscard]] FieldValues values(const SecondField& field) const { return {field, record_.data()}; }
     [[nodiscard]] std::uint64_t start() const { return values(fields_[0]).whole(); }
     [[nodiscard]] std::uint64_t length() const { return values(fields_[1]).whole(); }

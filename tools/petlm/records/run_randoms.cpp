@@ -22,7 +22,7 @@ class SumsOfSecond {
           abs_dt_(field("module_abs_dt", geometry.bdm_count)),
           sums_(gpu::IntervalSums::none(geometry)) {}
 
-    /// Of the current second; valid until the next call.
+    /// The sums of the current second. They are valid until the next call.
     const gpu::IntervalSums& read() {
         copy(unpaired_, sums_.unpaired);
         copy(grouped_, sums_.grouped);
