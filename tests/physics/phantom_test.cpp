@@ -1,4 +1,5 @@
 // The values of an image: a phantom of rods, simulated, acquired and imaged with the real programs.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -23,8 +24,8 @@ struct Phantom {
 
     /// Of the background, MBq per mm^3.
     static double concentration() {
-        return mbq /
-               (std::numbers::pi * length * (radius * radius + 3.0 * rods.size() * rod_radius * rod_radius));
+        return mbq / (std::numbers::pi * length *
+                      (radius * radius + 3 * static_cast<double>(rods.size()) * rod_radius * rod_radius));
     }
     static double to_nearest_rod(double x, double y) {
         double nearest = radius;
