@@ -13,10 +13,10 @@
 
 #include "daemon/host/progress_line.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/image/corrections.hpp"
 #include "tools/petlm/image/nifti.hpp"
 #include "tools/petlm/image/pictures.hpp"
 #include "tools/petlm/image/quick_look.hpp"
-#include "tools/petlm/records/run_randoms.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -142,59 +142,8 @@ struct Counts {
     }
 };
 
-/// How many randoms each delayed stands for, on average over the run; none if run.json does not tell, or if
-/// the records were made with other rules.
-std::optional<double> weight_of_delayeds(const ExportSource& source) {
-    const nlohmann::json& run = source.run();
-    const auto number = [&](const char* pointer) {
-        const nlohmann::json::json_pointer at(pointer);
-        return run.contains(at) && run[at].is_number() ? run[at].get<double>() : 0;
-    };
-    const double delayeds = number("/ledger/pairs/delayeds_found");
-    const double randoms = number("/expected_randoms/from_delayeds");
-    if (source.description().contains("resorted") || !(delayeds > 0) || !(randoms > 0)) return std::nullopt;
-    return randoms / delayeds;
-}
-
-/// The randoms that the image takes into account, and a sentence about them.
-struct Randoms {
-    std::unique_ptr<RunRandoms> of_run;
-    image::RandomsOfPair of_pair;
-    std::string sentence;
-
-    Randoms(const ExportSource& source, const config::Scanner& scanner,
-            const image::RandomsByModules& delayeds) {
-        std::string why;
-        of_run = RunRandoms::of_run(source.target(), source.run(), scanner, why);
-        if (of_run) {
-            of_pair = [this](image::Pair pair) { return of_run->sum(pair.a, pair.b); };
-            sentence = fmt::format(
-                "Randoms: {:.0f} expected from the singles of each second, by pair of crystals; added to "
-                "what "
-                "the image predicts.",
-                of_run->total());
-            return;
-        }
-        if (delayeds.total() == 0) {
-            sentence = std::string("Randoms: none subtracted, as there are no delayeds") +
-                       (source.may_hold_delayeds() ? "" : "; the run did not search for them") + ", and " +
-                       why + ".";
-            return;
-        }
-        const auto weight = weight_of_delayeds(source);
-        of_pair = [factor = weight.value_or(1), &delayeds](image::Pair pair) {
-            return factor * delayeds.expected(pair);
-        };
-        sentence = "Randoms: expected from the delayeds of each pair of modules, each of which stands for " +
-                   (weight ? fmt::format("{:.4g} randoms", *weight) : "1 random (its weight is unknown)") +
-                   "; added to what the image predicts. Not from the singles, as " + why + ".";
-    }
-    Randoms(const Randoms&) = delete;
-    Randoms& operator=(const Randoms&) = delete;
-};
-
 std::vector<std::string> summary(const ImageOptions& options, const ExportSource& source,
-                                 const Counts& counts, const Randoms& randoms,
+                                 const Counts& counts, const image::Corrections& corrections,
                                  const image::QuickLookOptions& how, const image::QuickLook& look) {
     const image::Grid& grid = how.grid;
     std::vector<std::string> lines = doubts_about(source);
@@ -206,7 +155,8 @@ std::vector<std::string> summary(const ImageOptions& options, const ExportSource
             "of the allowed memory (--max-memory-gb).",
             std::llround(1 / counts.pairs.share()), counts.pairs.prompts()));
     }
-    lines.push_back(randoms.sentence);
+    lines.push_back(corrections.randoms_sentence());
+    lines.push_back(corrections.pile_up_sentence());
     lines.push_back(fmt::format(
         "{} x {} x {} voxels of {:.4g} mm; {} of {} subsets; smoothed by {:.3g} mm FWHM; photons interact "
         "{:.3g} mm behind the front face{}.",
@@ -292,16 +242,17 @@ int image(const ImageOptions& options) {
     if (counts.prompts == 0) {
         throw BadInput(options.target.string() + ": no prompts, so there is nothing to make an image of");
     }
-    const Randoms randoms(source, scanner, counts.delayeds);
+    const image::Corrections corrections(source, scanner, counts.delayeds);
+    how.pile_up = corrections.pile_up();
     const image::QuickLook look = within_memory([&] {
         daemon::ProgressLine progress("image of " + source.target().filename().string(),
                                       std::uint64_t{how.iterations} * how.subsets,
                                       daemon::ProgressUnit::steps);
         how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
-        return image::make_quick_look(scanner, rule, counts.pairs, randoms.of_pair, pool, how);
+        return image::make_quick_look(scanner, rule, counts.pairs, corrections.randoms(), pool, how);
     });
 
-    const auto lines = summary(options, source, counts, randoms, how, look);
+    const auto lines = summary(options, source, counts, corrections, how, look);
     image::write_nifti(options.output / "image.nii", how.grid, look.em.image, nifti_description);
     if (!no_pictures) {
         image::write_projections(options.output / "projections.png", how.grid, look.em.image, warning,

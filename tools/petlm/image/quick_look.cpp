@@ -70,6 +70,8 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
         });
     look.backend = (computed.cuda ? "CUDA" : std::to_string(pool.size()) + " threads of the CPU") + " (" +
                    computed.why + ")";
+    for (float& value : look.em.image)
+        value *= static_cast<float>(options.pile_up);
     smooth(look.em.image, options.grid, options.smooth_mm, pool);
     look.em_s = seconds_since(start);
     return look;

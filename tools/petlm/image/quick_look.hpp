@@ -18,13 +18,16 @@ struct QuickLookOptions {
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
     double smooth_mm = 0;
+    /// True pairs that there would have been for each one found. EM with this loss in its model and EM
+    /// without differ by this factor, which multiplies the image.
+    double pile_up = 1;
     std::string backend = "auto";
     std::uint64_t max_memory = 0;  ///< bytes of host memory
     std::function<void(std::uint64_t, std::uint64_t)> progress;
 };
 
 struct QuickLook {
-    EmResult em;  ///< em.image is smoothed
+    EmResult em;  ///< em.image is corrected for pile-up and smoothed
     std::string backend;
     double sensitivity_s = 0;
     double em_s = 0;

@@ -20,6 +20,7 @@ class SumsOfSecond {
           unpaired_(field("crystal_unpaired", geometry.crystal_count())),
           grouped_(field("crystal_grouped", geometry.crystal_count())),
           abs_dt_(field("module_abs_dt", geometry.bdm_count)),
+          pile_up_(seconds.find("pile_up")),
           sums_(gpu::IntervalSums::none(geometry)) {}
 
     /// The sums of the current second. They are valid until the next call.
@@ -34,6 +35,10 @@ class SumsOfSecond {
         PETACQ_SINGLE_COUNTERS(PETACQ_READ)
 #undef PETACQ_READ
         return sums_;
+    }
+    [[nodiscard]] double pile_up() const {
+        return pile_up_ != nullptr ? seconds_.values(*pile_up_).number()
+                                   : std::numeric_limits<double>::quiet_NaN();
     }
 
   private:
@@ -55,6 +60,7 @@ class SumsOfSecond {
     const daemon::SecondField& unpaired_;
     const daemon::SecondField& grouped_;
     const daemon::SecondField& abs_dt_;
+    const daemon::SecondField* pile_up_;  // nullptr: the file has none
     gpu::IntervalSums sums_;
 };
 
@@ -106,6 +112,8 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
     gpu::ExpectedRandoms randoms;
     std::vector<Frame> frames;
     std::size_t in_frame = 1;  // seconds
+    double found = 0;          // trues
+    double without_losses = 0;
     while (seconds.next()) {
         if (seconds_.size() == most_frames * in_frame) {
             // All frames are full: two become one.
@@ -116,7 +124,16 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
             frames.resize(most_frames / 2, Frame(0));
             in_frame *= 2;
         }
-        estimator.estimate(sums.read(), seconds.length(), randoms);
+        const gpu::IntervalSums& of_second = sums.read();
+        estimator.estimate(of_second, seconds.length(), randoms);
+        const double trues = static_cast<double>(of_second.counts.prompts) - randoms.total;
+        if (trues > 0) {
+            const double factor = sums.pile_up();
+            found += trues;
+            without_losses += factor * trues;
+            pile_up_.least = std::min(pile_up_.least, factor);
+            pile_up_.most = std::max(pile_up_.most, factor);
+        }
         if (seconds_.size() % in_frame == 0) frames.emplace_back(geometry.crystal_count());
         frames.back().add(estimator.by_pair(), randoms.total);
         const double s = static_cast<double>(seconds.length()) * scanner.tick_ps * 1e-12;
@@ -127,6 +144,7 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
         const double total = frames[seconds_[i].frame].total;
         seconds_[i].per_s = total > 0 ? seconds_[i].per_s / total : 0;
     }
+    if (found > 0) pile_up_.mean = without_losses / found;
     finish(frames, geometry, rules);
 }
 

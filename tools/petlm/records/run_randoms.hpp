@@ -6,11 +6,14 @@
 // as their means over time, and the product is scaled so that the total over all good pairs is exactly the
 // sum of that of the seconds. A second has the randoms of its frame in proportion to its own total. The
 // approximation is that the distribution over the crystals does not change within a frame; its level may.
+//
+// The same pass over the seconds gives the pile-up factor of the run.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -22,6 +25,16 @@
 #include "gpu/coincidence_rules.hpp"
 
 namespace petacq::petlm {
+
+/// True pairs that would be found if no window held others, for each one found (gpu/window_load.hpp). NaN: no
+/// formula for the policy, or no trues.
+struct RunPileUp {
+    /// Of the run: that of each second, weighted with its trues (prompts less randoms). With it the trues of
+    /// the run add up to what they would be without losses.
+    double mean = std::numeric_limits<double>::quiet_NaN();
+    double least = std::numeric_limits<double>::infinity();  ///< of the seconds with trues
+    double most = 0;
+};
 
 /// Both functions of a pair give 0 for pairs that the rules refuse, and where noise makes the estimate
 /// negative. The order of the crystals does not matter.
@@ -46,6 +59,7 @@ class RunRandoms {
     [[nodiscard]] double rate(std::uint64_t time, std::uint32_t crystal_a, std::uint32_t crystal_b) const;
     /// Over the whole run and all pairs.
     [[nodiscard]] double total() const;
+    [[nodiscard]] const RunPileUp& pile_up() const { return pile_up_; }
 
   private:
     struct Frame;
@@ -65,6 +79,7 @@ class RunRandoms {
     gpu::PairRule rule_;
     std::vector<Moment> seconds_;
     std::vector<double> totals_;  ///< [frame]
+    RunPileUp pile_up_;
     // The randoms of crystals i and j in frame f are left_[i][f] . right_[j][f].
     std::vector<Sides> left_;   ///< [crystal * frames + frame] A and B, times chances, ticks and scale
     std::vector<Sides> right_;  ///< [crystal * frames + frame] A and B

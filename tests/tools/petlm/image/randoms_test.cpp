@@ -1,4 +1,4 @@
-// Which randoms petlm image takes into account.
+// Which randoms petlm image takes into account, and the pairs lost to multiples.
 #include <fmt/format.h>
 
 #include "daemon/seconds/file.hpp"
@@ -12,7 +12,7 @@ using namespace petacq::test;
 namespace {
 
 /// One second of even singles. Returns its expected randoms.
-double write_second(const std::filesystem::path& file, const config::Scanner& scanner) {
+double write_second(const std::filesystem::path& file, const config::Scanner& scanner, double pile_up = 1) {
     gpu::CoincidenceRules rules;
     rules.window = 300;
     daemon::Second s = daemon::Second::none(scanner.geometry);
@@ -28,6 +28,7 @@ double write_second(const std::filesystem::path& file, const config::Scanner& sc
     s.sums.counts.groups = s.sums.counts.unpaired + s.sums.counts.prompts;
     gpu::RandomsEstimator estimator(scanner.geometry, rules);
     estimator.estimate(s.sums, s.range.ticks(), s.randoms);
+    s.pile_up = pile_up;
     daemon::SecondsFile out(file, scanner.geometry, file_description(scanner), config::Compression::none,
                             std::chrono::seconds(1));
     out.append(s);
@@ -67,4 +68,38 @@ TEST_CASE("petlm image: randoms come from the seconds of the run, or from weight
     CHECK(from_seconds != weighted);
     // A file need not be the whole run.
     CHECK(image_of(run / "coincidences.plm", "each of which stands for 1.25 randoms") == weighted);
+}
+
+TEST_CASE("petlm image: the pile-up factor of the run multiplies the image", "[petlm][image]") {
+    const TemporaryDirectory directory;
+    const auto scanner = export_scanner();
+    const auto run = directory / "run";
+    write_run(run, cylinder_source(scanner, {9, -6, 4}, 5, 8, 3'000), scanner);
+    nlohmann::json document = nlohmann::json::parse(read_file(run / "run.json"));
+    document["configuration"] = *configuration_with({{"coincidence", {{"window_ticks", 300}}}}).document;
+    write_file(run / "run.json", document.dump());
+    const auto image_of = [&](const std::filesystem::path& target, const std::string& sentence) {
+        const Outcome outcome = imaged(target, directory / "out", "--force --voxel-mm 3 --subsets 1");
+        CAPTURE(outcome.out);
+        REQUIRE(outcome.status == 0);
+        CHECK_THAT(outcome.out, contains(sentence));
+        CHECK_THAT(read_file(directory / "out/README.txt"), contains(sentence));
+        return Volume(directory / "out/image.nii").values;
+    };
+    image_of(run, "Pile-up: not corrected, as the run has no seconds.plm.");
+    image_of(run / "coincidences.plm", "Pile-up: not corrected, as a file need not be the whole run.");
+    write_second(run / "seconds.plm", scanner);
+    const auto without = image_of(run, "Pile-up: no pairs were lost to multiples.");
+    std::filesystem::remove(run / "seconds.plm");
+    write_second(run / "seconds.plm", scanner, daemon::Second::unknown);
+    CHECK(image_of(run, "Pile-up: not corrected, as no formula gives the pairs") == without);
+
+    std::filesystem::remove(run / "seconds.plm");
+    write_second(run / "seconds.plm", scanner, 1.25);
+    const auto corrected = image_of(run, "Pile-up: values multiplied by 1.25 for the pairs lost");
+    REQUIRE(corrected.size() == without.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < without.size(); ++i)
+        worst = std::max(worst, std::abs(corrected[i] - 1.25 * without[i]));
+    CHECK(worst <= 1e-5 * *std::max_element(corrected.begin(), corrected.end()));
 }

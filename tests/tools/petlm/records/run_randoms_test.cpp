@@ -118,6 +118,38 @@ TEST_CASE("randoms of a run: pairs add up to the totals of the seconds", "[petlm
         CHECK(of_second[i] == Approx(run.seconds[i].randoms.total).epsilon(1e-9));
 }
 
+TEST_CASE("pile-up of a run: the seconds weighted with their trues", "[petlm][randoms]") {
+    const TemporaryDirectory directory;
+    config::Scanner scanner = export_scanner();
+    scanner.geometry.crystals = {1, 2, 2};
+    Decay run(40, scanner);
+    const auto pile_up_of = [&](const std::string& name) {
+        run.write(directory / name);
+        daemon::SecondsReader reader(directory / name);
+        return petlm::RunRandoms(reader, scanner, rules_of_test()).pile_up();
+    };
+    double found = 0;
+    double without_losses = 0;
+    // A second without trues has no weight.
+    run.seconds[5].sums = gpu::IntervalSums::none(scanner.geometry);
+    run.seconds[5].pile_up = 9;
+    for (daemon::Second& s : run.seconds) {
+        if (s.sums.counts.prompts == 0) continue;
+        const double trues = static_cast<double>(s.sums.counts.prompts) - s.randoms.total;
+        REQUIRE(trues > 0);
+        s.pile_up = 1 + 1e-6 * trues / s.length_s;
+        found += trues;
+        without_losses += s.pile_up * trues;
+    }
+    const petlm::RunPileUp pile_up = pile_up_of("known.plm");
+    CHECK(pile_up.mean == Approx(without_losses / found).epsilon(1e-12));
+    CHECK(pile_up.most > pile_up.mean);
+    CHECK(pile_up.most < 9);
+    CHECK(pile_up.least < pile_up.mean);
+    run.seconds[3].pile_up = daemon::Second::unknown;
+    CHECK(std::isnan(pile_up_of("unknown.plm").mean));
+}
+
 TEST_CASE("petlm export: the seconds of a run give randoms to castor and stir", "[petlm][randoms]") {
     const TemporaryDirectory directory;
     const Decay run(20, export_scanner());
