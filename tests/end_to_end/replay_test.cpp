@@ -1,4 +1,4 @@
-// Raw captures, and their replay: the same list-mode as the live run.
+// Raw captures, and their replay: the same records of every kind as in the live run.
 #include <csignal>
 #include <cstring>
 
@@ -22,7 +22,13 @@ void check_same(const Site& site, const std::string& live, const std::string& re
     const json b = site.run_json(replayed);
     CHECK(payload_of(site.run(live) / "coincidences.plm") ==
           payload_of(site.run(replayed) / "coincidences.plm"));
-    CHECK(payload_of(site.run(live) / "singles.plm") == payload_of(site.run(replayed) / "singles.plm"));
+    for (const char* file : {"singles.plm", "tags.plm", "seconds.plm"}) {
+        INFO(file);
+        REQUIRE(std::filesystem::exists(site.run(live) / file) ==
+                std::filesystem::exists(site.run(replayed) / file));
+        if (!std::filesystem::exists(site.run(live) / file)) continue;  // no tags
+        CHECK(payload_of(site.run(live) / file) == payload_of(site.run(replayed) / file));
+    }
     CHECK(a["ledger"]["pairs"] == b["ledger"]["pairs"]);
     CHECK(a["start_ticks"] == b["start_ticks"]);
     CHECK(b["state"] == "complete");
@@ -42,8 +48,10 @@ TEST_CASE("the replay of a run's capture gives the run's list-mode", "[e2e][repl
     {
         Daemon daemon(site);
         daemon.start("live");
-        const json summary = simulate(site, short_stream(daemon, {"--reorder", "0.2", "--duplicate", "0.1",
-                                                                  "--corrupt", "magic:0.02"}));
+        const json summary = simulate(
+            site,
+            short_stream(daemon, {"--reorder", "0.2", "--duplicate", "0.1", "--corrupt", "magic:0.02",
+                                  "--loss", "0.01", "--tag-dead-time", "15:0.01", "--start-time-s", "0.7"}));
         REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
         const json stopped = daemon.stop();
         CHECK(stopped["ledger_closed"] == true);
@@ -53,6 +61,8 @@ TEST_CASE("the replay of a run's capture gives the run's list-mode", "[e2e][repl
     }
     const json live = site.run_json("live");
     CHECK(live["ledger"]["datagrams"]["malformed"] > 0);
+    CHECK(live["ledger"]["datagrams"]["lost"] > 0);
+    CHECK(live["ledger"]["tags"]["written"] > 0);
     CHECK(live["capture"]["failure"].is_null());
     CHECK(live["capture"]["datagrams_dropped"] == 0);
     // It also contains the datagrams that were not accepted.
