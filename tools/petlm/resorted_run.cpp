@@ -41,7 +41,7 @@ bool read(const json& document, daemon::Ledger& ledger) {
 
 json resorted_ledger(const json& original, const ResortedRun& made) {
     daemon::Ledger ledger;
-    if (!original.is_object() || !read(original, ledger)) return original;
+    const bool complete = original.is_object() && read(original, ledger);
     ledger.frames.below_window += made.taken.below_window;
     ledger.frames.above_window += made.taken.above_window;
     ledger.frames.accepted -= made.taken.below_window + made.taken.above_window;
@@ -51,7 +51,13 @@ json resorted_ledger(const json& original, const ResortedRun& made) {
     ledger.pairs.delayeds_found = made.singles.delayeds;
     ledger.pairs.written = made.singles.prompts + made.singles.delayeds;
     ledger.saved_singles = {};
-    return to_json(ledger);
+    const json all = to_json(ledger);
+    if (complete) return all;
+    // Of a run that was interrupted; nobody can tell whether it closes.
+    json known = original.is_object() ? original : json::object();
+    for (const char* section : {"singles", "pairs", "saved_singles"})
+        known[section] = all.at(section);
+    return known;
 }
 
 json entry(const daemon::ListModePart& part, daemon::RecordKind kind) {
