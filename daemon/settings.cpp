@@ -154,6 +154,10 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     o.second = static_cast<std::uint64_t>(std::llround(tracker.ticks_per_ns * 1e9));
     o.geometry = scanner.geometry;
     o.rules = coincidence_rules(configuration);
+    for (const config::Source& source : config::listed_sources(configuration, scanner)) {
+        // In tags, a source without an id has its place in the list.
+        o.sources.push_back({source.id.value_or(static_cast<std::uint16_t>(o.sources.size())), source.bdms});
+    }
     o.stop_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     o.start_timeout += std::chrono::milliseconds(configuration.watermark.source_timeout_ms);
     return o;

@@ -49,6 +49,7 @@ class Admission {
         out.first_bdm = times.first_bdm;
         out.last_bdm = times.last_bdm;
         out.hits = times.hits;
+        out.temperature_16ths = times.temperature_16ths;
     }
     /// The modules whose frames the sender of an accepted datagram carries.
     [[nodiscard]] const Modules& modules_of(const DatagramHeader& header, Endpoint sender) const {

@@ -44,6 +44,7 @@ struct alignas(64) Datagram {
     /// Others than `yes` are kept for a capture only (ReceiverOptions::keep_rejected), or to be counted in a
     /// replay. `offset` is then the offset of its first byte, and need not be a multiple of 16.
     Admitted admitted = Admitted::yes;
+    std::int16_t temperature_16ths = 0;  ///< in the last valid hit: sixteenths of a degree C
 };
 static_assert(sizeof(Datagram) == 64);
 

@@ -85,6 +85,7 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
             .flags = like->flags,
             .first_bdm = first_bdm,
             .last_bdm = last_bdm,
+            .temperature_16ths = frame_temperature(last),
         };
     }
     into->datagrams.resize(old + count);

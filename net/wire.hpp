@@ -120,6 +120,12 @@ inline std::uint64_t frame_time(const std::byte* p) {
     return swap_bytes(v);
 }
 
+/// The temperature alone, in sixteenths of a degree C.
+inline std::int16_t frame_temperature(const std::byte* p) {
+    const auto whole = static_cast<std::int8_t>(std::to_integer<std::uint8_t>(p[14]));
+    return static_cast<std::int16_t>(whole * 16 + (std::to_integer<std::uint8_t>(p[15]) >> 4));
+}
+
 /// The module alone.
 inline std::uint8_t frame_bdm(const std::byte* p) {
     return std::to_integer<std::uint8_t>(p[1]);
@@ -153,7 +159,8 @@ struct FrameCheck {
     }
 };
 
-/// Times of the first and the last valid frame, and modules of the first and the last valid hit.
+/// Times of the first and the last valid frame, modules of the first and the last valid hit, and the
+/// temperature in the last one.
 struct ValidTimes {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
@@ -161,6 +168,7 @@ struct ValidTimes {
     std::uint8_t first_bdm = 0;
     std::uint8_t last_bdm = 0;
     bool hits = false;  ///< there are valid hits
+    std::int16_t temperature_16ths = 0;
 };
 
 /// Usually checks two frames. Invalid frames and tags at the ends cost a check each.
@@ -183,6 +191,7 @@ inline ValidTimes valid_times(const FrameCheck& check, const Modules& modules, c
     if (!times.hits) return times;
     times.first_bdm = frame_bdm(frames + first * frame_bytes);
     times.last_bdm = frame_bdm(frames + last * frame_bytes);
+    times.temperature_16ths = frame_temperature(frames + last * frame_bytes);
     return times;
 }
 

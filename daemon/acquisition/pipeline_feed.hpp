@@ -21,7 +21,6 @@ struct SliceEnd {
     std::optional<std::uint64_t> close_at;      ///< ticks; gpu::Slice says where it may lie
     std::optional<DatagramLedger> row;          ///< of a slice that ends a row of the ledger over time
     std::optional<gpu::TickRange> second = {};  ///< of a slice that ends a second
-    std::uint64_t lost = 0;                     ///< datagrams so far, when a second ends
 };
 
 /// How many accepted singles and tags the pipeline still holds. Most of them wait for the watermark.

@@ -112,13 +112,9 @@ void RunControl::account(CollectedSlice& slice) {
 void RunControl::measure(CollectedSlice& slice) {
     // What was counted in no time belongs to the next second.
     if (slice.end.second->ticks() == 0) return;
-    SecondsMeter::Counts counts;
-    counts.late = std::exchange(late_, 0);
-    // A missing datagram that arrives takes its loss back.
-    const std::uint64_t before = std::exchange(lost_before_, slice.end.lost);
-    if (options_.framing == net::Framing::sequenced)
-        counts.lost = static_cast<double>(slice.end.lost) - static_cast<double>(before);
-    const auto second = meter_->measure(*slice.end.second, slice.result.sums, counts);
+    BoardReport report = flow_.report_on(*slice.end.second);
+    report.late = std::exchange(late_, 0);
+    const auto second = meter_->measure(*slice.end.second, slice.result.sums, std::move(report));
     watch_->observe(*second);
     if (!run_.interval.running()) return;
     run_.seconds.add(*second);
@@ -257,11 +253,18 @@ void RunControl::follow_reset(SourceTracker::Back back, std::int64_t now_ns) {
     log_limit_.log(LogLevel::warning, "reset",
                    "the sources agree on an earlier time than before: detector time starts again there");
     if (!flow_.follow_reset(now_ns)) return check_pipeline();
-    if (run_.interval.running()) run_.run->ledger_series().time_restarted();
     run_.interval.time_restarted();
+    if (!run_.interval.running()) return;
+    run_.run->ledger_series().time_restarted();
+    if (!meter_) return;
+    // Its seconds are those of a time that was none.
+    run_.run->discard_seconds();
+    run_.seconds = {};
+    watch_->start_run(run_.interval.start_ticks());
 }
 
-/// Whether the run in progress has coincidences or saved singles.
+/// Whether the run in progress has coincidences, saved singles or tags. Seconds do not count: they are
+/// discarded if detector time starts again.
 bool RunControl::has_records() const {
     return flow_.records_found() != Account::records_in(run_.at_start);
 }

@@ -85,7 +85,6 @@ class RunControl {
     std::optional<SecondsMeter> meter_;   ///< absent: nothing is measured by second
     std::optional<DetectorWatch> watch_;  ///< likewise
     std::uint64_t late_ = 0;              ///< frames since the last second
-    std::uint64_t lost_before_ = 0;       ///< datagrams, at the end of the last second
     std::uint64_t given_up_ = 0;          ///< slices whose watermark passed waiting sources to save memory
 };
 

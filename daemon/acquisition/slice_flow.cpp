@@ -23,8 +23,10 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
             options.max_pending_singles +
                 pending_slack * (std::uint64_t{options.slice_frames} + net::max_datagram_frames),
             batches, progress) {
-    if (options.second != 0)
-        cuts_.emplace(options.second, options.rules.window + options.rules.delay.value_or(0));
+    if (options.second == 0) return;
+    cuts_.emplace(options.second, options.rules.window + options.rules.delay.value_or(0));
+    readings_.emplace(options.second, options.geometry.bdm_count, options.framing == net::Framing::sequenced,
+                      options.sources);
 }
 
 std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns) {
@@ -33,6 +35,7 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
     const bool begun = tracker_.established();
     const Verdict verdict = tracker_.observe(datagram, now_ns);
     if (!begun) judge_held_frames();
+    if (readings_) read_besides_hits(datagram, verdict);
     if (!verdict.use || datagram.frames == 0) return 0;
     account_.add_frames(datagram.frames);
     builder_.add(batch, datagram, verdict);
@@ -43,6 +46,23 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
         return 0;
     }
     return verdict.time_low <= time && time <= verdict.time_high ? time : 0;
+}
+
+/// What is missing has no time: it is that of the datagram that shows it or, if this has none, the newest.
+void SliceFlow::read_besides_hits(const net::Datagram& datagram, const Verdict& verdict) {
+    const std::uint64_t time = datagram.last_time;
+    const bool timed =
+        verdict.use && datagram.timed_frames != 0 && verdict.time_low <= time && time <= verdict.time_high;
+    if (timed && datagram.hits)
+        readings_->add_temperature(time, datagram.last_bdm, datagram.temperature_16ths);
+    if (verdict.lost != 0)
+        readings_->add_lost(timed && tracker_.established() ? time : tracker_.newest(), verdict.lost);
+}
+
+BoardReport SliceFlow::report_on(gpu::TickRange second) {
+    BoardReport report;
+    readings_->take(second, report);
+    return report;
 }
 
 /// Once detector time has begun: the frames of the first datagrams that are far from it, and far from the
@@ -126,12 +146,10 @@ void SliceFlow::end_seconds(SliceEnd& end) {
     const std::uint64_t to = end.close_at ? std::min(*end.close_at, end_of_received()) : end.watermark;
     cuts_->advance(feed_.watermark(), to, earliest_single(),
                    [&](std::uint64_t watermark, gpu::TickRange second) {
-                       feed_.submit(builder_.contents(), {watermark, {}, {}, second, tracker_.totals().lost});
+                       feed_.submit(builder_.contents(), {watermark, {}, {}, second});
                        make_room();
                    });
-    if (!end.close_at) return;
-    end.second = cuts_->close(to);
-    end.lost = tracker_.totals().lost;
+    if (end.close_at) end.second = cuts_->close(to);
 }
 
 std::uint64_t SliceFlow::earliest_single() const {
@@ -153,6 +171,7 @@ bool SliceFlow::collect(bool wait) {
     CollectedSlice* const slice = feed_.collect(wait);
     if (slice == nullptr) return false;
     account_.add(slice->result);
+    if (readings_) readings_->add(slice->result.tags);
     sink_(*slice);
     if (builder_.empty() && feed_.empty()) give_back_batches();
     return true;
@@ -168,6 +187,7 @@ bool SliceFlow::decide_all() {
     collect_all();
     newest_held_ = 0;
     if (cuts_) cuts_->restart();
+    if (readings_) readings_->clear();
     return feed_.reset();
 }
 

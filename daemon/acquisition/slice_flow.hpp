@@ -10,6 +10,7 @@
 #include "daemon/acquisition/account.hpp"
 #include "daemon/acquisition/options.hpp"
 #include "daemon/acquisition/pipeline_feed.hpp"
+#include "daemon/seconds/board_readings.hpp"
 
 namespace petacq::daemon {
 
@@ -90,6 +91,9 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t end_of_received() const;
     /// Coincidences, saved singles and tags found since the daemon started.
     [[nodiscard]] std::uint64_t records_found() const { return account_.records_found(); }
+    /// What the boards report about a second whose last slice has just been collected; once, in order.
+    /// REQUIRES: measured by second.
+    [[nodiscard]] BoardReport report_on(gpu::TickRange second);
     /// Submits the slice, and returns a time past everything received, decided or not.
     std::uint64_t end_of_input();
     [[nodiscard]] TrackerStatus sources(std::int64_t now_ns) const { return tracker_.status(now_ns); }
@@ -106,6 +110,7 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t earliest_single() const;
     [[nodiscard]] bool too_many_wait() const;
     void judge_held_frames();
+    void read_besides_hits(const net::Datagram& datagram, const Verdict& verdict);
 
     const AcquisitionOptions options_;
     const Sink sink_;
@@ -115,7 +120,8 @@ class SliceFlow {
     Account account_;
     SliceBuilder builder_;
     PipelineFeed feed_;
-    std::optional<gpu::SecondCuts> cuts_;  ///< absent: nothing is measured by second
+    std::optional<gpu::SecondCuts> cuts_;    ///< absent: nothing is measured by second
+    std::optional<BoardReadings> readings_;  ///< likewise
 };
 
 }  // namespace petacq::daemon

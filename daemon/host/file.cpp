@@ -133,6 +133,14 @@ void File::cut_back() noexcept {
         static_cast<void>(::lseek(descriptor_, static_cast<off_t>(identity_.bytes), SEEK_SET));
 }
 
+void File::cut(std::uint64_t bytes) {
+    assert(bytes <= identity_.bytes);
+    if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0 ||
+        ::lseek(descriptor_, static_cast<off_t>(bytes), SEEK_SET) < 0)
+        throw_errno(path(), "cut failed", errno);
+    identity_.bytes = bytes;
+}
+
 void File::start_writeback(std::uint64_t bytes) noexcept {
     assert(bytes <= identity_.bytes);
     // Errors show in the sync.

@@ -57,6 +57,8 @@ class File {
     void append(std::string_view text);
     /// Appends the pieces one after the other, without copying them. Changes `pieces`.
     void append(std::span<iovec> pieces);
+    /// Removes what follows the first `bytes`.
+    void cut(std::uint64_t bytes);
     /// Asks the kernel to start writing the last `bytes`, so that the next sync() is short. Never fails.
     void start_writeback(std::uint64_t bytes) noexcept;
     /// Returns when everything appended is on the disk. A pipe has nothing to sync.

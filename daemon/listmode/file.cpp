@@ -19,6 +19,7 @@ ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::uin
         if (compressed) compressor_ = std::make_unique<BlockCompressor>(record_bytes_);
         file_.append(make_file_header(kind, block_bytes, description,
                                       compressed ? compressed_version : plain_version, record_bytes_));
+        header_bytes_ = file_.bytes();
         file_.sync();
         sync_directory_of(file_.path());
     } catch (...) {
@@ -66,6 +67,14 @@ void ListModeFile::write_block(const BlockOfRecords& block) {
     records_ += header.records;
     payload_crc_ = crc32c_combine(payload_crc_, header.payload_crc, bytes);
     file_.start_writeback(sizeof header + stored);
+}
+
+void ListModeFile::remove_blocks() {
+    check();
+    file_.cut(header_bytes_);
+    index_.clear();
+    records_ = 0;
+    payload_crc_ = 0;
 }
 
 void ListModeFile::close() {

@@ -45,6 +45,8 @@ class ListModeFile {
     void write_block(std::span<const std::byte> records) {
         write_block({blocks(), this->records(), {&records, 1}});
     }
+    /// Removes all blocks. REQUIRES: not closed.
+    void remove_blocks();
     /// Returns when all blocks so far are on the disk.
     void sync() { file_.sync(); }
     /// Writes index and trailer, syncs and closes. When it throws, the file has no index. Does nothing when
@@ -66,6 +68,7 @@ class ListModeFile {
     void append_index();
 
     File file_;
+    std::uint64_t header_bytes_ = 0;
     bool has_index_ = false;
     const std::uint32_t record_bytes_;
     std::uint64_t records_ = 0;

@@ -70,8 +70,8 @@ struct CaptureStatus {
 /// `run.capture` of the status document, and part of `capture` in run.json.
 nlohmann::json to_json(const CaptureStatus& capture);
 
-/// One thread calls append(), append_second() and mark(). Any thread calls finish(), after the last append(),
-/// and the const functions.
+/// One thread calls append(), append_second(), discard_seconds() and mark(). Any thread calls finish(), after
+/// the last append(), and the const functions.
 class Run {
   public:
     /// Creates the directory and the files and writes the first run.json. Throws RunDirectoryError for errors
@@ -82,6 +82,8 @@ class Run {
     void append(gpu::SliceResult& result);
     /// Takes a second of the run, in order. The last one ends where the run stops.
     void append_second(const Second& second) { seconds_->append(second); }
+    /// Detector time has started again, before the run had any record: discards its seconds.
+    void discard_seconds() { seconds_->start_again(); }
     /// The raw capture, or nullptr if none was requested.
     [[nodiscard]] Capture* capture() const { return capture_.get(); }
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;

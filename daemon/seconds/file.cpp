@@ -59,6 +59,15 @@ void SecondsFile::append(const Second& second) {
     work_.notify_one();
 }
 
+void SecondsFile::start_again() {
+    const net::MutexLock lock(mutex_);
+    if (stopping_) throw std::logic_error("start_again of a finished file of seconds");
+    counts_.appended -= waiting_.size();
+    waiting_.clear();
+    again_ = true;
+    work_.notify_one();
+}
+
 SecondsCounts SecondsFile::finish() {
     {
         const net::MutexLock lock(mutex_);
@@ -86,9 +95,10 @@ void SecondsFile::run() {
     bool dirty = false;
     for (bool last = false; !last;) {
         Bytes record;
+        bool again = false;
         {
             net::MutexLock lock(mutex_);
-            while (waiting_.empty() && !stopping_) {
+            while (waiting_.empty() && !again_ && !stopping_) {
                 if (!dirty) {
                     work_.wait(lock.native());
                 } else if (work_.wait_until(lock.native(), sync_at) == std::cv_status::timeout) {
@@ -101,8 +111,10 @@ void SecondsFile::run() {
                 in_call_ = true;
                 room_.notify_one();
             }
+            again = std::exchange(again_, false);
             last = stopping_ && waiting_.empty();
         }
+        if (again) empty();
         if (!record.empty()) {
             write(record);
             dirty = true;
@@ -116,6 +128,14 @@ void SecondsFile::run() {
         }
     }
     if (failure().empty()) close();
+}
+
+void SecondsFile::empty() {
+    if (!call([&] { file_->remove_blocks(); })) return;
+    part_ = {.name = part_.name, .bytes = part_.bytes};
+    const net::MutexLock lock(mutex_);
+    counts_.appended -= counts_.written;
+    counts_.written = 0;
 }
 
 void SecondsFile::write(const Bytes& record) {

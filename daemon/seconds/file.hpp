@@ -24,7 +24,7 @@
 
 namespace petacq::daemon {
 
-/// appended = written + write_failed + those that wait.
+/// appended = written + write_failed + those that wait. Without those that were discarded.
 struct SecondsCounts {
     std::uint64_t appended = 0;
     std::uint64_t written = 0;       ///< passed to the kernel
@@ -53,6 +53,9 @@ class SecondsFile {
     /// failure they are discarded and counted as write_failed. Throws std::logic_error after finish().
     void append(const Second& second);
     static constexpr std::size_t most_waiting = 8;
+    /// Discards all seconds so far, also those in the file: the next one may start before them. One thread
+    /// calls it and append().
+    void start_again();
 
     /// Writes what waits and the index, syncs and closes. Returns the final counts. Further calls return the
     /// same.
@@ -73,6 +76,7 @@ class SecondsFile {
 
     void run();
     void write(const Bytes& record);
+    void empty();
     void close();
     template <class Action>
     bool call(Action action);
@@ -88,6 +92,7 @@ class SecondsFile {
     std::condition_variable room_;
     std::deque<Bytes> waiting_ PETACQ_GUARDED_BY(mutex_);
     std::vector<Bytes> spare_ PETACQ_GUARDED_BY(mutex_);
+    bool again_ PETACQ_GUARDED_BY(mutex_) = false;  ///< what is in the file is to be discarded
     bool stopping_ PETACQ_GUARDED_BY(mutex_) = false;
     bool in_call_ PETACQ_GUARDED_BY(mutex_) = false;
     SecondsCounts counts_ PETACQ_GUARDED_BY(mutex_);

@@ -7,8 +7,9 @@
 namespace petacq::daemon {
 
 std::shared_ptr<const Second> SecondsMeter::measure(gpu::TickRange range, gpu::IntervalSums& sums,
-                                                    const Counts& counts) {
-    auto second = std::make_shared<Second>(none_);
+                                                    BoardReport report) {
+    auto second = std::make_shared<Second>();
+    static_cast<BoardReport&>(*second) = std::move(report);
     second->range = range;
     second->length_s = static_cast<double>(range.ticks()) / static_cast<double>(ticks_per_s_);
     second->sums = std::exchange(sums, {});
@@ -16,8 +17,6 @@ std::shared_ptr<const Second> SecondsMeter::measure(gpu::TickRange range, gpu::I
     second->load = gpu::window_load(rules_, second->sums.counts, range.ticks());
     second->pile_up = gpu::pile_up_factor(rules_, second->load);
     second->delayeds_weight = estimator_.delayeds_weight();
-    second->lost = counts.lost;
-    second->late = counts.late;
     total_.add(*second);
     latest_ = second;
     return second;

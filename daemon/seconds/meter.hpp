@@ -14,19 +14,10 @@ class SecondsMeter {
   public:
     SecondsMeter(const config::Geometry& geometry, const gpu::CoincidenceRules& rules,
                  std::uint64_t ticks_per_s)
-        : ticks_per_s_(ticks_per_s),
-          rules_(rules),
-          none_(Second::none(geometry)),
-          estimator_(geometry, rules) {}
+        : ticks_per_s_(ticks_per_s), rules_(rules), estimator_(geometry, rules) {}
 
-    /// Counters of the acquisition in the second.
-    struct Counts {
-        double lost = Second::unknown;  ///< datagrams
-        std::uint64_t late = 0;         ///< frames
-    };
-    /// Takes the memory of the sums.
-    std::shared_ptr<const Second> measure(gpu::TickRange range, gpu::IntervalSums& sums,
-                                          const Counts& counts);
+    /// Takes the memory of the sums. REQUIRES: the report has a number for each module.
+    std::shared_ptr<const Second> measure(gpu::TickRange range, gpu::IntervalSums& sums, BoardReport report);
     /// The sums over all seconds so far.
     [[nodiscard]] const SecondsTotal& total() const { return total_; }
     /// The latest; nullptr before that.
@@ -35,7 +26,6 @@ class SecondsMeter {
   private:
     const std::uint64_t ticks_per_s_;
     const gpu::CoincidenceRules rules_;
-    const Second none_;
     gpu::RandomsEstimator estimator_;
     SecondsTotal total_;
     std::shared_ptr<const Second> latest_;

@@ -2,11 +2,17 @@
 
 namespace petacq::daemon {
 
+BoardReport BoardReport::none(const config::Geometry& geometry) {
+    BoardReport report;
+    report.temperature_C.assign(geometry.bdm_count, unknown);
+    report.dead_time.assign(geometry.bdm_count, unknown);
+    return report;
+}
+
 Second Second::none(const config::Geometry& geometry) {
     Second second;
+    static_cast<BoardReport&>(second) = BoardReport::none(geometry);
     second.sums = gpu::IntervalSums::none(geometry);
-    second.temperature_C.assign(geometry.bdm_count, unknown);
-    second.dead_time.assign(geometry.bdm_count, unknown);
     return second;
 }
 

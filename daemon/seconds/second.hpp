@@ -13,21 +13,28 @@
 
 namespace petacq::daemon {
 
-/// Seconds begin at multiples of a second. One in which a segment ends or begins is divided there.
-struct Second {
+/// What only the stream of datagrams shows, not the singles.
+struct BoardReport {
     static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
+    double lost = unknown;              ///< datagrams lost
+    std::uint64_t late = 0;             ///< frames that came late
+    std::vector<double> temperature_C;  ///< [bdm] mean; NaN: unknown
+    std::vector<double> dead_time;      ///< [bdm] ticks in which the module was blind; NaN: unknown
+
+    /// Nothing is known.
+    static BoardReport none(const config::Geometry& geometry);
+};
+
+/// Seconds begin at multiples of a second. One in which a segment ends or begins is divided there.
+struct Second : BoardReport {
     gpu::TickRange range;
     double length_s = 0;           ///< of the range
     gpu::IntervalSums sums;        ///< over the groups whose opener lies in it
     gpu::ExpectedRandoms randoms;  ///< random pairs to be expected among its prompts
     double load = 0;     ///< annihilations in a window besides that of the opener (gpu/window_load.hpp)
     double pile_up = 1;  ///< pairs lost to multiples: gpu::pile_up_factor(); NaN: no formula
-    double delayeds_weight = 0;         ///< random prompts for each delayed; 0: no delayeds
-    double lost = unknown;              ///< datagrams lost
-    std::uint64_t late = 0;             ///< frames that came late
-    std::vector<double> temperature_C;  ///< [bdm] mean; NaN: unknown
-    std::vector<double> dead_time;      ///< [bdm] ticks in which the module was blind; NaN: unknown
+    double delayeds_weight = 0;  ///< random prompts for each delayed; 0: no delayeds
 
     /// A second without anything known about it.
     static Second none(const config::Geometry& geometry);

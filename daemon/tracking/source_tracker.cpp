@@ -150,7 +150,9 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     source.succeeded = false;
     if (options_.framing == net::Framing::sequenced) {
         const bool last = (datagram.flags & net::flag_end_of_stream) != 0;
+        const std::uint64_t lost = source.sequence.lost();
         const auto number = source.sequence.observe(datagram.sequence, content_of(datagram, period_), last);
+        verdict.lost = static_cast<std::int64_t>(source.sequence.lost() - lost);
         if (is_copy(number)) {
             verdict.use = false;
             return verdict;

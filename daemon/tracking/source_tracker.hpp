@@ -100,6 +100,8 @@ struct Verdict {
     /// What names the source in its tags: the id, or the position in the list of senders, if it is there.
     std::uint16_t tag_source = no_tag_source;
     bool use = true;  ///< false: discard the frames (a copy, or too many sources)
+    /// Datagrams that this one shows to be missing. Negative: they were thought missing.
+    std::int64_t lost = 0;
 
     /// All frames are time jumps.
     void refuse_all() {

@@ -11,18 +11,26 @@ namespace {
 struct Payloads {
     std::string coincidences;
     std::string singles;
+    std::string tags;
     std::string seconds;  // the first
     json counts;          // of singles and pairs
 };
 
 /// The first second, which is whole: the length of the last depends on when the run was stopped. Datagrams
-/// out of order are lost in one second and arrive in another.
+/// out of order may be lost in one second and arrive in another.
 std::string first_second(const std::filesystem::path& file) {
     petacq::daemon::SecondsReader seconds(file);
     REQUIRE(seconds.next());
     const std::span<const std::byte> record = seconds.record();
     std::string bytes(reinterpret_cast<const char*>(record.data()), record.size());
     bytes.replace(seconds.find("lost")->offset, sizeof(double), sizeof(double), '\0');
+    for (const char* field : {"module_temperature", "module_dead_time"}) {
+        const petacq::daemon::FieldValues values = seconds.values(*seconds.find(field));
+        for (std::size_t bdm = 0; bdm < values.size(); ++bdm) {
+            INFO(field << " of module " << bdm);
+            CHECK(values.number(bdm) > 0);  // not NaN
+        }
+    }
     CHECK(seconds.next());
     CHECK_FALSE(seconds.next());
     return bytes;
@@ -34,7 +42,9 @@ Payloads take(const std::string& what, json patch, const std::vector<std::string
     const Site site(patch);
     Daemon daemon(site);
     daemon.start("r");
-    std::vector<std::string> arguments{"--seed", "11", "--start-time-s", "0.85", "--duration-s", "0.3"};
+    std::vector<std::string> arguments{"--seed",          "11",      "--start-time-s",    "0.85",
+                                       "--duration-s",    "0.3",     "--dead-time-ticks", "100000",
+                                       "--tag-dead-time", "15:0.01", "--tag-clock",       "3:0.003"};
     arguments.insert(arguments.end(), how_sent.begin(), how_sent.end());
     const json summary = simulate(site, short_stream(daemon, arguments));
     REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
@@ -50,6 +60,7 @@ Payloads take(const std::string& what, json patch, const std::vector<std::string
     CHECK(verify.status == 0);
     return {payload_of(site.run("r") / "coincidences.plm"),
             payload_of(site.run("r") / "singles.plm"),
+            payload_of(site.run("r") / "tags.plm"),
             first_second(site.run("r") / "seconds.plm"),
             {{"singles", ledger["singles"]}, {"pairs", ledger["pairs"]}, {"saved", ledger["saved_singles"]}}};
 }
@@ -61,6 +72,7 @@ TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the
     const Payloads reference = take("reference", json::object(), {});
     REQUIRE(reference.coincidences.size() > 1000 * sizeof(petacq::gpu::Coincidence));
     REQUIRE(reference.singles.size() > 10'000 * sizeof(petacq::gpu::Single));
+    REQUIRE(reference.tags.size() > 200 * sizeof(petacq::gpu::Tag));
 
     const json two_sockets =
         json::array({{{"address", "127.0.0.1"}, {"port", 0}}, {{"address", "127.0.0.1"}, {"port", 0}}});
@@ -94,6 +106,7 @@ TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the
         const Payloads other = take(way.name, way.patch, way.how_sent);
         CHECK(other.coincidences == reference.coincidences);
         CHECK(other.singles == reference.singles);
+        CHECK(other.tags == reference.tags);
         CHECK(other.seconds == reference.seconds);
         CHECK(other.counts == reference.counts);
     }
@@ -112,6 +125,7 @@ TEST_CASE("the CUDA back-end gives the list-mode of the CPU with every sort engi
                                     {"--reorder", "0.3", "--reorder-span", "6"});
         CHECK(other.coincidences == reference.coincidences);
         CHECK(other.singles == reference.singles);
+        CHECK(other.tags == reference.tags);
         CHECK(other.seconds == reference.seconds);
         CHECK(other.counts == reference.counts);
     }
@@ -127,7 +141,8 @@ TEST_CASE("a capture replayed and singles re-sorted with CUDA give the list-mode
     Site site(json{{"listmode", saved}});
     const std::string capture = (site.directory() / "simulated.pcap").string();
     simulate(site, {"--duration-s", "0.5", "--rate", "400000", "--sources", "4", "--seed", "12", "--reorder",
-                    "0.3", "--reorder-span", "6", "--write", capture});
+                    "0.3", "--reorder-span", "6", "--tag-dead-time", "15:0.01", "--start-time-s", "0.7",
+                    "--write", capture});
     for (const std::string backend : {"cpu", "cuda"}) {
         site.configure({{"listmode", saved}, {"pipeline", {{"backend", backend}}}});
         const Outcome replayed = run_program(
@@ -141,6 +156,7 @@ TEST_CASE("a capture replayed and singles re-sorted with CUDA give the list-mode
     REQUIRE(reference.size() > 1000 * sizeof(petacq::gpu::Coincidence));
     CHECK(payload_of(site.run("cuda") / "coincidences.plm") == reference);
     CHECK(payload_of(site.run("cuda") / "singles.plm") == payload_of(site.run("cpu") / "singles.plm"));
+    CHECK(payload_of(site.run("cuda") / "tags.plm") == payload_of(site.run("cpu") / "tags.plm"));
     CHECK(payload_of(site.run("cuda") / "seconds.plm") == payload_of(site.run("cpu") / "seconds.plm"));
     for (const char* counts : {"pairs", "singles", "saved_singles"})
         CHECK(site.run_json("cuda")["ledger"][counts] == site.run_json("cpu")["ledger"][counts]);
@@ -149,17 +165,21 @@ TEST_CASE("a capture replayed and singles re-sorted with CUDA give the list-mode
     for (const std::vector<std::string>& settings :
          {std::vector<std::string>{}, std::vector<std::string>{"--window-ticks", "200", "--no-delay"}}) {
         std::vector<std::string> of_backend;
+        std::vector<std::string> seconds;
         for (const std::string backend : {"cpu", "cuda"}) {
-            const std::string out = (site.directory() / (backend + ".plm")).string();
+            const auto out = site.directory() / (backend + "-again");
             std::vector<std::string> arguments{
-                "resort", site.run("cpu").string(), "-o", out, "--force", "--backend", backend};
+                "resort", site.run("cpu").string(), "-o", out.string(), "--force", "--backend", backend};
             arguments.insert(arguments.end(), settings.begin(), settings.end());
             const Outcome resorted = run_program(PETLM_PROGRAM, arguments);
             INFO(resorted.err);
             REQUIRE(resorted.status == 0);
-            of_backend.push_back(payload_of(out));
+            of_backend.push_back(payload_of(out / "coincidences.plm"));
+            seconds.push_back(payload_of(out / "seconds.plm"));
         }
         CHECK(of_backend[0] == of_backend[1]);
+        CHECK(seconds[0] == seconds[1]);
         CHECK((of_backend[0] == reference) == settings.empty());
+        CHECK((seconds[0] == payload_of(site.run("cpu") / "seconds.plm")) == settings.empty());
     }
 }

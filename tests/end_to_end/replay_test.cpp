@@ -1,4 +1,4 @@
-// Raw captures, and their replay: the same list-mode as the live run.
+// Raw captures, and their replay: the same records of every kind as in the live run.
 #include <csignal>
 #include <cstring>
 
@@ -16,13 +16,23 @@ Outcome replay(const Site& site, const std::vector<std::string>& arguments) {
     return run_program(PETACQD_PROGRAM, all);
 }
 
-void check_same(const Site& site, const std::string& live, const std::string& replayed) {
+/// The last second ends where the run stopped. `same_stop`: the replay stops where the live run did.
+void check_same(const Site& site, const std::string& live, const std::string& replayed,
+                bool same_stop = true) {
     INFO(live << " and " << replayed);
     const json a = site.run_json(live);
     const json b = site.run_json(replayed);
+    if (same_stop) CHECK(a["stop_ticks"] == b["stop_ticks"]);
     CHECK(payload_of(site.run(live) / "coincidences.plm") ==
           payload_of(site.run(replayed) / "coincidences.plm"));
-    CHECK(payload_of(site.run(live) / "singles.plm") == payload_of(site.run(replayed) / "singles.plm"));
+    for (const char* file : {"singles.plm", "tags.plm", "seconds.plm"}) {
+        INFO(file);
+        REQUIRE(std::filesystem::exists(site.run(live) / file) ==
+                std::filesystem::exists(site.run(replayed) / file));
+        if (!std::filesystem::exists(site.run(live) / file)) continue;  // no tags
+        if (!same_stop && file == std::string("seconds.plm")) continue;
+        CHECK(payload_of(site.run(live) / file) == payload_of(site.run(replayed) / file));
+    }
     CHECK(a["ledger"]["pairs"] == b["ledger"]["pairs"]);
     CHECK(a["start_ticks"] == b["start_ticks"]);
     CHECK(b["state"] == "complete");
@@ -42,8 +52,10 @@ TEST_CASE("the replay of a run's capture gives the run's list-mode", "[e2e][repl
     {
         Daemon daemon(site);
         daemon.start("live");
-        const json summary = simulate(site, short_stream(daemon, {"--reorder", "0.2", "--duplicate", "0.1",
-                                                                  "--corrupt", "magic:0.02"}));
+        const json summary = simulate(
+            site,
+            short_stream(daemon, {"--reorder", "0.2", "--duplicate", "0.1", "--corrupt", "magic:0.02",
+                                  "--loss", "0.01", "--tag-dead-time", "15:0.01", "--start-time-s", "0.7"}));
         REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
         const json stopped = daemon.stop();
         CHECK(stopped["ledger_closed"] == true);
@@ -53,6 +65,8 @@ TEST_CASE("the replay of a run's capture gives the run's list-mode", "[e2e][repl
     }
     const json live = site.run_json("live");
     CHECK(live["ledger"]["datagrams"]["malformed"] > 0);
+    CHECK(live["ledger"]["datagrams"]["lost"] > 0);
+    CHECK(live["ledger"]["tags"]["written"] > 0);
     CHECK(live["capture"]["failure"].is_null());
     CHECK(live["capture"]["datagrams_dropped"] == 0);
     // It also contains the datagrams that were not accepted.
@@ -149,11 +163,12 @@ TEST_CASE("a simulated capture holds the datagrams that petsim sends, and can be
         CHECK(daemon.terminate() == 0);
     }
     CHECK(site.run_json("live")["ledger"]["pairs"]["prompts_found"] > 1000);
-    check_same(site, "live", "from-file");
+    // The sources had ended: a live run stops where everything had been decided then.
+    check_same(site, "live", "from-file", false);
     const Outcome outcome = replay(site, {"--replay", file, "--run", "replayed"});
     INFO(outcome.err);
     REQUIRE(outcome.status == 0);
-    check_same(site, "live", "replayed");
+    check_same(site, "live", "replayed", false);
     // The same file name twice does not overwrite the first file.
     CHECK(run_program(PETSIM_PROGRAM, petsim_arguments(site, to_file)).status != 0);
 }

@@ -75,7 +75,7 @@ net::ReceiverOptions random_options(std::mt19937_64& random) {
 
 auto key_of(const net::Datagram& d) {
     return std::tuple(d.admitted, d.sequence, d.first_time, d.last_time, d.frames, d.timed_frames, d.bytes,
-                      d.source, d.flags, d.first_bdm, d.last_bdm);
+                      d.source, d.flags, d.first_bdm, d.last_bdm, d.temperature_16ths);
 }
 
 }  // namespace

@@ -65,6 +65,19 @@ TEST_CASE("the times of a datagram are those of its first and last valid frame")
     check({}, 0, 0, 0);
 }
 
+TEST_CASE("the temperature of a datagram is that of its last valid hit") {
+    const auto warm = [](std::int16_t sixteenths, Frame frame = good_frame) {
+        frame.temperature_16ths = sixteenths;
+        return frame;
+    };
+    Frame bad = good_frame;
+    bad.tail_marker = 0;
+    CHECK(times_of({warm(5), warm(-23)}).temperature_16ths == -23);
+    CHECK(times_of({warm(400), warm(-1, bad)}).temperature_16ths == 400);
+    CHECK(times_of({warm(-2048)}).temperature_16ths == -2048);
+    CHECK(times_of({warm(7, bad)}).temperature_16ths == 0);
+}
+
 TEST_CASE("a tag speaks for a time like a hit, and for no module") {
     std::vector<std::byte> bytes(3 * frame_bytes);
     const auto put = [&bytes](std::size_t i, std::uint64_t time, std::uint8_t tail) {

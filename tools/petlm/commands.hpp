@@ -34,7 +34,7 @@ int verify(const std::vector<std::filesystem::path>& targets);
 
 struct ResortOptions {
     std::filesystem::path run;     ///< directory
-    std::filesystem::path output;  ///< list-mode file
+    std::filesystem::path output;  ///< list-mode file (NAME.plm), or else the directory of a run
     bool force = false;            ///< replace the output
     // Settings that are not given are those of the run.
     std::optional<std::uint32_t> window_ticks;
@@ -52,7 +52,8 @@ struct ResortOptions {
     std::optional<std::uint32_t> threads;
 };
 /// Finds the coincidences of a run again from its singles: the records that the run would have written with
-/// these settings.
+/// these settings. A run that is written has the seconds, too: what the singles do not tell is that of the
+/// seconds of the run, or unknown.
 int resort(const ResortOptions& options);
 
 }  // namespace petacq::petlm

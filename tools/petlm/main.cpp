@@ -150,7 +150,8 @@ void add_resort(CLI::App& app, int& status) {
             "those of the run",
             resort);
     sub.add_option("run", o.run, "Run directory with singles.plm")->required();
-    add_output(sub, o, file_help);
+    add_output(sub, o,
+               "File of coincidences to write (NAME.plm), or run directory, with the seconds and tags");
     sub.add_option("--window-ticks", o.window_ticks, "Coincidence window, inclusive");
     sub.add_option("--window-mode", o.window_mode, "single or every");
     sub.add_option("--policy", o.multiples_policy, "Multiples policy");

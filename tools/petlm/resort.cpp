@@ -1,23 +1,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "config/configuration.hpp"
 #include "daemon/backend.hpp"
 #include "daemon/host/progress_line.hpp"
+#include "daemon/run/directory.hpp"
+#include "daemon/seconds/file.hpp"
+#include "daemon/seconds/meter.hpp"
+#include "daemon/settings.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/recorded_seconds.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resorted_run.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -82,11 +94,68 @@ config::Calibration no_calibration(const config::Geometry& g) {
     return calibration;
 }
 
+/// Makes the seconds of the run again. Their singles are decided by `reach` past their end.
+class ResortedSeconds {
+  public:
+    ResortedSeconds(const std::filesystem::path& run, const config::Geometry& geometry, double tick_ps,
+                    const gpu::CoincidenceRules& rules)
+        : ticks_per_s_(static_cast<std::uint64_t>(std::llround(1e12 / tick_ps))),
+          reach_(rules.window + rules.delay.value_or(0)),
+          recorded_(run, geometry, ticks_per_s_),
+          meter_(geometry, rules, ticks_per_s_) {}
+
+    /// The watermark of the slice that ends the open second. The next single has the time `next`.
+    std::uint64_t watermark(std::uint64_t next) {
+        if (!open_) open_ = recorded_.first(next);
+        const std::uint64_t end = open_->range.end;
+        return end > UINT64_MAX - reach_ ? UINT64_MAX : end + reach_;
+    }
+    /// A slice that ends the open second is submitted.
+    void end(std::uint64_t next) {
+        const std::uint64_t end = open_->range.end;
+        submitted_.push_back(*std::exchange(open_, recorded_.next(end, next)));
+    }
+    /// Whether a second is left after the open one, when no more singles come.
+    bool more(std::uint64_t last) {
+        if (!open_ && recorded_.any_from(0)) open_ = recorded_.first(UINT64_MAX);
+        return open_ && (recorded_.any_from(open_->range.end) || open_->range.end <= last);
+    }
+    /// The slice that ends everything is submitted.
+    void end_all(std::uint64_t last) {
+        if (!open_) return;
+        if (!open_->recorded) open_->range.end = std::min(open_->range.end, last + 1);
+        submitted_.push_back(*std::exchange(open_, {}));
+    }
+    /// The slice that ends the oldest second has been collected.
+    void collect(gpu::IntervalSums& sums, daemon::SecondsFile* file) {
+        if (submitted_.empty()) return;
+        RecordedSeconds::Second oldest = std::move(submitted_.front());
+        submitted_.pop_front();
+        const auto second = meter_.measure(oldest.range, sums, std::move(oldest.report));
+        if (file != nullptr) file->append(*second);
+    }
+    [[nodiscard]] const daemon::SecondsTotal& total() const { return meter_.total(); }
+
+  private:
+    const std::uint64_t ticks_per_s_;
+    const std::uint64_t reach_;
+    RecordedSeconds recorded_;
+    daemon::SecondsMeter meter_;
+    std::optional<RecordedSeconds::Second> open_;  ///< absent before the first single, and at the end
+    std::deque<RecordedSeconds::Second> submitted_;
+};
+
 class Resorting {
   public:
-    /// Slices are collected in `memory`, which the pipeline reads fastest.
-    Resorting(std::unique_ptr<gpu::Pipeline> pipeline, net::MemorySource& memory, RecordFile& out)
-        : out_(out), spans_(pipeline->depth() + 1), pipeline_(std::move(pipeline)) {
+    /// Slices are collected in `memory`, which the pipeline reads fastest. `seconds_file`: nullptr if the
+    /// seconds are not wanted.
+    Resorting(std::unique_ptr<gpu::Pipeline> pipeline, net::MemorySource& memory, RecordFile& out,
+              ResortedSeconds& seconds, daemon::SecondsFile* seconds_file)
+        : out_(out),
+          seconds_(seconds),
+          seconds_file_(seconds_file),
+          spans_(pipeline->depth() + 1),
+          pipeline_(std::move(pipeline)) {
         auto* const singles = reinterpret_cast<gpu::Single*>(
             memory.allocate(spans_.size() * slice_singles * sizeof(gpu::Single)));
         for (std::size_t i = 0; i < spans_.size(); ++i)
@@ -94,59 +163,100 @@ class Resorting {
     }
     void add(std::span<const gpu::Single> singles) {
         while (!singles.empty()) {
-            const auto taken = singles.first(std::min<std::size_t>(singles.size(), slice_singles - filled_));
+            const std::uint64_t next = singles.front().time;
+            const std::uint64_t end = seconds_.watermark(next);
+            if (next >= end) {
+                submit(Ends::second, end);
+                seconds_.end(next);
+                continue;
+            }
+            auto taken = singles.first(std::min<std::size_t>(singles.size(), slice_singles - filled_));
+            if (taken.back().time >= end) {
+                const auto after = std::partition_point(taken.begin(), taken.end(),
+                                                        [&](const gpu::Single& s) { return s.time < end; });
+                taken = taken.first(static_cast<std::size_t>(after - taken.begin()));
+            }
             std::copy(taken.begin(), taken.end(), buffers_[filling_] + filled_);
             filled_ += static_cast<std::uint32_t>(taken.size());
+            last_ = taken.back().time;
             singles = singles.subspan(taken.size());
-            if (filled_ == slice_singles) submit(false);
+            if (filled_ == slice_singles) submit(Ends::nothing, last_);
         }
     }
     void finish() {
-        submit(true);
+        while (seconds_.more(last_)) {
+            submit(Ends::second, seconds_.watermark(last_));
+            seconds_.end(last_);
+        }
+        submit(Ends::everything, UINT64_MAX);
+        seconds_.end_all(last_);
         while (collect()) {
         }
     }
     [[nodiscard]] const gpu::SingleCounts& counts() const { return counts_; }
     [[nodiscard]] const gpu::FrameCounts& taken() const { return taken_; }
+    /// Times of the first and the last coincidence.
+    [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> times() const { return times_; }
     [[nodiscard]] std::string back_end() const { return pipeline_->description(); }
 
   private:
-    void submit(bool last) {
-        while (waiting_ == pipeline_->depth())
+    enum class Ends : std::uint8_t { nothing, second, everything };
+
+    void submit(Ends ends, std::uint64_t watermark) {
+        while (waiting_.size() == pipeline_->depth())
             collect();
         const gpu::Single* const buffer = buffers_[filling_];
-        if (filled_ != 0) watermark_ = buffer[filled_ - 1].time;
         spans_[filling_] = {reinterpret_cast<const std::byte*>(buffer), filled_, 0, UINT64_MAX};
         gpu::Slice slice;
         slice.spans = std::span(&spans_[filling_], filled_ == 0 ? 0 : 1);
-        slice.watermark = last ? UINT64_MAX : watermark_;
-        if (last) slice.close_at = UINT64_MAX;
+        slice.watermark = watermark;
+        slice.ends_interval = ends != Ends::nothing;
+        if (ends == Ends::everything) slice.close_at = UINT64_MAX;
         pipeline_->submit(slice);
-        ++waiting_;
+        waiting_.push_back(ends);
         filling_ = (filling_ + 1) % buffers_.size();
         filled_ = 0;
     }
     bool collect() {
         if (!pipeline_->collect(result_, true)) return false;
-        --waiting_;
+        const bool ends_second = waiting_.front() != Ends::nothing;
+        waiting_.pop_front();
+        if (!result_.coincidences.empty()) {
+            if (counts_.prompts + counts_.delayeds == 0) times_.first = result_.coincidences.front().time;
+            times_.second = result_.coincidences.back().time;
+        }
         out_.append(std::span<const gpu::Coincidence>(result_.coincidences));
         counts_ += result_.counts;
         taken_ += result_.frames;
+        if (ends_second) seconds_.collect(result_.sums, seconds_file_);
         return true;
     }
 
     RecordFile& out_;
+    ResortedSeconds& seconds_;
+    daemon::SecondsFile* seconds_file_;
     std::vector<gpu::FrameSpan> spans_;
     std::vector<gpu::Single*> buffers_;  // a ring; the pipeline may read all but the one being filled
     std::size_t filling_ = 0;
     std::uint32_t filled_ = 0;
-    std::size_t waiting_ = 0;
-    std::uint64_t watermark_ = 0;
+    std::deque<Ends> waiting_;  // slices in the pipeline
+    std::uint64_t last_ = 0;    // time of the latest single
     gpu::SliceResult result_;
     gpu::SingleCounts counts_;
     gpu::FrameCounts taken_;
+    std::pair<std::uint64_t, std::uint64_t> times_;
     std::unique_ptr<gpu::Pipeline> pipeline_;  // destroyed first, because it may still read the spans
 };
+
+/// A record of a file that is complete, by its final name.
+daemon::ListModePart part_of(const std::filesystem::path& file, std::uint64_t records,
+                             std::pair<std::uint64_t, std::uint64_t> times) {
+    daemon::ListModePart part{file.filename().string()};
+    part.records = records;
+    part.bytes = std::filesystem::file_size(Outputs::partial(file));
+    std::tie(part.first_time, part.last_time) = times;
+    return part;
+}
 
 }  // namespace
 
@@ -161,18 +271,38 @@ int resort(const ResortOptions& options) {
     RecordSource source(options.run, daemon::RecordKind::singles);
     daemon::Backend backend = daemon::make_backend(configuration, scanner, no_calibration(scanner.geometry),
                                                    0, gpu::Input::singles);
+    const bool one_file = options.output.extension() == ".plm";
+    const std::filesystem::path output =
+        one_file ? options.output : options.output / daemon::coincidences_file;
     Outputs outputs(options.force);
-    outputs.claim(options.output);
+    if (one_file) {
+        outputs.claim(output);
+    } else {
+        claim_run(outputs, options.run, options.output);
+    }
+    const nlohmann::json settings = {{"coincidence", configuration.document->at("coincidence")},
+                                     {"energy", configuration.document->at("energy")}};
     nlohmann::json description = source.description();
     const config::Coincidence& c = configuration.coincidence;
     description["window_ticks"] = c.window_ticks;
     description["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
     description["delayeds"] = c.delay_ticks ? nlohmann::json(name_of(c.delayeds)) : nlohmann::json();
-    description["resorted"] = {{"coincidence", configuration.document->at("coincidence")},
-                               {"energy", configuration.document->at("energy")}};
-    RecordFile out(Outputs::partial(options.output), daemon::RecordKind::coincidences, source.block_bytes(),
+    description["resorted"] = settings;
+    RecordFile out(Outputs::partial(output), daemon::RecordKind::coincidences, source.block_bytes(),
                    description);
-    Resorting resorting(std::move(backend.pipeline), *backend.memory, out);
+    const gpu::CoincidenceRules rules = daemon::coincidence_rules(configuration);
+    const std::filesystem::path seconds_path = options.output / daemon::seconds_file;
+    std::optional<daemon::SecondsFile> seconds_file;
+    if (!one_file) {
+        description["window_mode"] = name_of(rules.mode);
+        description["multiples_policy"] = name_of(rules.policy);
+        std::filesystem::remove(Outputs::partial(seconds_path));  // of a program that was killed
+        seconds_file.emplace(Outputs::partial(seconds_path), scanner.geometry, description,
+                             config::Compression::none, std::chrono::minutes(1));
+    }
+    ResortedSeconds seconds(options.run, scanner.geometry, scanner.tick_ps, rules);
+    Resorting resorting(std::move(backend.pipeline), *backend.memory, out, seconds,
+                        seconds_file ? &*seconds_file : nullptr);
     {
         daemon::ProgressLine progress("finding coincidences", source.total_bytes());
         while (source.next()) {
@@ -186,6 +316,17 @@ int resort(const ResortOptions& options) {
                                    options.run.string(), resorting.taken().bad_address));
     }
     out.close();
+    if (seconds_file) {
+        const daemon::SecondsCounts written = seconds_file->finish();
+        if (!seconds_file->failure().empty()) throw std::runtime_error(seconds_file->failure());
+        const daemon::ListModePart& part = seconds_file->part();
+        complete_run(
+            options.run, run, settings,
+            {resorting.counts(), resorting.taken(), seconds.total(),
+             part_of(output, out.records(), resorting.times()),
+             part_of(seconds_path, written.written, {part.first_time, part.last_time}), resorting.back_end()},
+            options.output);
+    }
     outputs.commit();
     std::cout << fmt::format("{}: {} prompts, {} delayeds from {} singles ({})\n", options.output.string(),
                              resorting.counts().prompts, resorting.counts().delayeds,

@@ -51,6 +51,7 @@ class AcquisitionStand {
             config::configuration_from_json(document, directory.path()));
         std::filesystem::create_directory(directory / "data");
         const config::Geometry& g = scanner.geometry;
+        options.geometry = script.geometry = g;
         script.histograms.per_crystal.resize(g.crystal_count());
         script.histograms.energy.resize(std::size_t{g.bdm_count} * gpu::SinglesHistograms::energy_bins);
         script.histograms.temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);

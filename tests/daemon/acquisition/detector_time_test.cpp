@@ -1,4 +1,5 @@
 // A bad source harms no other: runs of eight boards, and what one more sender does before, in and after them.
+#include "daemon/seconds/reader.hpp"
 #include "tests/daemon/acquisition/acquisition_stand.hpp"
 #include "tests/support/catch.hpp"
 
@@ -169,6 +170,19 @@ TEST_CASE("a run goes on where two boards begin, whatever a source that was alon
     CHECK(stand.finished.empty());
     stand.stop_at(origin + 90 * ms);
     CHECK(stand.finished[0].end.data_ticks <= 100 * ms);
+    // The seconds of a source that was alone and ahead are gone: those of the boards lie before them.
+    SecondsReader seconds(stand.finished[0].run->path() / "seconds.plm");
+    std::uint64_t end = there == 0 ? 0 : origin - 1000 * ms;
+    double length_s = 0;
+    while (seconds.next()) {
+        CHECK(seconds.start() >= end);
+        CHECK(seconds.start() < origin + 1000 * ms);
+        end = seconds.start() + seconds.length();
+        length_s += static_cast<double>(seconds.length()) / (1000.0 * ms);
+    }
+    CHECK(end == stand.finished[0].end.stop_ticks);
+    CHECK(length_s == Approx(stand.finished[0].end.seconds.length_s));
+    CHECK(seconds.reader().condition().state == FileState::complete);
 }
 
 TEST_CASE("frames from before detector time begins are judged then, however short the slices are") {

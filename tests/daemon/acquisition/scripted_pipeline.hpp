@@ -24,6 +24,7 @@ struct PipelineScript {
     bool decides = true;       ///< false: singles stay pending until their segment is closed
     bool pairs = false;        ///< two of the singles that a slice decides are a prompt
 
+    config::Geometry geometry;  ///< of the sums of an interval, which are 0
     gpu::SinglesHistograms histograms;
     /// Called for each span, with the watermark below which frames are late.
     std::function<void(const gpu::FrameSpan&, std::uint64_t)> on_span;
@@ -70,6 +71,7 @@ class ScriptedPipeline final : public gpu::Pipeline {
         script_.slices.push_back(seen);
         gpu::SliceResult result;
         result.id = slice.id;
+        if (slice.ends_interval) result.sums = gpu::IntervalSums::none(script_.geometry);
         result.frames.received = seen.frames;
         result.frames.accepted = accepted;
         result.frames.time_jump = seen.frames - accepted;

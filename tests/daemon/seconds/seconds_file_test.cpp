@@ -203,3 +203,34 @@ TEST_CASE("the description of a second must fit its record", "[seconds]") {
         refuse();
     }
 }
+
+TEST_CASE("seconds that are discarded leave nothing behind", "[seconds]") {
+    const TemporaryDirectory directory;
+    const auto path = directory / "seconds.plm";
+    const auto compression = GENERATE(Compression::none, Compression::zstd);
+    {
+        daemon::SecondsFile file(path, small_scanner(), nlohmann::json::object(), compression,
+                                 std::chrono::seconds(1));
+        const bool written = GENERATE(true, false);
+        for (std::uint64_t i = 10; i < 15; ++i)
+            file.append(second_number(i));
+        while (written && file.counts().written < 5) {
+        }
+        file.start_again();
+        for (std::uint64_t i = 0; i < 3; ++i)
+            file.append(second_number(i));
+        const daemon::SecondsCounts counts = file.finish();
+        CHECK(counts.appended == 3);
+        CHECK(counts.written == 3);
+        CHECK(file.failure().empty());
+        CHECK(file.part().records == 3);
+        CHECK(file.part().first_time == 5000);
+        CHECK(file.part().bytes == std::filesystem::file_size(path));
+    }
+    CHECK(seconds_in(path) == 3);
+    daemon::SecondsReader reader(path);
+    while (reader.next()) {
+    }
+    CHECK(reader.reader().condition().state == daemon::FileState::complete);
+    CHECK(reader.reader().condition().damage.empty());
+}

@@ -76,6 +76,8 @@ Axis time_axis(const PictureData& data);
 double time_at(const PictureData& data, std::uint64_t ticks);
 // pictures_seconds.cpp
 Picture corrections_over_time(const PictureData& data);
+bool temperatures_known(const SecondsRows& rows);
+Picture temperature_over_time(const PictureData& data);
 // pictures_phase.cpp
 Picture counts_by_phase(const PictureData& data, std::size_t number);
 /// Of each cycle in PairBins::phases: "phase-3" for channel 3.

@@ -191,6 +191,8 @@ std::vector<Picture> pictures_of(const PictureData& data) {
     pictures.push_back(rates_over_time(data));
     if (data.ledger) pictures.push_back(loss_over_time(data));
     if (data.seconds_rows) pictures.push_back(corrections_over_time(data));
+    if (data.seconds_rows && temperatures_known(*data.seconds_rows))
+        pictures.push_back(temperature_over_time(data));
     for (std::size_t i = 0; i < data.bins.phases.size(); ++i)
         pictures.push_back(counts_by_phase(data, i));
     pictures.push_back(sinogram(data));

@@ -1,4 +1,4 @@
-// Randoms and lost pairs over detector time, from the seconds of a run.
+// Randoms, lost pairs and temperatures over detector time, from the seconds of a run.
 #include <algorithm>
 #include <cmath>
 
@@ -97,7 +97,46 @@ void draw_losses(cairo_t* cairo, const Theme& theme, const PictureData& data) {
     plot.legend(entries);
 }
 
+void draw_temperatures(cairo_t* cairo, const Theme& theme, const PictureData& data) {
+    const SecondsRows& rows = *data.seconds_rows;
+    const auto [coldest, hottest] = std::pair(drawn(rows.coldest), drawn(rows.hottest));
+    const double low = std::min(0.0, *std::min_element(coldest.begin(), coldest.end()));
+    const double high = *std::max_element(hottest.begin(), hottest.end());
+    Plot plot(cairo, theme, {0, 0, picture_width, panel}, time_axis(data),
+              {"degrees C", low, high > low ? high + 0.12 * (high - low) : low + 1}, panel_margins);
+    std::vector<LegendEntry> entries = {{"mean", {theme.singles}},
+                                        {"hottest module", {theme.prompts}},
+                                        {"coldest module", {theme.delayeds, false, true}}};
+    draw_rows(plot, data, drawn(rows.temperature), entries[0].pen);
+    draw_rows(plot, data, hottest, entries[1].pen);
+    draw_rows(plot, data, coldest, entries[2].pen);
+    plot.legend(entries);
+}
+
 }  // namespace
+
+bool temperatures_known(const SecondsRows& rows) {
+    return any_known(rows.temperature);
+}
+
+Picture temperature_over_time(const PictureData& data) {
+    const SecondsRows& rows = *data.seconds_rows;
+    Picture p;
+    p.name = "temperature";
+    p.title = "Temperature over time";
+    p.caption = "The mean of all modules, and the modules that were hottest and coldest. From seconds.plm.";
+    p.alt = fmt::format("Temperature over time, {} rows.", rows.size());
+    p.height = panel;
+    p.draw = [&data](cairo_t* cairo, const Theme& theme) { draw_temperatures(cairo, theme, data); };
+    p.csv = [&rows](OutputFile& out) {
+        out.text("from_ticks,to_ticks,mean,hottest,coldest\n");
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            print(out, "{},{},{},{},{}\n", rows.from_ticks[i], rows.to_ticks[i], rows.temperature[i],
+                  rows.hottest[i], rows.coldest[i]);
+        }
+    };
+    return p;
+}
 
 Picture corrections_over_time(const PictureData& data) {
     const SecondsRows& rows = *data.seconds_rows;

@@ -16,9 +16,9 @@ namespace {
 constexpr std::uint32_t most_time_bins = 200;
 
 /// The names of all pictures that a report may have.
-constexpr std::array all_pictures = {"energy-singles", "energy-pairs", "time-differences", "singles-map",
-                                     "rates",          "loss",         "corrections",      "sinogram",
-                                     "axial-profile",  "michelogram"};
+constexpr std::array all_pictures = {"energy-singles", "energy-pairs",  "time-differences", "singles-map",
+                                     "rates",          "loss",          "corrections",      "temperature",
+                                     "sinogram",       "axial-profile", "michelogram"};
 
 /// The coincidence window; if the file names none, the largest time difference in the first block.
 std::uint32_t window_of(const ExportSource& source, bool& known) {

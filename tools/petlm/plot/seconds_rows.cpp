@@ -24,6 +24,25 @@ double mean_of(const daemon::FieldValues& values) {
     return known == 0 ? std::nan("") : sum / static_cast<double>(known);
 }
 
+/// The means of the modules in the seconds of a row.
+struct Temperatures {
+    double sum = 0;
+    std::size_t known = 0;
+    double coldest = std::nan("");
+    double hottest = std::nan("");
+
+    void add(const daemon::FieldValues& values) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const double t = values.number(i);
+            if (std::isnan(t)) continue;
+            sum += t;
+            ++known;
+            coldest = std::fmin(coldest, t);  // NaN: the other one
+            hottest = std::fmax(hottest, t);
+        }
+    }
+};
+
 /// Neighbouring seconds that make one row.
 class Row {
   public:
@@ -44,6 +63,7 @@ class Row {
         randoms_ += number("randoms");
         pile_up_ += number("pile_up") * length;
         dead_time_ += number("module_dead_time");
+        if (const auto* field = reader.find("module_temperature")) temperatures_.add(reader.values(*field));
     }
     [[nodiscard]] std::uint64_t seconds() const { return seconds_; }
     void append_to(SecondsRows& rows) const {
@@ -55,6 +75,10 @@ class Row {
         rows.randoms.push_back(randoms_);
         rows.pile_up.push_back(pile_up_ / length_);
         rows.dead_time.push_back(dead_time_ / length_);
+        const Temperatures& t = temperatures_;
+        rows.temperature.push_back(t.known == 0 ? std::nan("") : t.sum / static_cast<double>(t.known));
+        rows.coldest.push_back(t.coldest);
+        rows.hottest.push_back(t.hottest);
     }
 
   private:
@@ -68,6 +92,7 @@ class Row {
     double randoms_ = 0;
     double pile_up_ = 0;
     double dead_time_ = 0;
+    Temperatures temperatures_;
 };
 
 }  // namespace

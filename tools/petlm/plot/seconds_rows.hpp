@@ -19,6 +19,9 @@ struct SecondsRows {
     std::vector<double> randoms;      ///< random coincidences: the noise-free estimate
     std::vector<double> pile_up;      ///< mean over time
     std::vector<double> dead_time;    ///< part of the time that modules were blind, mean over those known
+    std::vector<double> temperature;  ///< degrees C, mean over time and modules, as far as known
+    std::vector<double> coldest;      ///< module in any second
+    std::vector<double> hottest;
 
     [[nodiscard]] std::size_t size() const { return to_ticks.size(); }
 };

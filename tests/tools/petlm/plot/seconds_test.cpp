@@ -24,7 +24,7 @@ TEST_CASE("randoms and lost pairs over time are drawn from the seconds", "[petlm
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
     auto expected = pictures_without_ledger();
-    expected.insert("corrections");
+    expected.insert({"corrections", "temperature"});
     CHECK(names_in(run / "plot") == files_of(expected));
     const Table table = table_of(run / "plot" / "corrections.csv");
     REQUIRE(table.at("prompts").size() == 5);
@@ -38,6 +38,10 @@ TEST_CASE("randoms and lost pairs over time are drawn from the seconds", "[petlm
         CHECK(table.at("pile_up")[i] == Approx(second.pile_up));
         CHECK(table.at("dead_time")[i] == Approx(0.077));
     }
+    const Table temperature = table_of(run / "plot" / "temperature.csv");
+    REQUIRE(temperature.at("mean").size() == 5);
+    for (const char* column : {"mean", "hottest", "coldest"})
+        CHECK(temperature.at(column)[3] == 24.5);
     const std::string html = read_file(run / "plot" / "report.html");
     check_html(html);
     CHECK_THAT(html, contains("id=\"corrections\"") && contains("randoms, noise-free estimate"));

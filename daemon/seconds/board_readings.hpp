@@ -1,0 +1,99 @@
+// What the boards say about each second of detector time besides their hits: temperatures, datagrams that are
+// missing, dead time. Sums over a second depend only on what belongs to it, not on when it was read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "daemon/seconds/second.hpp"
+#include "gpu/second_cuts.hpp"
+#include "gpu/types.hpp"
+
+namespace petacq::daemon {
+
+/// The modules that a source carries.
+struct SourceModules {
+    std::uint16_t source = 0;  ///< as in its tags
+    std::vector<std::uint32_t> bdms;
+};
+
+/// One thread at a time.
+///
+/// Temperature: the mean over the datagrams of the second, each with the temperature in its last hit, for the
+/// module of that hit. The second is divided into 64 parts. One that a segment starts or ends in has the
+/// parts that lie wholly in it.
+///
+/// Lost: what the datagrams of the second show to be missing, less those of them that had been missing.
+///
+/// Dead time: the sum over the tags of the second, of the source that carries the module; of several sources
+/// that sent such tags, the mean. Unknown without such a tag, and for modules that no listed source carries.
+class BoardReadings {
+  public:
+    /// `second`: ticks. `bdm_count`: modules. `loss_known`: whether datagrams have numbers.
+    BoardReadings(std::uint64_t second, std::uint32_t bdm_count, bool loss_known,
+                  const std::vector<SourceModules>& sources);
+
+    /// A datagram whose last frame has this time, and whose last hit this temperature. Never allocates more
+    /// than once in a 64th of a second of detector time.
+    void add_temperature(std::uint64_t time, std::uint32_t bdm, std::int16_t sixteenths) {
+        if (time - open_start_ >= open_length_ && !open(time)) return;
+        if (bdm >= bdm_count_) return;
+        Temperature& t = open_[bdm];
+        t.sum_16ths += sixteenths;
+        ++t.datagrams;
+    }
+    /// `change`: datagrams that one of this time shows to be missing; -1: it had been missing.
+    void add_lost(std::uint64_t time, std::int64_t change);
+    /// Tags of the segment that the next range lies in. Those of other kinds than dead time mean nothing
+    /// here.
+    void add(std::span<const gpu::Tag> tags);
+
+    /// Fills in all but `late` for the next range, which is not before those taken so far, and forgets
+    /// everything before its end.
+    void take(gpu::TickRange range, BoardReport& report);
+    /// Detector time starts again.
+    void clear();
+
+  private:
+    struct Temperature {
+        std::int64_t sum_16ths = 0;
+        std::uint64_t datagrams = 0;
+    };
+    /// A 64th of a second.
+    struct Part {
+        std::uint64_t start = 0;
+        std::vector<Temperature> modules;  ///< [bdm]
+    };
+    struct Loss {
+        std::uint64_t time = 0;
+        std::int64_t change = 0;
+    };
+    // More than this is kept only if boards are far apart in time; what is later is left out, or added to
+    // what was there before.
+    static constexpr std::size_t most_parts = 1024;
+    static constexpr std::size_t most_losses = 65'536;
+
+    bool open(std::uint64_t time);
+    [[nodiscard]] std::uint64_t length_of_part(std::uint64_t start) const;
+    void take_temperatures(gpu::TickRange range, std::vector<double>& means);
+    void take_dead_time(gpu::TickRange range, std::vector<double>& ticks);
+
+    const std::uint64_t second_;
+    const std::uint64_t part_;  ///< ticks; the last part of a second may be shorter
+    const std::uint32_t bdm_count_;
+    const bool loss_known_;
+    std::vector<Part> parts_;                      ///< in order
+    std::vector<std::vector<Temperature>> spare_;  ///< memory of parts
+    std::uint64_t open_start_ = 0;                 ///< the part of the latest datagram
+    std::uint64_t open_length_ = 0;
+    Temperature* open_ = nullptr;
+    std::vector<Loss> losses_;
+    std::map<std::uint16_t, std::size_t> numbers_;        ///< of the sources
+    std::vector<std::vector<std::size_t>> carriers_;      ///< [bdm] numbers of the sources that carry it
+    std::map<std::uint64_t, std::vector<double>> blind_;  ///< [time / second][number]; NaN: no tag
+};
+
+}  // namespace petacq::daemon
