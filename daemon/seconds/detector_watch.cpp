@@ -31,8 +31,9 @@ constexpr double enough_singles = 100;
 constexpr double silent_share = 0.3;
 /// Sensitivity, geometry and intensity vary by less within a unit.
 constexpr double noisy_ratio = 5;
-/// keV. The standard deviation in a range of 204 keV with one peak is at most that of an even spread.
-constexpr double peak_spread = 59;
+/// keV. The standard deviation of the energies in the range of the peak, also where its width is 20 % and a
+/// fifth of them are spread evenly.
+constexpr double peak_spread = 45;
 /// Ends of prompts. The mean of as many is normally distributed.
 constexpr double enough_ends = 30;
 
@@ -80,14 +81,8 @@ DetectorWatch::DetectorWatch(const config::Geometry& geometry, std::uint64_t tic
     : geometry_(geometry),
       ticks_per_s_(static_cast<double>(ticks_per_s)),
       reference_(std::move(reference)),
-      module_of_crystal_(gpu::modules_of_crystals(geometry)),
+      crystals_(crystals_by_unit(geometry)),
       faults_(std::make_shared<std::vector<DetectorFault>>()) {
-    for (std::uint32_t bdm = 0; bdm < geometry.bdm_count; ++bdm) {
-        for (std::uint32_t du = 0; du < geometry.du_count; ++du) {
-            for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local)
-                crystals_.push_back(geometry.crystal(bdm, du, local));
-        }
-    }
     end_run();
 }
 
@@ -99,7 +94,7 @@ void DetectorWatch::start_run(std::uint64_t ticks) {
 void DetectorWatch::end_run() {
     run_start_.reset();
     first_second_ = false;
-    baseline_ = DetectorBaseline::none(geometry_);
+    baseline_ = {0, DetectorSums::none(geometry_)};
     recent_.clear();
     since_.clear();
     faults_ = std::make_shared<std::vector<DetectorFault>>();
@@ -107,11 +102,11 @@ void DetectorWatch::end_run() {
 
 void DetectorWatch::observe(const Second& second) {
     found_.clear();
-    count_units(second);
+    latest_ = detector_sums(second, geometry_, crystals_);
     find_noisy(second);
     find_silent();
     if (run_start_) {
-        recent_.push_back(modules_of(second, module_of_crystal_));
+        recent_.push_back(latest_);
         if (recent_.size() > most_recent) recent_.pop_front();
         compare_modules();
         extend_baseline(second.length_s);
@@ -120,35 +115,31 @@ void DetectorWatch::observe(const Second& second) {
     publish((static_cast<double>(second.range.start) - start) / ticks_per_s_);
 }
 
-void DetectorWatch::count_units(const Second& second) {
-    units_.assign(baseline_.units.size(), 0);
-    const std::size_t crystals_per_du = geometry_.crystals_per_du();
-    for (std::size_t i = 0; i < crystals_.size(); ++i) {
-        const std::uint32_t crystal = crystals_[i];
-        units_[i / crystals_per_du] += second.sums.unpaired[crystal];
-        units_[i / crystals_per_du] += second.sums.grouped[crystal];
-    }
-}
-
 /// A unit is silent if it has nothing while units have a hundred, or less than 30 % of what the growth of its
 /// module since the start of the run lets expect. Noise is no such growth.
 void DetectorWatch::find_silent() {
-    const double usual = median(units_);
+    const std::vector<UnitSums>& now = latest_.units;
+    const std::vector<UnitSums>& before = baseline_.sums.units;
+    std::vector<double> counts;
+    for (const UnitSums& unit : now)
+        counts.push_back(unit.singles);
+    const double usual = median(std::move(counts));
     std::vector<double> growth;
     for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
         const std::size_t first = std::size_t{bdm} * geometry_.du_count;
         growth.clear();
         for (std::size_t u = first; u < first + geometry_.du_count; ++u) {
-            if (baseline_.units[u] > 0) growth.push_back(units_[u] / baseline_.units[u]);
+            if (before[u].singles > 0) growth.push_back(now[u].singles / before[u].singles);
         }
         const double of_module = has(Kind::noisy_crystal, bdm) ? 0 : median(growth);
         std::uint32_t silent = 0;
         std::uint32_t first_silent = 0;
         for (std::uint32_t du = 0; du < geometry_.du_count; ++du) {
-            const double expected = of_module * baseline_.units[first + du];
-            const bool none = units_[first + du] == 0 && usual >= enough_singles;
-            const bool few = baseline_.units[first + du] >= enough_singles && expected >= enough_singles &&
-                             units_[first + du] < silent_share * expected;
+            const std::size_t u = first + du;
+            const double expected = of_module * before[u].singles;
+            const bool none = now[u].singles == 0 && usual >= enough_singles;
+            const bool few = before[u].singles >= enough_singles && expected >= enough_singles &&
+                             now[u].singles < silent_share * expected;
             if ((none || few) && silent++ == 0) first_silent = du;
         }
         if (silent > 0) add(Kind::silent_units, bdm, silent, first_silent);
@@ -185,9 +176,9 @@ void DetectorWatch::find_noisy(const Second& second) {
 }
 
 void DetectorWatch::compare_modules() {
-    several_.assign(geometry_.bdm_count, {});
-    for (const ModuleTable& modules : recent_)
-        several_ += modules;
+    several_ = DetectorSums::none(geometry_);
+    for (const DetectorSums& second : recent_)
+        several_ += second;
     const bool module_silent = std::any_of(found_.begin(), found_.end(), [&](const DetectorFault& f) {
         return f.kind == Kind::silent_units && f.size == geometry_.du_count;
     });
@@ -216,10 +207,10 @@ void DetectorWatch::compare_times(Kind kind, const DetectorBaseline& with) {
         if (!mean || m.ends < enough_ends) return {};
         return Value{-*mean * tick_ns, m.ends * spread / (m.trues * m.trues) * tick_ns * tick_ns};
     };
-    const double spread_before = spread_of(with.modules);
-    compare(kind, time_limit, [&](const ModuleTable& now, std::uint32_t bdm) -> std::optional<Value> {
-        const auto before = value(with.modules[bdm], spread_before);
-        const auto after = value(now[bdm], spread_of(now));
+    const double spread_before = spread_of(with.sums.modules);
+    compare(kind, time_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
+        const auto before = value(with.sums.modules[bdm], spread_before);
+        const auto after = value(now.modules[bdm], spread_of(now.modules));
         if (!before || !after) return {};
         return Value{after->mean - before->mean, after->variance + before->variance};
     });
@@ -227,40 +218,68 @@ void DetectorWatch::compare_times(Kind kind, const DetectorBaseline& with) {
 
 void DetectorWatch::compare_gains(Kind kind, const DetectorBaseline& with) {
     const auto variance = [](const ModuleSums& m) { return peak_spread * peak_spread / m.peak; };
-    compare(kind, gain_limit, [&](const ModuleTable& now, std::uint32_t bdm) -> std::optional<Value> {
-        const ModuleSums& before = with.modules[bdm];
-        const ModuleSums& after = now[bdm];
+    compare(kind, gain_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
+        const ModuleSums& before = with.sums.modules[bdm];
+        const ModuleSums& after = now.modules[bdm];
         if (before.peak < enough_ends || after.peak < enough_ends) return {};
         const double keV = *before.photopeak_keV();
         return Value{*after.photopeak_keV() / keV - 1, (variance(after) + variance(before)) / (keV * keV)};
     });
 }
 
-void DetectorWatch::compare_prompts(Kind kind, const DetectorBaseline& with) {
-    const std::uint32_t in_ring = geometry_.modules_in_ring();
-    // How the modules of the same ring have changed.
-    const auto usual = [&](const ModuleTable& now, std::uint32_t bdm, const auto& of) {
-        std::vector<double> changes;
-        const std::uint32_t first = bdm / in_ring * in_ring;
-        for (std::uint32_t m = first; m < first + in_ring; ++m) {
-            if (with.modules[m].trues > 0 && with.modules[m].singles > 0 && now[m].singles > 0)
-                changes.push_back(of(now[m]) / of(with.modules[m]));
-        }
-        return std::max(median(std::move(changes)), 0.0);
+/// True prompts of each unit: what its singles let expect, or the prompts of its row if that is less.
+std::vector<double> DetectorWatch::expected_trues(const DetectorSums& now,
+                                                  const DetectorBaseline& with) const {
+    const std::vector<UnitSums>& before = with.sums.units;
+    const auto row_of = [&](std::size_t unit) {
+        const std::size_t ring = unit / geometry_.du_count / geometry_.modules_in_ring();
+        return ring * geometry_.blocks.z + unit % geometry_.du_count % geometry_.blocks.z;
     };
-    const auto trues = [](const ModuleSums& m) { return m.trues; };
-    const auto per_single = [](const ModuleSums& m) { return m.trues / m.singles; };
-    compare(kind, prompts_limit, [&](const ModuleTable& now, std::uint32_t bdm) -> std::optional<Value> {
-        const ModuleSums& before = with.modules[bdm];
-        const ModuleSums& after = now[bdm];
+    struct Row {
+        std::vector<double> trues;  ///< changes
+        std::vector<double> per_single;
+    };
+    std::vector<Row> rows(std::size_t{geometry_.bdm_count} / geometry_.modules_in_ring() *
+                          geometry_.blocks.z);
+    for (std::size_t u = 0; u < before.size(); ++u) {
+        if (before[u].trues <= 0 || now.units[u].singles <= 0) continue;
+        const double change = now.units[u].trues / before[u].trues;
+        rows[row_of(u)].trues.push_back(change);
+        rows[row_of(u)].per_single.push_back(change * before[u].singles / now.units[u].singles);
+    }
+    std::vector<std::pair<double, double>> usual;
+    for (Row& row : rows)
+        usual.emplace_back(median(std::move(row.trues)), median(std::move(row.per_single)));
+    std::vector<double> expected(before.size());
+    for (std::size_t u = 0; u < before.size(); ++u) {
+        if (before[u].trues <= 0 || before[u].singles <= 0) continue;
+        const auto& [trues, per_single] = usual[row_of(u)];
+        const double scale = std::min(trues, per_single * now.units[u].singles / before[u].singles);
+        expected[u] = std::max(scale, 0.0) * before[u].trues;
+    }
+    return expected;
+}
+
+void DetectorWatch::compare_prompts(Kind kind, const DetectorBaseline& with) {
+    const std::vector<double> in_latest = expected_trues(latest_, with);
+    const std::vector<double> in_several = expected_trues(several_, with);
+    compare(kind, prompts_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
+        const ModuleSums& before = with.sums.modules[bdm];
+        const ModuleSums& after = now.modules[bdm];
         if (!before.has_trues() || before.ends < enough_ends || after.singles < enough_singles) return {};
-        const double expected = std::min(usual(now, bdm, trues) * before.trues,
-                                         usual(now, bdm, per_single) * per_single(before) * after.singles);
-        if (expected < enough_ends) return {};
-        const double variance = expected + std::max(after.ends - after.trues, 0.0) +
-                                expected * expected * before.ends / (before.trues * before.trues);
+        const std::vector<double>& expected = &now == &several_ ? in_several : in_latest;
+        const std::size_t first = std::size_t{bdm} * geometry_.du_count;
+        double sum = 0;
+        for (std::size_t u = first; u < first + geometry_.du_count; ++u) {
+            sum += expected[u];
+            if (expected[u] > 0 && now.units[u].trues > (1 - hysteresis * prompts_limit) * expected[u])
+                return {};
+        }
+        if (sum < enough_ends) return {};
+        const double variance = sum + std::max(after.ends - after.trues, 0.0) +
+                                sum * sum * before.ends / (before.trues * before.trues);
         // Where one module has fewer, others have relatively more.
-        return Value{std::min(after.trues / expected - 1, 0.0), variance / (expected * expected)};
+        return Value{std::min(after.trues / sum - 1, 0.0), variance / (sum * sum)};
     });
 }
 
@@ -270,7 +289,7 @@ void DetectorWatch::compare(Kind kind, double limit, const ChangeOf& change_of) 
     std::vector<Change> changes;
     for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
         const double least = limit * (since_.count({kind, bdm}) > 0 ? hysteresis : 1);
-        for (const ModuleTable* const now : {&recent_.back(), &several_}) {
+        for (const DetectorSums* const now : {&latest_, &several_}) {
             const std::optional<Value> change = change_of(*now, bdm);
             const double error = change ? sigmas * std::sqrt(change->variance) : 0;
             if (change && std::abs(change->mean) >= std::max(least, error)) {
@@ -296,18 +315,15 @@ void DetectorWatch::compare(Kind kind, double limit, const ChangeOf& change_of) 
 
 /// With the latest second, if no module has moved in it.
 void DetectorWatch::extend_baseline(double length_s) {
-    const ModuleTable& latest = recent_.back();
-    const bool anything =
-        std::any_of(latest.begin(), latest.end(), [](const ModuleSums& m) { return m.singles > 0; });
+    const bool anything = std::any_of(latest_.units.begin(), latest_.units.end(),
+                                      [](const UnitSums& unit) { return unit.singles > 0; });
     const bool moved = std::any_of(found_.begin(), found_.end(), [](const DetectorFault& f) {
         return f.kind == Kind::time_step || f.kind == Kind::gain_step || f.kind == Kind::few_prompts;
     });
     if (!anything || moved || baseline_.length_s >= longest_baseline_s) return;
     if (!std::exchange(first_second_, true)) return recent_.clear();
     baseline_.length_s += length_s;
-    baseline_.modules += latest;
-    for (std::size_t unit = 0; unit < units_.size(); ++unit)
-        baseline_.units[unit] += units_[unit];
+    baseline_.sums += latest_;
 }
 
 bool DetectorWatch::has(Kind kind, std::uint32_t bdm) const {

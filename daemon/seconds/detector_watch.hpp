@@ -12,9 +12,10 @@
 // misses prompts have fewer.
 //
 // A source that moves changes the prompts of a module, too, but not like a fault. Along the axis it changes
-// all modules of a ring, so each is compared with those of its ring. Across, it gives the modules that it
-// approaches more singles without prompts, and the modules that it leaves less of both. So a module misses
-// prompts only if it has fewer than its singles, and fewer than the prompts of its ring, let expect.
+// all units in a row around the ring, so each unit is compared with those of its row. Across, it gives the
+// modules that it approaches more singles without prompts, and those that it leaves less of both. So a unit
+// misses prompts only if it has fewer than its singles, and fewer than the prompts of its row, let expect;
+// and a module does only if all its units do.
 #pragma once
 
 #include <cstdint>
@@ -86,13 +87,14 @@ class DetectorWatch {
         std::uint32_t bdm = 0;
     };
 
-    void count_units(const Second& second);
     void find_silent();
     void find_noisy(const Second& second);
     void compare_modules();
     void compare_times(Kind kind, const DetectorBaseline& with);
     void compare_gains(Kind kind, const DetectorBaseline& with);
     void compare_prompts(Kind kind, const DetectorBaseline& with);
+    [[nodiscard]] std::vector<double> expected_trues(const DetectorSums& now,
+                                                     const DetectorBaseline& with) const;
     template <class ChangeOf>
     void compare(Kind kind, double limit, const ChangeOf& change_of);
     void extend_baseline(double length_s);
@@ -104,14 +106,13 @@ class DetectorWatch {
     const double ticks_per_s_;
     const std::shared_ptr<const DetectorBaseline> reference_;
     std::vector<std::uint32_t> crystals_;  ///< by detector unit
-    std::vector<std::uint8_t> module_of_crystal_;
 
     std::optional<std::uint64_t> run_start_;
     bool first_second_ = false;  ///< of the run has passed
     DetectorBaseline baseline_;
-    std::deque<ModuleTable> recent_;     ///< the latest at the end
-    ModuleTable several_;                ///< their sum
-    std::vector<double> units_;          ///< counts in the latest second
+    DetectorSums latest_;
+    std::deque<DetectorSums> recent_;    ///< of the run, the latest at the end
+    DetectorSums several_;               ///< their sum
     std::vector<std::uint32_t> counts_;  ///< of the crystals of a unit
 
     std::vector<DetectorFault> found_;

@@ -34,18 +34,31 @@ struct ModuleSums {
 
 /// By BDM.
 using ModuleTable = std::vector<ModuleSums>;
-ModuleTable& operator+=(ModuleTable& table, const ModuleTable& more);
 
-/// `module_of_crystal`: gpu::modules_of_crystals().
-ModuleTable modules_of(const Second& second, const std::vector<std::uint8_t>& module_of_crystal);
+/// Sums over a detector unit.
+struct UnitSums {
+    double trues = 0;  ///< as in ModuleSums
+    double singles = 0;
+};
+
+struct DetectorSums {
+    ModuleTable modules;
+    std::vector<UnitSums> units;  ///< [bdm * du_count + du]
+
+    static DetectorSums none(const config::Geometry& geometry);
+    DetectorSums& operator+=(const DetectorSums& more);
+};
+
+/// The crystals unit by unit, in the order of DetectorSums::units.
+std::vector<std::uint32_t> crystals_by_unit(const config::Geometry& geometry);
+/// `crystals`: those by unit.
+DetectorSums detector_sums(const Second& second, const config::Geometry& geometry,
+                           const std::vector<std::uint32_t>& crystals);
 
 /// A detector that is well: sums over the seconds at the start of a run.
 struct DetectorBaseline {
     double length_s = 0;
-    ModuleTable modules;
-    std::vector<double> units;  ///< [bdm * du_count + du] counts
-
-    static DetectorBaseline none(const config::Geometry& geometry);
+    DetectorSums sums;
 };
 
 }  // namespace petacq::daemon
