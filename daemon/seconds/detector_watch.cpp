@@ -27,6 +27,9 @@ constexpr double hysteresis = 0.7;
 constexpr std::size_t most_recent = 8;
 /// Counts: none or a third of them is no chance.
 constexpr double enough_singles = 100;
+/// More or fewer singles by this factor, and by so many sigma: the source has moved.
+constexpr double moved_singles = 1.3;
+constexpr double moved_sigmas = 4;
 /// Of what a unit should count: a source that moves leaves more.
 constexpr double silent_share = 0.3;
 /// Sensitivity, geometry and intensity vary by less within a unit.
@@ -95,6 +98,7 @@ void DetectorWatch::end_run() {
     run_start_.reset();
     first_second_ = false;
     baseline_ = {0, DetectorSums::none(geometry_)};
+    usual_units_.assign(baseline_.sums.units.size(), 0);
     recent_.clear();
     since_.clear();
     faults_ = std::make_shared<std::vector<DetectorFault>>();
@@ -115,11 +119,10 @@ void DetectorWatch::observe(const Second& second) {
     publish((static_cast<double>(second.range.start) - start) / ticks_per_s_);
 }
 
-/// A unit is silent if it has nothing while units have a hundred, or less than 30 % of what the growth of its
-/// module since the start of the run lets expect. Noise is no such growth.
+/// A unit is silent if it has nothing while units have a hundred, or, in a run, less than 30 % of what it had
+/// while it was well, scaled like its module since then. Noise is no such growth.
 void DetectorWatch::find_silent() {
     const std::vector<UnitSums>& now = latest_.units;
-    const std::vector<UnitSums>& before = baseline_.sums.units;
     std::vector<double> counts;
     for (const UnitSums& unit : now)
         counts.push_back(unit.singles);
@@ -129,18 +132,18 @@ void DetectorWatch::find_silent() {
         const std::size_t first = std::size_t{bdm} * geometry_.du_count;
         growth.clear();
         for (std::size_t u = first; u < first + geometry_.du_count; ++u) {
-            if (before[u].singles > 0) growth.push_back(now[u].singles / before[u].singles);
+            if (usual_units_[u] > 0) growth.push_back(now[u].singles / usual_units_[u]);
         }
         const double of_module = has(Kind::noisy_crystal, bdm) ? 0 : median(growth);
         std::uint32_t silent = 0;
         std::uint32_t first_silent = 0;
         for (std::uint32_t du = 0; du < geometry_.du_count; ++du) {
             const std::size_t u = first + du;
-            const double expected = of_module * before[u].singles;
+            const double expected = of_module * usual_units_[u];
             const bool none = now[u].singles == 0 && usual >= enough_singles;
-            const bool few = before[u].singles >= enough_singles && expected >= enough_singles &&
-                             now[u].singles < silent_share * expected;
+            const bool few = expected >= enough_singles && now[u].singles < silent_share * expected;
             if ((none || few) && silent++ == 0) first_silent = du;
+            if (run_start_) usual_units_[u] = none || few ? expected : now[u].singles;
         }
         if (silent > 0) add(Kind::silent_units, bdm, silent, first_silent);
     }
@@ -195,16 +198,17 @@ void DetectorWatch::compare_modules() {
 /// The time of the other single less that of this one: a module whose times are late makes it smaller.
 void DetectorWatch::compare_times(Kind kind, const DetectorBaseline& with) {
     const double tick_ns = 1e9 / ticks_per_s_;
-    // That of a few ends of one module says little.
+    // That of a few ends of one module says little, so it counts as at least that of all modules.
     const auto spread_of = [](const ModuleTable& modules) {
         ModuleSums all;
         for (const ModuleSums& m : modules)
             all += m;
         return all.ends > 0 ? std::max(all.dt_squared / all.ends, 1.0) : 1.0;
     };
-    const auto value = [&](const ModuleSums& m, double spread) -> std::optional<Value> {
+    const auto value = [&](const ModuleSums& m, double spread_of_all) -> std::optional<Value> {
         const auto mean = m.mean_dt();
         if (!mean || m.ends < enough_ends) return {};
+        const double spread = std::max(spread_of_all, m.dt_squared / m.ends);
         return Value{-*mean * tick_ns, m.ends * spread / (m.trues * m.trues) * tick_ns * tick_ns};
     };
     const double spread_before = spread_of(with.sums.modules);
@@ -227,53 +231,66 @@ void DetectorWatch::compare_gains(Kind kind, const DetectorBaseline& with) {
     });
 }
 
-/// True prompts of each unit: what its singles let expect, or the prompts of its row if that is less.
-std::vector<double> DetectorWatch::expected_trues(const DetectorSums& now,
-                                                  const DetectorBaseline& with) const {
+/// True prompts of each unit: the least of what its singles, its row, and the singles and its row together
+/// let expect.
+std::vector<std::optional<double>> DetectorWatch::expected_trues(const DetectorSums& now,
+                                                                 const DetectorBaseline& with) const {
     const std::vector<UnitSums>& before = with.sums.units;
     const auto row_of = [&](std::size_t unit) {
         const std::size_t ring = unit / geometry_.du_count / geometry_.modules_in_ring();
         return ring * geometry_.blocks.z + unit % geometry_.du_count % geometry_.blocks.z;
     };
-    struct Row {
-        std::vector<double> trues;  ///< changes
-        std::vector<double> per_single;
-    };
-    std::vector<Row> rows(std::size_t{geometry_.bdm_count} / geometry_.modules_in_ring() *
-                          geometry_.blocks.z);
+    // Changes since the baseline.
+    const std::size_t rows =
+        std::size_t{geometry_.bdm_count} / geometry_.modules_in_ring() * geometry_.blocks.z;
+    std::vector<double> singles;
+    std::vector<std::vector<double>> trues(rows);
+    std::vector<std::vector<double>> per_single(rows);
     for (std::size_t u = 0; u < before.size(); ++u) {
-        if (before[u].trues <= 0 || now.units[u].singles <= 0) continue;
-        const double change = now.units[u].trues / before[u].trues;
-        rows[row_of(u)].trues.push_back(change);
-        rows[row_of(u)].per_single.push_back(change * before[u].singles / now.units[u].singles);
+        if (before[u].singles <= 0 || now.units[u].singles <= 0) continue;
+        singles.push_back(now.units[u].singles / before[u].singles);
+        if (before[u].trues <= 0) continue;
+        trues[row_of(u)].push_back(now.units[u].trues / before[u].trues);
+        per_single[row_of(u)].push_back(trues[row_of(u)].back() / singles.back());
     }
-    std::vector<std::pair<double, double>> usual;
-    for (Row& row : rows)
-        usual.emplace_back(median(std::move(row.trues)), median(std::move(row.per_single)));
-    std::vector<double> expected(before.size());
+    const double usual = median(std::move(singles));
+    std::vector<double> usual_trues(rows);
+    std::vector<double> usual_per_single(rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+        usual_trues[row] = median(std::move(trues[row]));
+        usual_per_single[row] = median(std::move(per_single[row]));
+    }
+    std::vector<std::optional<double>> expected(before.size(), 0);
     for (std::size_t u = 0; u < before.size(); ++u) {
-        if (before[u].trues <= 0 || before[u].singles <= 0) continue;
-        const auto& [trues, per_single] = usual[row_of(u)];
-        const double scale = std::min(trues, per_single * now.units[u].singles / before[u].singles);
-        expected[u] = std::max(scale, 0.0) * before[u].trues;
+        if (before[u].singles <= 0 || now.units[u].singles <= 0) continue;
+        const double change = now.units[u].singles / before[u].singles;
+        const double noise = moved_sigmas * std::sqrt(1 / before[u].singles + 1 / now.units[u].singles);
+        if (std::abs(std::log(change / usual)) > std::log(moved_singles) + noise) {
+            expected[u].reset();
+        } else if (before[u].trues > 0) {
+            const double per_one = std::min(usual_per_single[row_of(u)], 1.0);
+            const double scale = std::min(usual_trues[row_of(u)], per_one * change);
+            expected[u] = std::max(scale, 0.0) * before[u].trues;
+        }
     }
     return expected;
 }
 
 void DetectorWatch::compare_prompts(Kind kind, const DetectorBaseline& with) {
-    const std::vector<double> in_latest = expected_trues(latest_, with);
-    const std::vector<double> in_several = expected_trues(several_, with);
+    const auto in_latest = expected_trues(latest_, with);
+    const auto in_several = expected_trues(several_, with);
     compare(kind, prompts_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
         const ModuleSums& before = with.sums.modules[bdm];
         const ModuleSums& after = now.modules[bdm];
         if (!before.has_trues() || before.ends < enough_ends || after.singles < enough_singles) return {};
-        const std::vector<double>& expected = &now == &several_ ? in_several : in_latest;
+        const auto& expected = &now == &several_ ? in_several : in_latest;
         const std::size_t first = std::size_t{bdm} * geometry_.du_count;
         double sum = 0;
         for (std::size_t u = first; u < first + geometry_.du_count; ++u) {
-            sum += expected[u];
-            if (expected[u] > 0 && now.units[u].trues > (1 - hysteresis * prompts_limit) * expected[u])
-                return {};
+            if (!expected[u]) return {};
+            const bool keeps = now.units[u].trues > (1 - hysteresis * prompts_limit) * *expected[u];
+            if (*expected[u] > 0 && keeps) return {};
+            sum += *expected[u];
         }
         if (sum < enough_ends) return {};
         const double variance = sum + std::max(after.ends - after.trues, 0.0) +

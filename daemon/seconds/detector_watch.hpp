@@ -12,10 +12,10 @@
 // misses prompts have fewer.
 //
 // A source that moves changes the prompts of a module, too, but not like a fault. Along the axis it changes
-// all units in a row around the ring, so each unit is compared with those of its row. Across, it gives the
-// modules that it approaches more singles without prompts, and those that it leaves less of both. So a unit
-// misses prompts only if it has fewer than its singles, and fewer than the prompts of its row, let expect;
-// and a module does only if all its units do.
+// all units in a row around the ring. Across, it gives the modules that it approaches more singles without
+// prompts, and those that it leaves less of both. And it spreads the singles over the detector in another
+// way. So a module misses prompts only if each of its units has fewer than its singles and fewer than its row
+// let expect, and as large a part of all singles as before, within 30 %.
 #pragma once
 
 #include <cstdint>
@@ -93,8 +93,9 @@ class DetectorWatch {
     void compare_times(Kind kind, const DetectorBaseline& with);
     void compare_gains(Kind kind, const DetectorBaseline& with);
     void compare_prompts(Kind kind, const DetectorBaseline& with);
-    [[nodiscard]] std::vector<double> expected_trues(const DetectorSums& now,
-                                                     const DetectorBaseline& with) const;
+    /// By unit; nothing where the source has moved.
+    [[nodiscard]] std::vector<std::optional<double>> expected_trues(const DetectorSums& now,
+                                                                    const DetectorBaseline& with) const;
     template <class ChangeOf>
     void compare(Kind kind, double limit, const ChangeOf& change_of);
     void extend_baseline(double length_s);
@@ -110,6 +111,7 @@ class DetectorWatch {
     std::optional<std::uint64_t> run_start_;
     bool first_second_ = false;  ///< of the run has passed
     DetectorBaseline baseline_;
+    std::vector<double> usual_units_;  ///< counts of each in the last second in which it was well
     DetectorSums latest_;
     std::deque<DetectorSums> recent_;    ///< of the run, the latest at the end
     DetectorSums several_;               ///< their sum
