@@ -96,17 +96,15 @@ TEST_CASE("faults of the detector appear with the data of the two seconds after 
         CHECK(module["prompts_per_single"] > 0);
         CHECK(module["mean_dt_ns"].is_number());
     }
-    const std::string log = daemon.log();
-    for (const char* text : {"module 7: its times moved by", "module 12: its photopeak moved by",
-                             "module 3: detector unit 2 does not count", "module 5: crystal 777 counts"})
-        CHECK(log.find(std::string("degraded: ") + text) != std::string::npos);
     daemon.stop();
-
     // The report finds the same in the seconds of the run.
+    const std::string log = daemon.log();
     const std::string html = detector.report("faults");
-    for (const auto& [code, message] : reasons) {
-        INFO(message);
-        CHECK(html.find(message.substr(0, message.find(" by "))) != std::string::npos);
+    for (const char* text : {"module 7: its times moved by", "module 12: its photopeak moved by",
+                             "module 3: detector unit 2 does not count", "module 5: crystal 777 counts"}) {
+        INFO(text);
+        CHECK(log.find(std::string("degraded: ") + text) != std::string::npos);
+        CHECK(html.find(text) != std::string::npos);
     }
     CHECK(html.find("<caption>Modules") != std::string::npos);
     CHECK(daemon.terminate() == 0);
