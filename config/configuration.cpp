@@ -59,7 +59,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, data_dir, receive, sources, frame,
                                    watermark, energy, coincidence, pipeline, listmode, control, http, health,
-                                   estimates, log_level)
+                                   estimates, detector_reference, log_level)
 
 namespace {
 
@@ -247,8 +247,9 @@ Configuration configuration_from_json(const json& document, const std::filesyste
     for (const char* key : {"scanner", "calibration", "data_dir"})
         resolve(full[key], directory);
     resolve(full["control"]["socket"], directory);
-    json& chart_library = full["http"]["chart_library"];
-    if (!chart_library.get_ref<const std::string&>().empty()) resolve(chart_library, directory);
+    for (json* const path : {&full["http"]["chart_library"], &full["detector_reference"]}) {
+        if (!path->get_ref<const std::string&>().empty()) resolve(*path, directory);
+    }
 
     auto c = full.get<Configuration>();
     c.document = std::make_shared<const json>(std::move(full));

@@ -146,6 +146,7 @@ struct Configuration {
     Http http;
     Health health;
     Estimates estimates;
+    std::filesystem::path detector_reference;  ///< empty: none
     LogLevel log_level;
 
     /// The document with defaults filled in and paths absolute, as run.json records it.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "config/error.hpp"
+#include "daemon/recorded_detector.hpp"
 #include "daemon/settings.hpp"
 
 namespace petacq::daemon {
@@ -28,6 +30,13 @@ Inputs load_inputs(const std::filesystem::path& configuration_file) {
     inputs.scanner = config::load_scanner(inputs.configuration.scanner);
     config::check_against_scanner(inputs.configuration, inputs.scanner);
     inputs.calibration = config::load_calibration(inputs.configuration.calibration, inputs.scanner.geometry);
+    if (const auto& reference = inputs.configuration.detector_reference; !reference.empty()) {
+        try {
+            inputs.reference = load_reference(reference, inputs.configuration, inputs.scanner);
+        } catch (const config::Error& error) {
+            throw config::Error(configuration_file.string() + ": /detector_reference: " + error.what());
+        }
+    }
     return inputs;
 }
 
@@ -39,6 +48,8 @@ Assembly::Assembly(const Inputs& inputs, std::size_t producers)
       filled(producers, pool.count()),
       tracker(tracker_options(inputs.configuration, inputs.scanner, inputs.calibration)),
       acquisition(acquisition_options(inputs.configuration, inputs.scanner, tracker)),
-      setting(run_setting(inputs, backend)) {}
+      setting(run_setting(inputs, backend)) {
+    acquisition.reference = inputs.reference;
+}
 
 }  // namespace petacq::daemon

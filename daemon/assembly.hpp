@@ -18,14 +18,15 @@
 
 namespace petacq::daemon {
 
-/// The three input files, checked against each other.
+/// The input files, checked against each other.
 struct Inputs {
     config::Configuration configuration;
     config::Scanner scanner;
     config::Calibration calibration;
+    std::shared_ptr<const DetectorBaseline> reference;  ///< nullptr: none
 };
 
-/// Reads the configuration and the two files that it names. Throws config::Error.
+/// Reads the configuration and the files that it names. Throws config::Error.
 Inputs load_inputs(const std::filesystem::path& configuration_file);
 
 struct Assembly {

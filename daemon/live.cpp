@@ -210,6 +210,8 @@ void Live::start_receiving() {
             log_warning("{}", warning);
     }
     acquisition_.start();
+    if (inputs_.reference)
+        log_info("the detector is compared with {}", configuration_.detector_reference.string());
     log_info("petacqd {} ready: scanner {}, {} crystals, control socket {}", version, inputs_.scanner.name,
              inputs_.scanner.geometry.crystal_count(), configuration_.control.socket);
 }

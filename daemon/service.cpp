@@ -39,6 +39,7 @@ Service::~Service() {
 void Service::attach(Acquisition& acquisition) {
     acquisition_ = &acquisition;
     monitor_.attach(acquisition, run_);
+    acquisition.on_second([this] { boost::asio::post(io_, [this] { second_measured(); }); });
     find_interrupted_runs();
     schedule_tick();
 }
@@ -64,6 +65,12 @@ void Service::tick() {
         }
     }
     if (on_status_) on_status_(document());
+}
+
+/// A fault of the detector need not wait for the next tick.
+void Service::second_measured() {
+    show_change();
+    if (monitor_.assess(run_) && on_status_) on_status_(document());
 }
 
 void Service::look_at_disk() {

@@ -94,6 +94,7 @@ class Service : public ControlHandler {
     static void log_result(const std::string& id, const RunEnd& end, const RunResult& result);
     void schedule_tick();
     void tick();
+    void second_measured();
     /// Looks for interrupted runs, and calls `done` when the status shows them.
     void find_interrupted_runs(std::function<void()> done = {});
     void look_at_disk();

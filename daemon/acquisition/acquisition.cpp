@@ -113,11 +113,13 @@ void Acquisition::turn() {
     runs_.check_run(now_ns_);
     if (options_.replay && !piece && batches_.ended()) runs_.end_input(end_of_capture, now_ns_);
     const Clock::time_point now = Clock::now();
-    if (board_.due(now)) {
+    const bool new_second = runs_.take_new_second();
+    if (board_.due(now) || new_second) {
         // No run needs the present time.
         if (runs_.none() && flow_.time_deserted(now_ns_)) flow_.restart_time();
         publish(board_.histograms_due(now));
     }
+    if (new_second && on_second_) on_second_();
     statistics_.busy.stop();
 }
 

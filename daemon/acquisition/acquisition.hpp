@@ -18,6 +18,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "daemon/acquisition/batch_exchange.hpp"
@@ -46,6 +47,9 @@ class Acquisition {
     Acquisition(const Acquisition&) = delete;
     Acquisition& operator=(const Acquisition&) = delete;
 
+    /// `listener` is called in the acquisition thread when the snapshot shows another second. Call it before
+    /// start().
+    void on_second(std::function<void()> listener) { on_second_ = std::move(listener); }
     /// Starts the thread. The calling thread executes commands posted before.
     void start();
     /// Ends a run in progress at once and joins the thread. Idempotent.
@@ -83,6 +87,7 @@ class Acquisition {
     void publish(bool with_histograms);
 
     const AcquisitionOptions options_;
+    std::function<void()> on_second_;
     Statistics statistics_;
     SnapshotBoard board_;
     CommandQueue commands_;

@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "config/geometry.hpp"
 #include "daemon/seconds/board_readings.hpp"
+#include "daemon/seconds/module_sums.hpp"
 #include "gpu/coincidence_rules.hpp"
 #include "net/wire.hpp"
 
@@ -29,9 +31,10 @@ struct AcquisitionOptions {
     /// Ticks: length of a row of the ledger over time, and of what is measured by second. 0: one row in all,
     /// and nothing is measured.
     std::uint64_t second = 0;
-    config::Geometry geometry;           ///< of what is measured by second
-    gpu::CoincidenceRules rules;         ///< likewise
-    std::vector<SourceModules> sources;  ///< likewise; those whose modules are known
+    config::Geometry geometry;                          ///< of what is measured by second
+    gpu::CoincidenceRules rules;                        ///< likewise
+    std::vector<SourceModules> sources;                 ///< likewise; those whose modules are known
+    std::shared_ptr<const DetectorBaseline> reference;  ///< to compare the detector with; nullptr: none
     /// The input ends, and a run that is then in progress ends with it. The datagrams that a receiver rejects
     /// are counted as they are taken.
     bool replay = false;

@@ -16,7 +16,7 @@ RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& 
       run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
     if (options.second == 0) return;
     meter_.emplace(options.geometry, options.rules, options.second);
-    watch_.emplace(options.geometry, options.second);
+    watch_.emplace(options.geometry, options.second, options.reference);
 }
 
 void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interval,
@@ -116,6 +116,7 @@ void RunControl::measure(CollectedSlice& slice) {
     report.late = std::exchange(late_, 0);
     const auto second = meter_->measure(*slice.end.second, slice.result.sums, std::move(report));
     watch_->observe(*second);
+    new_second_ = true;
     if (!run_.interval.running()) return;
     run_.seconds.add(*second);
     run_.run->append_second(*second);

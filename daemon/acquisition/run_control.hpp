@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "daemon/acquisition/active_run.hpp"
 #include "daemon/acquisition/limit_clock.hpp"
@@ -58,6 +59,8 @@ class RunControl {
     /// Ends the run when its files have failed, somebody has asked for it, or a time limit has passed.
     void check_run(std::int64_t now_ns);
 
+    /// Whether a second has been measured since the last call.
+    bool take_new_second() { return std::exchange(new_second_, false); }
     [[nodiscard]] bool none() const { return run_.interval.none(); }
     /// Adds the run in progress, and what is counted here. REQUIRES: snapshot.total is complete.
     void describe(AcquisitionSnapshot& snapshot) const;
@@ -84,8 +87,9 @@ class RunControl {
     ActiveRun run_;
     std::optional<SecondsMeter> meter_;   ///< absent: nothing is measured by second
     std::optional<DetectorWatch> watch_;  ///< likewise
-    std::uint64_t late_ = 0;              ///< frames since the last second
-    std::uint64_t given_up_ = 0;          ///< slices whose watermark passed waiting sources to save memory
+    bool new_second_ = false;
+    std::uint64_t late_ = 0;      ///< frames since the last second
+    std::uint64_t given_up_ = 0;  ///< slices whose watermark passed waiting sources to save memory
 };
 
 }  // namespace petacq::daemon

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace petacq::daemon {
 
@@ -16,21 +17,28 @@ constexpr double time_limit = 0.5;
 /// Less than half of a step of 2 %, since scatter in the range of the peak does not move with it. The warming
 /// up of a detector stays below.
 constexpr double gain_limit = 0.0075;
-/// A module that is off by more than the window loses all its true prompts. A source that moves changes less.
-constexpr double prompts_limit = 0.3;
-/// A hundred modules, three measures and a day of seconds are 3e7 comparisons, of which 0.06 exceed 6 sigma.
-constexpr double sigmas = 6;
+/// A module that is off by more than the window loses all its true prompts.
+constexpr double prompts_limit = 0.5;
+/// A hundred modules with three measures, each compared twice, with the start and with the reference: 1e8
+/// comparisons a day, of which 0.01 exceed 6.5 sigma.
+constexpr double sigmas = 6.5;
 /// A reported fault lasts until its size falls below this share of the limit.
 constexpr double hysteresis = 0.7;
-/// Seconds. Long enough that the baseline adds little noise.
-constexpr double longest_baseline = 10;
 constexpr std::size_t most_recent = 8;
-/// Counts: none or half of them is no chance.
+/// Counts: none or a third of them is no chance.
 constexpr double enough_singles = 100;
+/// More or fewer singles by this factor, and by so many sigma: the source has moved.
+constexpr double moved_singles = 1.3;
+constexpr double moved_sigmas = 4;
+/// Of what a unit should count: a source that moves leaves more.
+constexpr double silent_share = 0.3;
 /// Sensitivity, geometry and intensity vary by less within a unit.
 constexpr double noisy_ratio = 5;
-/// keV. The standard deviation in a range of 204 keV with one peak is at most that of an even spread.
-constexpr double peak_spread = 59;
+/// keV. The standard deviation of the energies in the range of the peak, also where its width is 20 % and a
+/// fifth of them are spread evenly.
+constexpr double peak_spread = 45;
+/// Ends of prompts. The mean of as many is normally distributed.
+constexpr double enough_ends = 30;
 
 double median(std::vector<double> values) {
     if (values.empty()) return 0;
@@ -51,6 +59,15 @@ std::string DetectorFault::text() const {
         case Kind::few_prompts:
             return fmt::format("module {}: its prompts per single changed by {:+.0f} % {}", bdm, 100 * size,
                                since);
+        case Kind::time_off:
+            return fmt::format("module {}: its times differ by {:+.2f} ns from the reference {}", bdm, size,
+                               since);
+        case Kind::gain_off:
+            return fmt::format("module {}: its photopeak differs by {:+.2f} % from the reference {}", bdm,
+                               100 * size, since);
+        case Kind::prompts_off:
+            return fmt::format("module {}: its prompts per single differ by {:+.0f} % from the reference {}",
+                               bdm, 100 * size, since);
         case Kind::silent_units:
             return size > 1 ? fmt::format("module {}: {:.0f} detector units from unit {} do not count {}",
                                           bdm, size, part, since)
@@ -62,17 +79,13 @@ std::string DetectorFault::text() const {
     return "";
 }
 
-DetectorWatch::DetectorWatch(const config::Geometry& geometry, std::uint64_t ticks_per_s)
+DetectorWatch::DetectorWatch(const config::Geometry& geometry, std::uint64_t ticks_per_s,
+                             std::shared_ptr<const DetectorBaseline> reference)
     : geometry_(geometry),
       ticks_per_s_(static_cast<double>(ticks_per_s)),
-      module_of_crystal_(gpu::modules_of_crystals(geometry)),
+      reference_(std::move(reference)),
+      crystals_(crystals_by_unit(geometry)),
       faults_(std::make_shared<std::vector<DetectorFault>>()) {
-    for (std::uint32_t bdm = 0; bdm < geometry.bdm_count; ++bdm) {
-        for (std::uint32_t du = 0; du < geometry.du_count; ++du) {
-            for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local)
-                crystals_.push_back(geometry.crystal(bdm, du, local));
-        }
-    }
     end_run();
 }
 
@@ -84,32 +97,20 @@ void DetectorWatch::start_run(std::uint64_t ticks) {
 void DetectorWatch::end_run() {
     run_start_.reset();
     first_second_ = false;
-    baseline_s_ = 0;
-    baseline_.assign(geometry_.bdm_count, {});
-    baseline_units_.assign(std::size_t{geometry_.bdm_count} * geometry_.du_count, 0);
+    baseline_ = {0, DetectorSums::none(geometry_)};
+    usual_units_.assign(baseline_.sums.units.size(), 0);
     recent_.clear();
     since_.clear();
     faults_ = std::make_shared<std::vector<DetectorFault>>();
 }
 
-DetectorWatch::Sums& DetectorWatch::Sums::operator+=(const Sums& o) {
-    ends += o.ends;
-    trues += o.trues;
-    dt += o.dt;
-    dt_squared += o.dt_squared;
-    peak += o.peak;
-    peak_energy += o.peak_energy;
-    singles += o.singles;
-    return *this;
-}
-
 void DetectorWatch::observe(const Second& second) {
     found_.clear();
-    count_units(second);
+    latest_ = detector_sums(second, geometry_, crystals_);
     find_noisy(second);
     find_silent();
     if (run_start_) {
-        recent_.push_back(modules_of(second));
+        recent_.push_back(latest_);
         if (recent_.size() > most_recent) recent_.pop_front();
         compare_modules();
         extend_baseline(second.length_s);
@@ -118,56 +119,31 @@ void DetectorWatch::observe(const Second& second) {
     publish((static_cast<double>(second.range.start) - start) / ticks_per_s_);
 }
 
-DetectorWatch::Modules DetectorWatch::modules_of(const Second& second) const {
-    Modules modules(geometry_.bdm_count);
-    for (std::size_t i = 0; i < module_of_crystal_.size(); ++i) {
-        Sums& m = modules[module_of_crystal_[i]];
-        m.ends += second.sums.prompts[i];
-        m.trues += second.sums.prompts[i];
-        m.singles += second.sums.unpaired[i];
-        m.singles += second.sums.grouped[i];
-        if (!second.randoms.per_crystal.empty()) m.trues -= second.randoms.per_crystal[i];
-    }
-    for (std::size_t bdm = 0; bdm < modules.size(); ++bdm) {
-        const gpu::PromptEnds& ends = second.sums.modules[bdm];
-        modules[bdm].dt = static_cast<double>(static_cast<std::int64_t>(ends.dt));
-        modules[bdm].dt_squared = static_cast<double>(ends.dt_squared);
-        modules[bdm].peak = static_cast<double>(ends.peak);
-        modules[bdm].peak_energy = static_cast<double>(ends.peak_energy) / 16;
-    }
-    return modules;
-}
-
-void DetectorWatch::count_units(const Second& second) {
-    units_.assign(baseline_units_.size(), 0);
-    const std::size_t crystals_per_du = geometry_.crystals_per_du();
-    for (std::size_t i = 0; i < crystals_.size(); ++i) {
-        const std::uint32_t crystal = crystals_[i];
-        units_[i / crystals_per_du] += second.sums.unpaired[crystal];
-        units_[i / crystals_per_du] += second.sums.grouped[crystal];
-    }
-}
-
-/// A unit is silent if it has nothing while units have a hundred, or less than half of what the growth of its
-/// module since the start of the run lets expect. Noise is no such growth.
+/// A unit is silent if it has nothing while units have a hundred, or, in a run, less than 30 % of what it had
+/// while it was well, scaled like its module since then. Noise is no such growth.
 void DetectorWatch::find_silent() {
-    const double usual = median(units_);
+    const std::vector<UnitSums>& now = latest_.units;
+    std::vector<double> counts;
+    for (const UnitSums& unit : now)
+        counts.push_back(unit.singles);
+    const double usual = median(std::move(counts));
     std::vector<double> growth;
     for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
         const std::size_t first = std::size_t{bdm} * geometry_.du_count;
         growth.clear();
         for (std::size_t u = first; u < first + geometry_.du_count; ++u) {
-            if (baseline_units_[u] > 0) growth.push_back(units_[u] / baseline_units_[u]);
+            if (usual_units_[u] > 0) growth.push_back(now[u].singles / usual_units_[u]);
         }
         const double of_module = has(Kind::noisy_crystal, bdm) ? 0 : median(growth);
         std::uint32_t silent = 0;
         std::uint32_t first_silent = 0;
         for (std::uint32_t du = 0; du < geometry_.du_count; ++du) {
-            const double expected = of_module * baseline_units_[first + du];
-            const bool none = units_[first + du] == 0 && usual >= enough_singles;
-            const bool few = baseline_units_[first + du] >= enough_singles && expected >= enough_singles &&
-                             units_[first + du] < expected / 2;
+            const std::size_t u = first + du;
+            const double expected = of_module * usual_units_[u];
+            const bool none = now[u].singles == 0 && usual >= enough_singles;
+            const bool few = expected >= enough_singles && now[u].singles < silent_share * expected;
             if ((none || few) && silent++ == 0) first_silent = du;
+            if (run_start_) usual_units_[u] = none || few ? expected : now[u].singles;
         }
         if (silent > 0) add(Kind::silent_units, bdm, silent, first_silent);
     }
@@ -203,98 +179,168 @@ void DetectorWatch::find_noisy(const Second& second) {
 }
 
 void DetectorWatch::compare_modules() {
-    if (baseline_s_ == 0) return;
-    const double tick_ns = 1e9 / ticks_per_s_;
-    // The time of the other single less that of this one: a module whose times are late makes it smaller.
-    // Random prompts have a mean of 0, whatever the clocks.
-    compare(Kind::time_step, time_limit, [tick_ns](const Sums& m, const Sums&) -> std::optional<Value> {
-        if (m.ends < 2 || m.trues < m.ends / 100) return {};
-        const double spread = std::max(m.dt_squared - m.dt * m.dt / m.ends, 1.0);
-        return Value{-m.dt / m.trues * tick_ns, spread / (m.trues * m.trues) * tick_ns * tick_ns};
-    });
-    // The logarithm: its change is the relative one.
-    compare(Kind::gain_step, gain_limit, [](const Sums& m, const Sums&) -> std::optional<Value> {
-        if (m.peak < 2) return {};
-        const double mean = m.peak_energy / m.peak;
-        return Value{std::log(mean), peak_spread * peak_spread / (mean * mean * m.peak)};
-    });
+    several_ = DetectorSums::none(geometry_);
+    for (const DetectorSums& second : recent_)
+        several_ += second;
     const bool module_silent = std::any_of(found_.begin(), found_.end(), [&](const DetectorFault& f) {
         return f.kind == Kind::silent_units && f.size == geometry_.du_count;
     });
-    if (module_silent) return;  // its partners have fewer prompts, too
-    compare(Kind::few_prompts, prompts_limit, [](const Sums& m, const Sums& all) -> std::optional<Value> {
-        if (m.singles < enough_singles || all.ends <= 0) return {};
-        const double usual = m.singles * all.ends / all.singles;
-        return Value{m.ends / usual, (m.ends + 1) / (usual * usual)};
+    const auto compare_with = [&](const DetectorBaseline& with, Kind times, Kind gains, Kind prompts) {
+        compare_times(times, with);
+        compare_gains(gains, with);
+        if (!module_silent) compare_prompts(prompts, with);  // its partners have fewer, too
+    };
+    if (baseline_.length_s > 0) compare_with(baseline_, Kind::time_step, Kind::gain_step, Kind::few_prompts);
+    if (reference_ && first_second_)
+        compare_with(*reference_, Kind::time_off, Kind::gain_off, Kind::prompts_off);
+}
+
+/// The time of the other single less that of this one: a module whose times are late makes it smaller.
+void DetectorWatch::compare_times(Kind kind, const DetectorBaseline& with) {
+    const double tick_ns = 1e9 / ticks_per_s_;
+    // That of a few ends of one module says little, so it counts as at least that of all modules.
+    const auto spread_of = [](const ModuleTable& modules) {
+        ModuleSums all;
+        for (const ModuleSums& m : modules)
+            all += m;
+        return all.ends > 0 ? std::max(all.dt_squared / all.ends, 1.0) : 1.0;
+    };
+    const auto value = [&](const ModuleSums& m, double spread_of_all) -> std::optional<Value> {
+        const auto mean = m.mean_dt();
+        if (!mean || m.ends < enough_ends) return {};
+        const double spread = std::max(spread_of_all, m.dt_squared / m.ends);
+        return Value{-*mean * tick_ns, m.ends * spread / (m.trues * m.trues) * tick_ns * tick_ns};
+    };
+    const double spread_before = spread_of(with.sums.modules);
+    compare(kind, time_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
+        const auto before = value(with.sums.modules[bdm], spread_before);
+        const auto after = value(now.modules[bdm], spread_of(now.modules));
+        if (!before || !after) return {};
+        return Value{after->mean - before->mean, after->variance + before->variance};
     });
 }
 
-/// `measure` makes a value of the sums of a module and of all.
-template <class Measure>
-void DetectorWatch::compare(Kind kind, double limit, const Measure& measure) {
-    const auto total = [](const Modules& modules) {
-        Sums all;
-        for (const Sums& m : modules)
-            all += m;
-        return all;
-    };
-    Modules several(geometry_.bdm_count);
-    for (const Modules& modules : recent_) {
-        for (std::size_t bdm = 0; bdm < several.size(); ++bdm)
-            several[bdm] += modules[bdm];
-    }
-    const Sums all_before = total(baseline_);
-    const Sums all_now = total(recent_.back());
-    const Sums all_several = total(several);
+void DetectorWatch::compare_gains(Kind kind, const DetectorBaseline& with) {
+    const auto variance = [](const ModuleSums& m) { return peak_spread * peak_spread / m.peak; };
+    compare(kind, gain_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
+        const ModuleSums& before = with.sums.modules[bdm];
+        const ModuleSums& after = now.modules[bdm];
+        if (before.peak < enough_ends || after.peak < enough_ends) return {};
+        const double keV = *before.photopeak_keV();
+        return Value{*after.photopeak_keV() / keV - 1, (variance(after) + variance(before)) / (keV * keV)};
+    });
+}
 
-    std::vector<std::pair<double, std::uint32_t>> changes;
-    for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
-        const auto before = measure(baseline_[bdm], all_before);
-        auto now = measure(recent_.back()[bdm], all_now);
-        if (!now || sigmas * std::sqrt(now->variance) > limit) now = measure(several[bdm], all_several);
-        if (!before || !now) continue;
-        double change = now->mean - before->mean;
-        double error = sigmas * std::sqrt(now->variance + before->variance);
-        if (kind == Kind::gain_step) change = std::expm1(change);
-        if (kind == Kind::few_prompts) {
-            if (before->mean <= 0) continue;
-            change = change / before->mean;
-            error = error / before->mean;
-            // Where one module has fewer, others have relatively more. Noise adds singles.
-            if (change > 0 || has(Kind::noisy_crystal, bdm)) continue;
+/// True prompts of each unit: the least of what its singles, its row, and the singles and its row together
+/// let expect.
+std::vector<std::optional<double>> DetectorWatch::expected_trues(const DetectorSums& now,
+                                                                 const DetectorBaseline& with) const {
+    const std::vector<UnitSums>& before = with.sums.units;
+    const auto row_of = [&](std::size_t unit) {
+        const std::size_t ring = unit / geometry_.du_count / geometry_.modules_in_ring();
+        return ring * geometry_.blocks.z + unit % geometry_.du_count % geometry_.blocks.z;
+    };
+    // Changes since the baseline.
+    const std::size_t rows =
+        std::size_t{geometry_.bdm_count} / geometry_.modules_in_ring() * geometry_.blocks.z;
+    std::vector<double> singles;
+    std::vector<std::vector<double>> trues(rows);
+    std::vector<std::vector<double>> per_single(rows);
+    for (std::size_t u = 0; u < before.size(); ++u) {
+        if (before[u].singles <= 0 || now.units[u].singles <= 0) continue;
+        singles.push_back(now.units[u].singles / before[u].singles);
+        if (before[u].trues <= 0) continue;
+        trues[row_of(u)].push_back(now.units[u].trues / before[u].trues);
+        per_single[row_of(u)].push_back(trues[row_of(u)].back() / singles.back());
+    }
+    const double usual = median(std::move(singles));
+    std::vector<double> usual_trues(rows);
+    std::vector<double> usual_per_single(rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+        usual_trues[row] = median(std::move(trues[row]));
+        usual_per_single[row] = median(std::move(per_single[row]));
+    }
+    std::vector<std::optional<double>> expected(before.size(), 0);
+    for (std::size_t u = 0; u < before.size(); ++u) {
+        if (before[u].singles <= 0 || now.units[u].singles <= 0) continue;
+        const double change = now.units[u].singles / before[u].singles;
+        const double noise = moved_sigmas * std::sqrt(1 / before[u].singles + 1 / now.units[u].singles);
+        if (std::abs(std::log(change / usual)) > std::log(moved_singles) + noise) {
+            expected[u].reset();
+        } else if (before[u].trues > 0) {
+            const double per_one = std::min(usual_per_single[row_of(u)], 1.0);
+            const double scale = std::min(usual_trues[row_of(u)], per_one * change);
+            expected[u] = std::max(scale, 0.0) * before[u].trues;
         }
+    }
+    return expected;
+}
+
+void DetectorWatch::compare_prompts(Kind kind, const DetectorBaseline& with) {
+    const auto in_latest = expected_trues(latest_, with);
+    const auto in_several = expected_trues(several_, with);
+    compare(kind, prompts_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
+        const ModuleSums& before = with.sums.modules[bdm];
+        const ModuleSums& after = now.modules[bdm];
+        if (!before.has_trues() || before.ends < enough_ends || after.singles < enough_singles) return {};
+        const auto& expected = &now == &several_ ? in_several : in_latest;
+        const std::size_t first = std::size_t{bdm} * geometry_.du_count;
+        double sum = 0;
+        for (std::size_t u = first; u < first + geometry_.du_count; ++u) {
+            if (!expected[u]) return {};
+            const bool keeps = now.units[u].trues > (1 - hysteresis * prompts_limit) * *expected[u];
+            if (*expected[u] > 0 && keeps) return {};
+            sum += *expected[u];
+        }
+        if (sum < enough_ends) return {};
+        const double variance = sum + std::max(after.ends - after.trues, 0.0) +
+                                sum * sum * before.ends / (before.trues * before.trues);
+        // Where one module has fewer, others have relatively more.
+        return Value{std::min(after.trues / sum - 1, 0.0), variance / (sum * sum)};
+    });
+}
+
+/// `change_of` gives the change of a module from the baseline to the sums.
+template <class ChangeOf>
+void DetectorWatch::compare(Kind kind, double limit, const ChangeOf& change_of) {
+    std::vector<Change> changes;
+    for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
         const double least = limit * (since_.count({kind, bdm}) > 0 ? hysteresis : 1);
-        if (std::abs(change) >= std::max(least, error)) changes.emplace_back(change, bdm);
+        for (const DetectorSums* const now : {&latest_, &several_}) {
+            const std::optional<Value> change = change_of(*now, bdm);
+            const double error = change ? sigmas * std::sqrt(change->variance) : 0;
+            if (change && std::abs(change->mean) >= std::max(least, error)) {
+                changes.push_back({change->mean, bdm});
+                break;
+            }
+            if (change && error <= limit) break;  // the latest second is enough
+        }
     }
     std::sort(changes.begin(), changes.end(),
-              [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
+              [](const Change& a, const Change& b) { return std::abs(a.size) > std::abs(b.size); });
     // How far the modules reported so far may have moved their partners, up and down.
     double up = 0;
     double down = 0;
-    for (const auto& [change, bdm] : changes) {
-        const bool is_up = change > 0;
-        if (std::abs(change) < (is_up ? up : down)) continue;
-        add(kind, bdm, change);
-        if (kind == Kind::time_step) (is_up ? down : up) += std::abs(change) / 2;
-        if (kind == Kind::few_prompts) down += std::abs(change) / 2;
+    for (const auto& [size, bdm] : changes) {
+        const bool is_up = size > 0;
+        if (std::abs(size) < (is_up ? up : down)) continue;
+        add(kind, bdm, size);
+        if (kind == Kind::time_step || kind == Kind::time_off) (is_up ? down : up) += std::abs(size) / 2;
+        if (kind == Kind::few_prompts || kind == Kind::prompts_off) down += std::abs(size) / 2;
     }
 }
 
 /// With the latest second, if no module has moved in it.
 void DetectorWatch::extend_baseline(double length_s) {
-    const Modules& latest = recent_.back();
-    const bool anything =
-        std::any_of(latest.begin(), latest.end(), [](const Sums& m) { return m.singles > 0; });
+    const bool anything = std::any_of(latest_.units.begin(), latest_.units.end(),
+                                      [](const UnitSums& unit) { return unit.singles > 0; });
     const bool moved = std::any_of(found_.begin(), found_.end(), [](const DetectorFault& f) {
-        return f.kind != Kind::silent_units && f.kind != Kind::noisy_crystal;
+        return f.kind == Kind::time_step || f.kind == Kind::gain_step || f.kind == Kind::few_prompts;
     });
-    if (!anything || moved || baseline_s_ >= longest_baseline) return;
+    if (!anything || moved || baseline_.length_s >= longest_baseline_s) return;
     if (!std::exchange(first_second_, true)) return recent_.clear();
-    baseline_s_ += length_s;
-    for (std::size_t bdm = 0; bdm < latest.size(); ++bdm)
-        baseline_[bdm] += latest[bdm];
-    for (std::size_t unit = 0; unit < units_.size(); ++unit)
-        baseline_units_[unit] += units_[unit];
+    baseline_.length_s += length_s;
+    baseline_.sums += latest_;
 }
 
 bool DetectorWatch::has(Kind kind, std::uint32_t bdm) const {

@@ -101,7 +101,8 @@ double randoms_of_module(const gpu::ExpectedRandoms& randoms, const config::Geom
 
 bool in_trouble(const Health& health, std::uint32_t bdm) {
     constexpr std::array codes{"temperature_high",     "detector_time_step",   "detector_gain_step",
-                               "detector_few_prompts", "detector_unit_silent", "detector_noisy"};
+                               "detector_few_prompts", "detector_time_off",    "detector_gain_off",
+                               "detector_prompts_off", "detector_unit_silent", "detector_noisy"};
     return std::any_of(codes.begin(), codes.end(),
                        [&](const char* code) { return health.find(code, bdm) != nullptr; });
 }

@@ -121,10 +121,12 @@ Observation Monitor::observation(const RunState& run) const {
     return {&setting_, &run, &now_, &before_, &start, &health_};
 }
 
-void Monitor::assess(const RunState& run) {
+bool Monitor::assess(const RunState& run) {
     const Observation seen = observation(run);
-    for (const HealthChange& change : health_.observe(find_problems(seen), now_.taken))
+    const std::vector<HealthChange> changes = health_.observe(find_problems(seen), now_.taken);
+    for (const HealthChange& change : changes)
         log_change(change, seen);
+    return !changes.empty();
 }
 
 nlohmann::json Monitor::status(const RunState& run) const {

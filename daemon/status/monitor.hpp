@@ -38,8 +38,8 @@ class Monitor {
     void observe(const RunState& run);
     /// After a change of the run, and before a run goes away: reads the counters, not the stages.
     void read(const RunState& run);
-    /// Updates health from the latest reading and logs each reason that comes or goes.
-    void assess(const RunState& run);
+    /// Updates health from the latest reading and logs each reason that comes or goes. Whether any did.
+    bool assess(const RunState& run);
 
     [[nodiscard]] const Reading& reading() const { return now_; }
     /// Any thread.

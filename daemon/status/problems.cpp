@@ -27,6 +27,10 @@ constexpr std::array detector_advice{
     DetectorAdvice{"detector_time_step", "check its clock; the run may need another time calibration"},
     DetectorAdvice{"detector_gain_step", "check its high voltage and temperature"},
     DetectorAdvice{"detector_few_prompts", "check its clock, energies and shielding"},
+    DetectorAdvice{"detector_time_off", "check its clock; the time calibration may no longer hold"},
+    DetectorAdvice{"detector_gain_off",
+                   "check its high voltage and temperature; the energy calibration may no longer hold"},
+    DetectorAdvice{"detector_prompts_off", "check its clock, energies and shielding"},
     DetectorAdvice{"detector_unit_silent", "check its power, cables and thresholds"},
     DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off"},
 };

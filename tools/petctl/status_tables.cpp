@@ -27,6 +27,10 @@ std::string milliseconds(const json& value) {
     return duration(value.get<double>() * 1e-3);
 }
 
+std::string hundredths(const json& value) {
+    return with_unit(value, "{:+.2f}", "");
+}
+
 constexpr std::array sources{Column{"source", "id", text_of, true},
                              Column{"address", "address", text_of},
                              Column{"state", "state", text_of},
@@ -43,6 +47,9 @@ constexpr std::array modules{Column{"bdm", "bdm", text_of, true},
                              Column{"singles", "singles_per_s", per_second},
                              Column{"mean keV", "mean_keV", tenths},
                              Column{"peak keV", "peak_keV", tenths},
+                             Column{"photopeak", "photopeak_keV", tenths},
+                             Column{"mean dt ns", "mean_dt_ns", hundredths},
+                             Column{"prompts", "prompts_per_single", percent},
                              Column{"temp C", "temperature_C", tenths},
                              Column{"dead time", "dead_time_fraction", percent},
                              Column{"randoms", "expected_randoms_per_s", per_second},

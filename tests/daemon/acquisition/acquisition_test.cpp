@@ -297,3 +297,21 @@ TEST_CASE("a slice does not keep the batches for which a receiver waits") {
     for (net::Batch* const batch : others)
         stand.pool.put(batch);
 }
+
+TEST_CASE("a second is shown in the turn in which it has been measured") {
+    AcquisitionStand stand;
+    Acquisition& acquisition = stand.make();
+    std::vector<std::uint64_t> shown;
+    acquisition.on_second([&] { shown.push_back(acquisition.snapshot()->second->range.end); });
+    for (std::uint64_t time = 1000 * ms; time < 3200 * ms; time += 10 * ms) {
+        stand.send(time);
+        stand.turns(2);
+        const std::uint64_t watermark =
+            stand.script.slices.empty() ? 0 : stand.script.slices.back().watermark;
+        INFO(watermark / ms);
+        if (watermark > 2001 * ms) CHECK(shown.size() >= 1);
+        if (watermark > 3001 * ms) CHECK(shown.size() == 2);
+        if (watermark < 2000 * ms) CHECK(shown.empty());
+    }
+    CHECK(shown == std::vector<std::uint64_t>{2000 * ms, 3000 * ms});
+}

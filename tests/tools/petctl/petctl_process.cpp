@@ -59,7 +59,7 @@ json full_status() {
                      "health": "degraded", "reason": "silent for 4.2 s"},
                     {"id": 11, "state": "active"}],
         "modules": [{"bdm": 0, "singles_per_s": 1500, "mean_keV": 498.25, "peak_keV": 511, "temperature_C": 23.5,
-                     "dead_time_fraction": 0.01, "expected_randoms_per_s": 12, "health": "ok"}],
+                     "photopeak_keV": 505.52, "mean_dt_ns": -0.124, "prompts_per_single": 0.25, "dead_time_fraction": 0.01, "expected_randoms_per_s": 12, "health": "ok"}],
         "watermark_s": 12.345,
         "queues": {"free_batches": 60, "free_batches_low_water": 51, "batches": 64, "pending_singles": 1000,
                    "pending_singles_high_water": 2500, "writer_blocks": 1, "writer_high_water": 2,

@@ -192,8 +192,10 @@ TEST_CASE("petctl: status for people", "[control]") {
         "4.2  silent for 4.2 s",
         "  11                   -  active       -          -       -     -            -        -           "
         "-  -",
-        "  bdm  singles  mean keV  peak keV  temp C  dead time  randoms  health",
-        "  0    1.5 k/s     498.2     511.0    23.5        1 %    12 /s      ok"};
+        "  bdm  singles  mean keV  peak keV  photopeak  mean dt ns  prompts  temp C  dead time  randoms  "
+        "health",
+        "  0    1.5 k/s     498.2     511.0      505.5       -0.12     25 %    23.5        1 %    12 /s     "
+        " ok"};
     for (const std::string& line : lines) {
         INFO(line);
         CHECK(contains("\n" + text, "\n" + line + "\n"));

@@ -14,6 +14,7 @@
 
 #include "config/scanner.hpp"
 #include "tools/petlm/plot/axes.hpp"
+#include "tools/petlm/plot/detector_findings.hpp"
 #include "tools/petlm/plot/histograms.hpp"
 #include "tools/petlm/plot/run_files.hpp"
 #include "tools/petlm/plot/seconds_rows.hpp"
@@ -32,6 +33,7 @@ struct PictureData {
     std::string ledger_trouble;  ///< LedgerOverTime::trouble
     std::optional<SecondsRows> seconds_rows;
     std::string seconds_trouble;  ///< SecondsOverTime::trouble
+    std::optional<DetectorFindings> detector;
     std::uint64_t end_ticks = 0;  ///< end of the time axis, which starts with bins.times
     bool delayeds = false;        ///< the run searched for delayeds
     bool window_known = false;    ///< bins.differences spans the coincidence window

@@ -69,6 +69,8 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     LedgerOverTime over_time = is_run ? ledger_over_time(source.target()) : LedgerOverTime{};
     std::optional<LedgerRows>& ledger = over_time.rows;
     SecondsOverTime seconds = is_run ? seconds_over_time(source.target()) : SecondsOverTime{};
+    auto detector =
+        is_run ? find_in_detector(source.target(), options.reference) : std::optional<DetectorFindings>();
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
     const std::uint64_t begin = begin_of(source, ledger);
     const std::uint64_t end = std::max(source.time_end(), begin);
@@ -87,6 +89,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
             std::move(over_time.trouble),
             std::move(seconds.rows),
             std::move(seconds.trouble),
+            std::move(detector),
             end,
             delayeds,
             window_known,
@@ -100,6 +103,10 @@ int plot(const PlotOptions& options) {
     if (source.kind() != daemon::RecordKind::coincidences) {
         throw UsageError(options.target.string() + " holds " + daemon::name_of(source.kind()) +
                          "; expected a run directory, or its coincidences");
+    }
+    if (options.reference && !std::filesystem::is_directory(options.target)) {
+        throw UsageError("--reference: " + options.target.string() +
+                         " is a file; expected a run directory, whose seconds can be compared");
     }
     if (options.output.empty() && !std::filesystem::is_directory(options.target)) {
         throw UsageError("--output: the pictures of a file need a directory");

@@ -13,6 +13,8 @@ struct PlotOptions {
     bool force = false;                            ///< replace earlier pictures
     std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
     std::optional<double> depth_mm;  ///< mean depth of interaction in a crystal, for the sinogram
+    /// Run to compare the detector with; absent: the one in the configuration of the run, if any.
+    std::optional<std::filesystem::path> reference;
     std::uint32_t png_width = 1120;  ///< pixels
 };
 /// Writes report.html, and each picture as PNG with its numbers as CSV; if that fails, nothing is left

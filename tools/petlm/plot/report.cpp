@@ -1,10 +1,12 @@
 // The report of petlm plot.
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -39,6 +41,8 @@ caption { text-align: left; padding: .2rem 0; font-weight: 600; }
 th, td { border-top: 1px solid var(--line); padding: .2rem .4rem; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 th { font-weight: 400; color: var(--muted); overflow-wrap: normal; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.wide { overflow-x: auto; }
+.wide th { vertical-align: bottom; }
 @media print { .pictures { display: block; } figure { break-inside: avoid; margin-bottom: 1.5rem; } }
 )";
 
@@ -199,6 +203,66 @@ Rows count_rows(const json& run, const PictureData& data) {
     return rows;
 }
 
+void findings(OutputFile& out, const DetectorFindings& detector) {
+    constexpr std::size_t most = 100;
+    const auto& all = detector.findings;
+    if (all.empty()) out.text("<p>No fault was found.</p>\n");
+    if (!all.empty()) out.text("<ul>\n");
+    for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
+        print(out, "<li class=\"bad\">{} to {:.1f} s</li>\n", escaped(all[i].fault.text()), all[i].until_s);
+    }
+    if (!all.empty()) out.text("</ul>\n");
+    if (all.size() > most) print(out, "<p class=\"bad\">There are {} more.</p>\n", all.size() - most);
+}
+
+/// A number in a column of a table of modules; empty if it is unknown.
+void number_cell(OutputFile& out, std::optional<double> number, int digits) {
+    print(out, "<td class=\"number\">{}</td>", number ? fmt::format("{:.{}f}", *number, digits) : "");
+}
+
+/// What the watch over the detector compares.
+void modules(OutputFile& out, const DetectorFindings& detector) {
+    if (detector.run.empty()) return;
+    std::vector<std::pair<const char*, const daemon::ModuleTable*>> columns{{"start", &detector.start},
+                                                                            {"run", &detector.run}};
+    if (!detector.reference.empty()) columns.emplace_back("reference", &detector.reference);
+    out.text("<div class=\"wide\"><table>\n<caption>Modules</caption>\n<tr><th scope=\"col\">module</th>");
+    for (const char* what : {"mean dt, ns", "photopeak, keV", "prompts per single, %"}) {
+        for (const auto& [when, table] : columns)
+            print(out, "<th scope=\"col\">{}, {}</th>", what, when);
+    }
+    out.text("</tr>\n");
+    for (std::size_t bdm = 0; bdm < detector.run.size(); ++bdm) {
+        print(out, "<tr><th scope=\"row\">{}</th>", bdm);
+        const auto cells = [&](auto value, double factor, int digits) {
+            for (const auto& column : columns) {
+                const std::optional<double> number = value((*column.second)[bdm]);
+                number_cell(out, number ? std::optional(*number * factor) : std::nullopt, digits);
+            }
+        };
+        using daemon::ModuleSums;
+        cells([](const ModuleSums& m) { return m.mean_dt(); }, detector.tick_ns, 3);
+        cells([](const ModuleSums& m) { return m.photopeak_keV(); }, 1, 1);
+        cells([](const ModuleSums& m) { return m.prompts_per_single(); }, 100, 2);
+        out.text("</tr>\n");
+    }
+    out.text(
+        "</table></div>\n<p class=\"muted\">Mean dt: time of the other single of a prompt less that of "
+        "the one in the module. Mean dt and prompts per single are without the random coincidences to be "
+        "expected. Start: up to ten seconds after the first one");
+    if (!detector.reference.empty())
+        print(out, "; reference: the start of {}", escaped(detector.reference_name));
+    out.text(".</p>\n");
+}
+
+void detector_section(OutputFile& out, const DetectorFindings& detector) {
+    out.text("<h2>Detector</h2>\n");
+    if (!detector.trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(detector.trouble));
+    if (detector.run.empty()) return;
+    findings(out, detector);
+    modules(out, detector);
+}
+
 void ledger(OutputFile& out, const json& run) {
     const auto found = run.is_object() ? run.find("ledger") : run.end();
     if (found == run.end() || !found->is_object()) {
@@ -248,6 +312,7 @@ void write_report(const std::filesystem::path& file, const std::string& target, 
         figure(out, picture);
     out.text("</div>\n");
     if (!data.seconds_trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(data.seconds_trouble));
+    if (data.detector) detector_section(out, *data.detector);
     out.text("<h2>Ledger</h2>\n");
     if (!data.ledger_trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(data.ledger_trouble));
     ledger(out, run);

@@ -6,63 +6,13 @@
 #include <stdexcept>
 
 #include "config/configuration.hpp"
+#include "daemon/seconds/sums_reader.hpp"
 #include "daemon/settings.hpp"
 #include "gpu/randoms.hpp"
+#include "gpu/window_load.hpp"
 
 namespace petacq::petlm {
 namespace {
-
-/// What the estimate needs of a second.
-class SumsOfSecond {
-  public:
-    SumsOfSecond(const daemon::SecondsReader& seconds, const config::Geometry& geometry)
-        : seconds_(seconds),
-          unpaired_(field("crystal_unpaired", geometry.crystal_count())),
-          grouped_(field("crystal_grouped", geometry.crystal_count())),
-          abs_dt_(field("module_abs_dt", geometry.bdm_count)),
-          pile_up_(seconds.find("pile_up")),
-          sums_(gpu::IntervalSums::none(geometry)) {}
-
-    /// The sums of the current second. They are valid until the next call.
-    const gpu::IntervalSums& read() {
-        copy(unpaired_, sums_.unpaired);
-        copy(grouped_, sums_.grouped);
-        const auto abs_dt = seconds_.values(abs_dt_);
-        for (std::size_t module = 0; module < sums_.modules.size(); ++module)
-            sums_.modules[module].abs_dt = abs_dt.whole(module);
-#define PETACQ_READ(section, name, kind, unit, column, metric, help) \
-    sums_.counts.name = seconds_.values(field(#name, 1)).whole();
-        PETACQ_SINGLE_COUNTERS(PETACQ_READ)
-#undef PETACQ_READ
-        return sums_;
-    }
-    [[nodiscard]] double pile_up() const {
-        return pile_up_ != nullptr ? seconds_.values(*pile_up_).number()
-                                   : std::numeric_limits<double>::quiet_NaN();
-    }
-
-  private:
-    [[nodiscard]] const daemon::SecondField& field(const char* name, std::size_t count) const {
-        const daemon::SecondField* const found = seconds_.find(name);
-        const bool by_crystal = found != nullptr && found->shape == daemon::FieldShape::by_crystal;
-        if (found == nullptr || found->count != count ||
-            (!by_crystal && found->type != daemon::FieldType::u64))
-            throw std::invalid_argument(std::string("no field ") + name + " of this scanner");
-        return *found;
-    }
-    void copy(const daemon::SecondField& from, std::vector<std::uint32_t>& to) const {
-        const auto values = seconds_.values(from);
-        for (std::size_t crystal = 0; crystal < to.size(); ++crystal)
-            to[crystal] = static_cast<std::uint32_t>(values.number(crystal));
-    }
-
-    const daemon::SecondsReader& seconds_;
-    const daemon::SecondField& unpaired_;
-    const daemon::SecondField& grouped_;
-    const daemon::SecondField& abs_dt_;
-    const daemon::SecondField* pile_up_;  // nullptr: the file has none
-    gpu::IntervalSums sums_;
-};
 
 void add_scaled(std::vector<double>& to, const std::vector<double>& more, double factor) {
     for (std::size_t i = 0; i < to.size(); ++i)
@@ -107,7 +57,7 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
                        const gpu::CoincidenceRules& rules)
     : rule_(gpu::PairRule::of(scanner.geometry, rules)) {
     const config::Geometry& geometry = scanner.geometry;
-    SumsOfSecond sums(seconds, geometry);
+    daemon::SumsReader sums(seconds, geometry);
     gpu::RandomsEstimator estimator(geometry, rules);
     gpu::ExpectedRandoms randoms;
     std::vector<Frame> frames;
@@ -128,7 +78,8 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
         estimator.estimate(of_second, seconds.length(), randoms);
         const double trues = static_cast<double>(of_second.counts.prompts) - randoms.total;
         if (trues > 0) {
-            const double factor = sums.pile_up();
+            const double factor =
+                gpu::pile_up_factor(rules, gpu::window_load(rules, of_second.counts, seconds.length()));
             found += trues;
             without_losses += factor * trues;
             pile_up_.least = std::min(pile_up_.least, factor);

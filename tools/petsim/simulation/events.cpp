@@ -216,8 +216,22 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
         }
         t += work.random.exponential() * gap;
     }
+    make_noise(work, from_s, length);
     read_out(work);
     sort_by_source(chunk);
+}
+
+/// Drawn after everything else, which it does not change.
+void EventGenerator::make_noise(Work& work, double from_s, double length) const {
+    for (const NoisyCrystal& noisy : options_.faults.noisy_crystals) {
+        if (noisy.hz <= 0) continue;
+        const double gap = 1 / (noisy.hz * tick_s_);
+        double t = std::max(noisy.at_s - from_s, 0.0) / tick_s_ + work.random.exponential() * gap;
+        for (; t < length; t += work.random.exponential() * gap) {
+            ++work.chunk.counts.darks;
+            record(work, noisy.crystal, t, 2 * annihilation_keV * work.random.uniform(), 0, hit_dark);
+        }
+    }
 }
 
 // `ticks` since decays begin.
@@ -347,11 +361,26 @@ void EventGenerator::read_out(Work& work) const {
             continue;
         }
         const Position position = calibration_.position(channel, d.choice);
-        const Reading reading = calibration_.reading(channel, d.energy);
+        const double gain =
+            options_.faults.gain_steps.empty()
+                ? 1
+                : gain_of(channel.unit, work.start + static_cast<std::uint64_t>(std::max(d.ticks, 0.0)));
+        const Reading reading = calibration_.reading(channel, d.energy * gain);
         const std::int64_t raw = static_cast<std::int64_t>(std::floor(d.ticks)) - channel.time_offset;
         hits.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation, d.crystal,
-                        reading.energy, reading.adc, channel.unit, position.x, position.y, d.kind, 0});
+                        reading.energy, reading.adc, channel.unit, position.x, position.y, d.kind,
+                        gain != 1});
     }
+}
+
+double EventGenerator::gain_of(std::uint32_t unit, std::uint64_t time) const {
+    const std::uint32_t bdm = unit / calibration_.geometry().du_count;
+    const double at_s = static_cast<double>(time - begin_) * tick_s_;
+    double gain = 1;
+    for (const GainStep& step : options_.faults.gain_steps) {
+        if (step.bdm == bdm && at_s >= step.at_s) gain *= 1 + step.percent / 100;
+    }
+    return gain;
 }
 
 }  // namespace petacq::sim

@@ -72,3 +72,15 @@ TEST_CASE("seconds that are damaged are reported and drawn as far as they go", "
     CHECK_THAT(plotted(run, " --force 2>&1").out, contains("not a list-mode file"));
     CHECK_FALSE(names_in(run / "plot").contains("corrections.csv"));
 }
+
+TEST_CASE("a reference needs the seconds of a run", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", wild_records(20));
+    const Outcome none = plotted(directory / "run", " --reference /none 2>&1");
+    CHECK(none.status != 0);
+    CHECK_THAT(none.out, contains("has no seconds.plm to compare with a reference"));
+    const Outcome file = plotted(directory / "run" / "coincidences.plm",
+                                 " --reference /none -o" + quoted(directory / "pictures") + " 2>&1");
+    CHECK(file.status == 64);
+    CHECK_THAT(file.out, contains("--reference: "));
+}

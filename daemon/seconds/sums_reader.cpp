@@ -1,0 +1,56 @@
+#include "daemon/seconds/sums_reader.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+namespace petacq::daemon {
+
+SumsReader::SumsReader(const SecondsReader& seconds, const config::Geometry& geometry)
+    : seconds_(seconds), geometry_(geometry) {
+    for (const char* name : {"crystal_unpaired", "crystal_grouped", "crystal_prompts", "crystal_delayeds"})
+        crystals_.push_back(&field(name, geometry.crystal_count()));
+    for (const char* name :
+         {"module_dt", "module_abs_dt", "module_dt_squared", "module_peak", "module_peak_energy"})
+        modules_.push_back(&field(name, geometry.bdm_count));
+#define PETACQ_FIND(section, name, kind, unit, column, metric, help) counts_.push_back(&field(#name, 1));
+    PETACQ_SINGLE_COUNTERS(PETACQ_FIND)
+#undef PETACQ_FIND
+}
+
+const SecondField& SumsReader::field(const char* name, std::size_t count) const {
+    const SecondField* const found = seconds_.find(name);
+    const bool narrow = found != nullptr && (found->type == FieldType::u32 || found->type == FieldType::f64);
+    // whole() reads numbers of 64 bits.
+    const bool readable = found != nullptr && (narrow == (found->shape == FieldShape::by_crystal));
+    if (found == nullptr || found->count != count || !readable)
+        throw std::invalid_argument(std::string("no field ") + name + " of this scanner");
+    return *found;
+}
+
+void SumsReader::copy(const SecondField& from, std::vector<std::uint32_t>& to) const {
+    const FieldValues values = seconds_.values(from);
+    for (std::size_t crystal = 0; crystal < to.size(); ++crystal)
+        to[crystal] = static_cast<std::uint32_t>(values.number(crystal));
+}
+
+gpu::IntervalSums& SumsReader::read() {
+    if (sums_.modules.empty()) sums_ = gpu::IntervalSums::none(geometry_);
+    std::size_t next = 0;
+    for (auto* const crystals : {&sums_.unpaired, &sums_.grouped, &sums_.prompts, &sums_.delayeds})
+        copy(*crystals_[next++], *crystals);
+    const auto by_module = [this](std::size_t i) { return seconds_.values(*modules_[i]); };
+    const std::array fields{by_module(0), by_module(1), by_module(2), by_module(3), by_module(4)};
+    for (std::size_t bdm = 0; bdm < sums_.modules.size(); ++bdm) {
+        sums_.modules[bdm] = {fields[0].whole(bdm), fields[1].whole(bdm), fields[2].whole(bdm),
+                              fields[3].whole(bdm), fields[4].whole(bdm)};
+    }
+    next = 0;
+#define PETACQ_READ(section, name, kind, unit, column, metric, help) \
+    sums_.counts.name = seconds_.values(*counts_[next++]).whole();
+    PETACQ_SINGLE_COUNTERS(PETACQ_READ)
+#undef PETACQ_READ
+    return sums_;
+}
+
+}  // namespace petacq::daemon
