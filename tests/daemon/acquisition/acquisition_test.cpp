@@ -303,7 +303,7 @@ TEST_CASE("a second is shown in the turn in which it has been measured") {
     Acquisition& acquisition = stand.make();
     std::vector<std::uint64_t> shown;
     acquisition.on_second([&] { shown.push_back(acquisition.snapshot()->second->range.end); });
-    for (std::uint64_t time = 1000 * ms; time < 3200 * ms; time += 10 * ms) {
+    for (std::uint64_t time = 1010 * ms; time < 3200 * ms; time += 10 * ms) {
         stand.send(time);
         stand.turns(2);
         const std::uint64_t watermark =

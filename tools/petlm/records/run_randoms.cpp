@@ -1,6 +1,7 @@
 #include "tools/petlm/records/run_randoms.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <stdexcept>
@@ -9,7 +10,6 @@
 #include "daemon/seconds/sums_reader.hpp"
 #include "daemon/settings.hpp"
 #include "gpu/randoms.hpp"
-#include "gpu/window_load.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -57,6 +57,8 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
                        const gpu::CoincidenceRules& rules)
     : rule_(gpu::PairRule::of(scanner.geometry, rules)) {
     const config::Geometry& geometry = scanner.geometry;
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    const daemon::SecondField* const pile_up = seconds.find("pile_up");
     daemon::SumsReader sums(seconds, geometry);
     gpu::RandomsEstimator estimator(geometry, rules);
     gpu::ExpectedRandoms randoms;
@@ -78,8 +80,7 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
         estimator.estimate(of_second, seconds.length(), randoms);
         const double trues = static_cast<double>(of_second.counts.prompts) - randoms.total;
         if (trues > 0) {
-            const double factor =
-                gpu::pile_up_factor(rules, gpu::window_load(rules, of_second.counts, seconds.length()));
+            const double factor = pile_up != nullptr ? seconds.values(*pile_up).number() : unknown;
             found += trues;
             without_losses += factor * trues;
             pile_up_.least = std::min(pile_up_.least, factor);
