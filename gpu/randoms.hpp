@@ -32,20 +32,14 @@ namespace petacq::gpu {
 /// Random prompts: of a crystal, of a pair of modules around the ring, in all.
 using ExpectedRandoms = PairProducts;
 
-/// The randoms of any two crystals in an interval: with PairChances c,
-/// c.lone_lone A_i A_j + c.lone_paired (A_i B_j + B_i A_j) + c.paired_paired B_i B_j, times `ticks`.
+/// The randoms of any two crystals in an interval.
 struct RandomsByPair {
-    std::vector<double> lone;    ///< [crystal] A, per tick
-    std::vector<double> paired;  ///< [crystal] B, per tick; noise may make it negative
-    PairChances chances;
+    CrystalValues rates;               ///< per tick; noise may make them negative
+    std::vector<PairChances> chances;  ///< [a * modules + b] of modules around the ring
     double ticks = 0;
 
     /// Without asking whether the pair is good.
-    [[nodiscard]] double of(std::uint32_t i, std::uint32_t j) const {
-        return ticks * (chances.lone_lone * lone[i] * lone[j] +
-                        chances.lone_paired * (lone[i] * paired[j] + paired[i] * lone[j]) +
-                        chances.paired_paired * paired[i] * paired[j]);
-    }
+    [[nodiscard]] double of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const;
 };
 
 /// Used by one thread at a time. The same input gives the same result, bit for bit.
@@ -61,24 +55,27 @@ class RandomsEstimator {
     [[nodiscard]] double delayeds_weight() const { return delayeds_weight_; }
 
   private:
-    void find_rates(const IntervalSums& sums, double load);
-    /// WindowContents::good_mate and good_none, without regard to rings.
-    void find_good_others(WindowContents& contents) const;
-    /// Sums over the modules around the ring.
-    [[nodiscard]] std::vector<double> by_module(const std::vector<double>& crystals) const;
-    /// Pairs with these chances.
-    [[nodiscard]] double total(const PairChances& chances) const;
+    /// `later`: [bdm] which part of its paired singles are the later ones; empty: half of them.
+    void find_rates(const IntervalSums& sums, double load, const std::vector<double>& later);
+    /// The same from the true prompts.
+    [[nodiscard]] std::vector<double> find_later(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const;
+    /// [a * modules + b] of modules around the ring: the true prompts. Symmetric.
+    [[nodiscard]] std::vector<double> true_pairs(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const;
+    /// WindowContents::mates.
+    [[nodiscard]] std::vector<double> find_mates(const std::vector<double>& trues,
+                                                 const std::vector<double>& singles) const;
+    /// What follows from the rates.
+    void find_contents(WindowContents& contents) const;
     [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,
                                               const WindowContents& contents) const;
 
     const CoincidenceRules rules_;
     GoodPairs pairs_;
+    std::vector<std::uint8_t> module_of_;  ///< [crystal] BDM
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
-    std::vector<double> singles_;  ///< [crystal] A + B
-    PairProducts of_lone_;
-    PairProducts of_paired_;
-    PairProducts of_singles_;
 };
 
 }  // namespace petacq::gpu
