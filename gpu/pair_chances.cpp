@@ -135,20 +135,17 @@ class ChanceFinder {
         return sums;
     }
 
-    /// A group of n annihilations begins G P(n) times per tick: G = L / (1 + x), and P(n) is that n - 1 follow
-    /// the opener. It has n - 1 pairs with the opener's annihilation, which is never parted, and (n - 1)
-    /// (n - 2) / 2 others.
+    /// A group of n annihilations begins L (1 - G w) P(n) times per tick: P(n) is that n - 1 follow the opener.
+    /// It has n - 1 pairs with the opener's annihilation, which is never parted, and (n - 1) (n - 2) / 2
+    /// others. Of each later single, the end of an earlier window makes G |dt| openers.
     [[nodiscard]] PairChances of_groups(std::uint32_t a, std::uint32_t b) const {
-        const double whole = 1 - parted_;
-        const double parted = parted_ / 2;
-        const double opened = window_width(rules_) / (1 + contents_.load);
+        const double free = 1 - contents_.in_windows;
+        const double opened = window_width(rules_) * free;
+        const double opens_later = contents_.in_windows * parted_ / free;
         double good_mates = 0;
         for (std::uint32_t c = 0; c < modules_; ++c)
             good_mates += contents_.mates[at(a, c)] * good_mate_[at(c, b)];
-        double lone_lone = 0;
-        double lone_paired = 0;
-        double paired_lone = 0;
-        double paired_paired = 0;
+        PairChances chances;
         for (const Node& node : nodes_of(rules_.policy)) {
             const double t = node.t;
             const double pairs = factor(contents_.good, t);
@@ -175,25 +172,30 @@ class ChanceFinder {
             const Sums with_a = sums(1, mate_of_a);
             const Sums with_b = sums(1, mate_of_b);
             const Sums with_both = sums(2, mate_of_a * mate_of_b * factor(good_mates, t));
-            const auto mixed = [&](const Sums& with) {
-                return whole * (with.windows + with.others) + parted * (none.windows + none.others) +
-                       with.windows;
-            };
-            lone_lone += 2 * none.windows + none.others;
-            lone_paired += mixed(with_b);
-            paired_lone += mixed(with_a);
-            paired_paired += 2 * whole * with_both.windows + parted * (with_a.windows + with_b.windows) +
-                             whole * whole * with_both.others +
-                             whole * parted * (with_a.others + with_b.others) +
-                             parted * parted * none.others;
-        }
-        PairChances chances;
-        chances.of = {{{lone_lone, lone_paired, lone_paired},
-                       {paired_lone, paired_paired, paired_paired},
-                       {paired_lone, paired_paired, paired_paired}}};
-        for (std::size_t x = 0; x < single_kinds; ++x) {
-            for (std::size_t y = 0; y < single_kinds; ++y)
-                chances.first[x][y] = chances.of[x][y] / 2;
+            for (std::size_t x = 0; x < single_kinds; ++x) {
+                for (std::size_t y = 0; y < single_kinds; ++y) {
+                    // With its mate, and without; a later single without it would be the opener.
+                    const double whole_a = x == lone_single ? 1 : 1 - parted_;
+                    const double whole_b = y == lone_single ? 1 : 1 - parted_;
+                    const double parted_a = x == earlier_single ? parted_ : 0;
+                    const double parted_b = y == earlier_single ? parted_ : 0;
+                    const Sums& a_and_b = x == lone_single ? (y == lone_single ? none : with_b)
+                                                           : (y == lone_single ? with_a : with_both);
+                    const Sums& only_a = x == lone_single ? none : with_a;
+                    const Sums& only_b = y == lone_single ? none : with_b;
+                    const double a_opens = whole_b * a_and_b.windows + parted_b * only_a.windows;
+                    const double b_opens = whole_a * a_and_b.windows + parted_a * only_b.windows;
+                    double sum = a_opens + b_opens;
+                    sum += whole_a * (whole_b * a_and_b.others + parted_b * only_a.others) +
+                           parted_a * (whole_b * only_b.others + parted_b * none.others);
+                    if (x == later_single)
+                        sum += opens_later * (whole_b * only_b.windows + parted_b * none.windows);
+                    if (y == later_single)
+                        sum += opens_later * (whole_a * only_a.windows + parted_a * none.windows);
+                    chances.of[x][y] += sum;
+                    chances.first[x][y] += sum / 2;
+                }
+            }
         }
         return chances;
     }

@@ -46,6 +46,7 @@ struct WindowContents {
     double lone = 1;              ///< part of the annihilations that leave one single
     double good = 1;              ///< part of the pairs of singles of different annihilations that are good
     double abs_dt = 0;            ///< ticks; mean time between the two singles of an annihilation
+    double in_windows = 0;        ///< mode "single": part of the time that lies in windows
     std::vector<double> singles;  ///< [module] part of the singles that lie in it
     std::vector<double> mates;    ///< [a * modules + b] part of the mates of singles in a that lie in b
 };

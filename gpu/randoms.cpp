@@ -141,20 +141,30 @@ void RandomsEstimator::find_contents(WindowContents& contents) const {
         part = singles > 0 ? part / singles : 1.0 / rule.modules;
 }
 
-void RandomsEstimator::find_rates(const IntervalSums& sums, double load, const std::vector<double>& later) {
+void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents& contents,
+                                  const std::vector<double>& later) {
     const bool single = rules_.mode == WindowMode::single;
-    const double alone = std::exp(load) * (single ? 1 + load : 1);
+    const double parted = contents.abs_dt / window_width(rules_);
+    const double alone = std::exp(contents.load * (single ? 1 : 1 + (1 - contents.lone) * parted));
+    const double free = 1 - contents.in_windows;
+    const double opens_later = contents.in_windows * parted;
     std::vector<double>& lone_rates = by_pair_.rates.of[lone_single];
     std::vector<double>& earlier_rates = by_pair_.rates.of[earlier_single];
     std::vector<double>& later_rates = by_pair_.rates.of[later_single];
     for (std::size_t i = 0; i < module_of_.size(); ++i) {
-        const double singles = static_cast<double>(sums.unpaired[i]) + sums.grouped[i];
-        const double with_none = sums.unpaired[i] / by_pair_.ticks * alone;
-        const double with_mate = singles / by_pair_.ticks - with_none;
+        const double singles =
+            (static_cast<double>(sums.unpaired[i]) + sums.grouped[i]) / by_pair_.ticks;
+        const double unpaired = sums.unpaired[i] / by_pair_.ticks * alone;
         const double part = later.empty() ? 0.5 : later[module_of_[i]];
-        lone_rates[i] = with_none;
-        earlier_rates[i] = single ? with_mate / 2 : with_mate;
-        later_rates[i] = single ? with_mate / 2 : with_mate * part / (1 - part);
+        if (single) {
+            lone_rates[i] = (unpaired - part * opens_later * singles) / (free - part * opens_later);
+            earlier_rates[i] = (1 - part) * (singles - lone_rates[i]);
+            later_rates[i] = part * (singles - lone_rates[i]);
+        } else {
+            lone_rates[i] = unpaired;  // and the later ones, until these are known
+            earlier_rates[i] = singles - unpaired;
+            later_rates[i] = earlier_rates[i] * part / (1 - part);
+        }
     }
     if (single) return;
     // Of each pair one single is the later one.
@@ -168,7 +178,6 @@ void RandomsEstimator::find_rates(const IntervalSums& sums, double load, const s
 
 void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, ExpectedRandoms& out) {
     WindowContents contents;
-    contents.load = window_load(rules_, sums.counts, ticks);
     by_pair_.ticks = static_cast<double>(std::max<std::uint64_t>(ticks, 1));
     ExpectedRandoms randoms;
     std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
@@ -176,13 +185,17 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     const unsigned passes = rules_.mode == WindowMode::single ? 2 : 3;
     for (unsigned pass = 0; pass < passes; ++pass) {
         const bool again = pass > 0;
-        find_rates(sums, contents.load, again ? find_later(sums, randoms) : std::vector<double>{});
-        pairs_.use(by_pair_.rates);
-        find_contents(contents);
         if (again) {
             contents.abs_dt = mean_abs_dt(sums, rules_, randoms.total);
             trues = true_pairs(sums, randoms);
         }
+        const double parted = (1 - contents.lone) * contents.abs_dt / window_width(rules_);
+        contents.load = window_load(rules_, sums.counts, ticks, parted);
+        if (rules_.mode == WindowMode::single)
+            contents.in_windows = part_in_windows(rules_, sums.counts, ticks);
+        find_rates(sums, contents, again ? find_later(sums, randoms) : std::vector<double>{});
+        pairs_.use(by_pair_.rates);
+        find_contents(contents);
         contents.mates = find_mates(trues, contents.singles);
         by_pair_.chances = pair_chances(rules_, pairs_.rule(), contents, Kind::prompt);
         ExpectedRandoms per_tick;

@@ -56,7 +56,8 @@ class RandomsEstimator {
 
   private:
     /// `later`: [bdm] which part of its paired singles are the later ones; empty: half of them.
-    void find_rates(const IntervalSums& sums, double load, const std::vector<double>& later);
+    void find_rates(const IntervalSums& sums, const WindowContents& contents,
+                    const std::vector<double>& later);
     /// The same from the true prompts.
     [[nodiscard]] std::vector<double> find_later(const IntervalSums& sums,
                                                  const ExpectedRandoms& randoms) const;
