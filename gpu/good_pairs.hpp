@@ -19,8 +19,8 @@ struct CrystalValues {
     std::array<std::vector<double>, single_kinds> of;  ///< [kind][crystal]
 };
 
-/// Sums of r_ij, the sum of c[x][y] v_i[x] v_j[y] over the kinds x and y, over good pairs of crystals i and j.
-/// c depends on their modules around the ring.
+/// Sums of r_ij, the sum of c[x][y] v_i[x] v_j[y] over the kinds x and y, over good pairs of crystals i and
+/// j. c depends on their modules around the ring.
 struct PairProducts {
     std::vector<double> per_crystal;  ///< [crystal] each pair counts for both of its crystals
     /// [a * modules + b], modules around the ring: the pairs with one crystal in a and the other in b.
@@ -34,8 +34,8 @@ struct PairProducts {
 };
 
 /// Whether two crystals can pair depends on module and ring only, so sums over (module, ring) suffice. The
-/// work grows with modules^2 * rings + crystals and takes about a millisecond. Used by one thread at a time. The
-/// same input gives the same result, bit for bit.
+/// work grows with modules^2 * rings + crystals and takes about a millisecond. Used by one thread at a time.
+/// The same input gives the same result, bit for bit.
 class GoodPairs {
   public:
     GoodPairs(const config::Geometry& geometry, const CoincidenceRules& rules);

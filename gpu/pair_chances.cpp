@@ -112,7 +112,8 @@ class ChanceFinder {
 
     /// Over all numbers of other annihilations: their factors, and `pairs` for each pair of their singles and
     /// of `mates` other singles. A window of more than so many singles counts as 0.
-    [[nodiscard]] Sums sum(const Factors& factors, double pairs, unsigned mates, std::uint32_t singles) const {
+    [[nodiscard]] Sums sum(const Factors& factors, double pairs, unsigned mates,
+                           std::uint32_t singles) const {
         const double one = one_ * factors.one;
         const double both = both_ * factors.both;
         Sums sums;
@@ -135,9 +136,9 @@ class ChanceFinder {
         return sums;
     }
 
-    /// A group of n annihilations begins L (1 - G w) P(n) times per tick: P(n) is that n - 1 follow the opener.
-    /// It has n - 1 pairs with the opener's annihilation, which is never parted, and (n - 1) (n - 2) / 2
-    /// others. Of each later single, the end of an earlier window makes G |dt| openers.
+    /// A group of n annihilations begins L (1 - G w) P(n) times per tick: P(n) is that n - 1 follow the
+    /// opener. It has n - 1 pairs with the opener's annihilation, which is never parted, and (n - 1) (n - 2)
+    /// / 2 others. Of each later single, the end of an earlier window makes G |dt| openers.
     [[nodiscard]] PairChances of_groups(std::uint32_t a, std::uint32_t b) const {
         const double free = 1 - contents_.in_windows;
         const double opened = window_width(rules_) * free;
@@ -221,8 +222,8 @@ class ChanceFinder {
                     return weight * own * (mate != 0 ? t : 1) * sum(others, 1, 0, most_ - members).windows;
                 };
                 const double lone = with_partner(0, 1);
-                const double paired = (1 - parted_) * with_partner(1, factor(good_mate_[at(a, b)], t)) +
-                                      parted_ * lone;
+                const double paired =
+                    (1 - parted_) * with_partner(1, factor(good_mate_[at(a, b)], t)) + parted_ * lone;
                 chances[opener][lone_single] += lone;
                 chances[opener][earlier_single] += paired;
                 chances[opener][later_single] += paired;
@@ -245,11 +246,12 @@ class ChanceFinder {
     const WindowContents& contents_;
     const std::uint32_t modules_;
     const std::uint32_t most_;
-    const double parted_;            ///< s
-    double one_;                     ///< annihilations of which one single is in the window, or in both
-    double both_;                    ///< those of which both are
-    std::vector<double> good_;       ///< [a * modules + b] 1 or 0
-    std::vector<double> good_mate_;  ///< [a * modules + b] that a single in a and the mate of one in b are good
+    const double parted_;       ///< s
+    double one_;                ///< annihilations of which one single is in the window, or in both
+    double both_;               ///< those of which both are
+    std::vector<double> good_;  ///< [a * modules + b] 1 or 0
+    std::vector<double>
+        good_mate_;  ///< [a * modules + b] that a single in a and the mate of one in b are good
 };
 
 }  // namespace

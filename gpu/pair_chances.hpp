@@ -1,28 +1,28 @@
 // How often two singles of different annihilations become a prompt, under each policy and window mode.
 //
-// An annihilation leaves one single ("lone") or two that are detected together ("paired"), an earlier and a
-// later one. Annihilations come at random, L per tick; x = L w of them fall into a window, on average, besides
-// that of the opener. A pair of singles from two of them is taken or not depending on the other pairs of the
-// window: t of them are good for certain, like the pairs that belong together, and the others are good with
-// some probability. Energies are exchangeable, so that each of k pairs is the winner with probability 1 / k.
-// With m others, k of which are good:
+// An annihilation leaves one single ("lone") or two that are detected together, an earlier and a later one.
+// Annihilations come at random, L per tick; x = L w of them fall into a window, on average, besides that of
+// the opener. A pair of singles of two annihilations is taken or not depending on the other pairs of the
+// window. Energies are exchangeable: each of k pairs is the winner with probability 1 / k, which is the mean
+// of t^(k - 1) over t from 0 to 1. So the probability is a product over the other pairs, one of which is good
+// with probability p:
 //
-//   RemoveMultiples           1 if t = m = 0, else 0
-//   TakeAllGoods              1
-//   TakeWinnerOfGoods         mean of 1 / (1 + t + k)
-//   TakeIfOnlyOneGood         probability of t + k = 0
-//   TakeWinnerIfIsGood        1 / (1 + t + m)
-//   TakeWinnerIfAllAreGoods   probability of k = m, times 1 / (1 + t + m)
+//   RemoveMultiples           product of t                at t = 0
+//   TakeAllGoods              product of (1 - p + p t)    at t = 1
+//   TakeWinnerOfGoods         product of (1 - p + p t)    mean over t
+//   TakeIfOnlyOneGood         product of (1 - p + p t)    at t = 0
+//   TakeWinnerIfIsGood        product of t                mean over t
+//   TakeWinnerIfAllAreGoods   product of p t              mean over t
 //
-// The number of annihilations in a window is a Poisson number. With RemoveMultiples in mode "single" this
-// gives 2 w e^-x / (1 + x) for two lone singles.
+// and the sum over the numbers of other annihilations, which are Poisson numbers, is a power series. With
+// RemoveMultiples in mode "single" the result is 2 w e^-x (1 - G w) for two lone singles.
 //
-// Which of the other pairs are good depends on how far apart the two singles are: the mate of a single lies
-// opposite, near a single that lies opposite, too.
+// p is 1 for two singles that belong together. For others it follows from where mates and singles lie, by
+// modules around the ring: the mate of a single lies opposite, near another single that lies opposite, too.
 //
-// The end of a window parts the two singles of an annihilation with probability s = <|dt|> / w: only the
-// first is inside. In mode "every" the window may also begin between them, and only the second is inside.
-// What is left in the window counts as a lone single.
+// The edges of a window part the two singles of an annihilation with probability s = <|dt|> / w each. The end
+// leaves the earlier one inside without its mate. In mode "single" the later one then opens a window; in mode
+// "every" a window may also begin between the two, and hold the later one alone.
 #pragma once
 
 #include <array>
@@ -51,15 +51,15 @@ struct WindowContents {
     std::vector<double> mates;    ///< [a * modules + b] part of the mates of singles in a that lie in b
 };
 
-/// Random prompts per tick of two crystals that make a good pair, i in module a and j in module b, for rates v
-/// of their singles per tick, by kind: the sum of of[x][y] v_i[x] v_j[y]. In ticks.
+/// Random prompts per tick of two crystals that make a good pair, i in module a and j in module b, for rates
+/// v of their singles per tick, by kind: the sum of of[x][y] v_i[x] v_j[y]. In ticks.
 struct PairChances {
     using ByKinds = std::array<std::array<double, single_kinds>, single_kinds>;
     ByKinds of{};
     ByKinds first{};  ///< the part of it in which i comes before j
 };
-/// [a * modules + b]. `kind`: delayed for the delayeds of shifted groups, as if none of the groups fell inside a
-/// prompt window.
+/// [a * modules + b]. `kind`: delayed for the delayeds of shifted groups, as if none of the groups fell
+/// inside a prompt window.
 std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairRule& rule,
                                       const WindowContents& contents, Kind kind);
 

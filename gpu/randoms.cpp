@@ -1,5 +1,5 @@
-#include <cstdio>
 #include "gpu/randoms.hpp"
+#include <cstdio>
 
 #include <algorithm>
 #include <cmath>
@@ -35,10 +35,12 @@ double part_of(double counts, double all, double guess) {
 }
 
 }  // namespace
-std::vector<double> oracle_later; int hack=0;
+std::vector<double> oracle_later;
+int hack = 0;
 
 double RandomsByPair::of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const {
-    const PairChances& c = chances[std::size_t{rule.place_of(i).module} * rule.modules + rule.place_of(j).module];
+    const PairChances& c =
+        chances[std::size_t{rule.place_of(i).module} * rule.modules + rule.place_of(j).module];
     double sum = 0;
     for (std::size_t x = 0; x < single_kinds; ++x) {
         for (std::size_t y = 0; y < single_kinds; ++y)
@@ -73,7 +75,11 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums,
     }
     for (std::size_t m = 0; m < modules; ++m)
         later[m] = std::clamp(part_of(later[m], ends[m], 0.5), 0.05, 0.95);
-    if (hack & 16) for (std::size_t m = 0; m < modules; ++m) { double se=later[m]-oracle_later[m]; std::printf(" %.3f:%+.3f", oracle_later[m], se); } 
+    if (hack & 16)
+        for (std::size_t m = 0; m < modules; ++m) {
+            double se = later[m] - oracle_later[m];
+            std::printf(" %.3f:%+.3f", oracle_later[m], se);
+        }
     if (hack & 16) std::puts("");
     if (hack & 4) return oracle_later;
     return later;
@@ -152,8 +158,7 @@ void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents
     std::vector<double>& earlier_rates = by_pair_.rates.of[earlier_single];
     std::vector<double>& later_rates = by_pair_.rates.of[later_single];
     for (std::size_t i = 0; i < module_of_.size(); ++i) {
-        const double singles =
-            (static_cast<double>(sums.unpaired[i]) + sums.grouped[i]) / by_pair_.ticks;
+        const double singles = (static_cast<double>(sums.unpaired[i]) + sums.grouped[i]) / by_pair_.ticks;
         const double unpaired = sums.unpaired[i] / by_pair_.ticks * alone;
         const double part = later.empty() ? 0.5 : later[module_of_[i]];
         if (single) {
@@ -181,7 +186,8 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     by_pair_.ticks = static_cast<double>(std::max<std::uint64_t>(ticks, 1));
     ExpectedRandoms randoms;
     std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
-    // What the prompts say of the true pairs needs the randoms among them, and these which singles come first.
+    // What the prompts say of the true pairs needs the randoms among them, and these which singles come
+    // first.
     const unsigned passes = rules_.mode == WindowMode::single ? 2 : 3;
     for (unsigned pass = 0; pass < passes; ++pass) {
         const bool again = pass > 0;

@@ -1,16 +1,22 @@
 // The random coincidences to be expected among the prompts, from what the pipeline adds up over an interval.
 // The estimate needs no delayeds and has very little noise.
 //
-// Of each crystal it needs the rate A of lone singles, whose annihilation left no other, and the rate B of
-// paired ones; pair_chances.hpp has the formula for the randoms of two crystals. Let x = L w be the
-// annihilations in a window (window_load.hpp). A lone single is unpaired if nothing else is in its window
-// and, in mode "single", if it does not lie in another's:
+// Of each crystal it needs the rates of singles by kind: A of lone ones, whose annihilation left no other, E
+// and B of those that are the earlier and the later one of two. pair_chances.hpp has the formula for the
+// randoms of two crystals. Let x = L w be the annihilations in a window, and q the part of them that an edge
+// of it parts (window_load.hpp). Then the unpaired singles are, per tick,
 //
-//   mode "single":  U = A e^-x / (1 + x)
-//   mode "every":   U = (A + B / 2) e^-x, since the later one of two singles has no other in its window
+//   mode "single":  U = (A (1 - G w) + B G |dt|) e^-x     alone, and not in another window; or the later one
+//                                                         of two that the end of a window parts
+//   mode "every":   U = (A + B) e^-x(1 + q)               the later one of two has no other in its window
 //
-// U are the unpaired singles, and A + B all of them. With RemoveMultiples in mode "single" this makes
-// R_ij = 2 w U_i U_j (1 + x) e^x, and a small term for pairs that the end of a window parts.
+// and all singles A + E + B. Which part of the singles with a mate are the later ones is known from the
+// prompts, for each module: in those of pairs of modules, less the randoms, each order of the two has its
+// count. They also say where the mates of the singles of a module lie. The randoms needed for that come from
+// a first estimate, which takes E = B and mates that lie opposite.
+//
+// With RemoveMultiples in mode "single" this makes R_ij = 2 w U_i U_j e^x / (1 - G w), and small terms for
+// pairs that the end of a window parts.
 //
 // The product of singles rates, 2 w S_i S_j, counts the singles of true pairs as if they could still form
 // random ones (Oliver and Rafecas, PLoS ONE 11 (2016) e0162096).

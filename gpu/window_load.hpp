@@ -7,9 +7,10 @@
 // mode "every" each single opens a window. One of each annihilation has no other of it in its window, and is
 // unpaired if no other annihilation falls into it: U = L e^-Lw.
 //
-// Let q be the annihilations whose two singles an edge of a window parts, per annihilation in a window. In mode
-// "single" the second single then opens a window: L = G / (1 - G w (1 - q)). In mode "every" a window may hold
-// the second single alone: U = L e^-Lw(1 + q). q is 1 to 2 % at most; only the randoms estimate asks for it.
+// Let q be the annihilations whose two singles an edge of a window parts, per annihilation in a window. In
+// mode "single" the second single then opens a window: L = G / (1 - G w (1 - q)). In mode "every" a window
+// may hold the second single alone: U = L e^-Lw(1 + q). q is 1 to 2 % at most; only the randoms estimate asks
+// for it.
 //
 // Lost pairs, RemoveMultiples: the window of a pair must stay free of others (e^-Lw), and the pair must not
 // begin in an earlier window (1 / (1 + L w), mode "single").

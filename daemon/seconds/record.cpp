@@ -104,7 +104,8 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
     of_modules("module_dead_time", "ticks", "Time in which the module was blind; NaN: unknown.", s.dead_time);
     of_modules("module_temperature", "degC", "Mean temperature; NaN: unknown.", s.temperature_C);
 
-    field("module_pairs", "prompts", "Prompts with the earlier single in module a and the later one in b: [a][b].",
+    field("module_pairs", "prompts",
+          "Prompts with the earlier single in module a and the later one in b: [a][b].",
           FieldShape::by_module_pair, std::span(s.sums.module_pairs));
     of_crystals("crystal_unpaired", "singles", "Singles alone in their window.", s.sums.unpaired);
     of_crystals("crystal_grouped", "singles", "The other decided singles.", s.sums.grouped);

@@ -1,5 +1,5 @@
-// The record of a second in a file: numbers, then numbers by module, by pair of modules and by crystal. The file
-// describes it, so that readers of any version find the fields by name.
+// The record of a second in a file: numbers, then numbers by module, by pair of modules and by crystal. The
+// file describes it, so that readers of any version find the fields by name.
 #pragma once
 
 #include <cstddef>
