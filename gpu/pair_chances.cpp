@@ -75,6 +75,7 @@ class ChanceFinder {
         const double second = rules.mode == WindowMode::every ? parted_ : 0;
         both_ = load * paired * (1 - parted_);
         one_ = load * (1 - paired * (1 - parted_ - second));
+        empty_ = std::exp(-(one_ + both_));
         good_.resize(std::size_t{modules_} * modules_);
         good_mate_.resize(good_.size());
         for (std::uint32_t a = 0; a < modules_; ++a) {
@@ -117,11 +118,13 @@ class ChanceFinder {
         const double one = one_ * factors.one;
         const double both = both_ * factors.both;
         Sums sums;
-        double before = 0;                          // with one single less
-        double now = std::exp(-(one_ + both_));     // with so many singles
-        double others = 0;                          // times the number of annihilations
-        double power = 1;                           // of all pairs of these singles
-        double with_next = std::pow(pairs, mates);  // of those that one more makes
+        double before = 0;     // with one single less
+        double now = empty_;   // with so many singles
+        double others = 0;     // times the number of annihilations
+        double power = 1;      // of all pairs of these singles
+        double with_next = 1;  // of those that one more makes
+        for (unsigned i = 0; i < mates; ++i)
+            with_next *= pairs;
         for (std::uint32_t n = 0; n <= singles; ++n) {
             sums.windows += power * now;
             sums.others += power * others;
@@ -247,6 +250,7 @@ class ChanceFinder {
     const std::uint32_t modules_;
     const std::uint32_t most_;
     const double parted_;       ///< s
+    double empty_;              ///< that no other annihilation falls into the window, or both
     double one_;                ///< annihilations of which one single is in the window, or in both
     double both_;               ///< those of which both are
     std::vector<double> good_;  ///< [a * modules + b] 1 or 0
