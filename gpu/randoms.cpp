@@ -27,11 +27,13 @@ double mean_abs_dt(const IntervalSums& sums, const CoincidenceRules& rules, doub
     return std::clamp((abs_dt / 2 - randoms * tau * (tau + 1) / (2 * tau + 1)) / trues, 0.0, tau);
 }
 
-/// [bdm] the part of the paired singles that are the later ones.
-/// A part of so many counts, of which a guess stands for a few.
-double part_of(double counts, double all, double guess) {
-    constexpr double few = 20;
-    return (std::max(counts, 0.0) + few * guess) / (std::max(all, 0.0) + few);
+/// The part that `counts` are of `all` true prompts, which are known as the difference of so many prompts and
+/// the randoms among them. A guess, right to a tenth, takes over as the noise of that grows.
+double part_of(double counts, double all, double prompts, double guess) {
+    if (all <= 0) return guess;
+    // The variance of the part is prompts / (4 all^2) at most; that of the guess is 0.1^2.
+    const double noise = prompts / (4 * 0.1 * 0.1);
+    return std::clamp((counts * all + noise * guess) / (all * all + noise), 0.0, 1.0);
 }
 
 }  // namespace
@@ -57,31 +59,43 @@ RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const Coinc
 
 std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums,
                                                  const ExpectedRandoms& randoms) const {
+    struct Ends {
+        double prompts = 0;
+        double trues = 0;
+        double later = 0;  ///< trues
+    };
     const std::vector<double> first = pairs_.first_ends(by_pair_.chances);
     const std::size_t modules = sums.modules.size();
-    std::vector<double> later(modules);
-    std::vector<double> ends(modules);
+    std::vector<Ends> of_module(modules);
     for (std::size_t a = 0; a < modules; ++a) {
         for (std::size_t b = 0; b < modules; ++b) {
             const double prompts = sums.module_pairs[a * modules + b];
-            ends[a] += prompts;
-            ends[b] += prompts;
-            later[b] += prompts;
+            of_module[a].prompts += prompts;
+            of_module[b].prompts += prompts;
+            of_module[b].later += prompts;
         }
     }
+    for (Ends& ends : of_module)
+        ends.trues = ends.prompts;
     for (std::size_t i = 0; i < module_of_.size(); ++i) {
-        ends[module_of_[i]] -= randoms.per_crystal[i];
-        later[module_of_[i]] -= randoms.per_crystal[i] * (1 - first[module_of_[i] % first.size()]);
+        Ends& ends = of_module[module_of_[i]];
+        ends.trues -= randoms.per_crystal[i];
+        ends.later -= randoms.per_crystal[i] * (1 - first[module_of_[i] % first.size()]);
     }
-    for (std::size_t m = 0; m < modules; ++m)
-        later[m] = std::clamp(part_of(later[m], ends[m], 0.5), 0.05, 0.95);
-    if (hack & 16)
-        for (std::size_t m = 0; m < modules; ++m) {
-            double se = later[m] - oracle_later[m];
-            std::printf(" %.3f:%+.3f", oracle_later[m], se);
-        }
-    if (hack & 16) std::puts("");
-    if (hack & 4) return oracle_later;
+    std::vector<Ends> of_place(first.size());  // around the ring
+    for (std::size_t m = 0; m < modules; ++m) {
+        Ends& sum = of_place[m % first.size()];
+        sum.prompts += of_module[m].prompts;
+        sum.trues += of_module[m].trues;
+        sum.later += of_module[m].later;
+    }
+    std::vector<double> later;
+    for (std::size_t m = 0; m < modules; ++m) {
+        const Ends& place = of_place[m % first.size()];
+        const double guess = part_of(place.later, place.trues, place.prompts, 0.5);
+        const Ends& ends = of_module[m];
+        later.push_back(std::clamp(part_of(ends.later, ends.trues, ends.prompts, guess), 0.05, 0.95));
+    }
     return later;
 }
 
@@ -98,29 +112,32 @@ std::vector<double> RandomsEstimator::true_pairs(const IntervalSums& sums,
         }
     }
     for (std::size_t i = 0; i < trues.size(); ++i)
-        trues[i] = std::max(trues[i] - randoms.module_pairs[i], 0.0);
+        trues[i] -= randoms.module_pairs[i];
     return trues;
 }
 
-/// Where few true pairs are known, the mate lies opposite, up to a sixth of the ring away from there.
+/// The guess is that the mate lies opposite, up to a sixth of the ring away from there.
 std::vector<double> RandomsEstimator::find_mates(const std::vector<double>& trues,
+                                                 const ExpectedRandoms& randoms,
                                                  const std::vector<double>& singles) const {
     const PairRule& rule = pairs_.rule();
     std::vector<double> mates(trues.size());
     for (std::uint32_t a = 0; a < rule.modules; ++a) {
-        const auto of_a = [&](std::uint32_t b) { return std::size_t{a} * rule.modules + b; };
+        const std::size_t row = std::size_t{a} * rule.modules;
         const auto opposite = [&](std::uint32_t b) {
             return 3 * rule.modules_apart(a, b) >= rule.modules ? singles[b] : 0;
         };
         double all = 0;
+        double prompts = 0;
         double all_opposite = 0;
         for (std::uint32_t b = 0; b < rule.modules; ++b) {
-            all += trues[of_a(b)];
+            all += std::max(trues[row + b], 0.0);
+            prompts += trues[row + b] + (randoms.module_pairs.empty() ? 0 : randoms.module_pairs[row + b]);
             all_opposite += opposite(b);
         }
         for (std::uint32_t b = 0; b < rule.modules; ++b) {
             const double guess = all_opposite > 0 ? opposite(b) / all_opposite : 0;
-            mates[of_a(b)] = part_of(trues[of_a(b)], all, guess);
+            mates[row + b] = part_of(std::max(trues[row + b], 0.0), all, prompts, guess);
         }
     }
     return mates;
@@ -202,7 +219,7 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         find_rates(sums, contents, again ? find_later(sums, randoms) : std::vector<double>{});
         pairs_.use(by_pair_.rates);
         find_contents(contents);
-        contents.mates = find_mates(trues, contents.singles);
+        contents.mates = find_mates(trues, randoms, contents.singles);
         by_pair_.chances = pair_chances(rules_, pairs_.rule(), contents, Kind::prompt);
         ExpectedRandoms per_tick;
         pairs_.products(by_pair_.chances, per_tick);

@@ -67,11 +67,12 @@ class RandomsEstimator {
     /// The same from the true prompts.
     [[nodiscard]] std::vector<double> find_later(const IntervalSums& sums,
                                                  const ExpectedRandoms& randoms) const;
-    /// [a * modules + b] of modules around the ring: the true prompts. Symmetric.
+    /// [a * modules + b] of modules around the ring: the true prompts; noise may make it negative. Symmetric.
     [[nodiscard]] std::vector<double> true_pairs(const IntervalSums& sums,
                                                  const ExpectedRandoms& randoms) const;
     /// WindowContents::mates.
     [[nodiscard]] std::vector<double> find_mates(const std::vector<double>& trues,
+                                                 const ExpectedRandoms& randoms,
                                                  const std::vector<double>& singles) const;
     /// What follows from the rates.
     void find_contents(WindowContents& contents) const;
