@@ -184,12 +184,15 @@ struct PairRule {
         const std::uint32_t ring = crystal / crystals_in_ring;
         return {ring, (crystal - ring * crystals_in_ring) / crystals_per_module};
     }
+    /// The difference of two modules, the shorter way around the ring.
+    PETACQ_HD std::uint32_t modules_apart(std::uint32_t a, std::uint32_t b) const {
+        const std::uint32_t straight = a > b ? a - b : b - a;
+        const std::uint32_t around = modules - straight;
+        return straight < around ? straight : around;
+    }
     PETACQ_HD bool geometry_good(Place a, Place b) const {
         const std::uint32_t rings = a.ring > b.ring ? a.ring - b.ring : b.ring - a.ring;
-        const std::uint32_t straight = a.module > b.module ? a.module - b.module : b.module - a.module;
-        const std::uint32_t around = modules - straight;
-        return (straight < around ? straight : around) >= min_module_difference &&
-               rings <= max_ring_difference;
+        return modules_apart(a.module, b.module) >= min_module_difference && rings <= max_ring_difference;
     }
     /// The geometric part alone; the crystals may be the same.
     PETACQ_HD bool geometry_good(std::uint32_t a, std::uint32_t b) const {

@@ -31,6 +31,15 @@ void trailing_sums(std::span<const double> in, std::size_t width, std::vector<do
     }
 }
 
+double sum_of_products(const PairChances::ByKinds& a, const PairChances::ByKinds& b) {
+    double sum = 0;
+    for (std::size_t x = 0; x < single_kinds; ++x) {
+        for (std::size_t y = 0; y < single_kinds; ++y)
+            sum += a[x][y] * b[x][y];
+    }
+    return sum;
+}
+
 }  // namespace
 
 void PairProducts::add(const PairProducts& more, double factor) {
@@ -49,50 +58,117 @@ GoodPairs::GoodPairs(const config::Geometry& geometry, const CoincidenceRules& r
     : rule_(PairRule::of(geometry, rules)),
       rings_(geometry.rings()),
       crystals_(geometry.crystal_count()),
-      cells_(std::size_t{rule_.modules} * rings_),
-      near_(cells_.size()),
-      others_(cells_.size()),
+      joined_(std::size_t{rule_.modules} * rule_.modules),
       below_(rings_),
-      above_(rings_) {}
-
-void GoodPairs::products(std::span<const double> values, PairProducts& out) {
-    if (values.size() != crystals_) {
-        throw std::invalid_argument("pairs of crystals: " + std::to_string(values.size()) +
-                                    " values, expected one for each of " + std::to_string(crystals_) +
-                                    " crystals");
-    }
-    out.modules = rule_.modules;
-    out.per_crystal.assign(crystals_, 0);
-    out.module_pairs.assign(std::size_t{rule_.modules} * rule_.modules, 0);
-    sum_cells(values);
-    join_modules(out);
-    for (std::uint32_t module = 0; module < rule_.modules; ++module)
-        finish_module(module, values, out);
-    out.total = 0;
-    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
-        for (std::uint32_t b = a; b < rule_.modules; ++b)
-            out.total += out.module_pairs[std::size_t{a} * rule_.modules + b];
+      above_(rings_) {
+    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
+        cells_[kind].resize(std::size_t{rule_.modules} * rings_);
+        near_[kind].resize(cells_[kind].size());
+        others_[kind].resize(rings_);
+        inside_[kind].resize(std::size_t{rings_} * rule_.crystals_per_module);
     }
 }
 
-void GoodPairs::sum_cells(std::span<const double> values) {
-    std::fill(others_.begin(), others_.end(), 0.0);
+void GoodPairs::use(const CrystalValues& values) {
+    values_ = &values;
+    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
+        if (values.of[kind].size() != crystals_) {
+            throw std::invalid_argument("pairs of crystals: " + std::to_string(values.of[kind].size()) +
+                                        " values, expected one for each of " + std::to_string(crystals_) +
+                                        " crystals");
+        }
+        sum_cells(kind);
+    }
+    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
+        if (can_join(a, a)) join_inside(a);
+        for (std::uint32_t b = a + 1; b < rule_.modules; ++b)
+            if (can_join(a, b)) join(a, b);
+    }
+}
+
+double GoodPairs::pairs_of(std::uint32_t a, std::uint32_t b, std::span<const PairChances> chances) const {
+    const std::size_t place = std::size_t{a} * rule_.modules + b;
+    return sum_of_products(chances[place].of, joined_[place]);
+}
+
+double GoodPairs::total(std::span<const PairChances> chances) const {
+    double sum = 0;
+    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
+        for (std::uint32_t b = a; b < rule_.modules; ++b)
+            sum += pairs_of(a, b, chances);
+    }
+    return sum;
+}
+
+std::vector<double> GoodPairs::first_ends(std::span<const PairChances> chances) const {
+    std::vector<double> first(rule_.modules);
+    std::vector<double> all(rule_.modules);
+    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
+        for (std::uint32_t b = a + 1; b < rule_.modules; ++b) {
+            const std::size_t place = std::size_t{a} * rule_.modules + b;
+            const double pairs = sum_of_products(chances[place].of, joined_[place]);
+            const double a_first = sum_of_products(chances[place].first, joined_[place]);
+            all[a] += pairs;
+            all[b] += pairs;
+            first[a] += a_first;
+            first[b] += pairs - a_first;
+        }
+    }
+    for (std::uint32_t a = 0; a < rule_.modules; ++a)
+        first[a] = all[a] > 0 ? std::clamp(first[a] / all[a], 0.0, 1.0) : 0.5;
+    return first;
+}
+
+void GoodPairs::products(std::span<const PairChances> chances, PairProducts& out) {
+    const std::size_t count = rule_.crystals_per_module;
+    out.modules = rule_.modules;
+    out.total = total(chances);
+    out.module_pairs.resize(std::size_t{rule_.modules} * rule_.modules);
+    out.per_crystal.resize(crystals_);
+    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
+        for (std::uint32_t b = a; b < rule_.modules; ++b) {
+            const double pairs = pairs_of(a, b, chances);
+            out.module_pairs[std::size_t{a} * rule_.modules + b] = pairs;
+            out.module_pairs[std::size_t{b} * rule_.modules + a] = pairs;
+        }
+        sum_others(a, chances);
+        const PairChances& inside = chances[std::size_t{a} * (rule_.modules + 1)];
+        if (can_join(a, a)) sum_inside(a);
+        for (std::uint32_t ring = 0; ring < rings_; ++ring) {
+            double* const result = out.per_crystal.data() + crystal(a, ring);
+            for (std::size_t y = 0; y < count; ++y) {
+                double sum = 0;
+                for (std::size_t kind = 0; kind < single_kinds; ++kind) {
+                    double partners = others_[kind][ring];
+                    for (std::size_t other = 0; can_join(a, a) && other < single_kinds; ++other)
+                        partners += inside.of[kind][other] * inside_[other][ring * count + y];
+                    sum += values_->of[kind][crystal(a, ring) + y] * partners;
+                }
+                result[y] = sum;
+            }
+        }
+    }
+}
+
+void GoodPairs::sum_cells(std::size_t kind) {
+    const std::span<const double> values = values_->of[kind];
     for (std::uint32_t module = 0; module < rule_.modules; ++module) {
+        double* const cells = cells_[kind].data() + std::size_t{module} * rings_;
         for (std::uint32_t ring = 0; ring < rings_; ++ring) {
             double sum = 0;
             for (const double value : values.subspan(crystal(module, ring), rule_.crystals_per_module))
                 sum += value;
-            cells_[std::size_t{module} * rings_ + ring] = sum;
+            cells[ring] = sum;
         }
-        sum_neighbours(module);
-        double* const near = near_.data() + std::size_t{module} * rings_;
+        sum_neighbours(kind, module);
+        double* const near = near_[kind].data() + std::size_t{module} * rings_;
         for (std::uint32_t ring = 0; ring < rings_; ++ring)
-            near[ring] = (below_[ring] + above_[ring]) + cells_[std::size_t{module} * rings_ + ring];
+            near[ring] = (below_[ring] + above_[ring]) + cells[ring];
     }
 }
 
-void GoodPairs::sum_neighbours(std::uint32_t module) {
-    const std::span<const double> cells = rings_of(cells_, module);
+void GoodPairs::sum_neighbours(std::size_t kind, std::uint32_t module) {
+    const std::span<const double> cells = rings_of(cells_[kind], module);
     const std::size_t width = std::min(rule_.max_ring_difference, rings_);
     trailing_sums(cells, width, scratch_, below_);
     reversed_.assign(cells.rbegin(), cells.rend());
@@ -105,53 +181,74 @@ void GoodPairs::sum_neighbours(std::uint32_t module) {
     above_.back() = 0;
 }
 
-void GoodPairs::join_modules(PairProducts& out) {
-    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
-        for (std::uint32_t b = 0; b < rule_.modules; ++b) {
-            const std::uint32_t straight = a > b ? a - b : b - a;
-            const std::uint32_t apart = std::min(straight, rule_.modules - straight);
-            if (a == b || apart < rule_.min_module_difference) continue;
-            const std::span<const double> near = rings_of(near_, b);
-            const std::span<const double> cells = rings_of(cells_, a);
-            double* const others = others_.data() + std::size_t{a} * rings_;
-            double pairs = 0;
-            for (std::uint32_t ring = 0; ring < rings_; ++ring) {
-                others[ring] += near[ring];
-                pairs += cells[ring] * near[ring];
+void GoodPairs::sum_inside(std::uint32_t module) {
+    const std::size_t count = rule_.crystals_per_module;
+    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
+        sum_neighbours(kind, module);
+        for (std::uint32_t ring = 0; ring < rings_; ++ring) {
+            const std::span<const double> row =
+                std::span(values_->of[kind]).subspan(crystal(module, ring), count);
+            // All near crystals of the module except the crystal itself.
+            double* const inside = inside_[kind].data() + ring * count;
+            double after = 0;
+            for (std::size_t y = count; y-- > 0;) {
+                inside[y] = after;
+                after += row[y];
             }
-            if (a > b) continue;
-            out.module_pairs[std::size_t{a} * rule_.modules + b] = pairs;
-            out.module_pairs[std::size_t{b} * rule_.modules + a] = pairs;
+            double before = 0;
+            for (std::size_t y = 0; y < count; ++y) {
+                inside[y] = (before + inside[y]) + (below_[ring] + above_[ring]);
+                before += row[y];
+            }
         }
     }
 }
 
-void GoodPairs::finish_module(std::uint32_t module, std::span<const double> values, PairProducts& out) {
-    const bool pairs_inside = rule_.min_module_difference == 0;
-    if (pairs_inside) sum_neighbours(module);
-    const std::span<const double> others = rings_of(others_, module);
-    const std::size_t count = rule_.crystals_per_module;
-    scratch_.resize(count);
-    double inside = 0;
-    for (std::uint32_t ring = 0; ring < rings_; ++ring) {
-        const std::span<const double> row = values.subspan(crystal(module, ring), count);
-        double* const result = out.per_crystal.data() + crystal(module, ring);
-        double after = 0;
-        for (std::size_t y = count; pairs_inside && y-- > 0;) {
-            scratch_[y] = after;
-            after += row[y];
-        }
-        double before = 0;
-        for (std::size_t y = 0; y < count; ++y) {
-            // All near crystals of the module except the crystal itself.
-            const double own = pairs_inside ? (before + scratch_[y]) + (below_[ring] + above_[ring]) : 0;
-            before += row[y];
-            inside += row[y] * own;
-            result[y] = row[y] * (others[ring] + own);
+void GoodPairs::join(std::uint32_t a, std::uint32_t b) {
+    PairChances::ByKinds& pairs = joined_[std::size_t{a} * rule_.modules + b];
+    for (std::size_t x = 0; x < single_kinds; ++x) {
+        const std::span<const double> cells = rings_of(cells_[x], a);
+        for (std::size_t y = 0; y < single_kinds; ++y) {
+            const std::span<const double> near = rings_of(near_[y], b);
+            double sum = 0;
+            for (std::uint32_t ring = 0; ring < rings_; ++ring)
+                sum += cells[ring] * near[ring];
+            pairs[x][y] = sum;
         }
     }
-    // Each pair was counted from both of its crystals.
-    out.module_pairs[std::size_t{module} * (rule_.modules + 1)] = inside / 2;
+}
+
+void GoodPairs::join_inside(std::uint32_t module) {
+    const std::size_t count = rule_.crystals_per_module;
+    PairChances::ByKinds& pairs = joined_[std::size_t{module} * (rule_.modules + 1)];
+    pairs = {};
+    sum_inside(module);
+    for (std::uint32_t ring = 0; ring < rings_; ++ring) {
+        for (std::size_t x = 0; x < single_kinds; ++x) {
+            const double* const row = values_->of[x].data() + crystal(module, ring);
+            for (std::size_t y = 0; y < single_kinds; ++y) {
+                const double* const inside = inside_[y].data() + ring * count;
+                for (std::size_t i = 0; i < count; ++i)
+                    pairs[x][y] += row[i] * inside[i] / 2;  // each pair is met from both of its crystals
+            }
+        }
+    }
+}
+
+void GoodPairs::sum_others(std::uint32_t module, std::span<const PairChances> chances) {
+    for (std::size_t x = 0; x < single_kinds; ++x) {
+        std::vector<double>& others = others_[x];
+        std::fill(others.begin(), others.end(), 0.0);
+        for (std::uint32_t b = 0; b < rule_.modules; ++b) {
+            if (b == module || !can_join(module, b)) continue;
+            const PairChances& c = chances[std::size_t{module} * rule_.modules + b];
+            for (std::size_t y = 0; y < single_kinds; ++y) {
+                const std::span<const double> near = rings_of(near_[y], b);
+                for (std::uint32_t ring = 0; ring < rings_; ++ring)
+                    others[ring] += c.of[x][y] * near[ring];
+            }
+        }
+    }
 }
 
 }  // namespace petacq::gpu

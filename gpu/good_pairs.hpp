@@ -1,7 +1,7 @@
-// Sums of products over all good pairs of crystals: what a rate that is proportional to the product of a
-// value of each crystal adds up to.
+// Sums over all good pairs of crystals: what a rate adds up to that is a product of values of both crystals.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,58 +10,83 @@
 #include "config/geometry.hpp"
 #include "gpu/arithmetic.hpp"
 #include "gpu/coincidence_rules.hpp"
+#include "gpu/pair_chances.hpp"
 
 namespace petacq::gpu {
 
-/// With a value x of each crystal.
+/// The values of each crystal, by kind of single.
+struct CrystalValues {
+    std::array<std::vector<double>, single_kinds> of;  ///< [kind][crystal]
+};
+
+/// Sums of r_ij, the sum of c[x][y] v_i[x] v_j[y] over the kinds x and y, over good pairs of crystals i and
+/// j. c depends on their modules around the ring.
 struct PairProducts {
-    /// [crystal] x_i sum x_j over the crystals j that form a good pair with i. Each pair counts for both of
-    /// its crystals.
-    std::vector<double> per_crystal;
-    /// [a * modules + b], modules around the ring: the sum of x_i x_j over good pairs with one crystal in a
-    /// and the other in b. Symmetric; each pair counts once, also within one module (a = b).
+    std::vector<double> per_crystal;  ///< [crystal] each pair counts for both of its crystals
+    /// [a * modules + b], modules around the ring: the pairs with one crystal in a and the other in b.
+    /// Symmetric; each pair counts once, also within one module (a = b).
     std::vector<double> module_pairs;
     std::uint32_t modules = 0;
-    /// Over all good pairs, each counted once: half of the sum over crystals.
-    double total = 0;
+    double total = 0;  ///< each pair counts once: half of the sum over crystals
 
     /// Adds `factor` times the other, of the same scanner. Empty ones are zero.
     void add(const PairProducts& more, double factor);
 };
 
 /// Whether two crystals can pair depends on module and ring only, so sums over (module, ring) suffice. The
-/// work grows with modules^2 * rings + crystals and takes well below a millisecond. Used by one thread at a
-/// time. The same input gives the same result, bit for bit.
+/// work grows with modules^2 * rings + crystals and takes about a millisecond. Used by one thread at a time.
+/// The same input gives the same result, bit for bit.
 class GoodPairs {
   public:
     GoodPairs(const config::Geometry& geometry, const CoincidenceRules& rules);
 
-    /// `values`: [crystal]. Throws std::invalid_argument if their number is not that of the crystals.
-    void products(std::span<const double> values, PairProducts& out);
+    /// The values of the following calls; they must not change in between. Throws std::invalid_argument if
+    /// their number is not that of the crystals.
+    void use(const CrystalValues& values);
+    /// `chances`: c [a * modules + b], of i in a and j in b.
+    [[nodiscard]] double total(std::span<const PairChances> chances) const;
+    void products(std::span<const PairChances> chances, PairProducts& out);
+    /// [module around the ring] the part of the ends in it that come first, of pairs between modules; 1/2 if
+    /// there are none.
+    [[nodiscard]] std::vector<double> first_ends(std::span<const PairChances> chances) const;
     [[nodiscard]] const PairRule& rule() const { return rule_; }
 
   private:
+    using Kinds = std::array<std::vector<double>, single_kinds>;
+
     [[nodiscard]] std::size_t crystal(std::uint32_t module, std::uint32_t ring) const {
         return std::size_t{ring} * rule_.crystals_in_ring + std::size_t{module} * rule_.crystals_per_module;
     }
     [[nodiscard]] std::span<const double> rings_of(const std::vector<double>& v, std::uint32_t module) const {
         return std::span(v).subspan(std::size_t{module} * rings_, rings_);
     }
+    [[nodiscard]] bool can_join(std::uint32_t a, std::uint32_t b) const {
+        return rule_.modules_apart(a, b) >= rule_.min_module_difference;
+    }
     /// cells_: values by (module, ring); near_: their sums within the ring difference.
-    void sum_cells(std::span<const double> values);
+    void sum_cells(std::size_t kind);
     /// Fills below_[ring] and above_[ring]: the values of a module in the near rings on either side.
-    void sum_neighbours(std::uint32_t module);
-    /// Pairs between different modules. others_: what a crystal can pair with in other modules.
-    void join_modules(PairProducts& out);
-    /// Pairs within the module, and the values of its crystals.
-    void finish_module(std::uint32_t module, std::span<const double> values, PairProducts& out);
+    void sum_neighbours(std::size_t kind, std::uint32_t module);
+    /// Fills inside_: what each crystal of the module can pair with in its module.
+    void sum_inside(std::uint32_t module);
+    /// joined_ of two modules, and of one.
+    void join(std::uint32_t a, std::uint32_t b);
+    void join_inside(std::uint32_t module);
+    [[nodiscard]] double pairs_of(std::uint32_t a, std::uint32_t b,
+                                  std::span<const PairChances> chances) const;
+    /// Fills others_: what a crystal of the module can pair with in other modules, weighted.
+    void sum_others(std::uint32_t module, std::span<const PairChances> chances);
 
     const PairRule rule_;
     const std::uint32_t rings_;
     const std::uint32_t crystals_;
-    std::vector<double> cells_;
-    std::vector<double> near_;
-    std::vector<double> others_;
+    const CrystalValues* values_ = nullptr;
+    Kinds cells_;   ///< [kind][module * rings + ring]
+    Kinds near_;    ///< likewise
+    Kinds others_;  ///< [kind][ring]
+    Kinds inside_;  ///< [kind][ring * crystals_per_module + place in it]
+    /// [a * modules + b], a <= b: [x][y] the sum of v_i[x] v_j[y] over good pairs, i in a and j in b.
+    std::vector<PairChances::ByKinds> joined_;
     std::vector<double> below_;
     std::vector<double> above_;
     std::vector<double> reversed_;

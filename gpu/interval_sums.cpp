@@ -23,13 +23,21 @@ PromptEnds& PromptEnds::operator+=(const PromptEnds& o) {
 
 IntervalSums IntervalSums::none(const config::Geometry& geometry) {
     const std::vector<std::uint32_t> zeros(geometry.crystal_count());
-    return {zeros, zeros, zeros, zeros, std::vector<PromptEnds>(geometry.bdm_count), {}};
+    const std::size_t modules = geometry.bdm_count;
+    return {zeros,
+            zeros,
+            zeros,
+            zeros,
+            std::vector<PromptEnds>(modules),
+            std::vector<std::uint32_t>(modules * modules),
+            {}};
 }
 
 void IntervalSums::clear() {
     for (auto* const crystals : {&unpaired, &grouped, &prompts, &delayeds})
         std::fill(crystals->begin(), crystals->end(), 0);
     std::fill(modules.begin(), modules.end(), PromptEnds{});
+    std::fill(module_pairs.begin(), module_pairs.end(), 0U);
     counts = {};
 }
 
@@ -44,6 +52,7 @@ IntervalSums& IntervalSums::operator+=(const IntervalSums& more) {
     add(prompts, more.prompts);
     add(delayeds, more.delayeds);
     add(modules, more.modules);
+    add(module_pairs, more.module_pairs);
     counts += more.counts;
     return *this;
 }

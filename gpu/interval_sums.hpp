@@ -52,6 +52,8 @@ struct IntervalSums {
     std::vector<std::uint32_t> prompts;   ///< [crystal] ends of prompts
     std::vector<std::uint32_t> delayeds;  ///< [crystal] ends of delayeds
     std::vector<PromptEnds> modules;      ///< [bdm]
+    /// [a * bdm_count + b] prompts with the earlier single in module (BDM) a and the later one in b.
+    std::vector<std::uint32_t> module_pairs;
     SingleCounts counts;
 
     /// The sums over nothing.

@@ -1,8 +1,8 @@
 #include "gpu/pair_chances.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 
 #include "gpu/window_load.hpp"
 
@@ -10,177 +10,277 @@ namespace petacq::gpu {
 
 namespace {
 
-/// Windows with more annihilations besides the two of the pair are left out.
-constexpr unsigned most_others = 24;
+/// Larger groups are left out.
+constexpr std::uint32_t most_singles = 40;
 
-/// Calls use(k, probability) for k = 0 ... n successes in n trials.
-template <class Use>
-void for_each_binomial(unsigned n, double p, Use use) {
-    if (p >= 1) return use(n, 1.0);
-    double chance = std::pow(1 - p, n);
-    for (unsigned k = 0; k <= n; ++k) {
-        use(k, chance);
-        chance *= p / (1 - p) * (n - k) / (k + 1);
+struct Node {
+    double t;
+    double weight;
+};
+
+/// The t of a policy; Gauss-Legendre for the mean from 0 to 1.
+std::span<const Node> nodes_of(MultiplesPolicy policy) {
+    static constexpr std::array<Node, 1> at_0{{{0, 1}}};
+    static constexpr std::array<Node, 1> at_1{{{1, 1}}};
+    static constexpr std::array<Node, 8> mean{{{0.019855071751231884, 0.050614268145188130},
+                                               {0.101666761293186631, 0.111190517226687235},
+                                               {0.237233795041835507, 0.156853322938943644},
+                                               {0.408282678752175098, 0.181341891689180992},
+                                               {0.591717321247824902, 0.181341891689180992},
+                                               {0.762766204958164493, 0.156853322938943644},
+                                               {0.898333238706813369, 0.111190517226687235},
+                                               {0.980144928248768116, 0.050614268145188130}}};
+    switch (policy) {
+        case MultiplesPolicy::remove_multiples:
+        case MultiplesPolicy::take_if_only_one_good:
+            return at_0;
+        case MultiplesPolicy::take_all_goods:
+            return at_1;
+        default:
+            return mean;
     }
 }
 
-/// The other pairs of a window.
-struct OtherPairs {
-    unsigned certain;  ///< good for certain
-    unsigned mates;    ///< good with WindowContents::good_mate
-    unsigned thirds;   ///< third singles, which make a pair with each single of the pair
-    unsigned others;   ///< good with WindowContents::good
-    [[nodiscard]] unsigned all() const { return certain + mates + 2 * thirds + others; }
+/// Whether it matters which of the other pairs are good.
+bool asks_for_good(MultiplesPolicy policy) {
+    return policy == MultiplesPolicy::take_winner_of_goods ||
+           policy == MultiplesPolicy::take_if_only_one_good ||
+           policy == MultiplesPolicy::take_winner_if_all_are_goods;
+}
+
+/// Mean factors of what other annihilations add to a window.
+struct Factors {
+    double one;   ///< of one single
+    double both;  ///< of two singles that belong together
 };
 
-class Windows {
+/// Sums over the annihilations in a window, and over the number of them.
+struct Sums {
+    double windows = 0;
+    double others = 0;
+};
+
+class ChanceFinder {
   public:
-    Windows(const CoincidenceRules& rules, const WindowContents& contents, Kind kind)
+    ChanceFinder(const CoincidenceRules& rules, const PairRule& rule, const WindowContents& contents,
+                 Kind kind)
         : rules_(rules),
           contents_(contents),
-          parted_(contents.abs_dt / window_width(rules)),
-          every_(rules.mode == WindowMode::every),
-          good_both_(std::max(0.0, 2 * contents.good - 1 + contents.good_none)) {
+          modules_(rule.modules),
+          most_(std::min(rules.max_multiplicity, most_singles)),
+          parted_(contents.abs_dt / window_width(rules)) {
         const double paired = 1 - contents.lone;
-        const double more = every_ ? paired * parted_ : 0;  // those of which only the second single is inside
-        load_ = contents.load * (1 + more) * (kind == Kind::delayed ? 2 : 1);
-        whole_ = paired * (1 - parted_) / (1 + more);
+        const double load = contents.load * (kind == Kind::delayed ? 2 : 1);
+        // In mode "every" a window may hold the second single without the first.
+        const double second = rules.mode == WindowMode::every ? parted_ : 0;
+        both_ = load * paired * (1 - parted_);
+        one_ = load * (1 - paired * (1 - parted_ - second));
+        empty_ = std::exp(-(one_ + both_));
+        good_.resize(std::size_t{modules_} * modules_);
+        good_mate_.resize(good_.size());
+        for (std::uint32_t a = 0; a < modules_; ++a) {
+            for (std::uint32_t b = 0; b < modules_; ++b)
+                good_[at(a, b)] = rule.geometry_good({0, a}, {0, b}) ? 1 : 0;
+        }
+        for (std::uint32_t a = 0; a < modules_; ++a) {
+            for (std::uint32_t b = 0; b < modules_; ++b) {
+                for (std::uint32_t c = 0; c < modules_; ++c)
+                    good_mate_[at(a, b)] += contents.mates[at(b, c)] * good_[at(a, c)];
+            }
+        }
     }
 
-    /// That a paired single lies in the window with its mate, and without.
-    [[nodiscard]] double whole() const { return 1 - parted_; }
-    [[nodiscard]] double parted() const { return every_ ? parted_ : parted_ / 2; }
-    /// That so many annihilations fall into a window, or into both of a delayed.
-    [[nodiscard]] double poisson(unsigned n) const {
-        return std::exp(-load_) * std::pow(load_, n) / std::tgamma(n + 1.0);
-    }
-
-    /// That a good pair of a group is taken, besides which the group holds `others` annihilations. `mates`:
-    /// how many of its two singles have their mate in it.
-    [[nodiscard]] double of_group(unsigned others, unsigned mates) const {
-        return mean_over(others, [&](unsigned whole) {
-            const unsigned singles = 2 + mates + others + whole;
-            if (singles > rules_.max_multiplicity) return 0.0;
-            OtherPairs pairs{mates + whole, mates, others + whole, 0};
-            if (mates == 2) ++pairs.certain;  // the mates lie as far apart as the singles
-            pairs.others = singles * (singles - 1) / 2 - 1 - pairs.all();
-            return taken(pairs);
-        });
-    }
-    /// The same for a pair with the opener of a window. `mate`: 1 if that of the opener is in the window;
-    /// `partner_mate`: 1 if that of the partner is.
-    [[nodiscard]] double of_opener(unsigned others, unsigned mate, unsigned partner_mate) const {
-        return mean_over(others, [&](unsigned whole) {
-            if (2 + mate + partner_mate + others + whole > rules_.max_multiplicity) return 0.0;
-            return taken({mate, partner_mate, 0, others + whole});
-        });
+    [[nodiscard]] PairChances of(std::uint32_t a, std::uint32_t b) const {
+        return rules_.mode == WindowMode::single ? of_groups(a, b) : of_openers(a, b);
     }
 
   private:
-    [[nodiscard]] double taken(const OtherPairs& pairs) const {
-        const double any = 1.0 / (1 + pairs.all());
+    [[nodiscard]] std::size_t at(std::uint32_t a, std::uint32_t b) const {
+        return std::size_t{a} * modules_ + b;
+    }
+    /// Of a pair that is good with probability p.
+    [[nodiscard]] double factor(double p, double t) const {
         switch (rules_.policy) {
             case MultiplesPolicy::remove_multiples:
-                return pairs.all() == 0 ? 1 : 0;
-            case MultiplesPolicy::take_all_goods:
-                return 1;
-            case MultiplesPolicy::take_winner_of_goods:
-                return mean_share(pairs);
-            case MultiplesPolicy::take_if_only_one_good:
-                return pairs.certain > 0 ? 0
-                                         : std::pow(1 - contents_.good_mate, pairs.mates) *
-                                               std::pow(contents_.good_none, pairs.thirds) *
-                                               std::pow(1 - contents_.good, pairs.others);
             case MultiplesPolicy::take_winner_if_is_good:
-                return any;
+                return t;
             case MultiplesPolicy::take_winner_if_all_are_goods:
-                return any * std::pow(contents_.good_mate, pairs.mates) * std::pow(good_both_, pairs.thirds) *
-                       std::pow(contents_.good, pairs.others);
+                return p * t;
+            default:
+                return 1 - p + p * t;
         }
-        return 0;
     }
-    /// Mean of 1 / (1 + the number of good ones).
-    [[nodiscard]] double mean_share(const OtherPairs& pairs) const {
-        double sum = 0;
-        for_each_binomial(pairs.mates, contents_.good_mate, [&](unsigned mates, double chance) {
-            const unsigned certain = 1 + pairs.certain + mates;
-            const unsigned others = 2 * pairs.thirds + pairs.others;
-            if (others > 40) {  // so many that their mean will do
-                sum += chance / (certain + others * contents_.good);
-                return;
+
+    /// Over all numbers of other annihilations: their factors, and `pairs` for each pair of their singles and
+    /// of `mates` other singles. A window of more than so many singles counts as 0.
+    [[nodiscard]] Sums sum(const Factors& factors, double pairs, unsigned mates,
+                           std::uint32_t singles) const {
+        const double one = one_ * factors.one;
+        const double both = both_ * factors.both;
+        Sums sums;
+        double before = 0;     // with one single less
+        double now = empty_;   // with so many singles
+        double others = 0;     // times the number of annihilations
+        double power = 1;      // of all pairs of these singles
+        double with_next = 1;  // of those that one more makes
+        for (unsigned i = 0; i < mates; ++i)
+            with_next *= pairs;
+        for (std::uint32_t n = 0; n <= singles; ++n) {
+            sums.windows += power * now;
+            sums.others += power * others;
+            if (n > 2 * (one_ + both_) && now + before < 1e-12) break;
+            others = one * now + both * before;
+            const double next = (one * now + 2 * both * before) / (n + 1);
+            before = now;
+            now = next;
+            power *= with_next;
+            with_next *= pairs;
+        }
+        return sums;
+    }
+
+    /// A group of n annihilations begins L (1 - G w) P(n) times per tick: P(n) is that n - 1 follow the
+    /// opener. It has n - 1 pairs with the opener's annihilation, which is never parted, and (n - 1) (n - 2)
+    /// / 2 others. Of each later single, the end of an earlier window makes G |dt| openers.
+    [[nodiscard]] PairChances of_groups(std::uint32_t a, std::uint32_t b) const {
+        const double free = 1 - contents_.in_windows;
+        const double opened = window_width(rules_) * free;
+        const double opens_later = contents_.in_windows * parted_ / free;
+        double good_mates = 0;
+        for (std::uint32_t c = 0; c < modules_; ++c)
+            good_mates += contents_.mates[at(a, c)] * good_mate_[at(c, b)];
+        PairChances chances;
+        for (const Node& node : nodes_of(rules_.policy)) {
+            const double t = node.t;
+            const double pairs = factor(contents_.good, t);
+            Factors others{};
+            for (std::uint32_t c = 0; c < modules_; ++c) {
+                const double one =
+                    contents_.singles[c] * factor(good_[at(a, c)], t) * factor(good_[at(b, c)], t);
+                others.one += one;
+                others.both += one * factor(good_mate_[at(a, c)], t) * factor(good_mate_[at(b, c)], t);
             }
-            for_each_binomial(others, contents_.good, [&](unsigned good, double of_others) {
-                sum += chance * of_others / (certain + good);
-            });
-        });
-        return sum;
+            // The pair of two that belong together is certain to be good.
+            others.both *= pairs > 0 ? t / pairs : 0;
+            const double weight = node.weight * opened;
+            const auto sums = [&](unsigned mates, double own) {
+                if (mates + 2 > most_) return Sums{};
+                Sums s = sum(others, pairs, mates, most_ - mates - 2);
+                s.windows *= weight * own;
+                s.others *= weight * own;
+                return s;
+            };
+            const double mate_of_a = t * factor(good_mate_[at(b, a)], t);
+            const double mate_of_b = t * factor(good_mate_[at(a, b)], t);
+            const Sums none = sums(0, 1);
+            const Sums with_a = sums(1, mate_of_a);
+            const Sums with_b = sums(1, mate_of_b);
+            const Sums with_both = sums(2, mate_of_a * mate_of_b * factor(good_mates, t));
+            for (std::size_t x = 0; x < single_kinds; ++x) {
+                for (std::size_t y = 0; y < single_kinds; ++y) {
+                    // With its mate, and without; a later single without it would be the opener.
+                    const double whole_a = x == lone_single ? 1 : 1 - parted_;
+                    const double whole_b = y == lone_single ? 1 : 1 - parted_;
+                    const double parted_a = x == earlier_single ? parted_ : 0;
+                    const double parted_b = y == earlier_single ? parted_ : 0;
+                    const Sums& a_and_b = x == lone_single ? (y == lone_single ? none : with_b)
+                                                           : (y == lone_single ? with_a : with_both);
+                    const Sums& only_a = x == lone_single ? none : with_a;
+                    const Sums& only_b = y == lone_single ? none : with_b;
+                    const double a_opens = whole_b * a_and_b.windows + parted_b * only_a.windows;
+                    const double b_opens = whole_a * a_and_b.windows + parted_a * only_b.windows;
+                    double sum = a_opens + b_opens;
+                    sum += whole_a * (whole_b * a_and_b.others + parted_b * only_a.others) +
+                           parted_a * (whole_b * only_b.others + parted_b * none.others);
+                    if (x == later_single)
+                        sum += opens_later * (whole_b * only_b.windows + parted_b * none.windows);
+                    if (y == later_single)
+                        sum += opens_later * (whole_a * only_a.windows + parted_a * none.windows);
+                    chances.of[x][y] += sum;
+                    chances.first[x][y] += sum / 2;
+                }
+            }
+        }
+        return chances;
     }
-    /// The mean of value(k): k of so many annihilations are in the window with both singles.
-    template <class Value>
-    [[nodiscard]] double mean_over(unsigned annihilations, Value value) const {
-        double sum = 0;
-        for_each_binomial(annihilations, whole_,
-                          [&](unsigned k, double chance) { sum += chance * value(k); });
-        return sum;
+
+    /// That a window with its opener in module a takes the pair with a single in module b. [kind of the
+    /// opener][kind of its partner]: it holds the mate of an earlier opener, and not that of a later one.
+    [[nodiscard]] PairChances::ByKinds opened(std::uint32_t a, std::uint32_t b) const {
+        PairChances::ByKinds chances{};
+        for (const Node& node : nodes_of(rules_.policy)) {
+            const double t = node.t;
+            Factors others{};
+            for (std::uint32_t c = 0; c < modules_; ++c) {
+                const double one = contents_.singles[c] * factor(good_[at(a, c)], t);
+                others.one += one;
+                others.both += one * factor(good_mate_[at(a, c)], t);
+            }
+            const double weight = node.weight * window_width(rules_);
+            for (const std::size_t opener : {lone_single, earlier_single, later_single}) {
+                const unsigned mate = opener == earlier_single ? 1 : 0;
+                const auto with_partner = [&](unsigned mates, double own) {
+                    const unsigned members = 2 + mate + mates;
+                    if (members > most_) return 0.0;
+                    return weight * own * (mate != 0 ? t : 1) * sum(others, 1, 0, most_ - members).windows;
+                };
+                const double lone = with_partner(0, 1);
+                const double paired =
+                    (1 - parted_) * with_partner(1, factor(good_mate_[at(a, b)], t)) + parted_ * lone;
+                chances[opener][lone_single] += lone;
+                chances[opener][earlier_single] += paired;
+                chances[opener][later_single] += paired;
+            }
+        }
+        return chances;
+    }
+    [[nodiscard]] PairChances of_openers(std::uint32_t a, std::uint32_t b) const {
+        PairChances chances;
+        chances.first = opened(a, b);
+        const PairChances::ByKinds second = opened(b, a);
+        for (std::size_t x = 0; x < single_kinds; ++x) {
+            for (std::size_t y = 0; y < single_kinds; ++y)
+                chances.of[x][y] = chances.first[x][y] + second[y][x];
+        }
+        return chances;
     }
 
     const CoincidenceRules& rules_;
     const WindowContents& contents_;
-    const double parted_;  ///< s
-    const bool every_;
-    const double good_both_;  ///< that both pairs with a third single are good
-    double load_;             ///< annihilations with a single in the window, or in both
-    double whole_;            ///< part of these of which both are
+    const std::uint32_t modules_;
+    const std::uint32_t most_;
+    const double parted_;       ///< s
+    double empty_;              ///< that no other annihilation falls into the window, or both
+    double one_;                ///< annihilations of which one single is in the window, or in both
+    double both_;               ///< those of which both are
+    std::vector<double> good_;  ///< [a * modules + b] 1 or 0
+    std::vector<double>
+        good_mate_;  ///< [a * modules + b] that a single in a and the mate of one in b are good
 };
-
-/// A group of n annihilations begins G P(n) times per tick: G = L / (1 + x), and P(n) is that n - 1 follow
-/// the opener. It has n - 1 pairs with the opener's annihilation, which is never parted, and (n - 1) (n - 2)
-/// / 2 others.
-PairChances of_groups(const Windows& windows, double width, double load) {
-    const double whole = windows.whole();
-    const double parted = windows.parted();
-    PairChances chances;
-    for (unsigned others = 0; others <= most_others; ++others) {
-        const double q0 = windows.of_group(others, 0);
-        const double q1 = windows.of_group(others, 1);
-        const double q2 = windows.of_group(others, 2);
-        // x^(n - 1) / (n - 1)! (n - 1) = x x^(n - 2) / (n - 2)!
-        const double with_opener = width / (1 + load) * windows.poisson(others);
-        const double without = with_opener * others / 2;
-        const double paired = whole * q1 + parted * q0;  // a lone single and a paired one
-        chances.lone_lone += 2 * (with_opener + without) * q0;
-        chances.lone_paired += with_opener * (paired + q1) + 2 * without * paired;
-        chances.paired_paired +=
-            2 * with_opener * (whole * q2 + parted * q1) +
-            2 * without * (whole * whole * q2 + 2 * whole * parted * q1 + parted * parted * q0);
-    }
-    return chances;
-}
-
-/// Each single opens a window; half of the paired ones have their mate in it.
-PairChances of_openers(const Windows& windows, double width) {
-    std::array<double, 2> with_lone{};    // [mate]
-    std::array<double, 2> with_paired{};  // [mate]
-    for (unsigned others = 0; others <= most_others; ++others) {
-        for (const unsigned mate : {0U, 1U}) {
-            const double windows_of = width * windows.poisson(others);
-            const double lone = windows_of * windows.of_opener(others, mate, 0);
-            with_lone[mate] += lone;
-            with_paired[mate] +=
-                windows_of * windows.whole() * windows.of_opener(others, mate, 1) + windows.parted() * lone;
-        }
-    }
-    return {2 * with_lone[0], with_paired[0] + (with_lone[0] + with_lone[1]) / 2,
-            with_paired[0] + with_paired[1]};
-}
 
 }  // namespace
 
-PairChances pair_chances(const CoincidenceRules& rules, const WindowContents& contents, Kind kind) {
-    const Windows windows(rules, contents, kind);
-    const double width = window_width(rules);
-    return rules.mode == WindowMode::single ? of_groups(windows, width, contents.load)
-                                            : of_openers(windows, width);
+std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairRule& rule,
+                                      const WindowContents& contents, Kind kind) {
+    const ChanceFinder finder(rules, rule, contents, kind);
+    if (!asks_for_good(rules.policy))
+        return std::vector<PairChances>(std::size_t{rule.modules} * rule.modules, finder.of(0, 0));
+    std::vector<PairChances> all(std::size_t{rule.modules} * rule.modules);
+    for (std::uint32_t a = 0; a < rule.modules; ++a) {
+        for (std::uint32_t b = a; b < rule.modules; ++b) {
+            if (!rule.geometry_good({0, a}, {0, b})) continue;
+            const PairChances chances = finder.of(a, b);
+            all[std::size_t{a} * rule.modules + b] = chances;
+            PairChances& turned = all[std::size_t{b} * rule.modules + a];
+            for (std::size_t x = 0; x < single_kinds; ++x) {
+                for (std::size_t y = 0; y < single_kinds; ++y) {
+                    turned.of[x][y] = chances.of[y][x];
+                    turned.first[x][y] = chances.of[y][x] - chances.first[y][x];
+                }
+            }
+        }
+    }
+    return all;
 }
 
 }  // namespace petacq::gpu

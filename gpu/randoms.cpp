@@ -1,4 +1,5 @@
 #include "gpu/randoms.hpp"
+#include <cstdio>
 
 #include <algorithm>
 #include <cmath>
@@ -26,97 +27,207 @@ double mean_abs_dt(const IntervalSums& sums, const CoincidenceRules& rules, doub
     return std::clamp((abs_dt / 2 - randoms * tau * (tau + 1) / (2 * tau + 1)) / trues, 0.0, tau);
 }
 
+/// The part that `counts` are of `all` true prompts, which are known as the difference of so many prompts and
+/// the randoms among them. A guess, right to a tenth, takes over as the noise of that grows.
+double part_of(double counts, double all, double prompts, double guess) {
+    if (all <= 0) return guess;
+    // The variance of the part is prompts / (4 all^2) at most; that of the guess is 0.1^2.
+    const double noise = prompts / (4 * 0.1 * 0.1);
+    return std::clamp((counts * all + noise * guess) / (all * all + noise), 0.0, 1.0);
+}
+
 }  // namespace
+std::vector<double> oracle_later;
+int hack = 0;
+
+double RandomsByPair::of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const {
+    const PairChances& c =
+        chances[std::size_t{rule.place_of(i).module} * rule.modules + rule.place_of(j).module];
+    double sum = 0;
+    for (std::size_t x = 0; x < single_kinds; ++x) {
+        for (std::size_t y = 0; y < single_kinds; ++y)
+            sum += c.of[x][y] * rates.of[x][i] * rates.of[y][j];
+    }
+    return ticks * sum;
+}
 
 RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const CoincidenceRules& rules)
-    : rules_(rules), pairs_(geometry, rules) {
-    by_pair_.lone.resize(geometry.crystal_count());
-    by_pair_.paired.resize(geometry.crystal_count());
-    singles_.resize(geometry.crystal_count());
+    : rules_(rules), pairs_(geometry, rules), module_of_(modules_of_crystals(geometry)) {
+    for (std::vector<double>& rates : by_pair_.rates.of)
+        rates.resize(geometry.crystal_count());
 }
 
-/// A mate lies opposite, up to a sixth of the ring away from there: an object does not fill the ring. A third
-/// single may lie anywhere.
-void RandomsEstimator::find_good_others(WindowContents& contents) const {
-    const std::vector<double> singles = by_module(singles_);
-    const auto modules = static_cast<std::uint32_t>(singles.size());
-    const PairRule& rule = pairs_.rule();
-    const auto good = [&](std::uint32_t a, std::uint32_t b) { return rule.geometry_good({0, a}, {0, b}); };
-    const auto opposite = [&](std::uint32_t a, std::uint32_t b) {
-        const std::uint32_t apart = 2 * (a > b ? a - b : b - a);  // in half modules
-        return 3 * (apart > modules ? apart - modules : modules - apart) <= modules;
+std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const {
+    struct Ends {
+        double prompts = 0;
+        double trues = 0;
+        double later = 0;  ///< trues
     };
-    double mates = 0;
-    double good_mates = 0;
-    double thirds = 0;
-    double good_with_none = 0;
-    for (std::uint32_t a = 0; a < modules; ++a) {
-        for (std::uint32_t b = 0; b < modules; ++b) {
-            if (!good(a, b)) continue;
-            for (std::uint32_t c = 0; c < modules; ++c) {
-                const double weight = singles[a] * singles[b] * singles[c];
-                thirds += weight;
-                if (!good(a, c) && !good(b, c)) good_with_none += weight;
-                if (!good(b, c) || !opposite(b, c)) continue;
-                mates += weight;
-                if (good(a, c)) good_mates += weight;
-            }
+    const std::vector<double> first = pairs_.first_ends(by_pair_.chances);
+    const std::size_t modules = sums.modules.size();
+    std::vector<Ends> of_module(modules);
+    for (std::size_t a = 0; a < modules; ++a) {
+        for (std::size_t b = 0; b < modules; ++b) {
+            const double prompts = sums.module_pairs[a * modules + b];
+            of_module[a].prompts += prompts;
+            of_module[b].prompts += prompts;
+            of_module[b].later += prompts;
         }
     }
-    if (mates > 0) contents.good_mate = std::clamp(good_mates / mates, 0.0, 1.0);
-    if (thirds > 0) contents.good_none = std::clamp(good_with_none / thirds, 0.0, 1.0);
+    for (Ends& ends : of_module)
+        ends.trues = ends.prompts;
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        Ends& ends = of_module[module_of_[i]];
+        ends.trues -= randoms.per_crystal[i];
+        ends.later -= randoms.per_crystal[i] * (1 - first[module_of_[i] % first.size()]);
+    }
+    std::vector<Ends> of_place(first.size());  // around the ring
+    for (std::size_t m = 0; m < modules; ++m) {
+        Ends& sum = of_place[m % first.size()];
+        sum.prompts += of_module[m].prompts;
+        sum.trues += of_module[m].trues;
+        sum.later += of_module[m].later;
+    }
+    std::vector<double> later;
+    for (std::size_t m = 0; m < modules; ++m) {
+        const Ends& place = of_place[m % first.size()];
+        const double guess = part_of(place.later, place.trues, place.prompts, 0.5);
+        const Ends& ends = of_module[m];
+        later.push_back(std::clamp(part_of(ends.later, ends.trues, ends.prompts, guess), 0.05, 0.95));
+    }
+    return later;
 }
 
-std::vector<double> RandomsEstimator::by_module(const std::vector<double>& crystals) const {
+std::vector<double> RandomsEstimator::true_pairs(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const {
+    const std::size_t modules = pairs_.rule().modules;
+    const std::size_t bdms = sums.modules.size();
+    std::vector<double> trues(modules * modules);
+    for (std::size_t a = 0; a < bdms; ++a) {
+        for (std::size_t b = 0; b < bdms; ++b) {
+            const double prompts = sums.module_pairs[a * bdms + b];
+            trues[a % modules * modules + b % modules] += prompts;
+            trues[b % modules * modules + a % modules] += prompts;
+        }
+    }
+    for (std::size_t i = 0; i < trues.size(); ++i)
+        trues[i] -= randoms.module_pairs[i];
+    return trues;
+}
+
+/// The guess is that the mate lies opposite, up to a sixth of the ring away from there.
+std::vector<double> RandomsEstimator::find_mates(const std::vector<double>& trues,
+                                                 const ExpectedRandoms& randoms,
+                                                 const std::vector<double>& singles) const {
     const PairRule& rule = pairs_.rule();
-    std::vector<double> modules(rule.modules);
-    for (std::size_t i = 0; i < crystals.size(); ++i)
-        modules[i % rule.crystals_in_ring / rule.crystals_per_module] += crystals[i];
-    return modules;
+    std::vector<double> mates(trues.size());
+    for (std::uint32_t a = 0; a < rule.modules; ++a) {
+        const std::size_t row = std::size_t{a} * rule.modules;
+        const auto opposite = [&](std::uint32_t b) {
+            return 3 * rule.modules_apart(a, b) >= rule.modules ? singles[b] : 0;
+        };
+        double all = 0;
+        double prompts = 0;
+        double all_opposite = 0;
+        for (std::uint32_t b = 0; b < rule.modules; ++b) {
+            all += std::max(trues[row + b], 0.0);
+            prompts += trues[row + b] + (randoms.module_pairs.empty() ? 0 : randoms.module_pairs[row + b]);
+            all_opposite += opposite(b);
+        }
+        for (std::uint32_t b = 0; b < rule.modules; ++b) {
+            const double guess = all_opposite > 0 ? opposite(b) / all_opposite : 0;
+            mates[row + b] = part_of(std::max(trues[row + b], 0.0), all, prompts, guess);
+        }
+    }
+    return mates;
 }
 
-void RandomsEstimator::find_rates(const IntervalSums& sums, double load) {
+void RandomsEstimator::find_contents(WindowContents& contents) const {
+    const PairRule& rule = pairs_.rule();
+    contents.singles.assign(rule.modules, 0);
+    double lone = 0;
+    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
+        const std::vector<double>& rates = by_pair_.rates.of[kind];
+        for (std::size_t i = 0; i < rates.size(); ++i)
+            contents.singles[i % rule.crystals_in_ring / rule.crystals_per_module] += rates[i];
+        if (kind == lone_single) lone = sum_of(rates);
+    }
+    const double singles = sum_of(contents.singles);
+    const double annihilations = contents.load / window_width(rules_);
+    if (annihilations > 0) contents.lone = std::clamp(lone / annihilations, 0.0, 1.0);
+    const PairChances each_once{{{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}}, {}};
+    const double good_pairs =
+        pairs_.total(std::vector<PairChances>(std::size_t{rule.modules} * rule.modules, each_once));
+    if (singles > 0) contents.good = std::clamp(2 * good_pairs / (singles * singles), 0.0, 1.0);
+    for (double& part : contents.singles)
+        part = singles > 0 ? part / singles : 1.0 / rule.modules;
+}
+
+void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents& contents,
+                                  const std::vector<double>& later) {
     const bool single = rules_.mode == WindowMode::single;
-    const double alone = std::exp(load) * (single ? 1 + load : 1);
-    for (std::size_t i = 0; i < singles_.size(); ++i) {
+    const double parted = contents.abs_dt / window_width(rules_);
+    const double alone = std::exp(contents.load * (single ? 1 : 1 + (1 - contents.lone) * parted));
+    const double free = 1 - contents.in_windows;
+    const double opens_later = contents.in_windows * parted;
+    std::vector<double>& lone_rates = by_pair_.rates.of[lone_single];
+    std::vector<double>& earlier_rates = by_pair_.rates.of[earlier_single];
+    std::vector<double>& later_rates = by_pair_.rates.of[later_single];
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        const double singles = (static_cast<double>(sums.unpaired[i]) + sums.grouped[i]) / by_pair_.ticks;
         const double unpaired = sums.unpaired[i] / by_pair_.ticks * alone;
-        singles_[i] = (static_cast<double>(sums.unpaired[i]) + sums.grouped[i]) / by_pair_.ticks;
-        by_pair_.lone[i] = single ? unpaired : 2 * unpaired - singles_[i];
-        by_pair_.paired[i] = singles_[i] - by_pair_.lone[i];
+        const double part = later.empty() ? 0.5 : later[module_of_[i]];
+        if (single) {
+            lone_rates[i] = (unpaired - part * opens_later * singles) / (free - part * opens_later);
+            earlier_rates[i] = (1 - part) * (singles - lone_rates[i]);
+            later_rates[i] = part * (singles - lone_rates[i]);
+        } else {
+            lone_rates[i] = unpaired;  // and the later ones, until these are known
+            earlier_rates[i] = singles - unpaired;
+            later_rates[i] = earlier_rates[i] * part / (1 - part);
+        }
+    }
+    if (single) return;
+    // Of each pair one single is the later one.
+    const double later_sum = sum_of(later_rates);
+    const double scale = later_sum > 0 ? sum_of(earlier_rates) / later_sum : 1;
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        later_rates[i] *= scale;
+        lone_rates[i] -= later_rates[i];
     }
 }
 
 void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, ExpectedRandoms& out) {
     WindowContents contents;
-    contents.load = window_load(rules_, sums.counts, ticks);
     by_pair_.ticks = static_cast<double>(std::max<std::uint64_t>(ticks, 1));
-    find_rates(sums, contents.load);
-    pairs_.products(by_pair_.lone, of_lone_);
-    pairs_.products(by_pair_.paired, of_paired_);
-    pairs_.products(singles_, of_singles_);
-
-    const double singles = sum_of(singles_);
-    const double annihilations = contents.load / window_width(rules_);
-    if (annihilations > 0) contents.lone = std::clamp(sum_of(by_pair_.lone) / annihilations, 0.0, 1.0);
-    if (singles > 0) contents.good = std::clamp(2 * of_singles_.total / (singles * singles), 0.0, 1.0);
-    find_good_others(contents);
-    // The mean |dt| of the trues needs the randoms, on which it has little influence.
-    contents.abs_dt = mean_abs_dt(sums, rules_, total(pair_chances(rules_, contents, Kind::prompt)));
-    by_pair_.chances = pair_chances(rules_, contents, Kind::prompt);
-
-    // A_i B_j + B_i A_j = (A + B)_i (A + B)_j - A_i A_j - B_i B_j
-    const PairChances& c = by_pair_.chances;
-    out = {};
-    out.add(of_singles_, c.lone_paired * by_pair_.ticks);
-    out.add(of_lone_, (c.lone_lone - c.lone_paired) * by_pair_.ticks);
-    out.add(of_paired_, (c.paired_paired - c.lone_paired) * by_pair_.ticks);
+    ExpectedRandoms randoms;
+    std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
+    // What the prompts say of the true pairs needs the randoms among them, and these which singles come
+    // first.
+    const unsigned passes = rules_.mode == WindowMode::single ? 2 : 3;
+    for (unsigned pass = 0; pass < passes; ++pass) {
+        const bool again = pass > 0;
+        if (again) {
+            contents.abs_dt = mean_abs_dt(sums, rules_, randoms.total);
+            trues = true_pairs(sums, randoms);
+        }
+        const double parted = (1 - contents.lone) * contents.abs_dt / window_width(rules_);
+        contents.load = window_load(rules_, sums.counts, ticks, parted);
+        if (rules_.mode == WindowMode::single)
+            contents.in_windows = part_in_windows(rules_, sums.counts, ticks);
+        find_rates(sums, contents, again ? find_later(sums, randoms) : std::vector<double>{});
+        pairs_.use(by_pair_.rates);
+        find_contents(contents);
+        contents.mates = find_mates(trues, randoms, contents.singles);
+        by_pair_.chances = pair_chances(rules_, pairs_.rule(), contents, Kind::prompt);
+        ExpectedRandoms per_tick;
+        pairs_.products(by_pair_.chances, per_tick);
+        randoms = {};
+        randoms.add(per_tick, by_pair_.ticks);
+    }
+    out = std::move(randoms);
     delayeds_weight_ = find_delayeds_weight(sums.counts, contents);
-}
-
-double RandomsEstimator::total(const PairChances& c) const {
-    const double mixed = of_singles_.total - of_lone_.total - of_paired_.total;
-    return by_pair_.ticks *
-           (c.lone_lone * of_lone_.total + c.lone_paired * mixed + c.paired_paired * of_paired_.total);
 }
 
 double RandomsEstimator::find_delayeds_weight(const SingleCounts& counts,
@@ -126,11 +237,11 @@ double RandomsEstimator::find_delayeds_weight(const SingleCounts& counts,
         // Prompts lie in 2 tau + 1 ticks, delayeds in 2 (tau + 1).
         return (2.0 * rules_.window + 1) / (2.0 * rules_.window + 2);
     }
-    const double delayeds = total(pair_chances(rules_, contents, Kind::delayed));
+    const double delayeds = pairs_.total(pair_chances(rules_, pairs_.rule(), contents, Kind::delayed));
     const std::uint64_t free = counts.groups - counts.groups_blocked;
     if (delayeds <= 0 || free == 0) return 1;
     // Groups on free time stand for all of them.
-    return total(by_pair_.chances) / delayeds * static_cast<double>(counts.groups) /
+    return pairs_.total(by_pair_.chances) / delayeds * static_cast<double>(counts.groups) /
            static_cast<double>(free);
 }
 

@@ -1,16 +1,22 @@
 // The random coincidences to be expected among the prompts, from what the pipeline adds up over an interval.
 // The estimate needs no delayeds and has very little noise.
 //
-// Of each crystal it needs the rate A of lone singles, whose annihilation left no other, and the rate B of
-// paired ones; pair_chances.hpp has the formula for the randoms of two crystals. Let x = L w be the
-// annihilations in a window (window_load.hpp). A lone single is unpaired if nothing else is in its window
-// and, in mode "single", if it does not lie in another's:
+// Of each crystal it needs the rates of singles by kind: A of lone ones, whose annihilation left no other, E
+// and B of those that are the earlier and the later one of two. pair_chances.hpp has the formula for the
+// randoms of two crystals. Let x = L w be the annihilations in a window, and q the part of them that an edge
+// of it parts (window_load.hpp). Then the unpaired singles are, per tick,
 //
-//   mode "single":  U = A e^-x / (1 + x)
-//   mode "every":   U = (A + B / 2) e^-x, since the later one of two singles has no other in its window
+//   mode "single":  U = (A (1 - G w) + B G |dt|) e^-x     alone, and not in another window; or the later one
+//                                                         of two that the end of a window parts
+//   mode "every":   U = (A + B) e^-x(1 + q)               the later one of two has no other in its window
 //
-// U are the unpaired singles, and A + B all of them. With RemoveMultiples in mode "single" this makes
-// R_ij = 2 w U_i U_j (1 + x) e^x, and a small term for pairs that the end of a window parts.
+// and all singles A + E + B. Which part of the singles with a mate are the later ones is known from the
+// prompts, for each module: in those of pairs of modules, less the randoms, each order of the two has its
+// count. They also say where the mates of the singles of a module lie. The randoms needed for that come from
+// a first estimate, which takes E = B and mates that lie opposite.
+//
+// With RemoveMultiples in mode "single" this makes R_ij = 2 w U_i U_j e^x / (1 - G w), and small terms for
+// pairs that the end of a window parts.
 //
 // The product of singles rates, 2 w S_i S_j, counts the singles of true pairs as if they could still form
 // random ones (Oliver and Rafecas, PLoS ONE 11 (2016) e0162096).
@@ -32,20 +38,14 @@ namespace petacq::gpu {
 /// Random prompts: of a crystal, of a pair of modules around the ring, in all.
 using ExpectedRandoms = PairProducts;
 
-/// The randoms of any two crystals in an interval: with PairChances c,
-/// c.lone_lone A_i A_j + c.lone_paired (A_i B_j + B_i A_j) + c.paired_paired B_i B_j, times `ticks`.
+/// The randoms of any two crystals in an interval.
 struct RandomsByPair {
-    std::vector<double> lone;    ///< [crystal] A, per tick
-    std::vector<double> paired;  ///< [crystal] B, per tick; noise may make it negative
-    PairChances chances;
+    CrystalValues rates;               ///< per tick; noise may make them negative
+    std::vector<PairChances> chances;  ///< [a * modules + b] of modules around the ring
     double ticks = 0;
 
     /// Without asking whether the pair is good.
-    [[nodiscard]] double of(std::uint32_t i, std::uint32_t j) const {
-        return ticks * (chances.lone_lone * lone[i] * lone[j] +
-                        chances.lone_paired * (lone[i] * paired[j] + paired[i] * lone[j]) +
-                        chances.paired_paired * paired[i] * paired[j]);
-    }
+    [[nodiscard]] double of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const;
 };
 
 /// Used by one thread at a time. The same input gives the same result, bit for bit.
@@ -61,24 +61,29 @@ class RandomsEstimator {
     [[nodiscard]] double delayeds_weight() const { return delayeds_weight_; }
 
   private:
-    void find_rates(const IntervalSums& sums, double load);
-    /// WindowContents::good_mate and good_none, without regard to rings.
-    void find_good_others(WindowContents& contents) const;
-    /// Sums over the modules around the ring.
-    [[nodiscard]] std::vector<double> by_module(const std::vector<double>& crystals) const;
-    /// Pairs with these chances.
-    [[nodiscard]] double total(const PairChances& chances) const;
+    /// `later`: [bdm] which part of its paired singles are the later ones; empty: half of them.
+    void find_rates(const IntervalSums& sums, const WindowContents& contents,
+                    const std::vector<double>& later);
+    /// The same from the true prompts.
+    [[nodiscard]] std::vector<double> find_later(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const;
+    /// [a * modules + b] of modules around the ring: the true prompts; noise may make it negative. Symmetric.
+    [[nodiscard]] std::vector<double> true_pairs(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const;
+    /// WindowContents::mates.
+    [[nodiscard]] std::vector<double> find_mates(const std::vector<double>& trues,
+                                                 const ExpectedRandoms& randoms,
+                                                 const std::vector<double>& singles) const;
+    /// What follows from the rates.
+    void find_contents(WindowContents& contents) const;
     [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,
                                               const WindowContents& contents) const;
 
     const CoincidenceRules rules_;
     GoodPairs pairs_;
+    std::vector<std::uint8_t> module_of_;  ///< [crystal] BDM
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
-    std::vector<double> singles_;  ///< [crystal] A + B
-    PairProducts of_lone_;
-    PairProducts of_paired_;
-    PairProducts of_singles_;
 };
 
 }  // namespace petacq::gpu

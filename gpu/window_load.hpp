@@ -7,6 +7,11 @@
 // mode "every" each single opens a window. One of each annihilation has no other of it in its window, and is
 // unpaired if no other annihilation falls into it: U = L e^-Lw.
 //
+// Let q be the annihilations whose two singles an edge of a window parts, per annihilation in a window. In
+// mode "single" the second single then opens a window: L = G / (1 - G w (1 - q)). In mode "every" a window
+// may hold the second single alone: U = L e^-Lw(1 + q). q is 1 to 2 % at most; only the randoms estimate asks
+// for it.
+//
 // Lost pairs, RemoveMultiples: the window of a pair must stay free of others (e^-Lw), and the pair must not
 // begin in an earlier window (1 / (1 + L w), mode "single").
 #pragma once
@@ -26,21 +31,30 @@ inline double window_width(const CoincidenceRules& rules) {
     return rules.window + 0.5;
 }
 
-/// L w. `counts` are those of `ticks` of detector time.
-inline double window_load(const CoincidenceRules& rules, const SingleCounts& counts, std::uint64_t ticks) {
+/// G w, the part of the time that lies in windows in mode "single". `counts` are those of `ticks` of detector
+/// time.
+inline double part_in_windows(const CoincidenceRules& rules, const SingleCounts& counts,
+                              std::uint64_t ticks) {
     if (ticks == 0) return 0;
-    const double w = window_width(rules);
+    const double part = static_cast<double>(counts.groups) * window_width(rules) / static_cast<double>(ticks);
+    // More of the time lies in windows only where the interval is so short that it cuts them.
+    return std::min(part, 0.9);
+}
+
+/// L w. `parted`: q.
+inline double window_load(const CoincidenceRules& rules, const SingleCounts& counts, std::uint64_t ticks,
+                          double parted = 0) {
+    if (ticks == 0) return 0;
     if (rules.mode == WindowMode::single) {
-        const double in_windows = static_cast<double>(counts.groups) * w / static_cast<double>(ticks);
-        // More of the time lies in windows only where the interval is so short that it cuts them.
-        const double part = std::min(in_windows, 0.9);
-        return part / (1 - part);
+        const double part = part_in_windows(rules, counts, ticks);
+        return part / (1 - part * (1 - parted));
     }
-    // U w = x e^-x, where U are the unpaired. Beyond x = 1 it would be another solution.
-    const double alone = static_cast<double>(counts.unpaired) * w / static_cast<double>(ticks);
+    // U w = x e^-x(1 + q), where U are the unpaired. Beyond x (1 + q) = 1 it would be another solution.
+    const double alone =
+        static_cast<double>(counts.unpaired) * window_width(rules) / static_cast<double>(ticks);
     double load = 0;
     for (int i = 0; i < 60; ++i)
-        load = std::min(alone * std::exp(load), 1.0);
+        load = std::min(alone * std::exp(load * (1 + parted)), 1 / (1 + parted));
     return load;
 }
 

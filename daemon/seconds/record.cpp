@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array types{FieldType::u32, FieldType::u64, FieldType::i64, FieldType::f64};
-constexpr std::array shapes{"", "modules", "crystals"};
+constexpr std::array shapes{"", "modules", "pairs of modules", "crystals"};
 
 template <class Number>
 constexpr FieldType type_of() {
@@ -41,7 +41,7 @@ std::vector<std::uint64_t> by_module(std::span<const std::uint32_t> crystals,
 }
 
 /// Calls field(name, unit, help, value) for each field of a second: value is a number, or a span of numbers
-/// by module or crystal. Numbers of 8 bytes come first, so that all are aligned.
+/// by module, pair of modules or crystal. Numbers of 8 bytes come first, so that all are aligned.
 template <class Field>
 void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_crystals, std::size_t modules,
                     Field field) {
@@ -104,6 +104,9 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
     of_modules("module_dead_time", "ticks", "Time in which the module was blind; NaN: unknown.", s.dead_time);
     of_modules("module_temperature", "degC", "Mean temperature; NaN: unknown.", s.temperature_C);
 
+    field("module_pairs", "prompts",
+          "Prompts with the earlier single in module a and the later one in b: [a][b].",
+          FieldShape::by_module_pair, std::span(s.sums.module_pairs));
     of_crystals("crystal_unpaired", "singles", "Singles alone in their window.", s.sums.unpaired);
     of_crystals("crystal_grouped", "singles", "The other decided singles.", s.sums.grouped);
     of_crystals("crystal_prompts", "ends", "Ends of prompts.", s.sums.prompts);
@@ -179,7 +182,9 @@ std::vector<SecondField> fields_of(const json& description, std::size_t record_b
             field.name = f.at("name").get<std::string>();
             field.offset = f.at("offset").get<std::size_t>();
             field.shape = shape_of(f.at("shape"), field.count);
-            if (f.value("of", "") == shapes[1]) field.shape = FieldShape::by_module;
+            for (const FieldShape shape : {FieldShape::by_module, FieldShape::by_module_pair}) {
+                if (f.value("of", "") == shapes.at(static_cast<std::size_t>(shape))) field.shape = shape;
+            }
             field.unit = f.value("unit", "");
             field.help = f.value("help", "");
             if (field.count > record_bytes / bytes_of(field.type) ||

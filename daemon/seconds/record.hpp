@@ -1,5 +1,5 @@
-// The record of a second in a file: numbers, then numbers by module, then numbers by crystal. The file
-// describes it, so that readers of any version find the fields by name.
+// The record of a second in a file: numbers, then numbers by module, by pair of modules and by crystal. The
+// file describes it, so that readers of any version find the fields by name.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ enum class FieldType : std::uint8_t { u32, u64, i64, f64 };
 const char* name_of(FieldType type);
 std::size_t bytes_of(FieldType type);
 
-enum class FieldShape : std::uint8_t { number, by_module, by_crystal };
+enum class FieldShape : std::uint8_t { number, by_module, by_module_pair, by_crystal };
 
 struct SecondField {
     std::string name;
     FieldType type = FieldType::u64;
     FieldShape shape = FieldShape::number;
-    std::size_t count = 1;   ///< numbers: modules or crystals
+    std::size_t count = 1;   ///< numbers: modules, pairs of modules or crystals
     std::size_t offset = 0;  ///< in the record
     std::string unit;
     std::string help;

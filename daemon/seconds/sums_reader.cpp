@@ -10,6 +10,7 @@ SumsReader::SumsReader(const SecondsReader& seconds, const config::Geometry& geo
     : seconds_(seconds), geometry_(geometry) {
     for (const char* name : {"crystal_unpaired", "crystal_grouped", "crystal_prompts", "crystal_delayeds"})
         crystals_.push_back(&field(name, geometry.crystal_count()));
+    module_pairs_ = &field("module_pairs", std::size_t{geometry.bdm_count} * geometry.bdm_count);
     for (const char* name :
          {"module_dt", "module_abs_dt", "module_dt_squared", "module_peak", "module_peak_energy"})
         modules_.push_back(&field(name, geometry.bdm_count));
@@ -20,18 +21,20 @@ SumsReader::SumsReader(const SecondsReader& seconds, const config::Geometry& geo
 
 const SecondField& SumsReader::field(const char* name, std::size_t count) const {
     const SecondField* const found = seconds_.find(name);
-    const bool narrow = found != nullptr && (found->type == FieldType::u32 || found->type == FieldType::f64);
-    // whole() reads numbers of 64 bits.
-    const bool readable = found != nullptr && (narrow == (found->shape == FieldShape::by_crystal));
-    if (found == nullptr || found->count != count || !readable)
+    // copy() reads numbers of 32 bits, whole() such of 64.
+    const auto readable = [](const SecondField& f) {
+        const bool narrow = f.shape == FieldShape::by_crystal || f.shape == FieldShape::by_module_pair;
+        return narrow ? f.type == FieldType::u32 : f.type == FieldType::u64 || f.type == FieldType::i64;
+    };
+    if (found == nullptr || found->count != count || !readable(*found))
         throw std::invalid_argument(std::string("no field ") + name + " of this scanner");
     return *found;
 }
 
 void SumsReader::copy(const SecondField& from, std::vector<std::uint32_t>& to) const {
     const FieldValues values = seconds_.values(from);
-    for (std::size_t crystal = 0; crystal < to.size(); ++crystal)
-        to[crystal] = static_cast<std::uint32_t>(values.number(crystal));
+    for (std::size_t i = 0; i < to.size(); ++i)
+        to[i] = static_cast<std::uint32_t>(values.number(i));
 }
 
 gpu::IntervalSums& SumsReader::read() {
@@ -39,6 +42,7 @@ gpu::IntervalSums& SumsReader::read() {
     std::size_t next = 0;
     for (auto* const crystals : {&sums_.unpaired, &sums_.grouped, &sums_.prompts, &sums_.delayeds})
         copy(*crystals_[next++], *crystals);
+    copy(*module_pairs_, sums_.module_pairs);
     const auto by_module = [this](std::size_t i) { return seconds_.values(*modules_[i]); };
     const std::array fields{by_module(0), by_module(1), by_module(2), by_module(3), by_module(4)};
     for (std::size_t bdm = 0; bdm < sums_.modules.size(); ++bdm) {

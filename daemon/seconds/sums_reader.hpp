@@ -26,8 +26,9 @@ class SumsReader {
     const SecondsReader& seconds_;
     const config::Geometry geometry_;
     std::vector<const SecondField*> crystals_;  ///< in the order of the vectors in IntervalSums
-    std::vector<const SecondField*> modules_;   ///< in the order of the members of PromptEnds
-    std::vector<const SecondField*> counts_;    ///< in the order of the members of SingleCounts
+    const SecondField* module_pairs_ = nullptr;
+    std::vector<const SecondField*> modules_;  ///< in the order of the members of PromptEnds
+    std::vector<const SecondField*> counts_;   ///< in the order of the members of SingleCounts
     gpu::IntervalSums sums_;
 };
 

@@ -10,11 +10,12 @@
 namespace petacq::gpu::cuda {
 
 struct SumArrays {
-    /// So many copies of `modules` are added up in the end. Different blocks add to different ones, since in
-    /// a scanner of few modules all would wait for the same few words.
+    /// So many copies of the sums by module are added up in the end. Different blocks add to different ones,
+    /// since in a scanner of few modules all would wait for the same few words.
     static constexpr std::uint32_t module_copies = 16;
 
-    PromptEnds* modules = nullptr;  ///< [copy][bdm]; the others [crystal]
+    PromptEnds* modules = nullptr;          ///< [copy][bdm]
+    std::uint32_t* module_pairs = nullptr;  ///< [copy][bdm][bdm]; the others [crystal]
     std::uint32_t* unpaired = nullptr;
     std::uint32_t* grouped = nullptr;
     std::uint32_t* prompts = nullptr;
@@ -38,6 +39,7 @@ struct SumArrays {
     std::size_t place(const config::Geometry& geometry) {
         Parts parts(memory);
         modules = parts.take<PromptEnds>(module_copies * module_count);
+        module_pairs = parts.take<std::uint32_t>(module_copies * module_count * module_count);
         for (std::uint32_t** const crystals : {&unpaired, &grouped, &prompts, &delayeds})
             *crystals = parts.take<std::uint32_t>(geometry.crystal_count());
         return parts.bytes();

@@ -48,8 +48,11 @@ void CoincidenceFinder::add_prompts(std::span<const Coincidence> prompts, Thread
     for (const Coincidence& c : prompts) {
         ++sums.crystals[c.crystal_a].prompts;
         ++sums.crystals[c.crystal_b].prompts;
-        sums.modules[module_of_[c.crystal_a]] += PromptEnds::of(c.dt, c.energy_a);
-        sums.modules[module_of_[c.crystal_b]] += PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b);
+        const std::size_t module_a = module_of_[c.crystal_a];
+        const std::size_t module_b = module_of_[c.crystal_b];
+        sums.modules[module_a] += PromptEnds::of(c.dt, c.energy_a);
+        sums.modules[module_b] += PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b);
+        ++sums.module_pairs[module_a * sums.modules.size() + module_b];
     }
 }
 

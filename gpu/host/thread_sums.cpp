@@ -13,12 +13,15 @@ void ThreadSums::move_to(IntervalSums& sums) {
     }
     for (std::size_t i = 0; i < modules.size(); ++i)
         sums.modules[i] += modules[i];
+    for (std::size_t i = 0; i < module_pairs.size(); ++i)
+        sums.module_pairs[i] += module_pairs[i];
     clear();
 }
 
 void ThreadSums::clear() {
     std::fill(crystals.begin(), crystals.end(), Crystal{});
     std::fill(modules.begin(), modules.end(), PromptEnds{});
+    std::fill(module_pairs.begin(), module_pairs.end(), 0U);
 }
 
 }  // namespace petacq::gpu

@@ -19,9 +19,12 @@ struct ThreadSums {
     };
     std::vector<Crystal> crystals;
     std::vector<PromptEnds> modules;
+    std::vector<std::uint32_t> module_pairs;
 
     explicit ThreadSums(const config::Geometry& geometry)
-        : crystals(geometry.crystal_count()), modules(geometry.bdm_count) {}
+        : crystals(geometry.crystal_count()),
+          modules(geometry.bdm_count),
+          module_pairs(std::size_t{geometry.bdm_count} * geometry.bdm_count) {}
 
     /// Adds them to sums of the same scanner, and begins again.
     void move_to(IntervalSums& sums);

@@ -21,8 +21,13 @@ using petacq::gpu::GoodPairs;
 using petacq::gpu::PairProducts;
 using petacq::gpu::PairRule;
 
+using petacq::gpu::CrystalValues;
+using petacq::gpu::PairChances;
+using petacq::gpu::single_kinds;
+
 // The definition, pair by pair.
-PairProducts plain(const Geometry& g, const CoincidenceRules& rules, const std::vector<double>& values) {
+PairProducts plain(const Geometry& g, const CoincidenceRules& rules, const CrystalValues& values,
+                   const std::vector<PairChances>& chances) {
     const PairRule rule = PairRule::of(g, rules);
     const auto module_of = [&](std::size_t crystal) {
         return crystal % g.crystals_in_ring() / g.crystals_per_module_y();
@@ -32,24 +37,57 @@ PairProducts plain(const Geometry& g, const CoincidenceRules& rules, const std::
     long double total = 0;
     PairProducts out;
     out.modules = static_cast<std::uint32_t>(modules);
-    for (std::uint32_t i = 0; i < values.size(); ++i) {
+    for (std::uint32_t i = 0; i < g.crystal_count(); ++i) {
         long double sum = 0;
-        for (std::uint32_t j = 0; j < values.size(); ++j) {
+        for (std::uint32_t j = 0; j < g.crystal_count(); ++j) {
             if (!rule.good(i, j)) continue;
-            sum += values[j];
-            const long double one = static_cast<long double>(values[i]) * values[j];
+            long double one = 0;
+            for (std::size_t x = 0; x < single_kinds; ++x) {
+                for (std::size_t y = 0; y < single_kinds; ++y)
+                    one += static_cast<long double>(chances[module_of(i) * modules + module_of(j)].of[x][y]) *
+                           values.of[x][i] * values.of[y][j];
+            }
+            sum += one;
             if (i < j) {
                 total += one;
                 pairs[module_of(i) * modules + module_of(j)] += one;
                 if (module_of(i) != module_of(j)) pairs[module_of(j) * modules + module_of(i)] += one;
             }
         }
-        out.per_crystal.push_back(static_cast<double>(values[i] * sum));
+        out.per_crystal.push_back(static_cast<double>(sum));
     }
     for (const long double p : pairs)
         out.module_pairs.push_back(static_cast<double>(p));
     out.total = static_cast<double>(total);
     return out;
+}
+
+// Any chances, the same for (i, j) and (j, i).
+std::vector<PairChances> chances_for(std::size_t modules, Rng& rng) {
+    std::vector<PairChances> all(modules * modules);
+    for (std::size_t a = 0; a < modules; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) {
+            for (std::size_t x = 0; x < single_kinds; ++x) {
+                for (std::size_t y = 0; y < (a == b ? x + 1 : single_kinds); ++y) {
+                    const double chance = rng.unit();
+                    all[a * modules + b].of[x][y] = chance;
+                    all[b * modules + a].of[y][x] = chance;
+                }
+            }
+        }
+    }
+    return all;
+}
+
+// One value for each crystal.
+CrystalValues lone(const std::vector<double>& values) {
+    const std::vector<double> none(values.size());
+    return {{values, none, none}};
+}
+std::vector<PairChances> once(std::size_t modules) {
+    PairChances one;
+    one.of[0][0] = 1;
+    return std::vector<PairChances>(modules * modules, one);
 }
 
 std::string difference(const PairProducts& got, const PairProducts& want) {
@@ -123,16 +161,22 @@ TEST_CASE("good pairs: equal to the plain sum for any geometry and values") {
         GoodPairs pairs(g, rules);
         PairProducts got;
         for (std::size_t kind = round < 37 ? 0 : 2; kind < 5; ++kind) {
-            const std::vector<double> values = rates_for(g.crystal_count(), kind, rng);
+            CrystalValues values;
+            for (std::vector<double>& of_kind : values.of)
+                of_kind = rates_for(g.crystal_count(), kind, rng);
+            const std::vector<PairChances> chances = chances_for(g.modules_in_ring(), rng);
             INFO("round " << round << ", values " << kind << ", " << g.crystal_count() << " crystals in "
                           << g.modules_in_ring() << " modules and " << g.rings()
                           << " rings, min_module_difference " << rules.min_module_difference
                           << ", max_ring_difference " << rules.max_ring_difference);
-            pairs.products(values, got);
-            REQUIRE(difference(got, plain(g, rules, values)) == "");
+            pairs.use(values);
+            pairs.products(chances, got);
+            REQUIRE(difference(got, plain(g, rules, values, chances)) == "");
+            REQUIRE(pairs.total(chances) == got.total);
             // A repetition gives the same bits.
             PairProducts again;
-            pairs.products(values, again);
+            pairs.use(values);
+            pairs.products(chances, again);
             REQUIRE(again.per_crystal == got.per_crystal);
             REQUIRE(again.module_pairs == got.module_pairs);
             REQUIRE(again.total == got.total);
@@ -145,9 +189,11 @@ TEST_CASE("good pairs: values calculated by hand") {
     const Geometry g = geometry_of(4, 1, 1, 1, 1, 2, 1);
     CoincidenceRules rules;
     rules.min_module_difference = 2;
-    const std::vector<double> values{1, 2, 0, 5, 3, 4, 0, 0};
+    const CrystalValues values = lone({1, 2, 0, 5, 3, 4, 0, 0});
     PairProducts r;
-    GoodPairs(g, rules).products(values, r);
+    GoodPairs some(g, rules);
+    some.use(values);
+    some.products(once(4), r);
     REQUIRE(r.modules == 4);
     // Module 0 pairs only with module 2, module 1 only with the empty module 3.
     CHECK(r.per_crystal == std::vector<double>{7, 14, 0, 0, 9, 12, 0, 0});
@@ -158,20 +204,24 @@ TEST_CASE("good pairs: values calculated by hand") {
 
     rules.min_module_difference = 0;
     GoodPairs all(g, rules);
-    all.products(values, r);
+    all.use(values);
+    all.products(once(4), r);
     // The two crystals of a module are one pair.
     CHECK(r.module_pairs[0] == 2);
     CHECK(r.module_pairs[2 * 4 + 2] == 12);
     CHECK(r.per_crystal[0] == 14);
 
-    CHECK_THROWS_AS(all.products(std::vector<double>(7), r), std::invalid_argument);
-    all.products(std::vector<double>(8), r);
+    CHECK_THROWS_AS(all.use(lone(std::vector<double>(7))), std::invalid_argument);
+    const CrystalValues nothing = lone(std::vector<double>(8));
+    all.use(nothing);
+    all.products(once(4), r);
     CHECK(r.total == 0);
     CHECK(r.per_crystal == std::vector<double>(8, 0));
 
     PairProducts sum;
     sum.add(r, 3);
-    all.products(values, r);
+    all.use(values);
+    all.products(once(4), r);
     sum.add(r, 2);
     CHECK(sum.total == 2 * r.total);
     CHECK(sum.per_crystal[0] == 28);
@@ -241,11 +291,12 @@ TEST_CASE("randoms: agree with the delayeds of random singles") {
         }
         petacq::gpu::SinglesHistograms histograms;
         pipeline->histograms(histograms);
-        std::vector<double> singles(histograms.per_crystal.begin(), histograms.per_crystal.end());
-        PairProducts products;
-        GoodPairs(setup.geometry, options.rules).products(singles, products);
+        const CrystalValues singles = lone({histograms.per_crystal.begin(), histograms.per_crystal.end()});
+        GoodPairs good(setup.geometry, options.rules);
+        good.use(singles);
+        const double products = good.total(once(setup.geometry.modules_in_ring()));
         // Each of two singles may come first.
-        const double pairs_per_tick = 2 * products.total / static_cast<double>(times.back() - start);
+        const double pairs_per_tick = 2 * products / static_cast<double>(times.back() - start);
         const double window = options.rules.window;
         const double pairs = pairs_per_tick * (window + 0.5);
         const auto delayeds = static_cast<double>(counts.delayeds);

@@ -366,6 +366,8 @@ void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const c
         ends.at(pair.crystal_a) += 1;
         ends.at(pair.crystal_b) += 1;
         if (pair.kind == Kind::delayed) continue;
+        sums.module_pairs.at(std::size_t{module_of(pair.crystal_a)} * geometry.bdm_count +
+                             module_of(pair.crystal_b)) += 1;
         add_end(sums.modules.at(module_of(pair.crystal_a)), pair.dt, pair.energy_a);
         add_end(sums.modules.at(module_of(pair.crystal_b)), -static_cast<std::int64_t>(pair.dt),
                 pair.energy_b);

@@ -86,6 +86,12 @@ void copy_sums(const Slot& slot, IntervalSums& out) {
     out.modules.assign(sums.module_count, {});
     for (std::uint32_t i = 0; i < SumArrays::module_copies * sums.module_count; ++i)
         out.modules[i % sums.module_count] += sums.modules[i];
+    const std::uint32_t pairs = sums.module_count * sums.module_count;
+    out.module_pairs.assign(pairs, 0);
+    for (std::uint32_t copy = 0; copy < SumArrays::module_copies; ++copy) {
+        for (std::uint32_t i = 0; i < pairs; ++i)
+            out.module_pairs[i] += sums.module_pairs[copy * pairs + i];
+    }
 }
 
 void RecordOrder::take(Slot& slot, WorkerPool& pool, RecordVector<Coincidence>& out) {

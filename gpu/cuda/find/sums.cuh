@@ -31,9 +31,14 @@ __device__ inline void add_pair(const FindArguments& a, const Coincidence& c) {
     atomicAdd(&ends[c.crystal_a], 1U);
     atomicAdd(&ends[c.crystal_b], 1U);
     if (c.kind != Kind::prompt) return;
-    PromptEnds* const modules = a.sums.modules + blockIdx.x % SumArrays::module_copies * a.sums.module_count;
-    add_end(modules[a.module_of[c.crystal_a]], PromptEnds::of(c.dt, c.energy_a));
-    add_end(modules[a.module_of[c.crystal_b]], PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b));
+    const std::uint32_t count = a.sums.module_count;
+    const std::uint32_t copy = blockIdx.x % SumArrays::module_copies;
+    const std::uint32_t module_a = a.module_of[c.crystal_a];
+    const std::uint32_t module_b = a.module_of[c.crystal_b];
+    PromptEnds* const modules = a.sums.modules + copy * count;
+    add_end(modules[module_a], PromptEnds::of(c.dt, c.energy_a));
+    add_end(modules[module_b], PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b));
+    atomicAdd(&a.sums.module_pairs[(copy * count + module_a) * count + module_b], 1U);
 }
 
 }  // namespace petacq::gpu::cuda

@@ -53,6 +53,7 @@ void check_second(const daemon::SecondsReader& reader, const daemon::Second& s) 
     number("pile_up", s.pile_up);
     number("delayeds_weight", s.delayeds_weight);
     number("randoms", s.randoms.total);
+    all("module_pairs", s.sums.module_pairs);
     all("crystal_unpaired", s.sums.unpaired);
     all("crystal_grouped", s.sums.grouped);
     all("crystal_prompts", s.sums.prompts);

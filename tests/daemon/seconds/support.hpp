@@ -38,6 +38,8 @@ inline daemon::Second second_number(std::uint64_t i) {
         m.peak = ++next;
         m.peak_energy = ++next;
     }
+    for (std::uint32_t& count : s.sums.module_pairs)
+        count = ++next;
     const auto sum = [](const auto& crystals) {
         return std::accumulate(crystals.begin(), crystals.end(), std::uint64_t{0});
     };

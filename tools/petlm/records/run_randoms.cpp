@@ -23,33 +23,32 @@ void add_scaled(std::vector<double>& to, const std::vector<double>& more, double
 
 /// Sums over seconds, each times its ticks.
 struct RunRandoms::Frame {
-    std::vector<double> lone;
-    std::vector<double> paired;
-    gpu::PairChances chances;
-    double ticks = 0;
+    gpu::CrystalValues rates;
+    std::vector<gpu::PairChances> chances;
     double total = 0;  ///< randoms
 
-    explicit Frame(std::size_t crystals) : lone(crystals), paired(crystals) {}
-
-    void add(const Frame& more) {
-        add_times(more.lone, more.paired, more.chances, 1);
-        ticks += more.ticks;
-        total += more.total;
+    Frame(std::size_t crystals, std::size_t module_pairs) : chances(module_pairs) {
+        for (std::vector<double>& of_kind : rates.of)
+            of_kind.resize(crystals);
     }
+
+    void add(const Frame& more) { add_times(more.rates, more.chances, 1, more.total); }
     void add(const gpu::RandomsByPair& second, double randoms) {
-        add_times(second.lone, second.paired, second.chances, second.ticks);
-        ticks += second.ticks;
-        total += randoms;
+        add_times(second.rates, second.chances, second.ticks, randoms);
     }
 
   private:
-    void add_times(const std::vector<double>& a, const std::vector<double>& b, const gpu::PairChances& c,
-                   double factor) {
-        add_scaled(lone, a, factor);
-        add_scaled(paired, b, factor);
-        chances.lone_lone += factor * c.lone_lone;
-        chances.lone_paired += factor * c.lone_paired;
-        chances.paired_paired += factor * c.paired_paired;
+    void add_times(const gpu::CrystalValues& more_rates, const std::vector<gpu::PairChances>& more_chances,
+                   double factor, double randoms) {
+        for (std::size_t kind = 0; kind < gpu::single_kinds; ++kind)
+            add_scaled(rates.of[kind], more_rates.of[kind], factor);
+        for (std::size_t i = 0; i < chances.size(); ++i) {
+            for (std::size_t x = 0; x < gpu::single_kinds; ++x) {
+                for (std::size_t y = 0; y < gpu::single_kinds; ++y)
+                    chances[i].of[x][y] += factor * more_chances[i].of[x][y];
+            }
+        }
+        total += randoms;
     }
 };
 
@@ -73,7 +72,7 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
                 frames[2 * f].add(frames[2 * f + 1]);
                 if (f != 0) frames[f] = std::move(frames[2 * f]);
             }
-            frames.resize(most_frames / 2, Frame(0));
+            frames.erase(frames.begin() + most_frames / 2, frames.end());
             in_frame *= 2;
         }
         const gpu::IntervalSums& of_second = sums.read();
@@ -86,7 +85,8 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
             pile_up_.least = std::min(pile_up_.least, factor);
             pile_up_.most = std::max(pile_up_.most, factor);
         }
-        if (seconds_.size() % in_frame == 0) frames.emplace_back(geometry.crystal_count());
+        if (seconds_.size() % in_frame == 0)
+            frames.emplace_back(geometry.crystal_count(), std::size_t{rule_.modules} * rule_.modules);
         frames.back().add(estimator.by_pair(), randoms.total);
         const double s = static_cast<double>(seconds.length()) * scanner.tick_ps * 1e-12;
         seconds_.push_back({seconds.start(), 0, s > 0 ? std::max(randoms.total, 0.0) / s : 0});
@@ -102,32 +102,24 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
 
 void RunRandoms::finish(const std::vector<Frame>& frames, const config::Geometry& geometry,
                         const gpu::CoincidenceRules& rules) {
-    const std::size_t crystals = geometry.crystal_count();
-    left_.resize(crystals * frames.size());
-    right_.resize(crystals * frames.size());
+    constexpr std::size_t kinds = gpu::single_kinds;
+    const std::size_t count = frames.size();
+    rates_.resize(geometry.crystal_count() * kinds * count);
+    chances_.resize(std::size_t{rule_.modules} * rule_.modules * kinds * kinds * count);
     gpu::GoodPairs pairs(geometry, rules);
-    const auto products = [&](const std::vector<double>& values) {
-        gpu::PairProducts out;
-        pairs.products(values, out);
-        return out.total;
-    };
-    for (std::size_t f = 0; f < frames.size(); ++f) {
+    for (std::size_t f = 0; f < count; ++f) {
         const Frame& frame = frames[f];
-        const gpu::PairChances& c = frame.chances;
-        std::vector<double> both = frame.lone;
-        add_scaled(both, frame.paired, 1);
-        const double lone = products(frame.lone);
-        const double paired = products(frame.paired);
-        const double mixed = products(both) - lone - paired;
-        const double unscaled = c.lone_lone * lone + c.lone_paired * mixed + c.paired_paired * paired;
+        pairs.use(frame.rates);
+        const double unscaled = pairs.total(frame.chances);
         const double scale = unscaled > 0 ? std::max(frame.total, 0.0) / unscaled : 0;
         totals_.push_back(scale * unscaled);
-        for (std::size_t i = 0; i < crystals; ++i) {
-            const double a = frame.lone[i];
-            const double b = frame.paired[i];
-            left_[i * frames.size() + f] = {scale * (c.lone_lone * a + c.lone_paired * b),
-                                            scale * (c.lone_paired * a + c.paired_paired * b)};
-            right_[i * frames.size() + f] = {a, b};
+        for (std::size_t x = 0; x < kinds; ++x) {
+            for (std::size_t i = 0; i < geometry.crystal_count(); ++i)
+                rates_[(i * kinds + x) * count + f] = frame.rates.of[x][i];
+            for (std::size_t i = 0; i < frame.chances.size(); ++i) {
+                for (std::size_t y = 0; y < kinds; ++y)
+                    chances_[((i * kinds + x) * kinds + y) * count + f] = scale * frame.chances[i].of[x][y];
+            }
         }
     }
 }
@@ -161,9 +153,21 @@ std::unique_ptr<RunRandoms> RunRandoms::of_run(const std::filesystem::path& dire
 }
 
 double RunRandoms::product(std::size_t frame, std::uint32_t a, std::uint32_t b) const {
-    const Sides& left = left_[a * totals_.size() + frame];
-    const Sides& right = right_[b * totals_.size() + frame];
-    return left.lone * right.lone + left.paired * right.paired;
+    constexpr std::size_t kinds = gpu::single_kinds;
+    const std::size_t count = totals_.size();
+    const std::size_t modules =
+        std::size_t{rule_.place_of(a).module} * rule_.modules + rule_.place_of(b).module;
+    const double* const of_a = rates_.data() + a * kinds * count + frame;
+    const double* const of_b = rates_.data() + b * kinds * count + frame;
+    const double* const chances = chances_.data() + modules * kinds * kinds * count + frame;
+    double sum = 0;
+    for (std::size_t x = 0; x < kinds; ++x) {
+        double partners = 0;
+        for (std::size_t y = 0; y < kinds; ++y)
+            partners += chances[(x * kinds + y) * count] * of_b[y * count];
+        sum += of_a[x * count] * partners;
+    }
+    return sum;
 }
 
 double RunRandoms::sum(std::uint32_t a, std::uint32_t b) const {

@@ -2,10 +2,11 @@
 //
 // Every second has its estimate (gpu/randoms.hpp). To add up thousands of them for each pair would take too
 // long, and in one second most crystals have too few singles for the rate of a pair. So neighbouring seconds
-// form frames, at most 16 in a run. Within a frame the rates A and B of a crystal and the chances c are taken
-// as their means over time, and the product is scaled so that the total over all good pairs is exactly the
-// sum of that of the seconds. A second has the randoms of its frame in proportion to its own total. The
-// approximation is that the distribution over the crystals does not change within a frame; its level may.
+// form frames, at most 16 in a run. Within a frame the rates of a crystal and the chances of a pair of
+// modules are taken as their means over time, and the product is scaled so that the total over all good pairs
+// is exactly the sum of that of the seconds. A second has the randoms of its frame in proportion to its own
+// total. The approximation is that the distribution over the crystals does not change within a frame; its
+// level may.
 //
 // The same pass over the seconds gives the pile-up factor of the run.
 #pragma once
@@ -68,21 +69,16 @@ class RunRandoms {
         std::size_t frame;
         double per_s;  ///< its randoms per second, divided by those of the frame
     };
-    struct Sides {
-        double lone;
-        double paired;
-    };
     void finish(const std::vector<Frame>& frames, const config::Geometry& geometry,
                 const gpu::CoincidenceRules& rules);
     [[nodiscard]] double product(std::size_t frame, std::uint32_t a, std::uint32_t b) const;
 
     gpu::PairRule rule_;
     std::vector<Moment> seconds_;
-    std::vector<double> totals_;  ///< [frame]
+    std::vector<double> totals_;   ///< [frame]
+    std::vector<double> rates_;    ///< [crystal][kind of single][frame]
+    std::vector<double> chances_;  ///< [pair of modules around the ring][kind][kind][frame], scaled
     RunPileUp pile_up_;
-    // The randoms of crystals i and j in frame f are left_[i][f] . right_[j][f].
-    std::vector<Sides> left_;   ///< [crystal * frames + frame] A and B, times chances, ticks and scale
-    std::vector<Sides> right_;  ///< [crystal * frames + frame] A and B
 };
 
 }  // namespace petacq::petlm

@@ -52,6 +52,12 @@ struct Decay {
             s.sums.counts.prompts = (s.sums.counts.decided - s.sums.counts.unpaired) / 2;
             s.sums.counts.groups = s.sums.counts.unpaired + s.sums.counts.prompts;
             s.sums.modules[0].abs_dt = 40 * s.sums.counts.prompts;
+            for (std::size_t a = 0; a < s.sums.modules.size(); ++a) {
+                for (std::size_t b = 0; b < s.sums.modules.size(); ++b) {
+                    s.sums.module_pairs[a * s.sums.modules.size() + b] = static_cast<std::uint32_t>(
+                        s.sums.counts.prompts / s.sums.module_pairs.size() + (a + 2 * b) % 7);
+                }
+            }
             estimator.estimate(s.sums, ticks, s.randoms);
             by_pair.push_back(estimator.by_pair());
             total += s.randoms.total;
@@ -103,7 +109,7 @@ TEST_CASE("randoms of a run: pairs add up to the totals of the seconds", "[petlm
         double of_rates = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const daemon::Second& s = run.seconds[i];
-            exact += run.by_pair[i].of(a, b);
+            exact += run.by_pair[i].of(rule, a, b);
             const double counts =
                 randoms.rate(s.range.start + i % 2 * (s.range.ticks() - 1), b, a) * s.length_s;
             of_second[i] += counts;
