@@ -82,6 +82,9 @@ void add_faults(CLI::App& app, Command& c) {
     option("--clock-jump", c.jumps, "SOURCE@SECONDS:TICKS[:DATAGRAMS]; repeatable");
     option("--reset", c.resets, "SOURCE@SECONDS: time and sequence restart; repeatable");
     option("--silent", c.silences, "SOURCE@FROM-TO, seconds; repeatable");
+    option("--silent-unit", c.silent_units, "MODULE.UNIT@FROM-TO, seconds; repeatable");
+    option("--gain-step", c.gain_steps, "MODULE@SECONDS:PERCENT; repeatable");
+    option("--noisy-crystal", c.noisy_crystals, "CRYSTAL@SECONDS:HZ, energies up to 1022 keV; repeatable");
 }
 
 void add_options(CLI::App& app, Command& c) {

@@ -34,6 +34,9 @@ struct Command {
     std::vector<std::string> jumps;
     std::vector<std::string> resets;
     std::vector<std::string> silences;
+    std::vector<std::string> silent_units;
+    std::vector<std::string> gain_steps;
+    std::vector<std::string> noisy_crystals;
     std::vector<std::string> destinations;
     double pace = 1;
     bool fast = false;

@@ -151,6 +151,46 @@ void read_activity(Command& command) {
     if (activity.empty() && command.source_file.empty()) add({Shape::point, {}, {}, 0, 0, 1, 0});
 }
 
+/// Reads NUMBER@SECONDS:VALUE.
+template <class Fault>
+void read_from_time(const char* option, const std::string& text, const char* expected,
+                    std::uint32_t Fault::*number, double Fault::*value, std::vector<Fault>& faults) {
+    std::string_view a;
+    std::string_view b;
+    std::string_view rest;
+    Fault fault;
+    if (!cut(text, '@', a, rest) || !read_whole(a, fault.*number) || !cut(rest, ':', a, b) ||
+        !read_whole(a, fault.at_s) || !read_whole(b, fault.*value)) {
+        refuse(option, text, expected);
+    }
+    faults.push_back(fault);
+}
+
+void read_detector_faults(Command& command) {
+    Faults& faults = command.options.faults;
+    for (const auto& text : command.silent_units) {
+        std::string_view place;
+        std::string_view times;
+        std::string_view a;
+        std::string_view b;
+        SilentUnit silent;
+        if (!cut(text, '@', place, times) || !cut(place, '.', a, b) || !read_whole(a, silent.bdm) ||
+            !read_whole(b, silent.du) || !cut(times, '-', a, b) || !read_whole(a, silent.from_s) ||
+            !read_whole(b, silent.to_s)) {
+            refuse("--silent-unit", text, "MODULE.UNIT@FROM-TO");
+        }
+        faults.silent_units.push_back(silent);
+    }
+    for (const auto& text : command.gain_steps) {
+        read_from_time("--gain-step", text, "MODULE@SECONDS:PERCENT", &GainStep::bdm, &GainStep::percent,
+                       faults.gain_steps);
+    }
+    for (const auto& text : command.noisy_crystals) {
+        read_from_time("--noisy-crystal", text, "CRYSTAL@SECONDS:HZ", &NoisyCrystal::crystal,
+                       &NoisyCrystal::hz, faults.noisy_crystals);
+    }
+}
+
 void read_faults(Command& command) {
     Faults& faults = command.options.faults;
     std::string_view a;
@@ -195,6 +235,7 @@ void read_faults(Command& command) {
         }
         faults.silences.push_back(silence);
     }
+    read_detector_faults(command);
 }
 
 }  // namespace

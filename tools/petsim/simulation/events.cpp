@@ -193,6 +193,9 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
     }
     add(options_.physics.intrinsic_hz * g.crystal_count());
     add(options_.physics.dark_hz * units);
+    const std::size_t noise = upto.size();
+    for (const NoisyCrystal& n : options_.faults.noisy_crystals)
+        add(n.at_s < to_s ? n.hz : 0);
     const double gap = rate > 0 ? 1 / (rate * tick_s_) : 0;
     double t = rate > 0 ? work.random.exponential() * gap : length;
     while (t < length) {
@@ -207,6 +210,13 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
             const std::uint32_t crystal = work.random.below(g.crystal_count());
             const double energy = lutetium_.draw(work.random);
             detect(work, {crystal, 0}, t, energy, 0, hit_intrinsic);
+        } else if (process >= noise) {
+            const NoisyCrystal& n = options_.faults.noisy_crystals[process - noise];
+            const double energy = 2 * annihilation_keV * work.random.uniform();
+            if (from_s + t * tick_s_ >= n.at_s) {
+                ++chunk.counts.darks;
+                record(work, n.crystal, t, energy, 0, hit_dark);
+            }
         } else {
             ++chunk.counts.darks;
             const std::uint32_t unit = work.random.below(units);
@@ -347,11 +357,26 @@ void EventGenerator::read_out(Work& work) const {
             continue;
         }
         const Position position = calibration_.position(channel, d.choice);
-        const Reading reading = calibration_.reading(channel, d.energy);
+        const double gain =
+            options_.faults.gain_steps.empty()
+                ? 1
+                : gain_of(channel.unit, work.start + static_cast<std::uint64_t>(std::max(d.ticks, 0.0)));
+        const Reading reading = calibration_.reading(channel, d.energy * gain);
         const std::int64_t raw = static_cast<std::int64_t>(std::floor(d.ticks)) - channel.time_offset;
         hits.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation, d.crystal,
-                        reading.energy, reading.adc, channel.unit, position.x, position.y, d.kind, 0});
+                        reading.energy, reading.adc, channel.unit, position.x, position.y, d.kind,
+                        gain != 1});
     }
+}
+
+double EventGenerator::gain_of(std::uint32_t unit, std::uint64_t time) const {
+    const std::uint32_t bdm = unit / calibration_.geometry().du_count;
+    const double at_s = static_cast<double>(time - begin_) * tick_s_;
+    double gain = 1;
+    for (const GainStep& step : options_.faults.gain_steps) {
+        if (step.bdm == bdm && at_s >= step.at_s) gain *= 1 + step.percent / 100;
+    }
+    return gain;
 }
 
 }  // namespace petacq::sim

@@ -29,7 +29,7 @@ struct Hit {
     std::uint8_t x;
     std::uint8_t y;
     std::uint8_t kind;
-    std::uint8_t padding;
+    bool gain_stepped;
 };
 static_assert(sizeof(Hit) == 32);
 
@@ -115,6 +115,7 @@ class EventGenerator {
     void record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
                 std::uint8_t kind) const;
     void read_out(Work& work) const;
+    [[nodiscard]] double gain_of(std::uint32_t unit, std::uint64_t time) const;
     void sort_by_source(Chunk& chunk) const;
 
     const InverseCalibration& calibration_;

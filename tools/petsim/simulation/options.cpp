@@ -17,6 +17,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Cycle, period_s, spread)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bed, step_mm, interval_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BoardReset, source, at_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Silence, source, from_s, to_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SilentUnit, bdm, du, from_s, to_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GainStep, bdm, at_s, percent)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NoisyCrystal, crystal, at_s, hz)
 
 void refuse(const std::string& what, const std::string& found, const std::string& expected) {
     throw std::invalid_argument(what + " is " + found + "; expected " + expected);
@@ -51,6 +54,28 @@ void check_activity(const ActivitySource& a, const config::Scanner& scanner) {
     }
     for (const double z : {a.at[2], a.to[2]})
         within("z of a source (mm)", z, -1e5, 1e5);
+}
+
+void check_detector_faults(const Faults& f, const config::Geometry& g) {
+    const auto below = [](const char* what, std::uint32_t found, std::uint32_t count) {
+        if (found >= count) refuse(what, std::to_string(found), "less than " + std::to_string(count));
+    };
+    for (const auto& s : f.silent_units) {
+        below("the module of --silent-unit", s.bdm, g.bdm_count);
+        below("the unit of --silent-unit", s.du, g.du_count);
+        within("the start of --silent-unit", s.from_s, 0, 1e9);
+        if (!(s.to_s > s.from_s)) refuse("the end of --silent-unit", text(s.to_s), "later than its start");
+    }
+    for (const auto& s : f.gain_steps) {
+        below("the module of --gain-step", s.bdm, g.bdm_count);
+        within("the time of --gain-step", s.at_s, 0, 1e9);
+        within("the percentage of --gain-step", s.percent, -100, 1000);
+    }
+    for (const auto& n : f.noisy_crystals) {
+        below("the crystal of --noisy-crystal", n.crystal, g.crystal_count());
+        within("the time of --noisy-crystal", n.at_s, 0, 1e9);
+        within("the rate of --noisy-crystal (Hz)", n.hz, 0, 1e8);
+    }
 }
 
 void check_faults(const Options& options, const config::Scanner& scanner) {
@@ -89,6 +114,7 @@ void check_faults(const Options& options, const config::Scanner& scanner) {
         within("the start of --silent", s.from_s, 0, 1e9);
         if (!(s.to_s > s.from_s)) refuse("the end of --silent", text(s.to_s), "later than its start");
     }
+    check_detector_faults(f, scanner.geometry);
 }
 
 Vector3 vector3(const nlohmann::json& j, const std::string& path, const char* key) {
@@ -166,7 +192,10 @@ nlohmann::json to_json(const Faults& f) {
                      {"corrupt", nlohmann::json::object()},
                      {"clock_jumps", nlohmann::json::array()},
                      {"resets", f.resets},
-                     {"silent", f.silences}};
+                     {"silent", f.silences},
+                     {"silent_units", f.silent_units},
+                     {"gain_steps", f.gain_steps},
+                     {"noisy_crystals", f.noisy_crystals}};
     for (std::size_t i = 0; i < field_count; ++i) {
         if (f.corrupt[i] > 0) j["corrupt"][field_names[i]] = f.corrupt[i];
     }

@@ -111,6 +111,23 @@ struct Silence {
     double to_s = 0;
 };
 
+struct SilentUnit {
+    std::uint32_t bdm = 0;
+    std::uint32_t du = 0;
+    double from_s = 0;
+    double to_s = 0;
+};
+struct GainStep {
+    std::uint32_t bdm = 0;
+    double at_s = 0;
+    double percent = 0;
+};
+struct NoisyCrystal {
+    std::uint32_t crystal = 0;
+    double at_s = 0;
+    double hz = 0;
+};
+
 /// Probabilities are per datagram.
 struct Faults {
     double loss = 0;
@@ -121,6 +138,9 @@ struct Faults {
     std::vector<ClockJump> jumps;
     std::vector<BoardReset> resets;
     std::vector<Silence> silences;
+    std::vector<SilentUnit> silent_units;
+    std::vector<GainStep> gain_steps;  ///< steps of one module multiply
+    std::vector<NoisyCrystal> noisy_crystals;
 };
 
 struct Wire {

@@ -55,6 +55,10 @@ SourceStream::SourceStream(std::uint16_t number, const config::Source& source, c
     for (const auto& s : options.faults.silences) {
         if (s.source == number) silences_.push_back({at(s.from_s), at(s.to_s)});
     }
+    for (const auto& s : options.faults.silent_units) {
+        const std::uint32_t unit = s.bdm * scanner.geometry.du_count + s.du;
+        silent_units_.emplace_back(unit, Interval{at(s.from_s), at(s.to_s)});
+    }
     std::sort(resets_.rbegin(), resets_.rend());
     std::sort(silences_.begin(), silences_.end(),
               [](const Interval& a, const Interval& b) { return a.from > b.from; });
@@ -111,11 +115,18 @@ void SourceStream::process(const Hit& hit) {
     }
     ready_[hit.unit] = hit.raw_time + options_.physics.dead_time_ticks;
     blind_ += options_.physics.dead_time_ticks;
-    if (hit.raw_time < silent_until_) {
+    if (hit.raw_time < silent_until_ || silent(hit)) {
         ++statistics_.silenced;
         return;
     }
     append(hit);
+}
+
+/// Whether its detector unit is.
+bool SourceStream::silent(const Hit& hit) const {
+    return std::any_of(silent_units_.begin(), silent_units_.end(), [&](const auto& s) {
+        return s.first == hit.unit && s.second.from <= hit.raw_time && hit.raw_time < s.second.to;
+    });
 }
 
 void SourceStream::begin_datagram(std::uint64_t time) {
@@ -171,6 +182,7 @@ void SourceStream::append(const Hit& hit) {
         record.crystal = convertible ? hit.crystal : no_crystal;
         record.energy = hit.energy;
         record.flags = hit.kind;
+        if (hit.gain_stepped) record.flags |= truth_gain_step;
         note_truth(record);
     }
     ++statistics_.frames;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "net/wire.hpp"
@@ -74,6 +75,7 @@ class SourceStream {
     };
 
     void process(const Hit& hit);
+    [[nodiscard]] bool silent(const Hit& hit) const;
     void append(const Hit& hit);
     void append_tag(const net::TagFrame& tag);
     void send_tags(std::uint64_t time);
@@ -145,8 +147,9 @@ class SourceStream {
     std::size_t tags_done_ = 0;
     std::vector<std::uint32_t> units_;  // of the source
     std::vector<Jump> jumps_;
-    std::vector<std::uint64_t> resets_;      // to come, the next one last
-    std::vector<Interval> silences_;         // to come, the next one last
+    std::vector<std::uint64_t> resets_;  // to come, the next one last
+    std::vector<Interval> silences_;     // to come, the next one last
+    std::vector<std::pair<std::uint32_t, Interval>> silent_units_;
     std::vector<std::uint64_t> ready_;       // [unit] end of its dead time
     std::vector<std::int16_t> temperature_;  // [unit]
 };

@@ -29,6 +29,7 @@ enum TruthFlag : std::uint16_t {
     truth_clock_jump = 0x1000,  ///< its time carries a clock jump
     truth_reset = 0x2000,       ///< its time counts from a board reset
     truth_tag = 0x4000,         ///< no hit: see truth_of_tag
+    truth_gain_step = 0x8000,   ///< its energy carries a gain step
 };
 inline constexpr std::uint16_t truth_field_mask = 0x0F00;  ///< Field + 1 when corrupted, else 0
 inline constexpr int truth_field_shift = 8;
