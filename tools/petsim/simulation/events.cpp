@@ -193,9 +193,6 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
     }
     add(options_.physics.intrinsic_hz * g.crystal_count());
     add(options_.physics.dark_hz * units);
-    const std::size_t noise = upto.size();
-    for (const NoisyCrystal& n : options_.faults.noisy_crystals)
-        add(n.at_s < to_s ? n.hz : 0);
     const double gap = rate > 0 ? 1 / (rate * tick_s_) : 0;
     double t = rate > 0 ? work.random.exponential() * gap : length;
     while (t < length) {
@@ -210,13 +207,6 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
             const std::uint32_t crystal = work.random.below(g.crystal_count());
             const double energy = lutetium_.draw(work.random);
             detect(work, {crystal, 0}, t, energy, 0, hit_intrinsic);
-        } else if (process >= noise) {
-            const NoisyCrystal& n = options_.faults.noisy_crystals[process - noise];
-            const double energy = 2 * annihilation_keV * work.random.uniform();
-            if (from_s + t * tick_s_ >= n.at_s) {
-                ++chunk.counts.darks;
-                record(work, n.crystal, t, energy, 0, hit_dark);
-            }
         } else {
             ++chunk.counts.darks;
             const std::uint32_t unit = work.random.below(units);
@@ -226,8 +216,22 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
         }
         t += work.random.exponential() * gap;
     }
+    make_noise(work, from_s, length);
     read_out(work);
     sort_by_source(chunk);
+}
+
+/// Drawn after everything else, which it does not change.
+void EventGenerator::make_noise(Work& work, double from_s, double length) const {
+    for (const NoisyCrystal& noisy : options_.faults.noisy_crystals) {
+        if (noisy.hz <= 0) continue;
+        const double gap = 1 / (noisy.hz * tick_s_);
+        double t = std::max(noisy.at_s - from_s, 0.0) / tick_s_ + work.random.exponential() * gap;
+        for (; t < length; t += work.random.exponential() * gap) {
+            ++work.chunk.counts.darks;
+            record(work, noisy.crystal, t, 2 * annihilation_keV * work.random.uniform(), 0, hit_dark);
+        }
+    }
 }
 
 // `ticks` since decays begin.

@@ -114,6 +114,7 @@ class EventGenerator {
                 std::uint8_t kind) const;
     void record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
                 std::uint8_t kind) const;
+    void make_noise(Work& work, double from_s, double length) const;
     void read_out(Work& work) const;
     [[nodiscard]] double gain_of(std::uint32_t unit, std::uint64_t time) const;
     void sort_by_source(Chunk& chunk) const;

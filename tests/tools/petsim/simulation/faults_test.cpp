@@ -1,4 +1,5 @@
 // Faults: the statistics agree with a receiver and with the truth.
+#include <array>
 #include <map>
 #include <set>
 
@@ -239,4 +240,60 @@ TEST_CASE("without an end of stream, losses at the very end are not counted", "[
     CHECK(total.expected.lost < total.datagrams_lost);
     for (const auto& d : run.datagrams)
         REQUIRE((static_cast<unsigned>(d.bytes[5]) & 1U) == 0);
+}
+
+TEST_CASE("faults of the detector are in the frames and in the truth", "[petsim][faults]") {
+    auto options = test::point_options(5, 0.04);
+    const auto well = test::record(options);
+    options.faults.gain_steps = {{7, 0.02, 10}};
+    options.faults.silent_units = {{3, 2, 0.02, 1}};
+    options.faults.noisy_crystals = {{777, 0.02, 200'000}};
+    const auto run = test::record(options);
+    const config::Geometry g = test::small_scanner().geometry;
+    std::vector<std::uint32_t> unit_of(g.crystal_count());
+    for (std::uint32_t unit = 0; unit < g.bdm_count * g.du_count; ++unit) {
+        for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local)
+            unit_of[g.crystal(unit / g.du_count, unit % g.du_count, local)] = unit;
+    }
+    const auto middle = static_cast<std::uint64_t>(0.02e12 / test::small_scanner().tick_ps);
+    const std::uint64_t margin = 10'000;  // time offsets and the start
+    struct Halves {
+        double sum = 0;
+        double count = 0;
+    };
+    const auto halves = [&](const test::Recorded& recorded, const auto& counts) {
+        std::array<Halves, 2> both;
+        for (const auto& t : recorded.truth) {
+            if (t.crystal == sim::no_crystal || !counts(t)) continue;
+            if (t.time + margin > middle && t.time < middle + margin) continue;
+            Halves& half = both[t.time > middle ? 1 : 0];
+            half.sum += t.energy;
+            ++half.count;
+        }
+        return both;
+    };
+    const auto of_module_7 = [&](const sim::TruthRecord& t) {
+        return unit_of[t.crystal] / g.du_count == 7 && (t.flags & sim::truth_scattered) == 0;
+    };
+    const auto gain = halves(run, of_module_7);
+    CHECK(gain[1].sum / gain[1].count == Approx(1.1 * gain[0].sum / gain[0].count).epsilon(0.01));
+    for (const auto& t : run.truth) {
+        if (t.time + margin > middle && t.time < middle + margin) continue;
+        const bool stepped = t.time > middle && unit_of[t.crystal] / g.du_count == 7;
+        CHECK(((t.flags & sim::truth_gain_step) != 0) == stepped);
+    }
+    const auto silent =
+        halves(run, [&](const sim::TruthRecord& t) { return unit_of[t.crystal] == 3 * g.du_count + 2; });
+    CHECK(silent[0].count > 20);
+    CHECK(silent[1].count == 0);
+    const auto total = run.statistics.total();
+    CHECK(total.silenced > 20);
+    CHECK(total.hits == total.frames + total.silenced);
+    const auto noise = halves(run, [&](const sim::TruthRecord& t) { return t.flags == sim::truth_dark; });
+    CHECK(noise[0].count == 0);
+    CHECK(noise[1].count == Approx(4000).margin(300));
+    CHECK(noise[1].sum / noise[1].count == Approx(511).margin(30));
+    // Nothing else has changed in the first half.
+    const auto everything = [](const sim::TruthRecord&) { return true; };
+    CHECK(halves(run, everything)[0].count == halves(well, everything)[0].count);
 }
