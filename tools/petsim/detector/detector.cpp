@@ -84,8 +84,11 @@ config::Calibration calibration_of(const config::Scanner& scanner, const Detecto
                          &out.energy_factor[(std::size_t{unit} * locals + local) * out.bins]);
         }
     }
-    for (const TrueCrystal& c : detector.crystals)
-        out.time_offset.push_back(static_cast<std::int32_t>(std::lround(c.time_offset_ps / scanner.tick_ps)));
+    constexpr double most = std::numeric_limits<std::int32_t>::max();
+    for (const TrueCrystal& c : detector.crystals) {
+        const double ticks = std::round(c.time_offset_ps / scanner.tick_ps);
+        out.time_offset.push_back(static_cast<std::int32_t>(std::clamp(ticks, -most, most)));
+    }
     return out;
 }
 

@@ -97,8 +97,15 @@ std::uint32_t EventGenerator::neighbour(const InverseCalibration::Channel& chann
 
 void EventGenerator::read_out_detector(Work& work) const {
     const double last = calibration_.geometry().position_size - 1.0;
+    constexpr std::size_t ahead = 16;
     Random& random = work.random;
-    for (const Chunk::Detection& d : work.chunk.detections_) {
+    const auto& detections = work.chunk.detections_;
+    for (std::size_t i = 0; i < detections.size(); ++i) {
+        if (i + ahead < detections.size()) {
+            __builtin_prefetch(&detector_->crystals[detections[i + ahead].crystal]);
+            calibration_.prefetch(detections[i + ahead].crystal);
+        }
+        const Chunk::Detection& d = detections[i];
         const TrueCrystal& c = detector_->crystals[d.crystal];
         const InverseCalibration::Channel& channel = calibration_.channel(d.crystal);
         if (c.state == CrystalState::dead) {

@@ -104,7 +104,12 @@ void SourceStream::finish(std::uint64_t end) {
 void SourceStream::process(std::span<const Hit> hits, std::uint64_t limit) {
     std::size_t i = 0;
     if (pile_up_ == 0) {
+        constexpr std::size_t ahead = 12;
         for (; i < hits.size() && hits[i].raw_time < limit; ++i) {
+            if (convert_all_ && i + ahead < hits.size()) {
+                const Hit& later = hits[i + ahead];
+                calibration_.prefetch(later.unit, {later.x, later.y});
+            }
             if (takes(hits[i])) append(hits[i], 1);
         }
         carry_.assign(hits.begin() + static_cast<std::ptrdiff_t>(i), hits.end());
