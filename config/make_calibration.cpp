@@ -43,18 +43,9 @@ void check_model(const CalibrationModel& m) {
     check_range("time_offset_ticks", 0, m.time_offset_ticks, 1'000'000'000);
 }
 
-/// How the flood map of one detector unit is drawn. Positions run over -1..1 in both directions.
-struct Distortion {
-    double pincushion;  ///< regions get smaller towards the corners
-    double reach;       ///< position of the edge of the crystals, on the axes
-    double centre_x;
-    double centre_y;
-};
-
 /// -1..1 inside the crystals, along one direction; `across` is the other position.
-double undistorted(const Distortion& d, double along, double across) {
-    const double scale = d.reach * (1 + d.pincushion * d.reach * d.reach);
-    return along * (1 + d.pincushion * (along * along + across * across)) / scale;
+double undistorted(const FloodDistortion& d, double along, double across) {
+    return along * (1 + d.pincushion * (along * along + across * across)) / d.scale();
 }
 
 /// The region, out of `regions`, that contains `u` (-1..1); -1 if `u` is outside or closer to a neighbour
@@ -74,7 +65,7 @@ double gap_between(std::uint32_t position_size, std::uint32_t regions) {
     return positions < 6 ? 0 : 1.5 / positions;
 }
 
-void draw_flood_map(const Geometry& g, const Distortion& d, std::uint8_t* map) {
+void draw_flood_map(const Geometry& g, const FloodDistortion& d, std::uint8_t* map) {
     const std::uint32_t size = g.position_size;
     const std::uint32_t rows = g.crystals.y;
     const std::uint32_t columns = g.crystals.z;
@@ -101,18 +92,23 @@ void draw_flood_map(const Geometry& g, const Distortion& d, std::uint8_t* map) {
     }
 }
 
-void make_position_table(const Geometry& g, Random& random, Calibration& c) {
-    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
-    const std::size_t units = std::size_t{g.bdm_count} * g.du_count;
-    c.position_table.resize(units * positions);
-    for (std::size_t unit = 0; unit < units; ++unit) {
-        Distortion d{};
+std::vector<FloodDistortion> draw_distortions(const Geometry& g, Random& random) {
+    std::vector<FloodDistortion> units(std::size_t{g.bdm_count} * g.du_count);
+    for (FloodDistortion& d : units) {
         d.pincushion = random.between(0.05, 0.1);
         d.reach = random.between(0.91, 0.94);
         d.centre_x = random.between(-0.015, 0.015);
         d.centre_y = random.between(-0.015, 0.015);
-        draw_flood_map(g, d, &c.position_table[unit * positions]);
     }
+    return units;
+}
+
+void make_position_table(const Geometry& g, Random& random, Calibration& c) {
+    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
+    const std::vector<FloodDistortion> units = draw_distortions(g, random);
+    c.position_table.resize(units.size() * positions);
+    for (std::size_t unit = 0; unit < units.size(); ++unit)
+        draw_flood_map(g, units[unit], &c.position_table[unit * positions]);
 }
 
 void make_energy_factors(const Geometry& g, const CalibrationModel& m, Random& random, Calibration& c) {
@@ -137,6 +133,11 @@ void make_time_offsets(const Geometry& g, std::int32_t most, Random& random, Cal
 }
 
 }  // namespace
+
+std::vector<FloodDistortion> flood_distortions(const Geometry& geometry, std::uint64_t seed) {
+    Random random(seed);
+    return draw_distortions(geometry, random);
+}
 
 Calibration make_calibration(const Scanner& scanner, const CalibrationModel& model) {
     check_model(model);

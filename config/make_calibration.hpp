@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
@@ -17,6 +18,18 @@ struct CalibrationModel {
     double nonlinearity = 0;         ///< relative rise of a crystal's factor from the first to the last bin
     std::int32_t time_offset_ticks = 0;  ///< offsets are uniform in [-n, n]; 0: no table of offsets
 };
+
+/// How the flood map of one detector unit is distorted. Positions run over -1..1 in both directions.
+struct FloodDistortion {
+    double pincushion;  ///< regions get smaller towards the corners
+    double reach;       ///< position of the edge of the crystals, on the axes
+    double centre_x;
+    double centre_y;
+    /// What reach becomes without the pincushion.
+    [[nodiscard]] double scale() const { return reach * (1 + pincushion * reach * reach); }
+};
+/// Those of all detector units in make_calibration with this seed.
+std::vector<FloodDistortion> flood_distortions(const Geometry& geometry, std::uint64_t seed);
 
 /// Position table: per detector unit a flood map of crystals.y by crystals.z regions in a grid with
 /// pincushion distortion, thin gaps between the regions and an outside rim. Every crystal has at least one

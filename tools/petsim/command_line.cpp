@@ -12,7 +12,7 @@ namespace {
 void add_physics(CLI::App& app, Command& c) {
     Physics& p = c.options.physics;
     const auto option = [&](const char* name, auto& value, const char* help) {
-        app.add_option(name, value, help)->group("Detector")->capture_default_str();
+        return app.add_option(name, value, help)->group("Detector")->capture_default_str();
     };
     option("--efficiency", p.efficiency, "Chance that a photon entering a crystal is detected");
     option("--scatter", p.scatter, "Share of annihilations with a Compton-scattered photon");
@@ -21,10 +21,18 @@ void add_physics(CLI::App& app, Command& c) {
     option("--energy-resolution", p.energy_resolution, "FWHM / energy at 511 keV");
     option("--time-resolution-ps", p.time_resolution_ps, "FWHM of one photon");
     option("--dead-time-ticks", p.dead_time_ticks, "Dead time of a detector unit after each hit");
+    option("--dead-time-model", c.dead_time_model, "Paralysable: hits in the dead time begin it again")
+        ->check(CLI::IsMember({"non-paralysable", "paralysable"}));
+    option("--block-pile-up-ns", p.block_pile_up_ns,
+           "Hits of a detector unit within this time of one give one frame; 0: never");
     option("--intrinsic-hz", p.intrinsic_hz, "Lu-176 decays per second and crystal");
     option("--dark-hz", p.dark_hz, "Dark counts per second and detector unit");
     option("--dark-mean-kev", p.dark_mean_keV, "Mean of their exponential spectrum");
     option("--temperature-c", p.temperature_c, "Mean temperature");
+    option("--clock-drift-ps-per-c", p.clock_drift_ps_per_c,
+           "Raw times are later, for each degree above 25 C");
+    option("--gain-drift-percent-per-c", p.gain_drift_percent_per_c,
+           "Gains are higher, for each degree above 25 C");
 }
 
 void add_movement(CLI::App& app, Command& c) {
@@ -91,7 +99,9 @@ void add_options(CLI::App& app, Command& c) {
     Options& o = c.options;
     o.threads = std::max(1U, std::thread::hardware_concurrency());
     app.add_option("--scanner", c.scanner_file, "Scanner description (JSON)")->group("Input");
-    app.add_option("--calibration", c.calibration_file, "Calibration (HDF5)")->group("Input");
+    app.add_option("--calibration", c.calibration_file, "Calibration of the daemon (HDF5)")->group("Input");
+    app.add_option("--detector", c.detector_file, "True detector (HDF5), if it differs from the calibration")
+        ->group("Input");
     const auto activity = [&](const char* name, auto& value, const char* help) {
         return app.add_option(name, value, help)
             ->group("Activity (mm, MBq; a 1 MBq point when none is given)");
@@ -144,23 +154,56 @@ void add_options(CLI::App& app, Command& c) {
     app.add_flag("--quiet", c.quiet, "No summary on standard output")->group("Output");
 }
 
+CLI::App* add_compare(CLI::App& app, CompareCommand& c) {
+    CLI::App* const compare = app.add_subcommand("compare", "Compare the list-mode of a run with the truth");
+    compare->add_option("--truth", c.truth_file, "Truth file")->required();
+    compare->add_option("--run", c.run_directory, "Directory of the run")->required();
+    compare->add_flag("--json", c.json, "Print JSON");
+    return compare;
+}
+
+CLI::App* add_make_detector(CLI::App& app, MakeDetectorCommand& c) {
+    CLI::App* const make = app.add_subcommand("make-detector", "Draw a true detector");
+    make->add_option("--scanner", c.scanner_file, "Scanner description (JSON)")->required();
+    make->add_option("--output", c.output_file, "Detector file to write (HDF5)")->required();
+    make->add_option("--calibration", c.calibration_file, "Write the calibration that fits it, too (HDF5)");
+    const auto option = [&](const char* name, auto& value, const char* help) {
+        return make->add_option(name, value, help)->capture_default_str();
+    };
+    DetectorModel& m = c.model;
+    option("--seed", m.seed, "The same seed gives the same detector");
+    option("--spot-sigma", m.spot_sigma, "Blur of a spot / distance of the spots");
+    option("--spot-jitter", m.spot_jitter, "Displacement of a spot / distance of the spots");
+    option("--crosstalk", m.crosstalk, "Chance that a neighbour gets up to half of the light");
+    option("--gain", m.gain, "Mean ADC counts per keV at 511 keV");
+    option("--gain-spread", m.gain_spread, "Relative spread of the crystals' gains");
+    option("--nonlinearity", m.nonlinearity, "Mean n of ADC = gain E (1 + n) / (1 + n E / 511 keV)");
+    option("--time-spread-ps", m.time_spread_ps, "Spread of the crystals' time offsets");
+    option("--resolution", m.resolution, "Mean FWHM / energy at 511 keV");
+    option("--resolution-spread", m.resolution_spread, "Its relative spread");
+    option("--efficiency-spread", m.efficiency_spread, "Relative spread of the crystals' efficiencies");
+    option("--dead", m.dead, "Share of dead crystals");
+    option("--noisy", m.noisy, "Share of noisy crystals");
+    option("--noise-hz", m.noise_hz, "Additional counts per second of each");
+    return make;
+}
+
 }  // namespace
 
-std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand& comparison) {
+std::optional<int> parse(int argc, char** argv, CommandLine& commands) {
     constexpr int usage = 64;
     CLI::App app{"petsim: a simulated PET scanner that streams detector frames over UDP"};
     app.get_formatter()->column_width(38);
-    add_options(app, command);
-    CLI::App* const compare = app.add_subcommand("compare", "Compare the list-mode of a run with the truth");
-    compare->add_option("--truth", comparison.truth_file, "Truth file")->required();
-    compare->add_option("--run", comparison.run_directory, "Directory of the run")->required();
-    compare->add_flag("--json", comparison.json, "Print JSON");
+    add_options(app, commands.simulate);
+    const CLI::App* const compare = add_compare(app, commands.compare);
+    const CLI::App* const make = add_make_detector(app, commands.make_detector);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : usage;
     }
-    comparison.given = compare->parsed();
+    commands.compare.given = compare->parsed();
+    commands.make_detector.given = make->parsed();
     return std::nullopt;
 }
 

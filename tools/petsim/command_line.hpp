@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/petsim/capture_file.hpp"
+#include "tools/petsim/detector/make_detector.hpp"
 #include "tools/petsim/simulation/options.hpp"
 #include "tools/petsim/transmit.hpp"
 
@@ -16,6 +17,7 @@ namespace petacq::sim {
 struct Command {
     std::string scanner_file;
     std::string calibration_file;
+    std::string detector_file;
     std::string source_file;
     std::vector<std::string> points;
     std::vector<std::string> lines;
@@ -28,6 +30,7 @@ struct Command {
     std::string dead_time_tags;
     std::string clock_tags;
     double rate = 0;  ///< frames/s; 0: activities are not scaled
+    std::string dead_time_model = "non-paralysable";
     std::string framing = "sequenced";
     bool no_end_of_stream = false;
     std::vector<std::string> corrupt;
@@ -62,9 +65,25 @@ struct CompareCommand {
     bool json = false;
 };
 
+/// The options of `petsim make-detector`.
+struct MakeDetectorCommand {
+    bool given = false;
+    std::string scanner_file;
+    std::string output_file;
+    std::string calibration_file;  ///< written, too, unless empty
+    DetectorModel model;
+};
+
+/// The commands of petsim.
+struct CommandLine {
+    Command simulate;
+    CompareCommand compare;
+    MakeDetectorCommand make_detector;
+};
+
 /// Parses the arguments. If it returns a value, the process exits with that status: help was shown, or the
 /// arguments are invalid.
-std::optional<int> parse(int argc, char** argv, Command& command, CompareCommand& comparison);
+std::optional<int> parse(int argc, char** argv, CommandLine& commands);
 /// Fills in command.options from the texts of the command. Throws std::invalid_argument with the option and
 /// what was expected.
 void interpret(Command& command);

@@ -242,7 +242,8 @@ void read_faults(Command& command) {
 
 void interpret(Command& command) {
     if (command.scanner_file.empty()) throw std::invalid_argument("--scanner is required");
-    if (command.calibration_file.empty()) throw std::invalid_argument("--calibration is required");
+    if (command.calibration_file.empty() && command.detector_file.empty())
+        throw std::invalid_argument("--calibration or --detector is required");
     if (command.destinations.empty() && !command.dry_run && command.write_file.empty()) {
         throw std::invalid_argument("--to HOST:PORT is required (or --write FILE, or --dry-run)");
     }
@@ -251,6 +252,7 @@ void interpret(Command& command) {
     read_cycle(command);
     read_tags(command);
     if (command.fast) command.pace = 0;
+    command.options.physics.paralysable = command.dead_time_model == "paralysable";
     command.options.wire.end_of_stream = !command.no_end_of_stream;
     command.options.wire.framing = config::from_name<net::Framing>(command.framing);
 }

@@ -1,6 +1,7 @@
 #include "tools/petsim/compare.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <tuple>
 
@@ -167,6 +168,44 @@ void compare_whole_list(const std::vector<TruthRecord>& singles, const Groups& g
     out.prompts_surplus = missing_in(expected, prompts);
 }
 
+/// Mean, and standard deviation around it.
+struct Spread {
+    double n = 0;
+    double sum = 0;
+    double squares = 0;
+    void add(double v) {
+        n += 1;
+        sum += v;
+        squares += v * v;
+    }
+    [[nodiscard]] double mean() const { return n > 0 ? sum / n : 0; }
+    [[nodiscard]] double rms() const {
+        return n > 0 ? std::sqrt(std::max(0.0, squares / n - mean() * mean())) : 0;
+    }
+};
+
+CalibrationErrors calibration_errors(const std::vector<TruthRecord>& truth, const PairingRules& rules) {
+    CalibrationErrors out;
+    Spread energy;
+    Spread time;
+    for (const TruthRecord& t : truth) {
+        if (t.hits != 1 || (t.flags & (truth_corrupted | truth_clock_jump | truth_reset)) != 0) continue;
+        ++out.frames;
+        if (t.crystal == no_crystal) ++out.outside;
+        if (t.crystal != t.true_crystal) continue;
+        ++out.right;
+        time.add(static_cast<double>(static_cast<std::int64_t>(t.time - t.true_time)));
+        const bool inside = t.true_energy >= rules.lower && t.true_energy <= rules.upper;
+        if (t.true_energy > 0 && (inside || !rules.filter))
+            energy.add(static_cast<double>(t.energy) / static_cast<double>(t.true_energy) - 1);
+    }
+    out.energy_mean = energy.mean();
+    out.energy_rms = energy.rms();
+    out.time_mean = time.mean();
+    out.time_rms = time.rms();
+    return out;
+}
+
 }  // namespace
 
 Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
@@ -175,6 +214,8 @@ Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
     const Judge judge(geometry, rules);
     out.tags = std::erase_if(truth, [](const TruthRecord& t) { return (t.flags & truth_tag) != 0; });
     out.frames = truth.size();
+    if (std::any_of(truth.begin(), truth.end(), [](const TruthRecord& t) { return t.hits > 0; }))
+        out.calibration = calibration_errors(truth, rules);
     std::erase_if(truth, [&](const TruthRecord& t) { return !judge.accepted(t, out); });
     std::sort(truth.begin(), truth.end(), Before());
     const std::vector<TruthRecord>& singles = truth;

@@ -27,6 +27,18 @@ struct PairingRules {
 /// From the "configuration" of a run.json. Throws std::runtime_error naming a missing key.
 PairingRules rules_from_configuration(const nlohmann::json& configuration);
 
+/// What the calibration of the daemon makes of the frames of a true detector: of those that are neither
+/// corrupted nor moved in time nor of several hits.
+struct CalibrationErrors {
+    std::uint64_t frames = 0;
+    std::uint64_t outside = 0;  ///< of these, outside any crystal
+    std::uint64_t right = 0;    ///< of these, in the crystal of their hit; the other members are of these
+    double energy_mean = 0;     ///< of found / true energy - 1, for true energies inside the energy limits
+    double energy_rms = 0;      ///< around the mean
+    double time_mean = 0;       ///< of found - true time, ticks
+    double time_rms = 0;        ///< around the mean
+};
+
 struct Comparison {
     std::uint64_t frames = 0;   ///< in the truth file
     std::uint64_t tags = 0;     ///< in the truth file, not among the frames
@@ -50,6 +62,9 @@ struct Comparison {
     std::optional<std::uint64_t> prompts_expected;
     std::uint64_t prompts_missing = 0;  ///< expected and not in the list-mode: must be 0
     std::uint64_t prompts_surplus = 0;  ///< in the list-mode and not expected: must be 0
+
+    /// Known from truth files of version 2.
+    std::optional<CalibrationErrors> calibration;
 
     [[nodiscard]] bool agrees() const {
         return unexplained == 0 && foreign == 0 && prompts_missing == 0 && prompts_surplus == 0;

@@ -50,6 +50,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, frames, tags, singles, moved, pai
                                    in_multiples, consumed, unexplained, prompts, trues, scattered, randoms,
                                    foreign, delayeds)
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CalibrationErrors, frames, outside, right, energy_mean, energy_rms,
+                                   time_mean, time_rms)
+
 nlohmann::json to_json(const Comparison& c, double decays) {
     nlohmann::json j = c;
     j["found_share"] = share(c.found, c.detectable);
@@ -61,17 +64,19 @@ nlohmann::json to_json(const Comparison& c, double decays) {
         j["prompts_missing"] = c.prompts_missing;
         j["prompts_surplus"] = c.prompts_surplus;
     }
+    if (c.calibration) j["calibration"] = *c.calibration;
     if (decays > 0) j["sensitivity"] = static_cast<double>(c.found) / decays;
     return j;
 }
 
 std::string to_text(const Comparison& c, double decays) {
     const auto n = [](std::uint64_t v) { return std::to_string(v); };
-    const auto percent = [](double v) {
+    const auto formatted = [](const char* format, double v) {
         char text[32];
-        std::snprintf(text, sizeof text, "%.4f %%", 100 * v);
+        std::snprintf(text, sizeof text, format, v);
         return std::string(text);
     };
+    const auto percent = [&](double v) { return formatted("%.4f %%", 100 * v); };
     std::string out;
     out += "frames             " + n(c.frames) + ", accepted as singles " + n(c.singles) + ", and " +
            n(c.tags) + " tags\n";
@@ -91,6 +96,14 @@ std::string to_text(const Comparison& c, double decays) {
     if (decays > 0) {
         out += "sensitivity        " + percent(static_cast<double>(c.found) / decays) +
                " of positrons emitted\n";
+    }
+    if (c.calibration) {
+        const CalibrationErrors& e = *c.calibration;
+        out += "calibration        " + percent(share(e.right, e.frames)) + " of frames in their crystal, " +
+               percent(share(e.outside, e.frames)) + " outside any; of the former\n";
+        out += "                   energy " + percent(e.energy_mean) + ", rms " + percent(e.energy_rms) +
+               "; time " + formatted("%.2f", e.time_mean) + " ticks, rms " + formatted("%.2f", e.time_rms) +
+               "\n";
     }
     if (c.moved > 0) {
         out += "note               " + n(c.moved) +

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 
 #include "config/error.hpp"
@@ -69,6 +70,11 @@ config::Scanner described(config::Scanner scanner, const sim::Command& command) 
     return scanner;
 }
 
+/// The true detector, for the truth file and the summary.
+nlohmann::json to_json(const sim::Detector& d) {
+    return {{"sha256", d.sha256}, {"crosstalk", d.crosstalk}, {"noise_hz", d.noise_hz}};
+}
+
 Timing transmit(const sim::Command& command, sim::Simulation& simulation, const config::Scanner& scanner,
                 const sim::Simulation::TruthSink& truth) {
     const double tick_ps = scanner.tick_ps;
@@ -124,11 +130,12 @@ Timing transmit(const sim::Command& command, sim::Simulation& simulation, const 
 }
 
 void report(const sim::Command& command, const sim::Simulation& simulation, const config::Scanner& scanner,
-            const Timing& timing) {
+            const sim::Detector* detector, const Timing& timing) {
     const bool sequenced = command.options.wire.framing == net::Framing::sequenced;
     nlohmann::json summary = sim::to_json(simulation.statistics(), sequenced);
     summary["options"] = sim::to_json(simulation.options());
     summary["scanner"] = config::to_json(described(scanner, command));
+    if (detector != nullptr) summary["detector"] = to_json(*detector);
     summary["interrupted"] = interrupted.load();
     summary["sending"] = {{"seconds", timing.sent_s},
                           {"simulating_seconds", timing.simulated_s},
@@ -178,52 +185,78 @@ int send_file(const sim::Command& command) {
     return 0;
 }
 
+int make_detector(const sim::MakeDetectorCommand& command) {
+    const config::Scanner scanner = config::load_scanner(command.scanner_file);
+    sim::Detector detector;
+    try {
+        detector = sim::make_detector(scanner, command.model);
+    } catch (const config::Error& e) {  // the model comes from the command line
+        throw std::invalid_argument(e.what());
+    }
+    sim::save_detector(command.output_file, scanner.geometry, detector);
+    if (!command.calibration_file.empty()) {
+        config::save_calibration(command.calibration_file, scanner.geometry,
+                                 sim::calibration_of(scanner, detector));
+    }
+    return 0;
+}
+
 int simulate(sim::Command& command) {
     sim::interpret(command);
     const config::Scanner scanner = config::load_scanner(command.scanner_file);
+    std::optional<sim::Detector> detector;
+    if (!command.detector_file.empty())
+        detector = sim::load_detector(command.detector_file, scanner.geometry);
+    const sim::Detector* const true_detector = detector ? &*detector : nullptr;
     const config::Calibration calibration =
-        config::load_calibration(command.calibration_file, scanner.geometry);
+        command.calibration_file.empty()
+            ? sim::calibration_of(scanner, *detector)
+            : config::load_calibration(command.calibration_file, scanner.geometry);
     sim::check(command.options, scanner);
     if (command.rate > 0) {
         command.options.activity_scale =
-            sim::scale_for_rate(scanner, calibration, command.options, command.rate);
+            sim::scale_for_rate(scanner, calibration, command.options, command.rate, true_detector);
         if (!command.quiet) std::printf("activity scaled by %.6g\n", command.options.activity_scale);
     }
-    sim::Simulation simulation(scanner, calibration, command.options);
+    sim::Simulation simulation(scanner, calibration, command.options, true_detector);
     running = &simulation;
     install_handlers();
 
     std::unique_ptr<sim::TruthWriter> writer;
     sim::Simulation::TruthSink truth;
     if (!command.truth_file.empty()) {
-        const nlohmann::json description{{"options", sim::to_json(simulation.options())},
-                                         {"scanner", config::to_json(described(scanner, command))},
-                                         {"calibration_sha256", calibration.sha256},
-                                         {"decays", simulation.expected_decays()}};
-        writer = std::make_unique<sim::TruthWriter>(command.truth_file, description);
+        nlohmann::json description{{"options", sim::to_json(simulation.options())},
+                                   {"scanner", config::to_json(described(scanner, command))},
+                                   {"calibration_sha256", calibration.sha256},
+                                   {"decays", simulation.expected_decays()}};
+        if (detector) description["detector"] = to_json(*detector);
+        const bool with_hits = detector || command.options.physics.block_pile_up_ns > 0;
+        writer = std::make_unique<sim::TruthWriter>(command.truth_file, description, with_hits);
         truth = [&](std::span<const sim::TruthRecord> records) { writer->add(records); };
     }
     const Timing timing = transmit(command, simulation, scanner, truth);
     if (writer) writer->close();
-    report(command, simulation, scanner, timing);
+    report(command, simulation, scanner, true_detector, timing);
     return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    sim::Command command;
-    sim::CompareCommand comparison;
+    sim::CommandLine commands;
     const auto fail = [](const std::exception& e, int status) {
         std::cerr << "petsim: " << e.what() << '\n';
         return status;
     };
     try {
-        if (const auto status = sim::parse(argc, argv, command, comparison)) return *status;
-        if (comparison.given) {
-            return sim::compare_files(comparison.truth_file, comparison.run_directory, comparison.json);
+        if (const auto status = sim::parse(argc, argv, commands)) return *status;
+        if (commands.make_detector.given) return make_detector(commands.make_detector);
+        if (commands.compare.given) {
+            const sim::CompareCommand& c = commands.compare;
+            return sim::compare_files(c.truth_file, c.run_directory, c.json);
         }
-        return command.send_file.empty() ? simulate(command) : send_file(command);
+        return commands.simulate.send_file.empty() ? simulate(commands.simulate)
+                                                   : send_file(commands.simulate);
     } catch (const std::invalid_argument& e) {
         return fail(e, exit_usage);
     } catch (const config::Error& e) {

@@ -5,7 +5,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/geometry/hit_finder.hpp"
-#include "tools/petsim/simulation/random.hpp"
+#include "tools/petsim/random/random.hpp"
 
 using namespace petacq;
 

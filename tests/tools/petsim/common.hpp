@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "config/make_calibration.hpp"
@@ -60,9 +62,9 @@ struct Recorded {
 };
 
 inline Recorded record(const config::Scanner& scanner, const config::Calibration& calibration,
-                       const sim::Options& options) {
+                       const sim::Options& options, const sim::Detector* detector = nullptr) {
     Recorded out;
-    sim::Simulation simulation(scanner, calibration, options);
+    sim::Simulation simulation(scanner, calibration, options, detector);
     simulation.run(
         [&](const sim::Datagram& d) {
             out.datagrams.push_back({d.source, d.sequence, d.due_ticks, {d.bytes.begin(), d.bytes.end()}});
@@ -76,6 +78,17 @@ inline Recorded record(const config::Scanner& scanner, const config::Calibration
 
 inline Recorded record(const sim::Options& options) {
     return record(small_scanner(), small_calibration(), options);
+}
+
+/// The frame on the wire of each record of the truth, in that order; nothing may be lost.
+inline std::vector<net::Frame> frames_of(const Recorded& run) {
+    std::map<std::pair<std::uint16_t, std::uint64_t>, const Sent*> by_sequence;
+    for (const Sent& d : run.datagrams)
+        by_sequence[{d.source, d.sequence}] = &d;
+    std::vector<net::Frame> frames;
+    for (const sim::TruthRecord& t : run.truth)
+        frames.push_back(by_sequence.at({t.source, t.sequence})->frame(t.index));
+    return frames;
 }
 
 }  // namespace petacq::test

@@ -1,5 +1,6 @@
 // The comparison of list-mode and truth, on hand-made cases and against the scan of the specification.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.hpp"
@@ -160,4 +161,36 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
     CHECK(c.randoms > 10);
     CHECK(c.prompts_expected == list.size());
     CHECK(c.agrees());
+}
+
+TEST_CASE("how wrong the calibration is, from records with the true hit", "[petsim][compare]") {
+    const auto hit = [](std::uint64_t time, std::uint32_t crystal, float energy) {
+        sim::TruthRecord t = single(0, time, crystal);
+        t.energy = energy;
+        t.hits = 1;
+        t.true_time = 1000;
+        t.true_crystal = here;
+        t.true_energy = 500;
+        return t;
+    };
+    CHECK_FALSE(compare({single(1, 1000, here)}, {}).calibration);
+    std::vector<sim::TruthRecord> truth{hit(1000, here, 500), hit(1004, here, 550), hit(998, here, 600),
+                                        hit(1990, there, 100), hit(1990, sim::no_crystal, 500)};
+    truth.push_back(hit(1002, here, 5000));
+    truth.back().true_energy = 300;  // outside the limits
+    for (int i = 0; i < 3; ++i)
+        truth.push_back(hit(77, there, 7));
+    truth[6].hits = 2;
+    truth[7].flags |= sim::truth_corrupted;
+    truth[8].flags |= sim::truth_clock_jump;
+    const auto c = compare(truth, {});
+    REQUIRE(c.calibration);
+    CHECK(c.calibration->frames == 6);
+    CHECK(c.calibration->right == 4);
+    CHECK(c.calibration->outside == 1);
+    CHECK(c.calibration->energy_mean == Approx(0.1));
+    CHECK(c.calibration->energy_rms == Approx(0.1 * std::sqrt(2.0 / 3)));
+    CHECK(c.calibration->time_mean == Approx(1));
+    CHECK(c.calibration->time_rms == Approx(std::sqrt((1.0 + 9 + 9 + 1) / 4)));
+    CHECK(sim::to_json(c, 0)["calibration"]["right"] == 4);
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "tools/petsim/simulation/options_check.hpp"
+
 namespace petacq::sim {
 
 namespace {
@@ -37,6 +39,11 @@ double bounded_normal(Random& random) {
     return std::clamp(random.normal(), -far_out, far_out);
 }
 
+/// The sigma at energy E is this times sqrt(E).
+double width_of(double resolution) {
+    return resolution / fwhm_per_sigma * std::sqrt(annihilation_keV);
+}
+
 // An exponential up to twelve times its mean.
 constexpr double dark_step = 12.0 / 1024;
 std::vector<double> dark_density() {
@@ -48,29 +55,31 @@ std::vector<double> dark_density() {
 
 }  // namespace
 
-struct EventGenerator::Work {
-    Random random;
-    Chunk& chunk;
-    std::uint64_t start;  // of the chunk, ticks
-};
-
 EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCalibration& calibration,
-                               const Options& options)
+                               const Options& options, const Detector* detector)
     : calibration_(calibration),
+      detector_(detector),
       finder_(scanner),
       options_(options),
       movement_(options, scanner),
       tick_s_(scanner.tick_ps * 1e-12),
       ticks_per_mm_(1 / (mm_per_s * tick_s_)),
       time_sigma_(options.physics.time_resolution_ps / scanner.tick_ps / fwhm_per_sigma),
-      guard_ticks_(std::ceil(far_out * time_sigma_) + 2),
+      temperatures_(options.seed, options.physics.temperature_c,
+                    std::size_t{scanner.geometry.bdm_count} * scanner.geometry.du_count),
+      clock_drift_(options.physics.clock_drift_ps_per_c / scanner.tick_ps),
+      changes_(!options.faults.gain_steps.empty() || clock_drift_ != 0 ||
+               options.physics.gain_drift_percent_per_c != 0),
+      highest_offset_(calibration.highest_offset()),
+      guard_ticks_(std::ceil(far_out * time_sigma_ + most_drift_ticks()) + 2),
       range_sigma_(options.physics.positron_range_mm / fwhm_per_sigma),
       angle_sigma_(options.physics.noncollinearity_deg * std::numbers::pi / 180 / fwhm_per_sigma),
-      energy_width_(options.physics.energy_resolution / fwhm_per_sigma * std::sqrt(annihilation_keV)),
+      energy_width_(width_of(options.physics.energy_resolution)),
       compton_(compton_cosines()),
       lutetium_(lutetium_energies()),
       dark_(dark_density(), 0, options.physics.dark_mean_keV * dark_step) {
-    const double e = options.physics.efficiency;
+    if (detector != nullptr) add_detector(*detector, scanner);
+    const double e = options.physics.efficiency * most_efficient_;
     either_ = 1 - (1 - e) * (1 - e);
     both_given_either_ = either_ > 0 ? e * e / either_ : 0;
     const config::Geometry& g = scanner.geometry;
@@ -88,10 +97,11 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
 
     const auto earliest = static_cast<std::int64_t>(guard_ticks_) + 1;
     begin_ = ticks_of(options.start_s, scanner) +
-             static_cast<std::uint64_t>(std::max<std::int64_t>(calibration.highest_offset(), 0) + earliest);
+             static_cast<std::uint64_t>(std::max<std::int64_t>(highest_offset_, 0) + earliest);
     length_ = ticks_of(options.duration_s, scanner);
     double rate = options.physics.intrinsic_hz * g.crystal_count() +
                   options.physics.dark_hz * static_cast<double>(source_of_unit_.size());
+    if (detector != nullptr) rate += detector->noise_hz * static_cast<double>(noisy_.size());
     const double s = options.physics.scatter;
     for (const Emitter& emitter : emitters_) {
         rate += emitter.source.activity_mbq * 1e6 * options.activity_scale * either_ *
@@ -101,6 +111,22 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
         std::clamp(hits_per_chunk / std::max(rate, 1.0), shortest_chunk_s, longest_chunk_s);
     chunk_ticks_ = std::max<std::uint64_t>(static_cast<std::uint64_t>(chunk_s / tick_s_), 1);
     chunk_count_ = (length_ + chunk_ticks_ - 1) / chunk_ticks_;
+}
+
+void EventGenerator::add_detector(const Detector& detector, const config::Scanner& scanner) {
+    double highest_ps = 0;
+    most_efficient_ = 0;
+    for (std::uint32_t i = 0; i < detector.crystals.size(); ++i) {
+        const TrueCrystal& c = detector.crystals[i];
+        highest_ps = std::max(highest_ps, double{c.time_offset_ps});
+        most_efficient_ = std::max(most_efficient_, double{c.efficiency});
+        if (c.state == CrystalState::noisy) noisy_.push_back(i);
+    }
+    highest_offset_ = static_cast<std::int64_t>(std::ceil(highest_ps / scanner.tick_ps));
+    if (options_.physics.efficiency * most_efficient_ > 1) {
+        refuse("--efficiency", text(options_.physics.efficiency),
+               "at most " + text(1 / most_efficient_) + " with the efficiencies of this detector");
+    }
 }
 
 // The steepest path from any point of the source to the end of the scanner limits the directions to follow.
@@ -163,7 +189,7 @@ double EventGenerator::followed(std::uint64_t chunks) const {
 
 std::uint64_t EventGenerator::raw_time_floor(std::uint64_t index) const {
     const std::uint64_t start = begin_ + std::min(index * chunk_ticks_, length_);
-    const auto earlier = static_cast<std::int64_t>(guard_ticks_) + calibration_.highest_offset();
+    const auto earlier = static_cast<std::int64_t>(guard_ticks_) + highest_offset_;
     return earlier >= 0 ? start - static_cast<std::uint64_t>(earlier)
                         : start + static_cast<std::uint64_t>(-earlier);
 }
@@ -223,6 +249,19 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
 
 /// Drawn after everything else, which it does not change.
 void EventGenerator::make_noise(Work& work, double from_s, double length) const {
+    if (!noisy_.empty() && detector_->noise_hz > 0) {
+        constexpr double flat = 0.1;  // share with any energy; the others have that of dark counts
+        const double gap = 1 / (detector_->noise_hz * static_cast<double>(noisy_.size()) * tick_s_);
+        double t = work.random.exponential() * gap;
+        for (; t < length; t += work.random.exponential() * gap) {
+            ++work.chunk.counts.darks;
+            const std::uint32_t crystal =
+                noisy_[work.random.below(static_cast<std::uint32_t>(noisy_.size()))];
+            const double energy = work.random.chance(flat) ? 2 * annihilation_keV * work.random.uniform()
+                                                           : dark_.draw(work.random);
+            record(work, crystal, t, energy, 0, hit_dark);
+        }
+    }
     for (const NoisyCrystal& noisy : options_.faults.noisy_crystals) {
         if (noisy.hz <= 0) continue;
         const double gap = 1 / (noisy.hz * tick_s_);
@@ -287,8 +326,7 @@ void EventGenerator::annihilate(Work& work, const Emitter& emitter, double ticks
     std::uint32_t detected = 0;
     if (!second_only) {
         if (const auto entry = finder_.find(p, d)) {
-            detect(work, *entry, ticks, annihilation_keV, id, hit_photon);
-            ++detected;
+            detected += detect(work, *entry, ticks, annihilation_keV, id, hit_photon) ? 1 : 0;
         }
     }
     if (both || second_only) {
@@ -316,20 +354,26 @@ void EventGenerator::annihilate(Work& work, const Emitter& emitter, double ticks
         for (std::size_t i = 0; i < 3; ++i)
             w[i] = (along * d[i] + across1 * e1[i] + across2 * e2[i]) * scale;
         if (const auto entry = finder_.find(p, w)) {
-            detect(work, *entry, ticks, energy, id, kind);
-            ++detected;
+            detected += detect(work, *entry, ticks, energy, id, kind) ? 1 : 0;
         }
     }
     counts.photons_detected += detected;
     if (detected == 2) ++counts.pairs_detected;
 }
 
-void EventGenerator::detect(Work& work, const geometry::Entry& entry, double ticks, double energy,
+bool EventGenerator::detect(Work& work, const geometry::Entry& entry, double ticks, double energy,
                             std::uint64_t id, std::uint8_t kind) const {
+    double width = energy_width_;
+    if (detector_ != nullptr) {
+        const TrueCrystal& c = detector_->crystals[entry.crystal];
+        if ((kind & hit_photon) != 0 && !work.random.chance(c.efficiency / most_efficient_)) return false;
+        width = width_of(c.energy_resolution);
+    }
     const double arrival =
         ticks + entry.distance_mm * ticks_per_mm_ + time_sigma_ * bounded_normal(work.random);
-    const double measured = energy + energy_width_ * std::sqrt(energy) * work.random.normal();
+    const double measured = energy + width * std::sqrt(energy) * work.random.normal();
     record(work, entry.crystal, arrival, measured, id, kind);
+    return true;
 }
 
 void EventGenerator::record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
@@ -337,50 +381,6 @@ void EventGenerator::record(Work& work, std::uint32_t crystal, double ticks, dou
     const auto choice = static_cast<std::uint32_t>(work.random.bits() >> 32);
     work.chunk.detections_.push_back(
         {id, ticks, static_cast<float>(std::max(energy, 0.0)), crystal, choice, kind});
-}
-
-// Separate from the tracking, so that entries of the large calibration tables can be prefetched.
-void EventGenerator::read_out(Work& work) const {
-    constexpr std::size_t ahead = 16;
-    const auto& detections = work.chunk.detections_;
-    const auto fetch = [&](std::size_t i) {
-        if (i + ahead < detections.size()) calibration_.prefetch(detections[i + ahead].crystal);
-        const Chunk::Detection& d = detections[i];
-        calibration_.prefetch(calibration_.channel(d.crystal), d.choice, d.energy);
-    };
-    auto& hits = work.chunk.unsorted_;
-    hits.clear();
-    for (std::size_t i = 0; i < std::min(ahead, detections.size()); ++i)
-        fetch(i);
-    for (std::size_t i = 0; i < detections.size(); ++i) {
-        if (i + ahead < detections.size()) fetch(i + ahead);
-        const Chunk::Detection& d = detections[i];
-        const InverseCalibration::Channel& channel = calibration_.channel(d.crystal);
-        if (channel.position_count == 0) {
-            ++work.chunk.counts.unreadable;
-            continue;
-        }
-        const Position position = calibration_.position(channel, d.choice);
-        const double gain =
-            options_.faults.gain_steps.empty()
-                ? 1
-                : gain_of(channel.unit, work.start + static_cast<std::uint64_t>(std::max(d.ticks, 0.0)));
-        const Reading reading = calibration_.reading(channel, d.energy * gain);
-        const std::int64_t raw = static_cast<std::int64_t>(std::floor(d.ticks)) - channel.time_offset;
-        hits.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation, d.crystal,
-                        reading.energy, reading.adc, channel.unit, position.x, position.y, d.kind,
-                        gain != 1});
-    }
-}
-
-double EventGenerator::gain_of(std::uint32_t unit, std::uint64_t time) const {
-    const std::uint32_t bdm = unit / calibration_.geometry().du_count;
-    const double at_s = static_cast<double>(time - begin_) * tick_s_;
-    double gain = 1;
-    for (const GainStep& step : options_.faults.gain_steps) {
-        if (step.bdm == bdm && at_s >= step.at_s) gain *= 1 + step.percent / 100;
-    }
-    return gain;
 }
 
 }  // namespace petacq::sim

@@ -8,6 +8,9 @@
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
+#include "tools/petsim/detector/detector.hpp"
+#include "tools/petsim/detector/temperature.hpp"
+#include "tools/petsim/random/random.hpp"
 #include "tools/petsim/simulation/inverse_calibration.hpp"
 #include "tools/petsim/simulation/movement.hpp"
 #include "tools/petsim/simulation/options.hpp"
@@ -23,7 +26,7 @@ struct Hit {
     std::uint64_t raw_time;      ///< ticks, before the time offset
     std::uint64_t annihilation;  ///< 0: none
     std::uint32_t crystal;
-    float energy;  ///< keV, as the calibration gives it for `adc`
+    float energy;  ///< keV, as the calibration gives it for `adc`; with a true detector as it was measured
     std::uint16_t adc;
     std::uint16_t unit;  ///< bdm * du_count + du
     std::uint8_t x;
@@ -40,7 +43,7 @@ struct EventCounts {
     std::uint64_t pairs_detected = 0;  ///< annihilations of which both photons were detected
     std::uint64_t intrinsic = 0;
     std::uint64_t darks = 0;
-    std::uint64_t unreadable = 0;  ///< hits in crystals to which no position maps
+    std::uint64_t unreadable = 0;  ///< hits in crystals to which no position maps, or that are dead
     EventCounts& operator+=(const EventCounts& o);
     bool operator==(const EventCounts&) const = default;
 };
@@ -77,9 +80,11 @@ struct Chunk {
 /// Generates chunks. Any thread may generate any chunk, and chunk i is always the same.
 class EventGenerator {
   public:
-    /// The options must have passed check().
+    /// The options must have passed check(). With a true detector the calibration only numbers the crystals.
+    /// Throws std::invalid_argument if the efficiency of a crystal exceeds 1. What is passed by reference or
+    /// pointer must outlive the generator.
     EventGenerator(const config::Scanner& scanner, const InverseCalibration& calibration,
-                   const Options& options);
+                   const Options& options, const Detector* detector);
 
     [[nodiscard]] std::uint64_t chunk_count() const { return chunk_count_; }
     void generate(std::uint64_t index, Chunk& chunk) const;
@@ -104,34 +109,57 @@ class EventGenerator {
         ActivitySource source;
         double cosine_limit = 1;
     };
-    struct Work;  // state of one call of generate()
+    struct Work {  ///< state of one call of generate()
+        Random random;
+        Chunk& chunk;
+        std::uint64_t start;  ///< of the chunk, ticks
+    };
+    /// What gain steps and temperature do to a unit at a time.
+    struct Change {
+        double gain = 1;
+        double ticks = 0;  ///< its raw times are later by this much
+        bool stepped = false;
+    };
 
     void add_emitter(const ActivitySource& source);
     [[nodiscard]] double mean_activity(const ActivitySource& source, double from_s, double to_s) const;
     [[nodiscard]] Vector3 start_point(const ActivitySource& source, double ticks, Random& random) const;
     void annihilate(Work& work, const Emitter& emitter, double ticks, bool scattered) const;
-    void detect(Work& work, const geometry::Entry& entry, double ticks, double energy, std::uint64_t id,
+    /// Whether it was detected, at the efficiency of the crystal relative to the best one.
+    bool detect(Work& work, const geometry::Entry& entry, double ticks, double energy, std::uint64_t id,
                 std::uint8_t kind) const;
     void record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
                 std::uint8_t kind) const;
     void make_noise(Work& work, double from_s, double length) const;
     void read_out(Work& work) const;
-    [[nodiscard]] double gain_of(std::uint32_t unit, std::uint64_t time) const;
+    void read_out_calibration(Work& work) const;
+    void read_out_detector(Work& work) const;
+    [[nodiscard]] std::uint32_t neighbour(const InverseCalibration::Channel& channel, Random& random) const;
+    [[nodiscard]] Change change_of(std::uint32_t unit, const Work& work, double ticks) const;
+    [[nodiscard]] double most_drift_ticks() const;
+    void add_detector(const Detector& detector, const config::Scanner& scanner);
     void sort_by_source(Chunk& chunk) const;
 
     const InverseCalibration& calibration_;
+    const Detector* detector_;
     geometry::HitFinder finder_;
     Options options_;
     Movement movement_;
     double tick_s_;
     double ticks_per_mm_;
     double time_sigma_;  ///< ticks
+    Temperatures temperatures_;
+    double clock_drift_;  ///< ticks per degree
+    bool changes_;        ///< whether gains or clocks do
+    std::int64_t highest_offset_;
     double guard_ticks_;
     double range_sigma_;
     double angle_sigma_;
     double energy_width_;  ///< sigma at energy E is this times sqrt(E)
     double either_;        ///< chance that at least one of two photons that enter crystals is detected
     double both_given_either_;
+    double most_efficient_ = 1;         ///< of the crystals of the true detector
+    std::vector<std::uint32_t> noisy_;  ///< its noisy crystals
     std::vector<Emitter> emitters_;
     Quantiles compton_;
     Quantiles lutetium_;

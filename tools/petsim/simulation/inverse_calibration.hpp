@@ -64,6 +64,11 @@ class InverseCalibration {
         __builtin_prefetch(&positions_[position_index(channel, choice)]);
         __builtin_prefetch(factors(channel.unit, channel.local) + first_bin(channel, energy));
     }
+    /// Prefetches what convert() needs first.
+    void prefetch(std::uint32_t unit, Position position) const {
+        const std::size_t size = geometry_.position_size;
+        __builtin_prefetch(&position_table_[(unit * size + position.y) * size + position.x]);
+    }
     /// The reading nearest to the energy (keV, not negative) that the channel's crystal can give.
     [[nodiscard]] Reading reading(const Channel& channel, double energy) const;
     /// Converts a frame as the daemon does, without the energy window.

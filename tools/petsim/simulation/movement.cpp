@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "tools/petsim/simulation/random.hpp"
+#include "tools/petsim/random/random.hpp"
 
 namespace petacq::sim {
 

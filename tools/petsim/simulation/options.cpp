@@ -9,8 +9,9 @@ namespace petacq::sim {
 
 // The keys are the names of the members.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Physics, efficiency, scatter, positron_range_mm, noncollinearity_deg,
-                                   energy_resolution, time_resolution_ps, dead_time_ticks, intrinsic_hz,
-                                   dark_hz, dark_mean_keV, temperature_c)
+                                   energy_resolution, time_resolution_ps, dead_time_ticks, paralysable,
+                                   block_pile_up_ns, intrinsic_hz, dark_hz, dark_mean_keV, temperature_c,
+                                   clock_drift_ps_per_c, gain_drift_percent_per_c)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wire, sources, payload, flush_us, heartbeat_ms, skew_us, end_of_stream,
                                    head_marker, tail_marker, tag_marker)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Cycle, period_s, spread)
@@ -257,6 +258,9 @@ void check(const Options& options, const config::Scanner& scanner) {
     within("--dark-hz", p.dark_hz, 0, 1e8);
     within("--dark-mean-kev", p.dark_mean_keV, 0.1, 1000);
     within("--temperature-c", p.temperature_c, -100, 100);
+    within("--block-pile-up-ns", p.block_pile_up_ns, 0, 1e6);
+    within("--clock-drift-ps-per-c", p.clock_drift_ps_per_c, -1e6, 1e6);
+    within("--gain-drift-percent-per-c", p.gain_drift_percent_per_c, -20, 20);
     const Wire& w = options.wire;
     if (w.sources > scanner.geometry.bdm_count) {
         refuse("--sources", std::to_string(w.sources),

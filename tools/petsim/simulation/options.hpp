@@ -77,11 +77,15 @@ struct Physics {
     double noncollinearity_deg = 0;  ///< FWHM of the Gaussian angle along each of two directions
     double energy_resolution = 0.12;    ///< FWHM / energy at 511 keV; grows as 1 / sqrt(energy)
     double time_resolution_ps = 400;    ///< FWHM of a single photon
-    std::uint64_t dead_time_ticks = 0;  ///< of a detector unit after each hit, not paralysable
+    std::uint64_t dead_time_ticks = 0;  ///< of a detector unit after each hit that it takes
+    bool paralysable = false;           ///< hits in the dead time begin it again
+    double block_pile_up_ns = 0;        ///< hits of a detector unit within this time of one give one frame
     double intrinsic_hz = 0;            ///< Lu-176 decays per crystal
     double dark_hz = 0;                 ///< per detector unit
     double dark_mean_keV = 25;          ///< NOLINT(readability-identifier-naming): of an exponential spectrum
     double temperature_c = 25;          ///< mean of all detector units
+    double clock_drift_ps_per_c = 0;    ///< raw times are later by this for each degree above 25 C
+    double gain_drift_percent_per_c = 0;  ///< gains are higher by this for each degree above 25 C
 };
 
 /// The fields that --corrupt can change.

@@ -20,17 +20,18 @@ const Options& checked(const Options& options, const config::Scanner& scanner) {
 
 }  // namespace
 
-Simulation::Simulation(config::Scanner scanner, const config::Calibration& calibration, Options options)
+Simulation::Simulation(config::Scanner scanner, const config::Calibration& calibration, Options options,
+                       const Detector* detector)
     : scanner_(std::move(scanner)),
       options_(std::move(options)),
       calibration_(scanner_, calibration),
-      generator_(scanner_, calibration_, checked(options_, scanner_)) {
+      generator_(scanner_, calibration_, checked(options_, scanner_), detector) {
     const std::vector<config::Source> sources = wire_sources(options_, scanner_);
     streams_.reserve(sources.size());
     for (std::size_t s = 0; s < sources.size(); ++s) {
         const auto number = static_cast<std::uint16_t>(s);
         const std::uint64_t begin = generator_.begin_ticks();
-        streams_.emplace_back(number, sources[s], scanner_, calibration_, options_, begin,
+        streams_.emplace_back(number, sources[s], scanner_, calibration_, detector, options_, begin,
                               scheduled_tags(number, options_, scanner_, generator_.movement(), begin),
                               output_);
     }
@@ -53,12 +54,15 @@ void Simulation::run(const DatagramSink& send, const TruthSink& truth) {
         emit(limit, send);
     };
     std::uint64_t chunks = 0;
+    // Whether hits pile up on an earlier one is known after this time.
+    const std::uint64_t pile_up = ticks_of(options_.physics.block_pile_up_ns * 1e-9, scanner_);
     {
         ChunkQueue queue(generator_, options_.threads);
         while (!stop_.load(std::memory_order_relaxed)) {
             const Chunk* const chunk = queue.next();
             if (chunk == nullptr) break;
-            const std::uint64_t limit = generator_.raw_time_floor(++chunks);
+            const std::uint64_t floor = generator_.raw_time_floor(++chunks);
+            const std::uint64_t limit = floor - std::min(floor, pile_up);
             for (std::size_t s = 0; s < streams_.size(); ++s) {
                 streams_[s].take(
                     std::span(chunk->hits).subspan(chunk->first[s], chunk->first[s + 1] - chunk->first[s]),
@@ -142,7 +146,7 @@ void Simulation::close_epoch(std::uint16_t source) {
 }
 
 double scale_for_rate(const config::Scanner& scanner, const config::Calibration& calibration,
-                      const Options& options, double frames_per_s) {
+                      const Options& options, double frames_per_s, const Detector* detector) {
     constexpr double trial_frames = 400'000;
     double initial = 0;
     double mean = 0;
@@ -160,7 +164,7 @@ double scale_for_rate(const config::Scanner& scanner, const config::Calibration&
         a.half_life_s = 0;
     const auto rate_at = [&](double scale) {
         trial.activity_scale = scale;
-        Simulation simulation(scanner, calibration, trial);
+        Simulation simulation(scanner, calibration, trial, detector);
         simulation.run([](const Datagram&) {});
         return static_cast<double>(simulation.statistics().total().frames) / trial.duration_s;
     };

@@ -32,8 +32,11 @@ class Simulation {
     using DatagramSink = std::function<void(const Datagram&)>;
     using TruthSink = std::function<void(std::span<const TruthRecord>)>;
 
-    /// Throws std::invalid_argument for invalid options. The calibration must fit the scanner.
-    Simulation(config::Scanner scanner, const config::Calibration& calibration, Options options);
+    /// Throws std::invalid_argument for invalid options. The calibration must fit the scanner: it is that of
+    /// the daemon. `detector`, if any, makes the frames instead of the inverse of the calibration; it must
+    /// outlive the simulation.
+    Simulation(config::Scanner scanner, const config::Calibration& calibration, Options options,
+               const Detector* detector = nullptr);
 
     /// Runs the whole simulation; call it once. Calls both sinks on this thread. The truth of each frame
     /// comes once, in no particular order, and not later than its datagram.
@@ -79,6 +82,6 @@ class Simulation {
 /// The activity_scale that gives `frames_per_s` on average over the duration, found by short trial runs.
 /// Throws std::invalid_argument if no activity gives that rate.
 double scale_for_rate(const config::Scanner& scanner, const config::Calibration& calibration,
-                      const Options& options, double frames_per_s);
+                      const Options& options, double frames_per_s, const Detector* detector = nullptr);
 
 }  // namespace petacq::sim

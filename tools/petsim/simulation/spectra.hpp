@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tools/petsim/simulation/random.hpp"
+#include "tools/petsim/random/random.hpp"
 
 namespace petacq::sim {
 

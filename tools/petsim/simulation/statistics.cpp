@@ -30,6 +30,7 @@ constexpr std::array sequence_keys{Key<Expected>{"datagrams_duplicate", &Expecte
 using Sums = SourceStatistics;
 constexpr std::array source_keys{Key<Sums>{"hits", &Sums::hits},
                                  Key<Sums>{"hits_in_dead_time", &Sums::dead_time},
+                                 Key<Sums>{"hits_piled_up", &Sums::piled_up},
                                  Key<Sums>{"hits_silenced", &Sums::silenced},
                                  Key<Sums>{"frames", &Sums::frames},
                                  Key<Sums>{"frames_sent", &Sums::frames_sent},
@@ -116,8 +117,8 @@ std::string to_text(const Statistics& s, bool sequenced) {
     line(out, "photons detected   %llu (%llu pairs)\n", n(s.events.photons_detected),
          n(s.events.pairs_detected));
     line(out, "background         %llu intrinsic, %llu dark\n", n(s.events.intrinsic), n(s.events.darks));
-    line(out, "hits               %llu, %llu in dead time, %llu silenced, %llu unreadable\n", n(t.hits),
-         n(t.dead_time), n(t.silenced), n(s.events.unreadable));
+    line(out, "hits               %llu, %llu in dead time, %llu piled up, %llu silenced, %llu unreadable\n",
+         n(t.hits), n(t.dead_time), n(t.piled_up), n(t.silenced), n(s.events.unreadable));
     line(out, "frames             %llu = %llu sent + %llu lost (%.4g per second)\n", n(t.frames),
          n(t.frames_sent), n(t.frames_lost), s.seconds > 0 ? static_cast<double>(t.frames) / s.seconds : 0.0);
     if (t.tags + t.tags_silenced > 0) {

@@ -30,6 +30,7 @@ struct Expected {
 struct SourceStatistics {
     std::uint64_t hits = 0;         ///< detected in the modules of the source
     std::uint64_t dead_time = 0;    ///< hits during dead time, which give no frame
+    std::uint64_t piled_up = 0;     ///< hits added to the frame of an earlier one
     std::uint64_t silenced = 0;     ///< hits while the source or their unit was silent, which give no frame
     std::uint64_t frames = 0;       ///< generated = sent + lost
     std::uint64_t frames_sent = 0;  ///< not counting second copies

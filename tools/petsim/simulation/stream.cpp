@@ -8,14 +8,6 @@
 
 namespace petacq::sim {
 
-namespace {
-
-constexpr double temperature_period_s = 600;
-constexpr double temperature_swing = 1.5;
-constexpr double temperature_spread = 2;
-
-}  // namespace
-
 std::vector<std::byte> StreamOutput::take_buffer() {
     if (spare.empty()) return {};
     std::vector<std::byte> buffer = std::move(spare.back());
@@ -24,9 +16,11 @@ std::vector<std::byte> StreamOutput::take_buffer() {
 }
 
 SourceStream::SourceStream(std::uint16_t number, const config::Source& source, const config::Scanner& scanner,
-                           const InverseCalibration& calibration, const Options& options,
-                           std::uint64_t begin_ticks, std::vector<net::TagFrame> tags, StreamOutput& output)
+                           const InverseCalibration& calibration, const Detector* detector,
+                           const Options& options, std::uint64_t begin_ticks, std::vector<net::TagFrame> tags,
+                           StreamOutput& output)
     : calibration_(calibration),
+      detector_(detector),
       options_(options),
       output_(output),
       number_(number),
@@ -37,9 +31,13 @@ SourceStream::SourceStream(std::uint16_t number, const config::Source& source, c
       heartbeat_(ticks_of(options.wire.heartbeat_ms * 1e-3, scanner)),
       jitter_(options.wire.skew_us * 0.25 * 1e6 / tick_ps_),
       temperature_step_(ticks_of(1, scanner)),
+      pile_up_(ticks_of(options.physics.block_pile_up_ns * 1e-9, scanner)),
+      convert_all_(detector != nullptr || pile_up_ > 0),
       header_(options.wire.framing == net::Framing::sequenced ? net::header_bytes : 0),
       capacity_(static_cast<std::uint32_t>((options.wire.payload - header_) / net::frame_bytes)),
-      tags_(std::move(tags)) {
+      tags_(std::move(tags)),
+      temperatures_(options.seed, options.physics.temperature_c,
+                    std::size_t{scanner.geometry.bdm_count} * scanner.geometry.du_count) {
     skew_ = ticks_of(options.wire.skew_us * 1e-6 * random_.uniform(), scanner);
     if (header_ == 0) heartbeat_ = 0;  // bare framing has none
     if (heartbeat_ > 0) heartbeat_at_ = begin_ticks + heartbeat_;
@@ -87,39 +85,62 @@ void SourceStream::take(std::span<const Hit> hits, std::uint64_t limit) {
         std::merge(carry_.begin(), carry_.end(), hits.begin(), hits.end(), merged_.begin(), earlier);
         rest = merged_;
     }
-    std::size_t i = 0;
-    for (; i < rest.size() && rest[i].raw_time < limit; ++i)
-        process(rest[i]);
-    carry_.assign(rest.begin() + static_cast<std::ptrdiff_t>(i), rest.end());
+    process(rest, limit);
     advance(limit);
 }
 
 void SourceStream::finish(std::uint64_t end) {
     take({}, end);
     // Hits that were detected in time but have a later raw time.
-    for (const Hit& hit : carry_)
-        process(hit);
     if (!carry_.empty()) end = carry_.back().raw_time;
-    carry_.clear();
+    merged_ = carry_;
+    process(merged_, never);
     if (count_ > 0) complete(end, false);
     release_held();
     if (options_.wire.end_of_stream && header_ > 0) complete(end, true);
 }
 
-void SourceStream::process(const Hit& hit) {
+/// Those before `limit`; the others are carried over.
+void SourceStream::process(std::span<const Hit> hits, std::uint64_t limit) {
+    std::size_t i = 0;
+    if (pile_up_ == 0) {
+        constexpr std::size_t ahead = 12;
+        for (; i < hits.size() && hits[i].raw_time < limit; ++i) {
+            if (convert_all_ && i + ahead < hits.size()) {
+                const Hit& later = hits[i + ahead];
+                calibration_.prefetch(later.unit, {later.x, later.y});
+            }
+            if (takes(hits[i])) append(hits[i], 1);
+        }
+        carry_.assign(hits.begin() + static_cast<std::ptrdiff_t>(i), hits.end());
+        return;
+    }
+    piled_.assign(hits.size(), 0);
+    for (; i < hits.size() && hits[i].raw_time < limit; ++i) {
+        if (piled_[i] == 0 && takes(hits[i])) append_pile(hits, i);
+    }
+    carry_.clear();
+    for (; i < hits.size(); ++i) {
+        if (piled_[i] == 0) carry_.push_back(hits[i]);
+    }
+}
+
+/// Whether the hit begins a frame.
+bool SourceStream::takes(const Hit& hit) {
     if (hit.raw_time >= next_event_) advance(hit.raw_time);
     ++statistics_.hits;
     if (hit.raw_time < ready_[hit.unit]) {
         ++statistics_.dead_time;
-        return;
+        extend_dead_time(hit);
+        return false;
     }
     ready_[hit.unit] = hit.raw_time + options_.physics.dead_time_ticks;
     blind_ += options_.physics.dead_time_ticks;
     if (hit.raw_time < silent_until_ || silent(hit)) {
         ++statistics_.silenced;
-        return;
+        return false;
     }
-    append(hit);
+    return true;
 }
 
 /// Whether its detector unit is.
@@ -154,7 +175,7 @@ void SourceStream::count_frame(std::uint64_t time) {
     if (++count_ == capacity_) complete(time, false);
 }
 
-void SourceStream::append(const Hit& hit) {
+void SourceStream::append(const Hit& hit, std::uint16_t hits) {
     std::byte* const place = next_frame(hit.raw_time);
     const std::uint32_t du_count = calibration_.geometry().du_count;
     net::Frame frame{};
@@ -168,21 +189,29 @@ void SourceStream::append(const Hit& hit) {
     frame.energy = hit.adc;
     frame.temperature_16ths = temperature_[hit.unit];
     net::encode_frame(frame, place);
-    bool convertible = true;
-    if (shift_flags_ != 0) {  // may leave the range of times
-        const Conversion c = calibration_.convert(frame, frame.head_marker, frame.tail_marker);
-        ++by_status_[static_cast<std::size_t>(c.status)];
-        convertible = c.status == Conversion::Status::good;
+    Conversion found{Conversion::Status::good, hit.crystal, hit.energy, 0};
+    if (convert_all_ || shift_flags_ != 0) {  // a shifted time may leave the range
+        found = calibration_.convert(frame, frame.head_marker, frame.tail_marker);
+        ++by_status_[static_cast<std::size_t>(found.status)];
     }
     if (output_.want_truth) {
+        const bool good = found.status == Conversion::Status::good;
         TruthRecord record;
         record.annihilation = hit.annihilation;
-        record.time = frame.time + static_cast<std::uint64_t>(static_cast<std::int64_t>(
-                                       calibration_.channel(hit.crystal).time_offset));
-        record.crystal = convertible ? hit.crystal : no_crystal;
-        record.energy = hit.energy;
+        record.crystal = good ? found.crystal : no_crystal;
+        record.energy = good ? found.energy : hit.energy;
+        const std::uint32_t whose = good ? found.crystal : hit.crystal;
+        record.time = frame.time + static_cast<std::uint64_t>(
+                                       static_cast<std::int64_t>(calibration_.channel(whose).time_offset));
         record.flags = hit.kind;
         if (hit.gain_stepped) record.flags |= truth_gain_step;
+        record.true_time = hit.raw_time + static_cast<std::uint64_t>(true_offset(hit.crystal));
+        record.true_crystal = hit.crystal;
+        record.true_energy = hit.energy;
+        record.adc = hit.adc;
+        record.x = hit.x;
+        record.y = hit.y;
+        record.hits = hits;
         note_truth(record);
     }
     ++statistics_.frames;
@@ -240,14 +269,10 @@ void SourceStream::handle_event() {
 
 // The result depends only on the time, not on the chunks before it.
 void SourceStream::update_temperatures(std::uint64_t time) {
-    const double seconds = std::floor(static_cast<double>(time) * tick_ps_ * 1e-12);
+    const double second = std::floor(static_cast<double>(time) * tick_ps_ * 1e-12);
     for (std::size_t unit = 0; unit < temperature_.size(); ++unit) {
-        Random unit_random(options_.seed, Purpose::calibration, unit);
-        const double spread = temperature_spread * unit_random.symmetric();
-        const double turn = seconds / temperature_period_s + unit_random.uniform();
-        const double wave = 4 * std::abs(turn - std::floor(turn) - 0.5) - 1;
-        const double degrees = options_.physics.temperature_c + spread + temperature_swing * wave;
-        temperature_[unit] = static_cast<std::int16_t>(std::clamp(std::lround(degrees * 16), -2048L, 2047L));
+        const double sixteenths = temperatures_.celsius(unit, second) * 16;
+        temperature_[unit] = static_cast<std::int16_t>(std::clamp(std::lround(sixteenths), -2048L, 2047L));
     }
     temperature_at_ = (time / temperature_step_ + 1) * temperature_step_;
 }

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "net/wire.hpp"
+#include "tools/petsim/detector/detector.hpp"
+#include "tools/petsim/detector/temperature.hpp"
+#include "tools/petsim/random/random.hpp"
 #include "tools/petsim/simulation/events.hpp"
 #include "tools/petsim/simulation/inverse_calibration.hpp"
 #include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/random.hpp"
 #include "tools/petsim/simulation/statistics.hpp"
 #include "tools/petsim/simulation/truth.hpp"
 
@@ -45,13 +47,15 @@ struct StreamOutput {
 
 class SourceStream {
   public:
-    /// `number`: position among the sources; `id`: in the headers. The arguments passed by reference must
-    /// outlive the stream. `tags`: those to send besides the tags of dead time, in order of time.
+    /// `number`: position among the sources; `id`: in the headers. The arguments passed by reference or
+    /// pointer must outlive the stream. `detector`: the true one, if it made the hits. `tags`: those to send
+    /// besides the tags of dead time, in order of time.
     SourceStream(std::uint16_t number, const config::Source& source, const config::Scanner& scanner,
-                 const InverseCalibration& calibration, const Options& options, std::uint64_t begin_ticks,
-                 std::vector<net::TagFrame> tags, StreamOutput& output);
+                 const InverseCalibration& calibration, const Detector* detector, const Options& options,
+                 std::uint64_t begin_ticks, std::vector<net::TagFrame> tags, StreamOutput& output);
 
-    /// Takes hits in order of raw time. Those before `limit` become final; the others wait.
+    /// Takes hits in order of raw time. Those before `limit` become final; the others wait. No hit may come
+    /// later that would pile up on one of these.
     void take(std::span<const Hit> hits, std::uint64_t limit);
     /// Ends the stream at raw time `end`.
     void finish(std::uint64_t end);
@@ -74,9 +78,13 @@ class SourceStream {
         std::uint64_t to;
     };
 
-    void process(const Hit& hit);
+    void process(std::span<const Hit> hits, std::uint64_t limit);
+    [[nodiscard]] bool takes(const Hit& hit);
+    void extend_dead_time(const Hit& hit);
+    void append_pile(std::span<const Hit> hits, std::size_t first);
+    [[nodiscard]] std::int64_t true_offset(std::uint32_t crystal) const;
     [[nodiscard]] bool silent(const Hit& hit) const;
-    void append(const Hit& hit);
+    void append(const Hit& hit, std::uint16_t hits);
     void append_tag(const net::TagFrame& tag);
     void send_tags(std::uint64_t time);
     void send_dead_time(std::uint64_t time);
@@ -99,6 +107,7 @@ class SourceStream {
     void update_temperatures(std::uint64_t time);
 
     const InverseCalibration& calibration_;
+    const Detector* detector_;
     const Options& options_;
     StreamOutput& output_;
     std::uint16_t number_;
@@ -113,6 +122,9 @@ class SourceStream {
     std::uint64_t skew_;
     double jitter_;
     std::uint64_t temperature_step_;
+    std::uint64_t pile_up_;  // hits of a unit within this time of one are added to it
+    /// Frames may convert to another crystal than that of their hit, or to none.
+    bool convert_all_;
 
     std::size_t header_;
     std::uint32_t capacity_;  // frames of a datagram
@@ -132,6 +144,7 @@ class SourceStream {
     std::vector<Held> held_;
     std::vector<Hit> carry_;
     std::vector<Hit> merged_;
+    std::vector<std::uint8_t> piled_;  // [hit] whether an earlier one has taken it
 
     std::uint64_t next_event_ = 0;
     std::uint64_t flush_at_ = never;
@@ -152,6 +165,7 @@ class SourceStream {
     std::vector<std::pair<std::uint32_t, Interval>> silent_units_;
     std::vector<std::uint64_t> ready_;       // [unit] end of its dead time
     std::vector<std::int16_t> temperature_;  // [unit]
+    Temperatures temperatures_;
 };
 
 }  // namespace petacq::sim

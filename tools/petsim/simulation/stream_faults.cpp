@@ -156,7 +156,7 @@ void SourceStream::corrupt_frame(Packet& packet, Field field) {
     }
     net::encode_frame(frame, place);
     const Conversion c = calibration_.convert(frame, options_.wire.head_marker, options_.wire.tail_marker);
-    if (shift_flags_ != 0) --packet.by_status[static_cast<std::size_t>(before)];
+    if (convert_all_ || shift_flags_ != 0) --packet.by_status[static_cast<std::size_t>(before)];
     ++packet.by_status[static_cast<std::size_t>(c.status)];
     if (!output_.want_truth) return;
     TruthRecord& record = records_[index];

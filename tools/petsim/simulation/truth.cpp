@@ -1,5 +1,6 @@
 #include "tools/petsim/simulation/truth.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -18,7 +19,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "records are written as they stand in memory");
 
 constexpr std::array<char, 8> magic{'P', 'E', 'T', 'T', 'R', 'U', 'T', 'H'};
-constexpr std::uint32_t version = 1;
 constexpr std::size_t header_alignment = 64;
 constexpr std::size_t records_per_write = 1U << 17;
 
@@ -33,14 +33,15 @@ static_assert(sizeof(FileHeader) == 24);
 
 }  // namespace
 
-TruthWriter::TruthWriter(const std::filesystem::path& file, const nlohmann::json& description)
-    : file_(file, daemon::IfExists::overwrite) {
+TruthWriter::TruthWriter(const std::filesystem::path& file, const nlohmann::json& description, bool with_hits)
+    : file_(file, daemon::IfExists::overwrite), with_hits_(with_hits) {
     const std::string text = description.dump();
     std::string header(
         (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment,
         '\0');
-    const FileHeader fields{magic, version, sizeof(TruthRecord), static_cast<std::uint32_t>(header.size()),
-                            static_cast<std::uint32_t>(text.size())};
+    const FileHeader fields{
+        magic, with_hits ? 2U : 1U, static_cast<std::uint32_t>(with_hits ? truth_bytes_2 : truth_bytes_1),
+        static_cast<std::uint32_t>(header.size()), static_cast<std::uint32_t>(text.size())};
     std::memcpy(header.data(), &fields, sizeof fields);
     std::memcpy(header.data() + sizeof fields, text.data(), text.size());
     file_.append(std::string_view(header));
@@ -99,7 +100,14 @@ void TruthWriter::write_loop() {
         lock.unlock();
         std::exception_ptr failure;
         try {
-            file_.append(std::as_bytes(std::span(writing_)));
+            if (with_hits_) {
+                file_.append(std::as_bytes(std::span(writing_)));
+            } else {
+                packed_.resize(writing_.size() * truth_bytes_1);
+                for (std::size_t i = 0; i < writing_.size(); ++i)
+                    std::memcpy(&packed_[i * truth_bytes_1], &writing_[i], truth_bytes_1);
+                file_.append(std::span<const std::byte>(packed_));
+            }
         } catch (const std::system_error&) {
             failure = std::current_exception();
         }
@@ -121,13 +129,15 @@ std::vector<TruthRecord> read_truth(const std::filesystem::path& file, nlohmann:
     if (!in.read(reinterpret_cast<char*>(&header), sizeof header) || header.magic != magic) {
         throw wrong("does not begin with \"PETTRUTH\"");
     }
-    if (header.version != version || header.record_bytes != sizeof(TruthRecord)) {
+    const std::size_t bytes = header.version == 1 ? truth_bytes_1 : truth_bytes_2;
+    if (header.version < 1 || header.version > 2 || header.record_bytes != bytes) {
         throw wrong("version " + std::to_string(header.version) + " with records of " +
-                    std::to_string(header.record_bytes) + " bytes; expected version 1 with 40");
+                    std::to_string(header.record_bytes) +
+                    " bytes; expected version 1 with 40 or version 2 with 64");
     }
     const std::uintmax_t size = std::filesystem::file_size(file);
     if (header.header_bytes > size || sizeof header + header.description_bytes > header.header_bytes ||
-        (size - header.header_bytes) % sizeof(TruthRecord) != 0) {
+        (size - header.header_bytes) % bytes != 0) {
         throw wrong("truncated or damaged");
     }
     std::string text(header.description_bytes, '\0');
@@ -136,11 +146,18 @@ std::vector<TruthRecord> read_truth(const std::filesystem::path& file, nlohmann:
     nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
     if (parsed.is_discarded()) throw wrong("the description is not JSON");
     if (description != nullptr) *description = std::move(parsed);
-    std::vector<TruthRecord> records((size - header.header_bytes) / sizeof(TruthRecord));
+    std::vector<TruthRecord> records((size - header.header_bytes) / bytes);
     in.seekg(header.header_bytes);
-    in.read(reinterpret_cast<char*>(records.data()),
-            static_cast<std::streamsize>(records.size() * sizeof(TruthRecord)));
-    if (!in) throw wrong("cannot be read to the end");
+    std::vector<char> packed;
+    for (std::size_t done = 0; done < records.size();) {
+        const std::size_t count = std::min(records_per_write, records.size() - done);
+        packed.resize(count * bytes);
+        in.read(packed.data(), static_cast<std::streamsize>(packed.size()));
+        if (!in) throw wrong("cannot be read to the end");
+        for (std::size_t i = 0; i < count; ++i)
+            std::memcpy(&records[done + i], &packed[i * bytes], bytes);
+        done += count;
+    }
     return records;
 }
 

@@ -1,8 +1,9 @@
-// The truth file: for every frame its origin, its result in a perfect daemon, and the fate of its datagram.
+// The truth file: for every frame its origin, what the daemon makes of it, and the fate of its datagram.
 // docs/reference/petsim.md has the layout.
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -46,8 +47,22 @@ struct TruthRecord {
     std::uint16_t index = 0;  ///< of the frame in its datagram
     std::uint16_t flags = 0;
     std::uint16_t epoch = 0;  ///< board resets of the source so far
+
+    // The hit itself: only in files of version 2. Zero for tags.
+    std::uint64_t true_time = 0;  ///< ticks: raw time plus the true offset, without jumps and resets
+    std::uint32_t true_crystal = 0;
+    float true_energy = 0;  ///< keV, as measured: with the resolution, without drift and steps of the gain
+    std::uint16_t adc = 0;  ///< of the frame, like x and y, before any corruption
+    std::uint8_t x = 0;
+    std::uint8_t y = 0;
+    std::uint16_t hits =
+        0;  ///< in the frame; above 1: a pile-up, whose true values are those of the brightest
+    std::uint16_t reserved = 0;
 };
-static_assert(sizeof(TruthRecord) == 40);
+static_assert(sizeof(TruthRecord) == 64 && offsetof(TruthRecord, true_time) == 40);
+/// Of a record in a file, by the version of the file.
+inline constexpr std::size_t truth_bytes_1 = 40;
+inline constexpr std::size_t truth_bytes_2 = sizeof(TruthRecord);
 
 /// What the record of a tag holds in place of the number of an annihilation. Its crystal is no_crystal.
 constexpr std::uint64_t truth_of_tag(std::uint8_t channel, std::uint8_t kind, std::uint32_t value) {
@@ -57,8 +72,8 @@ constexpr std::uint64_t truth_of_tag(std::uint8_t channel, std::uint8_t kind, st
 /// Writes on its own thread; add() waits only if the disk is far behind. One thread calls the functions.
 class TruthWriter {
   public:
-    /// Throws std::system_error naming the file.
-    TruthWriter(const std::filesystem::path& file, const nlohmann::json& description);
+    /// `with_hits`: writes version 2. Throws std::system_error naming the file.
+    TruthWriter(const std::filesystem::path& file, const nlohmann::json& description, bool with_hits = false);
     ~TruthWriter();
     TruthWriter(const TruthWriter&) = delete;
     TruthWriter& operator=(const TruthWriter&) = delete;
@@ -73,9 +88,11 @@ class TruthWriter {
     void rethrow_failure() PETACQ_REQUIRES(mutex_);
 
     daemon::File file_;
+    bool with_hits_;
     std::uint64_t records_ = 0;
     std::vector<TruthRecord> filling_;
     std::vector<TruthRecord> writing_;  ///< belongs to the thread while busy_
+    std::vector<std::byte> packed_;     ///< belongs to the thread
     net::Mutex mutex_;
     std::condition_variable changed_;
     bool busy_ PETACQ_GUARDED_BY(mutex_) = false;
@@ -84,8 +101,8 @@ class TruthWriter {
     std::thread thread_;
 };
 
-/// All records of a truth file. `description`, if not nullptr, receives what the writer was given. Throws
-/// std::runtime_error naming the file and what is wrong with it.
+/// All records of a truth file, of either version. `description`, if not nullptr, receives what the writer
+/// was given. Throws std::runtime_error naming the file and what is wrong with it.
 std::vector<TruthRecord> read_truth(const std::filesystem::path& file, nlohmann::json* description = nullptr);
 
 }  // namespace petacq::sim

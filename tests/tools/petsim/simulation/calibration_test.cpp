@@ -5,8 +5,8 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
+#include "tools/petsim/random/random.hpp"
 #include "tools/petsim/simulation/inverse_calibration.hpp"
-#include "tools/petsim/simulation/random.hpp"
 
 using namespace petacq;
 

@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/random.hpp"
+#include "tools/petsim/random/random.hpp"
 
 #include <cmath>
 
