@@ -96,9 +96,9 @@ class ListModeFileReader {
     std::uint32_t files_ = 1;
     std::optional<Trailer> trailer_;
     std::vector<IndexEntry> index_;
-    std::uint64_t position_ = 0;  ///< offset of the next block
+    std::uint64_t position_ = 0;        ///< offset of the next block
     std::uint64_t expected_block_ = 0;  ///< number of the block at `position_`
-    bool selected_ = false;  ///< select() has narrowed the range
+    bool selected_ = false;             ///< select() has narrowed the range
     BlockHeader block_;
     std::uint64_t block_offset_ = 0;
     std::vector<std::byte> buffer_;                    ///< records of the current block
