@@ -205,17 +205,20 @@ void GoodPairs::sum_inside(std::uint32_t module) {
 }
 
 void GoodPairs::join(std::uint32_t a, std::uint32_t b) {
-    PairChances::ByKinds& pairs = joined_[std::size_t{a} * rule_.modules + b];
-    for (std::size_t x = 0; x < single_kinds; ++x) {
-        const std::span<const double> cells = rings_of(cells_[x], a);
-        for (std::size_t y = 0; y < single_kinds; ++y) {
-            const std::span<const double> near = rings_of(near_[y], b);
-            double sum = 0;
-            for (std::uint32_t ring = 0; ring < rings_; ++ring)
-                sum += cells[ring] * near[ring];
-            pairs[x][y] = sum;
+    std::array<std::span<const double>, single_kinds> cells;
+    std::array<std::span<const double>, single_kinds> near;
+    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
+        cells[kind] = rings_of(cells_[kind], a);
+        near[kind] = rings_of(near_[kind], b);
+    }
+    PairChances::ByKinds pairs{};
+    for (std::uint32_t ring = 0; ring < rings_; ++ring) {  // outside: the sums do not wait for each other
+        for (std::size_t x = 0; x < single_kinds; ++x) {
+            for (std::size_t y = 0; y < single_kinds; ++y)
+                pairs[x][y] += cells[x][ring] * near[y][ring];
         }
     }
+    joined_[std::size_t{a} * rule_.modules + b] = pairs;
 }
 
 void GoodPairs::join_inside(std::uint32_t module) {

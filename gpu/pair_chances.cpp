@@ -48,6 +48,11 @@ bool asks_for_good(MultiplesPolicy policy) {
            policy == MultiplesPolicy::take_winner_if_all_are_goods;
 }
 
+/// Whether other pairs count alike, good or not.
+bool counts_all(MultiplesPolicy policy) {
+    return policy == MultiplesPolicy::remove_multiples || policy == MultiplesPolicy::take_winner_if_is_good;
+}
+
 /// Mean factors of what other annihilations add to a window.
 struct Factors {
     double one;   ///< of one single
@@ -78,15 +83,11 @@ class ChanceFinder {
         empty_ = std::exp(-(one_ + both_));
         good_.resize(std::size_t{modules_} * modules_);
         good_mate_.resize(good_.size());
-        for (std::uint32_t a = 0; a < modules_; ++a) {
-            for (std::uint32_t b = 0; b < modules_; ++b)
-                good_[at(a, b)] = rule.geometry_good({0, a}, {0, b}) ? 1 : 0;
-        }
-        for (std::uint32_t a = 0; a < modules_; ++a) {
-            for (std::uint32_t b = 0; b < modules_; ++b) {
-                for (std::uint32_t c = 0; c < modules_; ++c)
-                    good_mate_[at(a, b)] += contents.mates[at(b, c)] * good_[at(a, c)];
-            }
+        mate_good_.resize(good_.size());
+        if (asks_for_good(rules.policy)) find_good(rule);
+        if (rules.mode == WindowMode::every) {
+            for (std::uint32_t a = 0; a < modules_; ++a)
+                openers_.push_back(windows_of_opener(a));
         }
     }
 
@@ -98,17 +99,66 @@ class ChanceFinder {
     [[nodiscard]] std::size_t at(std::uint32_t a, std::uint32_t b) const {
         return std::size_t{a} * modules_ + b;
     }
+    void find_good(const PairRule& rule) {
+        for (std::uint32_t a = 0; a < modules_; ++a) {
+            for (std::uint32_t b = 0; b < modules_; ++b)
+                good_[at(a, b)] = rule.geometry_good({0, a}, {0, b}) ? 1 : 0;
+        }
+        for (std::uint32_t b = 0; b < modules_; ++b) {
+            for (std::uint32_t c = 0; c < modules_; ++c) {
+                const double mates = contents_.mates[at(b, c)];
+                for (std::uint32_t a = 0; a < modules_; ++a)
+                    mate_good_[at(b, a)] += mates * good_[at(c, a)];
+            }
+            for (std::uint32_t a = 0; a < modules_; ++a)
+                good_mate_[at(a, b)] = mate_good_[at(b, a)];
+        }
+    }
     /// Of a pair that is good with probability p.
     [[nodiscard]] double factor(double p, double t) const {
-        switch (rules_.policy) {
-            case MultiplesPolicy::remove_multiples:
-            case MultiplesPolicy::take_winner_if_is_good:
-                return t;
-            case MultiplesPolicy::take_winner_if_all_are_goods:
-                return p * t;
-            default:
-                return 1 - p + p * t;
+        if (counts_all(rules_.policy)) return t;
+        return rules_.policy == MultiplesPolicy::take_winner_if_all_are_goods ? p * t : 1 - p + p * t;
+    }
+
+    /// The product of factor(p, t) over several p, from the elementary symmetric polynomials of these.
+    template <std::size_t count>
+    [[nodiscard]] double factor(const std::array<double, count>& polynomials, double t) const {
+        if (counts_all(rules_.policy) || rules_.policy == MultiplesPolicy::take_winner_if_all_are_goods) {
+            const double of_all = counts_all(rules_.policy) ? polynomials.front() : polynomials.back();
+            return of_all * std::pow(t, count - 1);
         }
+        double product = polynomials.back();
+        for (std::size_t i = count - 1; i-- > 0;)
+            product = polynomials[i] - (1 - t) * product;
+        return product;
+    }
+
+    /// What the pairs of a and b with the singles of other annihilations add up to: means, over these, of the
+    /// polynomials of the probabilities that the pairs are good.
+    struct OthersOfPair {
+        std::array<double, 3> one{};   ///< with a single
+        std::array<double, 5> both{};  ///< with a single and its mate
+        double good_mates = 0;         ///< that the mates of a and b are good
+    };
+    [[nodiscard]] OthersOfPair others_of(std::uint32_t a, std::uint32_t b) const {
+        OthersOfPair sum;
+        for (std::uint32_t c = 0; c < modules_; ++c) {
+            const double part = contents_.singles[c];
+            const double one_1 = good_[at(a, c)] + good_[at(b, c)];
+            const double one_2 = good_[at(a, c)] * good_[at(b, c)];
+            const double mate_1 = good_mate_[at(a, c)] + good_mate_[at(b, c)];
+            const double mate_2 = good_mate_[at(a, c)] * good_mate_[at(b, c)];
+            sum.one[0] += part;
+            sum.one[1] += part * one_1;
+            sum.one[2] += part * one_2;
+            sum.both[1] += part * (one_1 + mate_1);
+            sum.both[2] += part * (one_2 + one_1 * mate_1 + mate_2);
+            sum.both[3] += part * (one_2 * mate_1 + one_1 * mate_2);
+            sum.both[4] += part * (one_2 * mate_2);
+            sum.good_mates += contents_.mates[at(a, c)] * mate_good_[at(b, c)];
+        }
+        sum.both[0] = sum.one[0];
+        return sum;
     }
 
     /// Over all numbers of other annihilations: their factors, and `pairs` for each pair of their singles and
@@ -146,20 +196,12 @@ class ChanceFinder {
         const double free = 1 - contents_.in_windows;
         const double opened = window_width(rules_) * free;
         const double opens_later = contents_.in_windows * parted_ / free;
-        double good_mates = 0;
-        for (std::uint32_t c = 0; c < modules_; ++c)
-            good_mates += contents_.mates[at(a, c)] * good_mate_[at(c, b)];
+        const OthersOfPair of_pair = others_of(a, b);
         PairChances chances;
         for (const Node& node : nodes_of(rules_.policy)) {
             const double t = node.t;
             const double pairs = factor(contents_.good, t);
-            Factors others{};
-            for (std::uint32_t c = 0; c < modules_; ++c) {
-                const double one =
-                    contents_.singles[c] * factor(good_[at(a, c)], t) * factor(good_[at(b, c)], t);
-                others.one += one;
-                others.both += one * factor(good_mate_[at(a, c)], t) * factor(good_mate_[at(b, c)], t);
-            }
+            Factors others{factor(of_pair.one, t), factor(of_pair.both, t)};
             // The pair of two that belong together is certain to be good.
             others.both *= pairs > 0 ? t / pairs : 0;
             const double weight = node.weight * opened;
@@ -175,7 +217,7 @@ class ChanceFinder {
             const Sums none = sums(0, 1);
             const Sums with_a = sums(1, mate_of_a);
             const Sums with_b = sums(1, mate_of_b);
-            const Sums with_both = sums(2, mate_of_a * mate_of_b * factor(good_mates, t));
+            const Sums with_both = sums(2, mate_of_a * mate_of_b * factor(of_pair.good_mates, t));
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < single_kinds; ++y) {
                     // With its mate, and without; a later single without it would be the opener.
@@ -204,29 +246,38 @@ class ChanceFinder {
         return chances;
     }
 
+    /// [node of the policy][members besides the opener and its partner]: how many windows of an opener in
+    /// module a let the pair be taken, whatever other annihilations add. Mode "every".
+    using WindowsOfOpener = std::vector<std::array<double, 3>>;
+    [[nodiscard]] WindowsOfOpener windows_of_opener(std::uint32_t a) const {
+        WindowsOfOpener windows;
+        for (const Node& node : nodes_of(rules_.policy)) {
+            Factors others{};
+            for (std::uint32_t c = 0; c < modules_; ++c) {
+                const double one = contents_.singles[c] * factor(good_[at(a, c)], node.t);
+                others.one += one;
+                others.both += one * factor(good_mate_[at(a, c)], node.t);
+            }
+            std::array<double, 3>& of_node = windows.emplace_back();
+            for (std::uint32_t more = 0; more < of_node.size(); ++more)
+                of_node[more] = 2 + more > most_ ? 0 : sum(others, 1, 0, most_ - 2 - more).windows;
+        }
+        return windows;
+    }
     /// That a window with its opener in module a takes the pair with a single in module b. [kind of the
     /// opener][kind of its partner]: it holds the mate of an earlier opener, and not that of a later one.
     [[nodiscard]] PairChances::ByKinds opened(std::uint32_t a, std::uint32_t b) const {
         PairChances::ByKinds chances{};
-        for (const Node& node : nodes_of(rules_.policy)) {
-            const double t = node.t;
-            Factors others{};
-            for (std::uint32_t c = 0; c < modules_; ++c) {
-                const double one = contents_.singles[c] * factor(good_[at(a, c)], t);
-                others.one += one;
-                others.both += one * factor(good_mate_[at(a, c)], t);
-            }
-            const double weight = node.weight * window_width(rules_);
+        const std::span<const Node> nodes = nodes_of(rules_.policy);
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            const double t = nodes[i].t;
+            const double weight = nodes[i].weight * window_width(rules_);
             for (const std::size_t opener : {lone_single, earlier_single, later_single}) {
                 const unsigned mate = opener == earlier_single ? 1 : 0;
-                const auto with_partner = [&](unsigned mates, double own) {
-                    const unsigned members = 2 + mate + mates;
-                    if (members > most_) return 0.0;
-                    return weight * own * (mate != 0 ? t : 1) * sum(others, 1, 0, most_ - members).windows;
-                };
-                const double lone = with_partner(0, 1);
-                const double paired =
-                    (1 - parted_) * with_partner(1, factor(good_mate_[at(a, b)], t)) + parted_ * lone;
+                const double own = weight * (mate != 0 ? t : 1);
+                const double lone = own * openers_[a][i][mate];
+                const double whole = own * factor(good_mate_[at(a, b)], t) * openers_[a][i][mate + 1];
+                const double paired = (1 - parted_) * whole + parted_ * lone;
                 chances[opener][lone_single] += lone;
                 chances[opener][earlier_single] += paired;
                 chances[opener][later_single] += paired;
@@ -249,13 +300,16 @@ class ChanceFinder {
     const WindowContents& contents_;
     const std::uint32_t modules_;
     const std::uint32_t most_;
-    const double parted_;       ///< s
-    double empty_;              ///< that no other annihilation falls into the window, or both
-    double one_;                ///< annihilations of which one single is in the window, or in both
-    double both_;               ///< those of which both are
+    const double parted_;  ///< s
+    double empty_;         ///< that no other annihilation falls into the window, or both
+    double one_;           ///< annihilations of which one single is in the window, or in both
+    double both_;          ///< those of which both are
+    // Only for policies that ask; 0 otherwise.
     std::vector<double> good_;  ///< [a * modules + b] 1 or 0
-    std::vector<double>
-        good_mate_;  ///< [a * modules + b] that a single in a and the mate of one in b are good
+    /// [a * modules + b] that a single in a and the mate of one in b are good.
+    std::vector<double> good_mate_;
+    std::vector<double> mate_good_;         ///< [b * modules + a] the same
+    std::vector<WindowsOfOpener> openers_;  ///< [a]; mode "every"
 };
 
 }  // namespace

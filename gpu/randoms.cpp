@@ -1,5 +1,4 @@
 #include "gpu/randoms.hpp"
-#include <cstdio>
 
 #include <algorithm>
 #include <cmath>
@@ -37,8 +36,6 @@ double part_of(double counts, double all, double prompts, double guess) {
 }
 
 }  // namespace
-std::vector<double> oracle_later;
-int hack = 0;
 
 double RandomsByPair::of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const {
     const PairChances& c =

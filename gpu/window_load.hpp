@@ -31,20 +31,26 @@ inline double window_width(const CoincidenceRules& rules) {
     return rules.window + 0.5;
 }
 
+/// Whether the interval is long enough to tell rates. Otherwise a few singles that happen to lie in it would
+/// fill it: windows then count as empty.
+inline bool tells_rates(const CoincidenceRules& rules, std::uint64_t ticks) {
+    return static_cast<double>(ticks) >= 100 * window_width(rules);
+}
+
 /// G w, the part of the time that lies in windows in mode "single". `counts` are those of `ticks` of detector
 /// time.
 inline double part_in_windows(const CoincidenceRules& rules, const SingleCounts& counts,
                               std::uint64_t ticks) {
-    if (ticks == 0) return 0;
+    if (!tells_rates(rules, ticks)) return 0;
     const double part = static_cast<double>(counts.groups) * window_width(rules) / static_cast<double>(ticks);
-    // More of the time lies in windows only where the interval is so short that it cuts them.
+    // More are no singles of random times.
     return std::min(part, 0.9);
 }
 
 /// L w. `parted`: q.
 inline double window_load(const CoincidenceRules& rules, const SingleCounts& counts, std::uint64_t ticks,
                           double parted = 0) {
-    if (ticks == 0) return 0;
+    if (!tells_rates(rules, ticks)) return 0;
     if (rules.mode == WindowMode::single) {
         const double part = part_in_windows(rules, counts, ticks);
         return part / (1 - part * (1 - parted));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <vector>
@@ -18,11 +19,22 @@ void put(Output& out, std::string_view text) {
     out.append(text.data(), text.data() + text.size());
 }
 
+void write_number(Output& out, std::uint64_t number) {
+    fmt::format_to(std::back_inserter(out), "{}", number);
+}
+
+void write_number(Output& out, double number) {
+    if (!std::isfinite(number)) return put(out, "null");  // JSON has no other word
+    fmt::format_to(std::back_inserter(out), "{}", number);
+}
+
 template <class T>
 void write_array(Output& out, const T* begin, std::size_t count) {
     out.push_back('[');
-    for (std::size_t i = 0; i < count; ++i)
-        fmt::format_to(std::back_inserter(out), "{}{}", i > 0 ? "," : "", begin[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i > 0) out.push_back(',');
+        write_number(out, begin[i]);
+    }
     out.push_back(']');
 }
 
@@ -79,10 +91,11 @@ std::string randoms_document(const Second* second) {
     gpu::ExpectedRandoms rates;
     rates.add(second->randoms, 1 / second->length_s);
     Output out;
-    fmt::format_to(
-        std::back_inserter(out),
-        "{{\"start_ticks\":{},\"length_s\":{},\"total_per_s\":{},\"modules\":{},\"per_crystal_per_s\":",
-        second->range.start, second->length_s, rates.total, rates.modules);
+    fmt::format_to(std::back_inserter(out),
+                   "{{\"start_ticks\":{},\"length_s\":{},\"total_per_s\":", second->range.start,
+                   second->length_s);
+    write_number(out, rates.total);
+    fmt::format_to(std::back_inserter(out), ",\"modules\":{},\"per_crystal_per_s\":", rates.modules);
     write_array(out, rates.per_crystal.data(), rates.per_crystal.size());
     put(out, ",\"per_module_pair_per_s\":");
     write_array(out, rates.module_pairs.data(), rates.module_pairs.size());

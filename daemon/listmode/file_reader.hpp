@@ -67,8 +67,6 @@ class ListModeFileReader {
     [[nodiscard]] const BlockHeader& block() const { return block_; }
     [[nodiscard]] std::uint64_t block_offset() const { return block_offset_; }
     [[nodiscard]] std::span<const std::byte> payload() const { return buffer_; }
-    /// Number of the block that follows the current one in this file.
-    [[nodiscard]] std::uint64_t expected_block() const { return expected_block_; }
     /// How far the pass has come.
     [[nodiscard]] std::uint64_t position() const { return position_; }
     /// After the last whole block, in a file without index. Known at the end.
@@ -98,9 +96,9 @@ class ListModeFileReader {
     std::uint32_t files_ = 1;
     std::optional<Trailer> trailer_;
     std::vector<IndexEntry> index_;
-    std::uint64_t position_ = 0;  ///< offset of the next block
-    std::uint64_t expected_block_ = 0;
-    bool selected_ = false;  ///< select() has narrowed the range
+    std::uint64_t position_ = 0;        ///< offset of the next block
+    std::uint64_t expected_block_ = 0;  ///< number of the block at `position_`
+    bool selected_ = false;             ///< select() has narrowed the range
     BlockHeader block_;
     std::uint64_t block_offset_ = 0;
     std::vector<std::byte> buffer_;                    ///< records of the current block

@@ -187,6 +187,7 @@ std::vector<SecondField> fields_of(const json& description, std::size_t record_b
             }
             field.unit = f.value("unit", "");
             field.help = f.value("help", "");
+            if (field.count == 0) throw std::invalid_argument("the field " + field.name + " has no numbers");
             if (field.count > record_bytes / bytes_of(field.type) ||
                 field.offset > record_bytes - field.bytes())
                 throw std::invalid_argument("the field " + field.name + " lies outside the record");

@@ -54,7 +54,8 @@ class SecondRecord {
 };
 
 /// The fields that the header of a file describes: those of types that this version knows. Throws
-/// std::invalid_argument if `start` and `length` are not the first two, or a field lies outside the record.
+/// std::invalid_argument if `start` and `length` are not the first two, or a field lies outside the record or
+/// has no numbers.
 std::vector<SecondField> fields_of(const nlohmann::json& description, std::size_t record_bytes);
 
 }  // namespace petacq::daemon

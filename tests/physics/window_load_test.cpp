@@ -32,17 +32,19 @@ TEST_CASE("window load: from groups, or from unpaired singles in mode every") {
     CHECK(load * std::exp(-load) == Approx(180 * 400.5 / 1e6));
 }
 
-TEST_CASE("window load: nothing, and intervals shorter than a window") {
+TEST_CASE("window load: nothing, and intervals too short to tell") {
     for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
         const auto rules = rules_with(mode, MultiplesPolicy::remove_multiples);
         CHECK(gpu::window_load(rules, {}, 0) == 0);
         CHECK(gpu::window_load(rules, {}, 1000) == 0);
         gpu::SingleCounts counts;
-        counts.groups = 1;
-        counts.unpaired = 1;
-        const double load = gpu::window_load(rules, counts, 1);
-        CHECK(std::isfinite(load));
-        CHECK(std::isfinite(gpu::pile_up_factor(rules, load)));
+        counts.groups = 2;
+        counts.unpaired = 2;
+        // One prompt in the last microsecond of a run must not count as thousands.
+        for (const std::uint64_t ticks : {1, 500, 40'000})
+            CHECK(gpu::pile_up_factor(rules, gpu::window_load(rules, counts, ticks)) == 1);
+        CHECK(gpu::pile_up_factor(rules, gpu::window_load(rules, counts, 40'050)) < 1.05);
+        CHECK(gpu::window_load(rules, counts, 40'050) > 0);
     }
 }
 

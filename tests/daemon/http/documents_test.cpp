@@ -1,4 +1,5 @@
 // The documents: health, history, singles.
+#include <limits>
 #include <thread>
 
 #include "daemon/http/rate_history.hpp"
@@ -101,6 +102,7 @@ TEST_CASE("expected randoms by crystal and by pair of modules", "[http]") {
     second->length_s = 0.5;
     second->randoms.per_crystal.assign(12, 0.25);
     second->randoms.per_crystal[7] = 0.0625;
+    second->randoms.per_crystal[8] = std::numeric_limits<double>::quiet_NaN();
     second->randoms.modules = 2;
     second->randoms.module_pairs = {0, 1.40625, 1.40625, 0};
     second->randoms.total = 1.40625;
@@ -114,6 +116,7 @@ TEST_CASE("expected randoms by crystal and by pair of modules", "[http]") {
     REQUIRE(shown["per_crystal_per_s"].size() == 12);
     CHECK(shown["per_crystal_per_s"][6] == 0.5);
     CHECK(shown["per_crystal_per_s"][7] == 0.125);
+    CHECK(shown["per_crystal_per_s"][8].is_null());
     CHECK(shown["per_module_pair_per_s"] == json::array({0.0, 2.8125, 2.8125, 0.0}));
     // In the next second it is unknown.
     server.publish({full_status(2), nullptr, {}});

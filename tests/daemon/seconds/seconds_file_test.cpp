@@ -186,6 +186,10 @@ TEST_CASE("the description of a second must fit its record", "[seconds]") {
         SECTION("large shape") {
             fields[7]["shape"] = {UINT64_MAX / 8};
         }
+        SECTION("no numbers, at the end") {
+            fields[7]["shape"] = {0};
+            fields[7]["offset"] = record.bytes();
+        }
         SECTION("two dimensions") {
             fields[7]["shape"] = {2, 2};
         }

@@ -174,7 +174,7 @@ std::string rounded(double number) {
     return sign + grouped(static_cast<std::uint64_t>(std::llround(size)));
 }
 
-Rows count_rows(const json& run, const PictureData& data) {
+Rows count_rows(const PictureData& data) {
     const double seconds = data.seconds(data.end_ticks - data.bins.times.begin);
     const std::uint64_t prompts = data.pairs.prompts.pairs;
     const std::uint64_t delayeds = data.pairs.delayeds.pairs;
@@ -182,24 +182,27 @@ Rows count_rows(const json& run, const PictureData& data) {
         return seconds > 0 ? " (" + rounded(counts / seconds) + "/s)" : std::string();
     };
     Rows rows = {{"prompts", grouped(prompts) + rate(static_cast<double>(prompts))}};
-    const auto add_randoms = [&](const char* name, double randoms) {
-        if (std::isfinite(randoms)) rows.emplace_back(name, rounded(randoms) + rate(randoms));
+    std::optional<double> fraction;  // of randoms, by the first estimate that there is
+    const auto estimate = [&](double randoms, double among) {
+        if (!fraction && among > 0) fraction = randoms / among;
     };
-    if (data.seconds_rows) add_randoms("randoms, noise-free estimate", sum_of(data.seconds_rows->randoms));
-    if (!data.delayeds) return rows;
-    if (data.seconds_rows) add_randoms("randoms, weighted delayeds", sum_of(data.seconds_rows->of_delayeds));
-    rows.emplace_back("delayeds (randoms, measured)",
-                      grouped(delayeds) + rate(static_cast<double>(delayeds)));
-    const json::json_pointer expected("/expected_randoms/pairs");
-    if (run.is_object() && run.contains(expected) && run[expected].is_number()) {
-        rows.emplace_back("randoms to be expected", rounded(run[expected].get<double>()));
+    const auto add_randoms = [&](const char* name, const std::vector<double>& of_rows) {
+        const double randoms = sum_of(of_rows);
+        if (!std::isfinite(randoms)) return;
+        rows.emplace_back(name, rounded(randoms) + rate(randoms));
+        // Damaged seconds have fewer prompts than the list-mode.
+        estimate(randoms, sum_of(data.seconds_rows->prompts));
+    };
+    if (data.seconds_rows) add_randoms("randoms, noise-free estimate", data.seconds_rows->randoms);
+    if (data.delayeds) {
+        if (data.seconds_rows) add_randoms("randoms, weighted delayeds", data.seconds_rows->of_delayeds);
+        rows.emplace_back("delayeds, as counted", grouped(delayeds) + rate(static_cast<double>(delayeds)));
+        estimate(static_cast<double>(delayeds), static_cast<double>(prompts));
     }
-    const double trues = static_cast<double>(prompts) - static_cast<double>(delayeds);
-    rows.emplace_back("prompts \u2212 delayeds", rounded(trues) + rate(trues));
-    if (prompts != 0) {
-        rows.emplace_back("randoms fraction", fmt::format("{:.3g} %", 100 * static_cast<double>(delayeds) /
-                                                                          static_cast<double>(prompts)));
-    }
+    if (!fraction) return rows;
+    const double trues = static_cast<double>(prompts) * (1 - *fraction);
+    rows.emplace_back("prompts \u2212 randoms", rounded(trues) + rate(trues));
+    rows.emplace_back("randoms fraction", fmt::format("{:.3g} %", 100 * *fraction));
     return rows;
 }
 
@@ -306,7 +309,7 @@ void write_report(const std::filesystem::path& file, const std::string& target, 
     }
     out.text("</header>\n<main>\n<div class=\"tables\">\n");
     table(out, "Run", run_rows(description, run, data), false);
-    table(out, "Counts", count_rows(run, data), true);
+    table(out, "Counts", count_rows(data), true);
     out.text("</div>\n<h2>Pictures</h2>\n<div class=\"pictures\">\n");
     for (const Picture& picture : pictures)
         figure(out, picture);

@@ -54,8 +54,8 @@ TEST_CASE("runs without coincidences, without delayeds, of one pair, and of all 
     write_plm(none / "coincidences.plm", of_kind(wild_records(50), gpu::Kind::prompt), description);
     REQUIRE(plotted(none).status == 0);
     const std::string html = read_file(none / "plot" / "report.html");
-    CHECK(html.find("delayeds (randoms") == std::string::npos);
-    CHECK(read_file(directory / "one" / "plot" / "report.html").find("delayeds (randoms") !=
+    CHECK(html.find("delayeds, as counted") == std::string::npos);
+    CHECK(read_file(directory / "one" / "plot" / "report.html").find("delayeds, as counted") !=
           std::string::npos);
 }
 

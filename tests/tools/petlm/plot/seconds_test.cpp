@@ -1,4 +1,6 @@
 // The seconds of a run in the pictures.
+#include <fmt/format.h>
+
 #include "tests/daemon/seconds/support.hpp"
 #include "tests/tools/petlm/plot/support.hpp"
 
@@ -45,6 +47,10 @@ TEST_CASE("randoms and lost pairs over time are drawn from the seconds", "[petlm
     const std::string html = read_file(run / "plot" / "report.html");
     check_html(html);
     CHECK_THAT(html, contains("id=\"corrections\"") && contains("randoms, noise-free estimate"));
+    // Not that of the delayeds, which need their weight.
+    const double fraction = sum(table.at("randoms")) / sum(table.at("prompts"));
+    CHECK_THAT(html, contains("randoms fraction</th><td class=\"number\">" +
+                              fmt::format("{:.3g} %</td>", 100 * fraction)));
 }
 
 TEST_CASE("the seconds of a long run are drawn together", "[petlm][plot]") {
