@@ -171,8 +171,8 @@ TEST_CASE("petctl: status for people", "[control]") {
         "  disk              1.235 TB of 4 TB free in /data, 10 MB/s written, 1 d 10 h left",
         "  dead time         3.4 % at 120 ns (non-paralysable)",
         "  stages            receiver 0 25 %, writer 0 % STALLED",
-        "  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 blocks "
-        "for the disk (high 2)",
+        ("  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 blocks "
+         "for the disk (high 2)"),
         "  raw capture       1,234,567 datagrams, 1.84 GB, 33 dropped, 3 batches for the disk (high 9)",
         "                    last second  average",
         "  bytes              83.75 MB/s        -",
