@@ -124,6 +124,7 @@ void DetectorWatch::observe(const Second& second) {
 void DetectorWatch::find_silent() {
     const std::vector<UnitSums>& now = latest_.units;
     std::vector<double> counts;
+    counts.reserve(now.size());
     for (const UnitSums& unit : now)
         counts.push_back(unit.singles);
     const double usual = median(std::move(counts));

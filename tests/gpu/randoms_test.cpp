@@ -171,7 +171,9 @@ TEST_CASE("good pairs: equal to the plain sum for any geometry and values") {
                           << ", max_ring_difference " << rules.max_ring_difference);
             pairs.use(values);
             pairs.products(chances, got);
-            REQUIRE(difference(got, plain(g, rules, values, chances)) == "");
+            const std::string differing = difference(got, plain(g, rules, values, chances));
+            INFO(differing);
+            REQUIRE(differing.empty());
             REQUIRE(pairs.total(chances) == got.total);
             // A repetition gives the same bits.
             PairProducts again;

@@ -51,7 +51,7 @@ json resorted_ledger(const json& original, const ResortedRun& made) {
     ledger.pairs.delayeds_found = made.singles.delayeds;
     ledger.pairs.written = made.singles.prompts + made.singles.delayeds;
     ledger.saved_singles = {};
-    const json all = to_json(ledger);
+    json all = to_json(ledger);
     if (complete) return all;
     // Of a run that was interrupted; nobody can tell whether it closes.
     json known = original.is_object() ? original : json::object();

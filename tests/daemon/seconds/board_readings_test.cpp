@@ -60,6 +60,7 @@ TEST_CASE("the temperature of a second is the mean of its datagrams, in whatever
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     std::vector<HitReading> all;
+    all.reserve(2000);
     for (int i = 0; i < 2000; ++i) {
         all.push_back({random() % (5 * one_second), static_cast<std::uint32_t>(random() % 2),
                        static_cast<std::int16_t>(static_cast<int>(random() % 4096) - 2048)});

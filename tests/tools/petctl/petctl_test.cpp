@@ -171,8 +171,8 @@ TEST_CASE("petctl: status for people", "[control]") {
         "  disk              1.235 TB of 4 TB free in /data, 10 MB/s written, 1 d 10 h left",
         "  dead time         3.4 % at 120 ns (non-paralysable)",
         "  stages            receiver 0 25 %, writer 0 % STALLED",
-        "  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 blocks "
-        "for the disk (high 2)",
+        ("  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 blocks "
+         "for the disk (high 2)"),
         "  raw capture       1,234,567 datagrams, 1.84 GB, 33 dropped, 3 batches for the disk (high 9)",
         "                    last second  average",
         "  bytes              83.75 MB/s        -",
@@ -186,16 +186,16 @@ TEST_CASE("petctl: status for people", "[control]") {
         "  frames      accepted 97  late 3  received 100",
         "  singles     decided 97  delayeds 4  prompts 80  unpaired 13",
         "  pairs       delayeds_found 0  prompts_found 40  written 40",
-        "  source         address   state  frames  datagrams    lost  loss  lost in all  skew us  seen s "
-        "ago  reason",
-        "  3       127.0.0.1:4000  silent   1 M/s      10 /s  1.5 /s  13 %        1,234     -1.2         "
-        "4.2  silent for 4.2 s",
-        "  11                   -  active       -          -       -     -            -        -           "
-        "-  -",
-        "  bdm  singles  mean keV  peak keV  photopeak  mean dt ns  prompts  temp C  dead time  randoms  "
-        "health",
-        "  0    1.5 k/s     498.2     511.0      505.5       -0.12     25 %    23.5        1 %    12 /s     "
-        " ok"};
+        ("  source         address   state  frames  datagrams    lost  loss  lost in all  skew us  seen s "
+         "ago  reason"),
+        ("  3       127.0.0.1:4000  silent   1 M/s      10 /s  1.5 /s  13 %        1,234     -1.2         "
+         "4.2  silent for 4.2 s"),
+        ("  11                   -  active       -          -       -     -            -        -           "
+         "-  -"),
+        ("  bdm  singles  mean keV  peak keV  photopeak  mean dt ns  prompts  temp C  dead time  randoms  "
+         "health"),
+        ("  0    1.5 k/s     498.2     511.0      505.5       -0.12     25 %    23.5        1 %    12 /s     "
+         " ok")};
     for (const std::string& line : lines) {
         INFO(line);
         CHECK(contains("\n" + text, "\n" + line + "\n"));

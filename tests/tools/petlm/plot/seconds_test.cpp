@@ -11,7 +11,7 @@ namespace {
 
 /// A run with `count` seconds in a scanner whose tick is a millisecond.
 std::filesystem::path run_with_seconds(const TemporaryDirectory& directory, std::uint64_t count) {
-    const auto run = directory / "run";
+    auto run = directory / "run";
     write_run(run, wild_records(200));
     write_seconds(run / "seconds.plm", count);
     return run;
