@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "daemon/listmode/file_reader.hpp"
 #include "daemon/listmode/format.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
