@@ -109,9 +109,8 @@ void count_records(json& ledger, const Held& held) {
 
 json list_of(const std::vector<RecoveredFile>& files) {
     json list = json::array();
-    for (const daemon::RecordKind kind :
-         {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::tags,
-          daemon::RecordKind::seconds}) {
+    for (const daemon::RecordKind kind : {daemon::RecordKind::coincidences, daemon::RecordKind::singles,
+                                          daemon::RecordKind::tags, daemon::RecordKind::seconds}) {
         std::uint64_t first_record = 0;
         for (const RecoveredFile& file : files) {
             if (file.kind != kind || file.state == "lost") continue;
