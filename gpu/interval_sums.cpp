@@ -12,15 +12,6 @@ SingleCounts& SingleCounts::operator+=(const SingleCounts& o) {
 }
 #undef PETACQ_ADD
 
-PromptEnds& PromptEnds::operator+=(const PromptEnds& o) {
-    dt += o.dt;
-    abs_dt += o.abs_dt;
-    dt_squared += o.dt_squared;
-    peak += o.peak;
-    peak_energy += o.peak_energy;
-    return *this;
-}
-
 IntervalSums IntervalSums::none(const config::Geometry& geometry) {
     const std::vector<std::uint32_t> zeros(geometry.crystal_count());
     const std::size_t modules = geometry.bdm_count;

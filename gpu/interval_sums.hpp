@@ -39,7 +39,14 @@ struct PromptEnds {
         return {static_cast<std::uint64_t>(dt), apart, apart * apart, near ? 1U : 0U,
                 near ? static_cast<std::uint32_t>(energy * 16) : 0U};
     }
-    PromptEnds& operator+=(const PromptEnds& o);
+    PromptEnds& operator+=(const PromptEnds& o) {
+        dt += o.dt;
+        abs_dt += o.abs_dt;
+        dt_squared += o.dt_squared;
+        peak += o.peak;
+        peak_energy += o.peak_energy;
+        return *this;
+    }
     bool operator==(const PromptEnds&) const = default;
 };
 
