@@ -1,7 +1,7 @@
 // Calibration files: HDF5 in, HDF5 out.
 #include "config/calibration.hpp"
 #include "config/error.hpp"
-#include "config/hdf5_table.hpp"
+#include "config/hdf5/table.hpp"
 
 namespace petacq::config {
 

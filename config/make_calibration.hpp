@@ -25,7 +25,7 @@ struct FloodDistortion {
     double reach;       ///< position of the edge of the crystals, on the axes
     double centre_x;
     double centre_y;
-    /// What reach becomes without the pincushion.
+    /// Undistorted positions are divided by this, so that the edge of the crystals lies at 1.
     [[nodiscard]] double scale() const { return reach * (1 + pincushion * reach * reach); }
 };
 /// Those of all detector units in make_calibration with this seed.

@@ -110,7 +110,7 @@ void RunControl::account(CollectedSlice& slice) {
 }
 
 void RunControl::measure(CollectedSlice& slice) {
-    // What was counted in no time belongs to the next second.
+    // A second without ticks has no record. The next one counts the frames that came late in it.
     if (slice.end.second->ticks() == 0) return;
     BoardReport report = flow_.report_on(*slice.end.second);
     report.late = std::exchange(late_, 0);

@@ -48,7 +48,8 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
     return verdict.time_low <= time && time <= verdict.time_high ? time : 0;
 }
 
-/// What is missing has no time: it is that of the datagram that shows it or, if this has none, the newest.
+/// Missing datagrams have no time of their own. They count at the time of the datagram that reveals the gap
+/// or, if that one has no time either, at the newest time received.
 void SliceFlow::read_besides_hits(const net::Datagram& datagram, const Verdict& verdict) {
     const std::uint64_t time = datagram.last_time;
     const bool timed =

@@ -91,7 +91,8 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t end_of_received() const;
     /// Coincidences, saved singles and tags found since the daemon started.
     [[nodiscard]] std::uint64_t records_found() const { return account_.records_found(); }
-    /// What the boards report about a second whose last slice has just been collected; once, in order.
+    /// Returns the report of the boards for a second. Call it once for each second, in order, when the last
+    /// slice of the second has just been collected.
     /// REQUIRES: measured by second.
     [[nodiscard]] BoardReport report_on(gpu::TickRange second);
     /// Submits the slice, and returns a time past everything received, decided or not.

@@ -1,5 +1,5 @@
-// What the boards say about each second of detector time besides their hits: temperatures, datagrams that are
-// missing, dead time. Sums over a second depend only on what belongs to it, not on when it was read.
+// Temperatures, missing datagrams and dead time in each second of detector time, as the boards report them.
+// The figures of a second depend only on the data in it, not on the moment at which they are taken.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,8 @@ constexpr double enough_singles = 100;
 /// More or fewer singles by this factor, and by so many sigma: the source has moved.
 constexpr double moved_singles = 1.3;
 constexpr double moved_sigmas = 4;
-/// Of what a unit should count: a source that moves leaves more.
+/// A unit that counts less than this share of the singles expected of it is silent. A source that moves away
+/// leaves more.
 constexpr double silent_share = 0.3;
 /// Sensitivity, geometry and intensity vary by less within a unit.
 constexpr double noisy_ratio = 5;

@@ -1,4 +1,4 @@
-// What a second, or several together, tell about each module: the input of the monitoring of the detector.
+// Sums over each module in one second or in several. The watch over the detector compares them.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 
 namespace petacq::daemon {
 
-/// What only the stream of datagrams shows, not the singles.
+/// Figures of a second that come from the datagrams. The singles do not contain them.
 struct BoardReport {
     static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 

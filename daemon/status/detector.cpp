@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
+#include "daemon/seconds/module_sums.hpp"
 #include "daemon/status/status.hpp"
 #include "net/endpoint.hpp"
 
@@ -85,20 +87,6 @@ std::vector<double> unit_rates(const Interval& recent, const config::Geometry& g
     return rates;
 }
 
-/// Random pairs with a single in the module. A pair between two modules counts for both.
-double randoms_of_module(const gpu::ExpectedRandoms& randoms, const config::Geometry& g, std::uint32_t bdm) {
-    const std::uint32_t rings = g.blocks.z * g.crystals.z;
-    const std::uint32_t first_ring = bdm / g.modules_in_ring() * rings;
-    const std::uint32_t first_in_ring = bdm % g.modules_in_ring() * g.crystals_per_module_y();
-    double sum = 0;
-    for (std::size_t ring = first_ring; ring < first_ring + rings; ++ring) {
-        const std::size_t first = ring * g.crystals_in_ring() + first_in_ring;
-        for (std::size_t i = first; i < first + g.crystals_per_module_y(); ++i)
-            sum += randoms.per_crystal[i];
-    }
-    return sum;
-}
-
 bool in_trouble(const Health& health, std::uint32_t bdm) {
     constexpr std::array codes{"temperature_high",     "detector_time_step",   "detector_gain_step",
                                "detector_few_prompts", "detector_time_off",    "detector_gain_off",
@@ -107,25 +95,16 @@ bool in_trouble(const Health& health, std::uint32_t bdm) {
                        [&](const char* code) { return health.find(code, bdm) != nullptr; });
 }
 
-/// What the prompts of the second say about the module.
-void add_prompts(json& one, const Second& second, std::uint32_t bdm, const config::Geometry& g,
-                 double tick_ns) {
-    double prompts = 0;
-    double singles = 0;
-    for (std::uint32_t du = 0; du < g.du_count; ++du) {
-        for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
-            const std::uint32_t crystal = g.crystal(bdm, du, local);
-            prompts += second.sums.prompts[crystal];
-            singles += second.sums.unpaired[crystal];
-            singles += second.sums.grouped[crystal];
-        }
-    }
-    const gpu::PromptEnds& ends = second.sums.modules[bdm];
-    const auto dt = static_cast<double>(static_cast<std::int64_t>(ends.dt));
-    const auto peak = static_cast<double>(ends.peak);
-    one["mean_dt_ns"] = number_if(prompts > 0, dt / prompts * tick_ns);
-    one["prompts_per_single"] = number_if(singles > 0, prompts / singles);
-    one["photopeak_keV"] = number_if(peak > 0, static_cast<double>(ends.peak_energy) / 16 / peak);
+json or_null(std::optional<double> number, double factor = 1) {
+    return number ? json(*number * factor) : json();
+}
+
+/// The sums of the modules in the latest second of detector time; empty: there is none yet.
+ModuleTable latest_modules(const Observation& seen) {
+    const auto& second = seen.now->acquisition->second;
+    if (!second || second->length_s <= 0) return {};
+    const config::Geometry& g = seen.scanner().geometry;
+    return detector_sums(*second, g, crystals_by_unit(g)).modules;
 }
 
 }  // namespace
@@ -200,6 +179,7 @@ json make_modules(const Observation& seen) {
     if (!seen.now->acquisition->histograms) return modules;
     const Interval recent = recent_histograms(*seen.now->acquisition);
     const config::Geometry& g = seen.scanner().geometry;
+    const ModuleTable latest = latest_modules(seen);
     const auto& dead_time_ns = seen.configuration().estimates.dead_time_ns;
     constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
     constexpr double bin_keV =
@@ -220,12 +200,14 @@ json make_modules(const Observation& seen) {
         one["mean_keV"] = number_if(singles > 0, sum / static_cast<double>(singles));
         one["peak_keV"] = number_if(singles > 0, (static_cast<double>(peak) + 0.5) * bin_keV);
         one["temperature_C"] = number_if(temperature.has_value(), temperature.value_or(0));
+        const ModuleSums prompts = latest.empty() ? ModuleSums{} : latest[bdm];
+        one["mean_dt_ns"] = or_null(prompts.mean_dt(), seen.scanner().tick_ps * 1e-3);
+        one["photopeak_keV"] = or_null(prompts.photopeak_keV());
+        one["prompts_per_single"] = or_null(prompts.prompts_per_single());
         one["expected_randoms_per_s"] = nullptr;
-        for (const char* key : {"mean_dt_ns", "photopeak_keV", "prompts_per_single"})
-            one[key] = nullptr;
-        if (const auto& second = seen.now->acquisition->second; second && second->length_s > 0) {
-            one["expected_randoms_per_s"] = randoms_of_module(second->randoms, g, bdm) / second->length_s;
-            add_prompts(one, *second, bdm, g, seen.scanner().tick_ps * 1e-3);
+        if (!latest.empty()) {
+            one["expected_randoms_per_s"] =
+                (prompts.ends - prompts.trues) / seen.now->acquisition->second->length_s;
         }
         one["dead_time_fraction"] = nullptr;
         if (dead_time_ns && recent.seconds > 0) {

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "config/calibration.hpp"
-#include "config/hdf5_handle.hpp"
+#include "config/hdf5/handle.hpp"
 #include "config/make_calibration.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"

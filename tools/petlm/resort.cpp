@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <deque>
 #include <iostream>
 #include <memory>
@@ -20,16 +19,15 @@
 #include "daemon/host/progress_line.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/file.hpp"
-#include "daemon/seconds/meter.hpp"
 #include "daemon/settings.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
-#include "tools/petlm/records/recorded_seconds.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resorted_run.hpp"
+#include "tools/petlm/resorted_seconds.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -93,57 +91,6 @@ config::Calibration no_calibration(const config::Geometry& g) {
     calibration.energy_factor.assign(units * g.crystals_per_du(), 1);
     return calibration;
 }
-
-/// Makes the seconds of the run again. Their singles are decided by `reach` past their end.
-class ResortedSeconds {
-  public:
-    ResortedSeconds(const std::filesystem::path& run, const config::Geometry& geometry, double tick_ps,
-                    const gpu::CoincidenceRules& rules)
-        : ticks_per_s_(static_cast<std::uint64_t>(std::llround(1e12 / tick_ps))),
-          reach_(rules.window + rules.delay.value_or(0)),
-          recorded_(run, geometry, ticks_per_s_),
-          meter_(geometry, rules, ticks_per_s_) {}
-
-    /// The watermark of the slice that ends the open second. The next single has the time `next`.
-    std::uint64_t watermark(std::uint64_t next) {
-        if (!open_) open_ = recorded_.first(next);
-        const std::uint64_t end = open_->range.end;
-        return end > UINT64_MAX - reach_ ? UINT64_MAX : end + reach_;
-    }
-    /// A slice that ends the open second is submitted.
-    void end(std::uint64_t next) {
-        const std::uint64_t end = open_->range.end;
-        submitted_.push_back(*std::exchange(open_, recorded_.next(end, next)));
-    }
-    /// Whether a second is left after the open one, when no more singles come.
-    bool more(std::uint64_t last) {
-        if (!open_ && recorded_.any_from(0)) open_ = recorded_.first(UINT64_MAX);
-        return open_ && (recorded_.any_from(open_->range.end) || open_->range.end <= last);
-    }
-    /// The slice that ends everything is submitted.
-    void end_all(std::uint64_t last) {
-        if (!open_) return;
-        if (!open_->recorded) open_->range.end = std::min(open_->range.end, last + 1);
-        submitted_.push_back(*std::exchange(open_, {}));
-    }
-    /// The slice that ends the oldest second has been collected.
-    void collect(gpu::IntervalSums& sums, daemon::SecondsFile* file) {
-        if (submitted_.empty()) return;
-        RecordedSeconds::Second oldest = std::move(submitted_.front());
-        submitted_.pop_front();
-        const auto second = meter_.measure(oldest.range, sums, std::move(oldest.report));
-        if (file != nullptr) file->append(*second);
-    }
-    [[nodiscard]] const daemon::SecondsTotal& total() const { return meter_.total(); }
-
-  private:
-    const std::uint64_t ticks_per_s_;
-    const std::uint64_t reach_;
-    RecordedSeconds recorded_;
-    daemon::SecondsMeter meter_;
-    std::optional<RecordedSeconds::Second> open_;  ///< absent before the first single, and at the end
-    std::deque<RecordedSeconds::Second> submitted_;
-};
 
 class Resorting {
   public:

@@ -1,6 +1,7 @@
 // Shared by the tests of the simulator: example scanners and a run in memory.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -30,6 +31,21 @@ inline config::Calibration small_calibration(std::int32_t offsets = 40) {
     model.time_offset_ticks = offsets;
     return config::make_calibration(small_scanner(), model);
 }
+
+/// Mean and spread of numbers.
+struct Moments {
+    double n = 0;
+    double sum = 0;
+    double squares = 0;
+    void add(double v) {
+        n += 1;
+        sum += v;
+        squares += v * v;
+    }
+    [[nodiscard]] double mean() const { return sum / n; }
+    [[nodiscard]] double variance() const { return squares / n - mean() * mean(); }
+    [[nodiscard]] double sigma() const { return std::sqrt(variance()); }
+};
 
 /// A point source at the centre, 20 ms.
 inline sim::Options point_options(double mbq = 5, double duration_s = 0.02) {

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "config/hdf5_handle.hpp"
+#include "config/hdf5/handle.hpp"
 #include "daemon/run/directory.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/hdf5_chunk.hpp"

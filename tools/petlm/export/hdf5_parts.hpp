@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "config/hdf5_handle.hpp"
+#include "config/hdf5/handle.hpp"
 
 namespace petacq::petlm {
 

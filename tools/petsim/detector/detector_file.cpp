@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "config/error.hpp"
-#include "config/hdf5_table.hpp"
+#include "config/hdf5/table.hpp"
 #include "tools/petsim/detector/detector.hpp"
 
 namespace petacq::sim {

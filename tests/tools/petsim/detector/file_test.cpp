@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "config/hdf5_table.hpp"
+#include "config/hdf5/table.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tools/petsim/detector/make_detector.hpp"

@@ -39,19 +39,6 @@ sim::Options photons(double mbq, double duration_s) {
     return o;
 }
 
-struct Sums {
-    double n = 0;
-    double sum = 0;
-    double squares = 0;
-    void add(double v) {
-        n += 1;
-        sum += v;
-        squares += v * v;
-    }
-    [[nodiscard]] double mean() const { return sum / n; }
-    [[nodiscard]] double variance() const { return squares / n - mean() * mean(); }
-};
-
 }  // namespace
 
 TEST_CASE("positions have the centre and the width of the crystal's spot", "[petsim][detector]") {
@@ -60,21 +47,21 @@ TEST_CASE("positions have the centre and the width of the crystal's spot", "[pet
     const auto detector = make(model);
     const auto run = record(detector, flood(120));
     const auto frames = test::frames_of(run);
-    std::vector<Sums> x(detector.crystals.size());
-    std::vector<Sums> y(detector.crystals.size());
+    std::vector<test::Moments> x(detector.crystals.size());
+    std::vector<test::Moments> y(detector.crystals.size());
     for (std::size_t i = 0; i < frames.size(); ++i) {
         REQUIRE(run.truth[i].x == frames[i].x);
         REQUIRE(run.truth[i].y == frames[i].y);
         x[run.truth[i].true_crystal].add(frames[i].x);
         y[run.truth[i].true_crystal].add(frames[i].y);
     }
-    Sums pulls;  // (mean - centre) / error
-    Sums widths;
+    test::Moments pulls;  // (mean - centre) / error
+    test::Moments widths;
     constexpr double rounding = 1.0 / 12;
     for (std::size_t i = 0; i < x.size(); ++i) {
         const auto& c = detector.crystals[i];
         REQUIRE(x[i].n > 60);
-        const auto compare = [&](const Sums& found, double centre, double sigma) {
+        const auto compare = [&](const test::Moments& found, double centre, double sigma) {
             // Near the rim of the map positions are cut off.
             if (centre - 4 * sigma < 0 || centre + 4 * sigma > 63) return;
             const double variance = sigma * sigma + rounding;
@@ -143,7 +130,7 @@ TEST_CASE("the photopeak of a crystal lies at 511 keV times its gain, with its r
     model.resolution_spread = 0.1;
     const auto detector = make(model);
     const auto run = record(detector, photons(5, 0.2));
-    std::vector<Sums> adc(detector.crystals.size());
+    std::vector<test::Moments> adc(detector.crystals.size());
     for (const auto& t : run.truth) {
         const auto& c = detector.crystals[t.true_crystal];
         // The energy that the true response gives for the ADC value: it is Gaussian.
@@ -151,8 +138,8 @@ TEST_CASE("the photopeak of a crystal lies at 511 keV times its gain, with its r
         REQUIRE(energy == Approx(t.true_energy).margin(0.3));
         adc[t.true_crystal].add(energy);
     }
-    Sums pulls;
-    Sums widths;
+    test::Moments pulls;
+    test::Moments widths;
     for (std::size_t i = 0; i < adc.size(); ++i) {
         if (adc[i].n < 50) continue;
         const double sigma = detector.crystals[i].energy_resolution * 511 / 2.3548;

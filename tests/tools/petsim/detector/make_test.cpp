@@ -17,19 +17,6 @@ sim::DetectorModel plain_model() {
     return m;
 }
 
-struct Moments {
-    double n = 0;
-    double sum = 0;
-    double squares = 0;
-    void add(double v) {
-        n += 1;
-        sum += v;
-        squares += v * v;
-    }
-    [[nodiscard]] double mean() const { return sum / n; }
-    [[nodiscard]] double sigma() const { return std::sqrt(squares / n - mean() * mean()); }
-};
-
 Moments moments(const sim::Detector& d, float sim::TrueCrystal::*member) {
     Moments out;
     for (const auto& c : d.crystals)

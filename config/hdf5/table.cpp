@@ -1,4 +1,4 @@
-#include "config/hdf5_table.hpp"
+#include "config/hdf5/table.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/hdf5_handle.hpp"
+#include "config/hdf5/handle.hpp"
 
 namespace petacq::config {
 

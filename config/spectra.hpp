@@ -1,0 +1,39 @@
+// What the frames of a run look like before the calibration has a say: the input of petcal derive.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "config/geometry.hpp"
+
+namespace petacq::config {
+
+/// Counts of frames with valid markers and addresses, whatever their energy and time. Plain counts: they add
+/// up over slices, runs and hosts.
+struct Spectra {
+    static constexpr std::uint32_t energy_bins = 256;
+    static constexpr float energy_bin_keV = 4;  // NOLINT(readability-identifier-naming)
+
+    /// [bdm][du][x + y * position_size]
+    std::vector<std::uint32_t> floods;
+    /// [crystal][bin] frames whose position lies in the crystal, by the energy that the calibration in use
+    /// gives; the last bin holds all higher energies.
+    std::vector<std::uint32_t> energies;
+
+    /// Counts of nothing, in the shapes of this scanner.
+    static Spectra none(const Geometry& geometry);
+    /// Adds counts of the same scanner.
+    Spectra& operator+=(const Spectra& more);
+    bool operator==(const Spectra&) const = default;
+};
+
+/// Reads a spectra file (HDF5, the tables "floods" and "energies"). Throws config::Error naming the file, the
+/// table, the expected and the found shape. The HDF5 library is not thread-safe: one thread at a time reads
+/// or writes spectra.
+Spectra load_spectra(const std::filesystem::path& file, const Geometry& geometry);
+/// Replaces the file as a whole. Throws config::Error when a shape is wrong, IoError when the file cannot be
+/// written.
+void save_spectra(const std::filesystem::path& file, const Geometry& geometry, const Spectra& spectra);
+
+}  // namespace petacq::config

@@ -1,0 +1,42 @@
+#include "config/spectra.hpp"
+
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
+
+namespace petacq::test {
+
+TEST_CASE("a spectra file gives back what was written") {
+    const TemporaryDirectory dir;
+    const auto g = tiny_scanner().geometry;
+    auto written = config::Spectra::none(g);
+    written.floods.front() = 4294967295U;
+    written.energies.back() = 7;
+    config::save_spectra(dir / "s.h5", g, written);
+    CHECK(config::load_spectra(dir / "s.h5", g) == written);
+}
+
+TEST_CASE("the spectra of another scanner are refused with both shapes") {
+    const TemporaryDirectory dir;
+    const auto g = tiny_scanner().geometry;
+    config::save_spectra(dir / "s.h5", g, config::Spectra::none(g));
+    auto other = g;
+    other.position_size = 17;
+    CHECK(lacking(complaint([&] { config::load_spectra(dir / "s.h5", other); }),
+                  {"s.h5", "floods", "289", "256"}) == "");
+    CHECK(lacking(complaint([&] { config::save_spectra(dir / "t.h5", other, config::Spectra::none(g)); }),
+                  {"floods", "3468", "3072"}) == "");
+}
+
+TEST_CASE("spectra add up") {
+    const auto g = tiny_scanner().geometry;
+    auto sum = config::Spectra::none(g);
+    auto more = sum;
+    more.floods[3] = 2;
+    more.energies[5] = 3;
+    sum += more;
+    sum += more;
+    CHECK(sum.floods[3] == 4);
+    CHECK(sum.energies[5] == 6);
+}
+
+}  // namespace petacq::test
