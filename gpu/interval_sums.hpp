@@ -23,21 +23,25 @@ struct SingleCounts {
     bool operator==(const SingleCounts&) const = default;
 };
 
+/// The energy of an end of a prompt within 20 % of 511 keV, in sixteenths of a keV, rounded down; else 0.
+PETACQ_HD inline std::uint32_t photopeak_energy(float energy) {
+    return 408.8F <= energy && energy <= 613.2F ? static_cast<std::uint32_t>(energy * 16) : 0;
+}
+
 /// Ends of prompts in one module (BDM): each prompt counts in the modules of both of its singles.
 struct PromptEnds {
     std::uint64_t dt = 0;           ///< ticks; time of the other single less the time of this one; signed, in
                                     ///< two's complement
     std::uint64_t abs_dt = 0;       ///< ticks
     std::uint64_t dt_squared = 0;   ///< ticks^2, modulo 2^64
-    std::uint64_t peak = 0;         ///< ends with an energy within 20 % of 511 keV
-    std::uint64_t peak_energy = 0;  ///< of these, sixteenths of a keV, each rounded down
+    std::uint64_t peak = 0;         ///< ends with a photopeak_energy
+    std::uint64_t peak_energy = 0;  ///< sum of these
 
     /// The end of a single whose partner is `dt` ticks later, or earlier if `dt` is negative.
     PETACQ_HD static PromptEnds of(std::int64_t dt, float energy) {
         const auto apart = static_cast<std::uint64_t>(dt < 0 ? -dt : dt);
-        const bool near = 408.8F <= energy && energy <= 613.2F;
-        return {static_cast<std::uint64_t>(dt), apart, apart * apart, near ? 1U : 0U,
-                near ? static_cast<std::uint32_t>(energy * 16) : 0U};
+        const std::uint32_t peak = photopeak_energy(energy);
+        return {static_cast<std::uint64_t>(dt), apart, apart * apart, peak > 0 ? 1U : 0U, peak};
     }
     PromptEnds& operator+=(const PromptEnds& o) {
         dt += o.dt;

@@ -41,7 +41,7 @@ static_assert(sizeof(SpanRow) == 32);
 /// A tag frame, as conversion finds it.
 struct TagCell {
     net::FrameWords frame;
-    std::uint32_t cell;  ///< of the uploaded slice
+    std::uint64_t cell;  ///< of the uploaded slice; leaves no padding, which would go down unwritten
 };
 
 /// The totals of conversion.

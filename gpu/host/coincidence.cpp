@@ -45,15 +45,8 @@ void order_equal_times(std::span<Coincidence> records) {
 }
 
 void CoincidenceFinder::add_prompts(std::span<const Coincidence> prompts, ThreadSums& sums) const {
-    for (const Coincidence& c : prompts) {
-        ++sums.crystals[c.crystal_a].prompts;
-        ++sums.crystals[c.crystal_b].prompts;
-        const std::size_t module_a = module_of_[c.crystal_a];
-        const std::size_t module_b = module_of_[c.crystal_b];
-        sums.modules[module_a] += PromptEnds::of(c.dt, c.energy_a);
-        sums.modules[module_b] += PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b);
-        ++sums.module_pairs[module_a * sums.modules.size() + module_b];
-    }
+    for (const Coincidence& c : prompts)
+        sums.add_prompt(c, module_of_[c.crystal_a], module_of_[c.crystal_b]);
 }
 
 void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share,
@@ -70,7 +63,6 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         std::size_t j = i + 1;
         if (j == n || singles[j].time - opened > tau) {
             ++unpaired;
-            ++sums.crystals[singles[i].crystal].unpaired;
             i = j;
             continue;
         }
@@ -134,11 +126,12 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
         while (j < n && singles[j].time - singles[i].time <= tau)
             ++j;
         const std::size_t size = j - i;
-        ThreadSums::Crystal& crystal = sums.crystals[singles[i].crystal];
-        ++(size == 1 ? crystal.unpaired : crystal.grouped);
         if (size == 1) {
             ++c.unpaired;
-        } else if (size == 2) {
+            continue;
+        }
+        ++sums.crystals[singles[i].crystal].grouped;
+        if (size == 2) {
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
             if (rule_.good(a.crystal, b.crystal)) {
@@ -209,6 +202,8 @@ void CoincidenceFinder::find(Search& search, std::size_t index, ThreadSums& sums
     } else {
         scan_openers(search.singles, share, sums);
     }
+    for (const Single& s : search.singles.subspan(share.from, share.next - share.from))
+        ++sums.decided[s.crystal];
     add_prompts(std::span(share.records).subspan(held), sums);
     if (rules_.delay) {
         share.delayeds.clear();

@@ -40,6 +40,22 @@ class Openers {
     std::size_t end_ = 0;
 };
 
+/// The first of the ordered singles, from `from` on, that lies `delay` or more after `time`. How many are
+/// passed cannot be predicted, so four at a time are counted without a branch.
+std::size_t skip(std::span<const Single> singles, std::size_t from, std::uint64_t time, std::uint64_t delay) {
+    constexpr std::size_t step = 4;
+    while (from + step <= singles.size()) {
+        std::size_t passed = 0;
+        for (std::size_t k = from; k < from + step; ++k)
+            passed += singles[k].time - time < delay ? 1 : 0;
+        from += passed;
+        if (passed < step) return from;
+    }
+    while (from < singles.size() && singles[from].time - time < delay)
+        ++from;
+    return from;
+}
+
 }  // namespace
 
 void CoincidenceFinder::scan_shifted(std::span<const Single> singles, Search::Share& share) const {
@@ -65,6 +81,7 @@ void CoincidenceFinder::scan_shifted(std::span<const Single> singles, Search::Sh
         while (group_end < n && singles[group_end].time - opener.time <= tau)
             ++group_end;
         first = std::max(first, i + 1);
+        first = skip(singles, first, opener.time, delay);
         while (first < n && before_shifted(singles[first], opener, delay))
             ++first;
         if (!every && first > group_end && until_shifted(first - 1) <= tau &&
