@@ -27,7 +27,9 @@ const SecondField& SumsReader::field(const char* name, std::size_t count) const 
         return narrow ? f.type == FieldType::u32 : f.type == FieldType::u64 || f.type == FieldType::i64;
     };
     if (found == nullptr || found->count != count || !readable(*found))
-        throw std::invalid_argument(std::string("no field ") + name + " of this scanner");
+        throw std::invalid_argument(
+            std::string("no field ") + name +
+            " of this scanner; petlm resort makes the seconds again from saved singles");
     return *found;
 }
 

@@ -38,8 +38,6 @@ inline daemon::Second second_number(std::uint64_t i) {
         m.peak = ++next;
         m.peak_energy = ++next;
     }
-    for (std::uint32_t& count : s.sums.module_pairs)
-        count = ++next;
     const auto sum = [](const auto& crystals) {
         return std::accumulate(crystals.begin(), crystals.end(), std::uint64_t{0});
     };
@@ -47,6 +45,8 @@ inline daemon::Second second_number(std::uint64_t i) {
     s.sums.counts.decided = s.sums.counts.unpaired + sum(s.sums.grouped);
     s.sums.counts.prompts = sum(s.sums.prompts) / 2;
     s.sums.counts.delayeds = sum(s.sums.delayeds) / 2;
+    std::iota(s.sums.module_pairs.begin(), s.sums.module_pairs.end(), 0U);
+    s.sums.module_pairs[0] += static_cast<std::uint32_t>(s.sums.counts.prompts - sum(s.sums.module_pairs));
     s.sums.counts.groups = i % 2;
     s.late = ++next;
     s.temperature_C[1] = 21.5 + static_cast<double>(i);

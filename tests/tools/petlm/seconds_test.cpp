@@ -123,6 +123,11 @@ TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
                 ++second.sums.prompts[3];
                 expected = "has other prompts than its crystals";
             }
+            SECTION("pairs of modules") {
+                second = second_number(1);
+                ++second.sums.module_pairs[3];
+                expected = "has other prompts than its pairs of modules";
+            }
             file.append(second);
         }
         const Outcome bad = petlm("verify" + quoted(run / "seconds.plm"));

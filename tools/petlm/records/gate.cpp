@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/host/progress_line.hpp"
+#include "tools/petlm/records/delayeds_weight.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
@@ -25,6 +26,7 @@ struct Bin {
     std::vector<gpu::Coincidence> waiting;  ///< of one block
     std::uint64_t prompts = 0;
     std::uint64_t delayeds = 0;
+    double randoms = 0;  ///< delayeds times their weight
     double live_s = 0;
 };
 
@@ -60,7 +62,8 @@ CycleLimits limits_of(const GateOptions& options, double tick_s) {
 }
 
 /// Counts those outside all cycles.
-std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, std::vector<Bin>& bins) {
+std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsWeight weight,
+                           std::vector<Bin>& bins) {
     daemon::ProgressLine progress("gating", source.total_bytes());
     std::uint64_t outside = 0;
     while (source.next()) {
@@ -73,7 +76,12 @@ std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, std::vect
             }
             Bin& bin = bins[*number];
             bin.waiting.push_back(pair);
-            ++(pair.kind == gpu::Kind::prompt ? bin.prompts : bin.delayeds);
+            if (pair.kind == gpu::Kind::prompt) {
+                ++bin.prompts;
+            } else {
+                ++bin.delayeds;
+                bin.randoms += weight.at(pair.time);
+            }
         }
         for (Bin& bin : bins) {
             bin.file->append(std::span<const gpu::Coincidence>(bin.waiting));
@@ -85,16 +93,18 @@ std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, std::vect
 
 std::string table_of(const std::vector<Bin>& bins) {
     std::string text =
-        "bin,phase_from,phase_to,live_s,prompts,delayeds,prompts_per_s,delayeds_per_s,net_per_s\n";
+        "bin,phase_from,phase_to,live_s,prompts,delayeds,prompts_per_s,delayeds_per_s,randoms_per_s,net_per_"
+        "s\n";
     const auto count = static_cast<double>(bins.size());
     for (std::size_t i = 0; i < bins.size(); ++i) {
         const Bin& b = bins[i];
         const auto rate = [&](double pairs) { return b.live_s > 0 ? pairs / b.live_s : 0.0; };
         const auto prompts = static_cast<double>(b.prompts);
         const auto delayeds = static_cast<double>(b.delayeds);
-        text += fmt::format("{},{},{},{:.9g},{},{},{:.6g},{:.6g},{:.6g}\n", i + 1,
+        text += fmt::format("{},{},{},{:.9g},{},{},{:.6g},{:.6g},{:.6g},{:.6g}\n", i + 1,
                             static_cast<double>(i) / count, static_cast<double>(i + 1) / count, b.live_s,
-                            b.prompts, b.delayeds, rate(prompts), rate(delayeds), rate(prompts - delayeds));
+                            b.prompts, b.delayeds, rate(prompts), rate(delayeds), rate(b.randoms),
+                            rate(prompts - b.randoms));
     }
     return text;
 }
@@ -144,7 +154,7 @@ int gate(const GateOptions& options) {
             std::make_unique<RecordFile>(Outputs::partial(file_of(i)), daemon::RecordKind::coincidences,
                                          source.block_bytes(), description);
     }
-    const std::uint64_t outside = sort_records(source, cycles, bins);
+    const std::uint64_t outside = sort_records(source, cycles, DelayedsWeight(options.target), bins);
     for (Bin& bin : bins)
         bin.file->close();
     const std::string text = table_of(bins);

@@ -1,8 +1,10 @@
 // petlm gate and petlm cut --gate.
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "config/make_calibration.hpp"
+#include "tests/daemon/seconds/support.hpp"
 #include "tests/support/point_estimate.hpp"
 #include "tests/support/read_listmode.hpp"
 #include "tests/tools/petlm/tags.hpp"
@@ -142,6 +144,23 @@ TEST_CASE("petlm gate sorts every pair as its definition says", "[petlm][gate]")
     const auto records = pairs_at(times);
     write_run(run, records);
     write_tags(run / "tags.plm", tags);
+    // The seconds begin after some of the pairs, and end before the last; each has a weight of its own.
+    constexpr std::uint64_t seconds = 6;
+    constexpr std::uint64_t first_second = run_start + 1000;
+    {
+        daemon::SecondsFile file(run / "seconds.plm", small_scanner(), {{"tick_ps", 1e9}},
+                                 config::Compression::none, std::chrono::seconds(1));
+        for (std::uint64_t i = 0; i < seconds; ++i) {
+            daemon::Second second = second_number(i);
+            second.range = {first_second + 1000 * i, first_second + 1000 * (i + 1)};
+            file.append(second);
+        }
+        file.finish();
+    }
+    const auto weight_at = [](std::uint64_t at) {
+        if (at < first_second) return 1.0;
+        return second_number(std::min((at - first_second) / 1000, seconds - 1)).delayeds_weight;
+    };
     const unsigned bins = GENERATE(2U, 7U, 64U);
     const double longest_s = 4000 * 15.625e-12;
     const Outcome outcome =
@@ -177,6 +196,13 @@ TEST_CASE("petlm gate sorts every pair as its definition says", "[petlm][gate]")
         CHECK(table.at("live_s")[bin] == Approx(static_cast<double>(live[bin]) * 15.625e-12));
         CHECK(table.at("prompts")[bin] + table.at("delayeds")[bin] ==
               static_cast<double>(expected[bin].size()));
+        double randoms = 0;
+        for (const auto& c : expected[bin])
+            randoms += c.kind == gpu::Kind::delayed ? weight_at(c.time) : 0;
+        const double live_s = table.at("live_s")[bin];
+        CHECK(table.at("randoms_per_s")[bin] * live_s == Approx(randoms).epsilon(1e-5));
+        CHECK((table.at("prompts_per_s")[bin] - table.at("net_per_s")[bin]) * live_s ==
+              Approx(randoms).epsilon(1e-3).margin(1e-3));
     }
 }
 

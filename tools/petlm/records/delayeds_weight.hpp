@@ -1,0 +1,28 @@
+// How many random prompts each delayed of a run stands for.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "daemon/seconds/reader.hpp"
+
+namespace petacq::petlm {
+
+/// One pass over the seconds of a run, with the records of its list-mode. Not thread-safe.
+class DelayedsWeight {
+  public:
+    /// `target`: run directory, or a file in one.
+    explicit DelayedsWeight(const std::filesystem::path& target);
+
+    /// In the second that holds the time (ticks), or the last one before it. 1 before the first second, and
+    /// for a run without seconds. REQUIRES: the times do not fall.
+    [[nodiscard]] double at(std::uint64_t time);
+
+  private:
+    std::unique_ptr<daemon::SecondsReader> reader_;  ///< nullptr: there are no more
+    const daemon::SecondField* field_ = nullptr;
+    double weight_ = 1;
+};
+
+}  // namespace petacq::petlm
