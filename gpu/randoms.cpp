@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "gpu/axial_mates.hpp"
 #include "gpu/window_load.hpp"
 
 namespace petacq::gpu {
@@ -37,9 +38,8 @@ double part_of(double counts, double all, double prompts, double guess) {
 
 }  // namespace
 
-double RandomsByPair::of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const {
-    const PairChances& c =
-        chances[std::size_t{rule.place_of(i).module} * rule.modules + rule.place_of(j).module];
+double RandomsByPair::of(const PairCells& cells, std::uint32_t i, std::uint32_t j) const {
+    const PairChances& c = chances[std::size_t{cells.of_crystal(i)} * cells.count() + cells.of_crystal(j)];
     double sum = 0;
     for (std::size_t x = 0; x < single_kinds; ++x) {
         for (std::size_t y = 0; y < single_kinds; ++y)
@@ -140,14 +140,81 @@ std::vector<double> RandomsEstimator::find_mates(const std::vector<double>& true
     return mates;
 }
 
+RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalSums& sums,
+                                                                 const ExpectedRandoms& randoms,
+                                                                 const WindowContents& contents) const {
+    const PairCells& cells = pairs_.cells();
+    std::vector<double> prompts(cells.zones);
+    std::vector<double> trues(cells.zones);
+    PairedSingles paired{std::vector<double>(cells.zones), std::vector<double>(cells.zones)};
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        const std::uint32_t zone = cells.zone_of(cells.of_crystal(static_cast<std::uint32_t>(i)));
+        for (const SingleKind kind : {earlier_single, later_single})
+            paired.all[zone] += by_pair_.ticks * by_pair_.rates.of[kind][i];
+        prompts[zone] += sums.prompts[i];
+        trues[zone] += sums.prompts[i] - randoms.per_crystal[i];
+    }
+    std::vector<double> found(cells.zones);  // of good pairs, those that are taken
+    std::vector<double> pairs(cells.zones);
+    for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        for (std::uint32_t b = 0; b < cells.count(); ++b) {
+            const std::size_t place = std::size_t{a} * cells.count() + b;
+            const std::uint32_t zone = cells.zone_of(a);
+            const double good = contents.singles[a] * contents.mates[place] *
+                                contents.good_mates[std::size_t{zone} * cells.zones + cells.zone_of(b)];
+            if (by_pair_.chances[place].mates == 0) continue;
+            pairs[zone] += good;
+            found[zone] += good * by_pair_.chances[place].mates;
+        }
+    }
+    for (std::uint32_t zone = 0; zone < cells.zones; ++zone) {
+        double& all = paired.all[zone];
+        all = std::max(all, 0.0);
+        const double good = found[zone] > 0 ? trues[zone] * pairs[zone] / found[zone] : 0;
+        paired.good[zone] = all * part_of(good, all, prompts[zone], 0.5);
+    }
+    return paired;
+}
+
+void RandomsEstimator::find_all_mates(WindowContents& contents, const IntervalSums& sums,
+                                      const std::vector<double>& trues,
+                                      const ExpectedRandoms& randoms) const {
+    const PairCells& cells = pairs_.cells();
+    const std::uint32_t modules = cells.rule.modules;
+    const std::uint32_t zones = cells.zones;
+    std::vector<double> in_module(modules);
+    for (std::uint32_t cell = 0; cell < cells.count(); ++cell)
+        in_module[cells.module_of(cell)] += contents.singles[cell];
+    const std::vector<double> by_module = find_mates(trues, randoms, in_module);
+    AxialMates axial{{1}, {1}};
+    if (zones > 1) {
+        PairedSingles paired;
+        if (randoms.per_crystal.empty()) {
+            paired = {std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5)};
+        } else {
+            paired = paired_singles(sums, randoms, contents);
+        }
+        axial = find_axial_mates(cells, paired.all, paired.good);
+    }
+    contents.mates.resize(std::size_t{cells.count()} * cells.count());
+    for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        for (std::uint32_t b = 0; b < cells.count(); ++b) {
+            contents.mates[std::size_t{a} * cells.count() + b] =
+                by_module[std::size_t{cells.module_of(a)} * modules + cells.module_of(b)] *
+                axial.mates[std::size_t{cells.zone_of(a)} * zones + cells.zone_of(b)];
+        }
+    }
+    contents.good_mates = std::move(axial.good);
+}
+
 void RandomsEstimator::find_contents(WindowContents& contents) const {
-    const PairRule& rule = pairs_.rule();
-    contents.singles.assign(rule.modules, 0);
+    const PairCells& cells = pairs_.cells();
+    contents.singles.assign(cells.count(), 0);
     double lone = 0;
     for (std::size_t kind = 0; kind < single_kinds; ++kind) {
         const std::vector<double>& rates = by_pair_.rates.of[kind];
         for (std::size_t i = 0; i < rates.size(); ++i)
-            contents.singles[i % rule.crystals_in_ring / rule.crystals_per_module] += rates[i];
+            contents.singles[cells.of_crystal(static_cast<std::uint32_t>(i))] += rates[i];
         if (kind == lone_single) lone = sum_of(rates);
     }
     const double singles = sum_of(contents.singles);
@@ -155,10 +222,10 @@ void RandomsEstimator::find_contents(WindowContents& contents) const {
     if (annihilations > 0) contents.lone = std::clamp(lone / annihilations, 0.0, 1.0);
     const PairChances each_once{{{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}}, {}};
     const double good_pairs =
-        pairs_.total(std::vector<PairChances>(std::size_t{rule.modules} * rule.modules, each_once));
+        pairs_.total(std::vector<PairChances>(std::size_t{cells.count()} * cells.count(), each_once));
     if (singles > 0) contents.good = std::clamp(2 * good_pairs / (singles * singles), 0.0, 1.0);
     for (double& part : contents.singles)
-        part = singles > 0 ? part / singles : 1.0 / rule.modules;
+        part = singles > 0 ? part / singles : 1.0 / cells.count();
 }
 
 void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents& contents,
@@ -202,7 +269,8 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
     // first.
-    const unsigned passes = rules_.mode == WindowMode::single ? 2 : 3;
+    const unsigned more = pairs_.cells().zones > 1 ? 3 : 0;  // and which mates make good pairs
+    const unsigned passes = (rules_.mode == WindowMode::single ? 2 : 3) + more;
     for (unsigned pass = 0; pass < passes; ++pass) {
         const bool again = pass > 0;
         if (again) {
@@ -216,8 +284,8 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         find_rates(sums, contents, again ? find_later(sums, randoms) : std::vector<double>{});
         pairs_.use(by_pair_.rates);
         find_contents(contents);
-        contents.mates = find_mates(trues, randoms, contents.singles);
-        by_pair_.chances = pair_chances(rules_, pairs_.rule(), contents, Kind::prompt);
+        find_all_mates(contents, sums, trues, randoms);
+        by_pair_.chances = pair_chances(rules_, pairs_.cells(), contents, Kind::prompt);
         ExpectedRandoms per_tick;
         pairs_.products(by_pair_.chances, per_tick);
         randoms = {};
@@ -234,7 +302,7 @@ double RandomsEstimator::find_delayeds_weight(const SingleCounts& counts,
         // Prompts lie in 2 tau + 1 ticks, delayeds in 2 (tau + 1).
         return (2.0 * rules_.window + 1) / (2.0 * rules_.window + 2);
     }
-    const double delayeds = pairs_.total(pair_chances(rules_, pairs_.rule(), contents, Kind::delayed));
+    const double delayeds = pairs_.total(pair_chances(rules_, pairs_.cells(), contents, Kind::delayed));
     const std::uint64_t free = counts.groups - counts.groups_blocked;
     if (delayeds <= 0 || free == 0) return 1;
     // Groups on free time stand for all of them.

@@ -41,11 +41,11 @@ using ExpectedRandoms = PairProducts;
 /// The randoms of any two crystals in an interval.
 struct RandomsByPair {
     CrystalValues rates;               ///< per tick; noise may make them negative
-    std::vector<PairChances> chances;  ///< [a * modules + b] of modules around the ring
+    std::vector<PairChances> chances;  ///< [a * cells + b]
     double ticks = 0;
 
     /// Without asking whether the pair is good.
-    [[nodiscard]] double of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const;
+    [[nodiscard]] double of(const PairCells& cells, std::uint32_t i, std::uint32_t j) const;
 };
 
 /// Used by one thread at a time. The same input gives the same result, bit for bit.
@@ -70,10 +70,20 @@ class RandomsEstimator {
     /// [a * modules + b] of modules around the ring: the true prompts; noise may make it negative. Symmetric.
     [[nodiscard]] std::vector<double> true_pairs(const IntervalSums& sums,
                                                  const ExpectedRandoms& randoms) const;
-    /// WindowContents::mates.
+    /// [a * modules + b] of modules around the ring: part of the mates of singles in a that lie in b.
     [[nodiscard]] std::vector<double> find_mates(const std::vector<double>& trues,
                                                  const ExpectedRandoms& randoms,
                                                  const std::vector<double>& singles) const;
+    /// WindowContents::mates and good_mates. `trues`: those of module pairs. Without randoms, as a guess.
+    void find_all_mates(WindowContents& contents, const IntervalSums& sums, const std::vector<double>& trues,
+                        const ExpectedRandoms& randoms) const;
+    /// [zone] singles with a mate, and those of them that make a good pair with it, from the true prompts.
+    struct PairedSingles {
+        std::vector<double> all;
+        std::vector<double> good;
+    };
+    [[nodiscard]] PairedSingles paired_singles(const IntervalSums& sums, const ExpectedRandoms& randoms,
+                                               const WindowContents& contents) const;
     /// What follows from the rates.
     void find_contents(WindowContents& contents) const;
     [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,
