@@ -1,10 +1,10 @@
 // Where along the axis the mates of singles lie, and which of them are near enough to make a good pair.
 //
-// With a condition on rings only some of the true pairs can become prompts; the others show as singles alone.
-// Known are, for each zone of rings, the singles with a mate and those among them whose mate makes a good
-// pair. A pair with one single at z and the other at z' comes from the middle, (z + z') / 2, along a line of
-// the slope |z - z'|. The pairs are taken as a product of the activity there and of how often such a line is
-// found; both are fitted to what is known, by expectation maximisation.
+// With a condition on rings only some of the pairs of mates can become prompts. Known are, for each zone of
+// rings, the singles with a mate and those among them whose mate makes a good pair. A pair with one single at
+// z and the other at z' comes from the middle, (z + z') / 2, along a line of the slope |z - z'|. The pairs
+// are taken as a product of the activity there and of how often such a line is found; both are fitted to what
+// is known, by expectation maximisation.
 #pragma once
 
 #include <vector>

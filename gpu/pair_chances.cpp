@@ -111,7 +111,7 @@ class ChanceFinder {
             for (std::uint32_t c = 0; c < cells_; ++c) {
                 const double mates = contents_.mates[at(b, c)];
                 if (mates == 0) continue;
-                const double own = contents_.good_mates[cells.zone_of(b) * zones + cells.zone_of(c)];
+                const double own = contents_.good_mates[at(b, c)];
                 own_good_[b] += mates * own;
                 for (std::uint32_t a = 0; a < cells_; ++a) {
                     const double good = mates * good_[at(c, a)];

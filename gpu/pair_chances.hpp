@@ -51,7 +51,7 @@ struct WindowContents {
     double in_windows = 0;        ///< mode "single": part of the time that lies in windows
     std::vector<double> singles;  ///< [cell] part of the singles that lie in it
     std::vector<double> mates;    ///< [a * cells + b] part of the mates of singles in a that lie in b
-    /// [zone a * zones + zone b] part of the pairs of a single in a and its mate in b that are good.
+    /// [a * cells + b] part of the pairs of a single in a and its mate in b that are good.
     std::vector<double> good_mates;
 };
 

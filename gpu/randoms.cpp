@@ -143,35 +143,47 @@ std::vector<double> RandomsEstimator::find_mates(const std::vector<double>& true
 RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalSums& sums,
                                                                  const ExpectedRandoms& randoms,
                                                                  const WindowContents& contents) const {
+    struct Counts {
+        double paired = 0;
+        double prompts = 0;
+        double good = 0;  ///< true pairs that were taken, or lost to other singles of their windows
+    };
     const PairCells& cells = pairs_.cells();
-    std::vector<double> prompts(cells.zones);
-    std::vector<double> trues(cells.zones);
-    PairedSingles paired{std::vector<double>(cells.zones), std::vector<double>(cells.zones)};
+    std::vector<Counts> of_cell(cells.count());
     for (std::size_t i = 0; i < module_of_.size(); ++i) {
-        const std::uint32_t zone = cells.zone_of(cells.of_crystal(static_cast<std::uint32_t>(i)));
+        Counts& counts = of_cell[cells.of_crystal(static_cast<std::uint32_t>(i))];
         for (const SingleKind kind : {earlier_single, later_single})
-            paired.all[zone] += by_pair_.ticks * by_pair_.rates.of[kind][i];
-        prompts[zone] += sums.prompts[i];
-        trues[zone] += sums.prompts[i] - randoms.per_crystal[i];
+            counts.paired += by_pair_.ticks * by_pair_.rates.of[kind][i];
+        counts.prompts += sums.prompts[i];
+        counts.good += sums.prompts[i] - randoms.per_crystal[i];
     }
-    std::vector<double> found(cells.zones);  // of good pairs, those that are taken
-    std::vector<double> pairs(cells.zones);
+    std::vector<Counts> of_zone(cells.zones);
     for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        double pairs = 0;
+        double taken = 0;
         for (std::uint32_t b = 0; b < cells.count(); ++b) {
             const std::size_t place = std::size_t{a} * cells.count() + b;
-            const std::uint32_t zone = cells.zone_of(a);
-            const double good = contents.singles[a] * contents.mates[place] *
-                                contents.good_mates[std::size_t{zone} * cells.zones + cells.zone_of(b)];
             if (by_pair_.chances[place].mates == 0) continue;
-            pairs[zone] += good;
-            found[zone] += good * by_pair_.chances[place].mates;
+            const double good = contents.mates[place] * contents.good_mates[place];
+            pairs += good;
+            taken += good * by_pair_.chances[place].mates;
         }
+        Counts& counts = of_cell[a];
+        counts.paired = std::max(counts.paired, 0.0);
+        counts.good *= taken > 0 ? pairs / taken : 0;
+        Counts& zone = of_zone[cells.zone_of(a)];
+        zone.paired += counts.paired;
+        zone.prompts += counts.prompts;
+        zone.good += counts.good;
     }
-    for (std::uint32_t zone = 0; zone < cells.zones; ++zone) {
-        double& all = paired.all[zone];
-        all = std::max(all, 0.0);
-        const double good = found[zone] > 0 ? trues[zone] * pairs[zone] / found[zone] : 0;
-        paired.good[zone] = all * part_of(good, all, prompts[zone], 0.5);
+    PairedSingles paired{std::vector<double>(cells.zones), std::vector<double>(cells.zones), {}};
+    for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        const Counts& zone = of_zone[cells.zone_of(a)];
+        const double guess = part_of(zone.good, zone.paired, zone.prompts, 0.5);
+        const Counts& counts = of_cell[a];
+        paired.good_parts.push_back(part_of(counts.good, counts.paired, counts.prompts, guess));
+        paired.all[cells.zone_of(a)] += counts.paired;
+        paired.good[cells.zone_of(a)] += counts.paired * paired.good_parts.back();
     }
     return paired;
 }
@@ -180,31 +192,44 @@ void RandomsEstimator::find_all_mates(WindowContents& contents, const IntervalSu
                                       const std::vector<double>& trues,
                                       const ExpectedRandoms& randoms) const {
     const PairCells& cells = pairs_.cells();
-    const std::uint32_t modules = cells.rule.modules;
+    const std::uint32_t count = cells.count();
     const std::uint32_t zones = cells.zones;
-    std::vector<double> in_module(modules);
-    for (std::uint32_t cell = 0; cell < cells.count(); ++cell)
+    std::vector<double> in_module(cells.rule.modules);
+    for (std::uint32_t cell = 0; cell < count; ++cell)
         in_module[cells.module_of(cell)] += contents.singles[cell];
     const std::vector<double> by_module = find_mates(trues, randoms, in_module);
     AxialMates axial{{1}, {1}};
+    std::vector<double> good_parts(count, 1.0);
     if (zones > 1) {
-        PairedSingles paired;
-        if (randoms.per_crystal.empty()) {
-            paired = {std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5)};
-        } else {
-            paired = paired_singles(sums, randoms, contents);
-        }
+        PairedSingles paired{std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5),
+                             std::vector<double>(count, 0.5)};
+        if (!randoms.per_crystal.empty()) paired = paired_singles(sums, randoms, contents);
         axial = find_axial_mates(cells, paired.all, paired.good);
+        good_parts = std::move(paired.good_parts);
     }
-    contents.mates.resize(std::size_t{cells.count()} * cells.count());
-    for (std::uint32_t a = 0; a < cells.count(); ++a) {
-        for (std::uint32_t b = 0; b < cells.count(); ++b) {
-            contents.mates[std::size_t{a} * cells.count() + b] =
-                by_module[std::size_t{cells.module_of(a)} * modules + cells.module_of(b)] *
-                axial.mates[std::size_t{cells.zone_of(a)} * zones + cells.zone_of(b)];
+    contents.mates.assign(std::size_t{count} * count, 0);
+    contents.good_mates.assign(contents.mates.size(), 0);
+    for (std::uint32_t a = 0; a < count; ++a) {
+        const std::size_t row = std::size_t{cells.zone_of(a)} * zones;
+        double good_in_zone = 0;
+        for (std::uint32_t zone = 0; zone < zones; ++zone)
+            good_in_zone += axial.mates[row + zone] * axial.good[row + zone];
+        // The good and the bad pairs of the zone, in the parts that they have in the cell.
+        const double of_good = good_in_zone > 0 ? good_parts[a] / good_in_zone : 0;
+        const double of_bad = good_in_zone < 1 ? (1 - good_parts[a]) / (1 - good_in_zone) : 0;
+        const double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
+        if (all <= 0) continue;
+        for (std::uint32_t b = 0; b < count; ++b) {
+            const std::size_t place = std::size_t{a} * count + b;
+            const double mates = axial.mates[row + cells.zone_of(b)];
+            const double good = of_good * mates * axial.good[row + cells.zone_of(b)];
+            const double bad = of_bad * mates * (1 - axial.good[row + cells.zone_of(b)]);
+            const std::size_t modules =
+                std::size_t{cells.module_of(a)} * cells.rule.modules + cells.module_of(b);
+            contents.mates[place] = by_module[modules] * ((good + bad) / all);
+            contents.good_mates[place] = good + bad > 0 ? good / (good + bad) : 0;
         }
     }
-    contents.good_mates = std::move(axial.good);
 }
 
 void RandomsEstimator::find_contents(WindowContents& contents) const {

@@ -15,6 +15,10 @@
 // count. They also say where the mates of the singles of a module lie. The randoms needed for that come from
 // a first estimate, which takes E = B and mates that lie opposite.
 //
+// With a condition on rings, policies that ask which pairs are good also need to know which mates are near
+// enough. In each cell (pair_cells.hpp), that part of the paired singles is their true prompts, less those
+// that the policy did not take, as pair_chances.hpp has it, over E + B. axial_mates.hpp finds where they lie.
+//
 // With RemoveMultiples in mode "single" this makes R_ij = 2 w U_i U_j e^x / (1 - G w), and small terms for
 // pairs that the end of a window parts.
 //
@@ -81,6 +85,7 @@ class RandomsEstimator {
     struct PairedSingles {
         std::vector<double> all;
         std::vector<double> good;
+        std::vector<double> good_parts;  ///< [cell]
     };
     [[nodiscard]] PairedSingles paired_singles(const IntervalSums& sums, const ExpectedRandoms& randoms,
                                                const WindowContents& contents) const;
