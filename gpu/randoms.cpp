@@ -52,6 +52,8 @@ RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const Coinc
     : rules_(rules), pairs_(geometry, rules), module_of_(modules_of_crystals(geometry)) {
     for (std::vector<double>& rates : by_pair_.rates.of)
         rates.resize(geometry.crystal_count());
+    for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i)
+        cell_of_.push_back(pairs_.cells().of_crystal(i));
 }
 
 std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums,
@@ -151,7 +153,7 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
     const PairCells& cells = pairs_.cells();
     std::vector<Counts> of_cell(cells.count());
     for (std::size_t i = 0; i < module_of_.size(); ++i) {
-        Counts& counts = of_cell[cells.of_crystal(static_cast<std::uint32_t>(i))];
+        Counts& counts = of_cell[cell_of_[i]];
         for (const SingleKind kind : {earlier_single, later_single})
             counts.paired += by_pair_.ticks * by_pair_.rates.of[kind][i];
         counts.prompts += sums.prompts[i];
@@ -239,7 +241,7 @@ void RandomsEstimator::find_contents(WindowContents& contents) const {
     for (std::size_t kind = 0; kind < single_kinds; ++kind) {
         const std::vector<double>& rates = by_pair_.rates.of[kind];
         for (std::size_t i = 0; i < rates.size(); ++i)
-            contents.singles[cells.of_crystal(static_cast<std::uint32_t>(i))] += rates[i];
+            contents.singles[cell_of_[i]] += rates[i];
         if (kind == lone_single) lone = sum_of(rates);
     }
     const double singles = sum_of(contents.singles);
@@ -293,9 +295,8 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     ExpectedRandoms randoms;
     std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
-    // first.
-    const unsigned more = pairs_.cells().zones > 1 ? 3 : 0;  // and which mates make good pairs
-    const unsigned passes = (rules_.mode == WindowMode::single ? 2 : 3) + more;
+    // first, and with zones which mates make good pairs.
+    const unsigned passes = pairs_.cells().zones > 1 ? 4 : rules_.mode == WindowMode::single ? 2 : 3;
     for (unsigned pass = 0; pass < passes; ++pass) {
         const bool again = pass > 0;
         if (again) {

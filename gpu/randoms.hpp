@@ -97,6 +97,7 @@ class RandomsEstimator {
     const CoincidenceRules rules_;
     GoodPairs pairs_;
     std::vector<std::uint8_t> module_of_;  ///< [crystal] BDM
+    std::vector<std::uint32_t> cell_of_;   ///< [crystal]
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
 };
