@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "gpu/axial_mates.hpp"
+#include "gpu/pair_cells.hpp"
 #include "gpu/window_load.hpp"
 
 namespace petacq::gpu {

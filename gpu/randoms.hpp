@@ -35,6 +35,7 @@
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/good_pairs.hpp"
 #include "gpu/interval_sums.hpp"
+#include "gpu/pair_cells.hpp"
 #include "gpu/pair_chances.hpp"
 
 namespace petacq::gpu {

@@ -6,6 +6,7 @@
 
 #include "gpu/arithmetic.hpp"
 #include "gpu/good_pairs.hpp"
+#include "gpu/pair_cells.hpp"
 #include "gpu/randoms.hpp"
 #include "tests/gpu/backends.hpp"
 #include "tests/gpu/setups.hpp"

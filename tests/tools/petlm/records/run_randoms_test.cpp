@@ -2,6 +2,7 @@
 #include "tools/petlm/records/run_randoms.hpp"
 
 #include "daemon/seconds/file.hpp"
+#include "gpu/pair_cells.hpp"
 #include "gpu/randoms.hpp"
 #include "tests/support/configuration.hpp"
 #include "tests/tools/petlm/support.hpp"
