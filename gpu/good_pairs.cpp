@@ -55,15 +55,17 @@ void PairProducts::add(const PairProducts& more, double factor) {
 }
 
 GoodPairs::GoodPairs(const config::Geometry& geometry, const CoincidenceRules& rules)
-    : rule_(PairRule::of(geometry, rules)),
+    : cells_(PairCells::of(geometry, rules)),
+      rule_(cells_.rule),
       rings_(geometry.rings()),
       crystals_(geometry.crystal_count()),
-      joined_(std::size_t{rule_.modules} * rule_.modules),
+      joined_(std::size_t{cells_.count()} * cells_.count()),
+      in_zone_(rings_),
       below_(rings_),
       above_(rings_) {
     for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-        cells_[kind].resize(std::size_t{rule_.modules} * rings_);
-        near_[kind].resize(cells_[kind].size());
+        rates_[kind].resize(std::size_t{rule_.modules} * rings_);
+        near_[kind].resize(std::size_t{cells_.count()} * rings_);
         others_[kind].resize(rings_);
         inside_[kind].resize(std::size_t{rings_} * rule_.crystals_per_module);
     }
@@ -77,24 +79,24 @@ void GoodPairs::use(const CrystalValues& values) {
                                         " values, expected one for each of " + std::to_string(crystals_) +
                                         " crystals");
         }
-        sum_cells(kind);
+        sum_rates(kind);
     }
-    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
+    for (std::uint32_t a = 0; a < cells_.count(); ++a) {
         if (can_join(a, a)) join_inside(a);
-        for (std::uint32_t b = a + 1; b < rule_.modules; ++b)
+        for (std::uint32_t b = a + 1; b < cells_.count(); ++b)
             if (can_join(a, b)) join(a, b);
     }
 }
 
 double GoodPairs::pairs_of(std::uint32_t a, std::uint32_t b, std::span<const PairChances> chances) const {
-    const std::size_t place = std::size_t{a} * rule_.modules + b;
+    const std::size_t place = std::size_t{a} * cells_.count() + b;
     return sum_of_products(chances[place].of, joined_[place]);
 }
 
 double GoodPairs::total(std::span<const PairChances> chances) const {
     double sum = 0;
-    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
-        for (std::uint32_t b = a; b < rule_.modules; ++b)
+    for (std::uint32_t a = 0; a < cells_.count(); ++a) {
+        for (std::uint32_t b = a; b < cells_.count(); ++b)
             sum += pairs_of(a, b, chances);
     }
     return sum;
@@ -103,9 +105,11 @@ double GoodPairs::total(std::span<const PairChances> chances) const {
 std::vector<double> GoodPairs::first_ends(std::span<const PairChances> chances) const {
     std::vector<double> first(rule_.modules);
     std::vector<double> all(rule_.modules);
-    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
-        for (std::uint32_t b = a + 1; b < rule_.modules; ++b) {
-            const std::size_t place = std::size_t{a} * rule_.modules + b;
+    for (std::uint32_t cell_a = 0; cell_a < cells_.count(); ++cell_a) {
+        const std::uint32_t a = cells_.module_of(cell_a);
+        for (std::uint32_t cell_b = (a + 1) * cells_.zones; cell_b < cells_.count(); ++cell_b) {
+            const std::uint32_t b = cells_.module_of(cell_b);
+            const std::size_t place = std::size_t{cell_a} * cells_.count() + cell_b;
             const double pairs = sum_of_products(chances[place].of, joined_[place]);
             const double a_first = sum_of_products(chances[place].first, joined_[place]);
             all[a] += pairs;
@@ -123,24 +127,27 @@ void GoodPairs::products(std::span<const PairChances> chances, PairProducts& out
     const std::size_t count = rule_.crystals_per_module;
     out.modules = rule_.modules;
     out.total = total(chances);
-    out.module_pairs.resize(std::size_t{rule_.modules} * rule_.modules);
+    out.module_pairs.assign(std::size_t{rule_.modules} * rule_.modules, 0);
     out.per_crystal.resize(crystals_);
-    for (std::uint32_t a = 0; a < rule_.modules; ++a) {
-        for (std::uint32_t b = a; b < rule_.modules; ++b) {
-            const double pairs = pairs_of(a, b, chances);
-            out.module_pairs[std::size_t{a} * rule_.modules + b] = pairs;
-            out.module_pairs[std::size_t{b} * rule_.modules + a] = pairs;
+    for (std::uint32_t cell = 0; cell < cells_.count(); ++cell) {
+        const std::uint32_t a = cells_.module_of(cell);
+        for (std::uint32_t other = cell; other < cells_.count(); ++other) {
+            const std::uint32_t b = cells_.module_of(other);
+            const double pairs = pairs_of(cell, other, chances);
+            out.module_pairs[std::size_t{a} * rule_.modules + b] += pairs;
+            if (a != b) out.module_pairs[std::size_t{b} * rule_.modules + a] += pairs;
         }
-        sum_others(a, chances);
-        const PairChances& inside = chances[std::size_t{a} * (rule_.modules + 1)];
-        if (can_join(a, a)) sum_inside(a);
-        for (std::uint32_t ring = 0; ring < rings_; ++ring) {
+        sum_others(cell, chances);
+        const PairChances& inside = chances[std::size_t{cell} * (cells_.count() + 1)];
+        if (can_join(cell, cell)) sum_inside(cell);
+        const std::uint32_t zone = cells_.zone_of(cell);
+        for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring) {
             double* const result = out.per_crystal.data() + crystal(a, ring);
             for (std::size_t y = 0; y < count; ++y) {
                 double sum = 0;
                 for (std::size_t kind = 0; kind < single_kinds; ++kind) {
                     double partners = others_[kind][ring];
-                    for (std::size_t other = 0; can_join(a, a) && other < single_kinds; ++other)
+                    for (std::size_t other = 0; can_join(cell, cell) && other < single_kinds; ++other)
                         partners += inside.of[kind][other] * inside_[other][ring * count + y];
                     sum += values_->of[kind][crystal(a, ring) + y] * partners;
                 }
@@ -150,28 +157,34 @@ void GoodPairs::products(std::span<const PairChances> chances, PairProducts& out
     }
 }
 
-void GoodPairs::sum_cells(std::size_t kind) {
+void GoodPairs::sum_rates(std::size_t kind) {
     const std::span<const double> values = values_->of[kind];
     for (std::uint32_t module = 0; module < rule_.modules; ++module) {
-        double* const cells = cells_[kind].data() + std::size_t{module} * rings_;
+        double* const rates = rates_[kind].data() + std::size_t{module} * rings_;
         for (std::uint32_t ring = 0; ring < rings_; ++ring) {
             double sum = 0;
             for (const double value : values.subspan(crystal(module, ring), rule_.crystals_per_module))
                 sum += value;
-            cells[ring] = sum;
+            rates[ring] = sum;
         }
-        sum_neighbours(kind, module);
-        double* const near = near_[kind].data() + std::size_t{module} * rings_;
+    }
+    for (std::uint32_t cell = 0; cell < cells_.count(); ++cell) {
+        sum_neighbours(kind, cell);
+        double* const near = near_[kind].data() + std::size_t{cell} * rings_;
         for (std::uint32_t ring = 0; ring < rings_; ++ring)
-            near[ring] = (below_[ring] + above_[ring]) + cells[ring];
+            near[ring] = (below_[ring] + above_[ring]) + in_zone_[ring];
     }
 }
 
-void GoodPairs::sum_neighbours(std::size_t kind, std::uint32_t module) {
-    const std::span<const double> cells = rings_of(cells_[kind], module);
+void GoodPairs::sum_neighbours(std::size_t kind, std::uint32_t cell) {
+    const std::span<const double> rates = rings_of(rates_[kind], cells_.module_of(cell));
+    const std::uint32_t first = cells_.first_ring(cells_.zone_of(cell));
+    const std::uint32_t end = cells_.first_ring(cells_.zone_of(cell) + 1);
+    std::fill(in_zone_.begin(), in_zone_.end(), 0.0);
+    std::copy(rates.begin() + first, rates.begin() + end, in_zone_.begin() + first);
     const std::size_t width = std::min(rule_.max_ring_difference, rings_);
-    trailing_sums(cells, width, scratch_, below_);
-    reversed_.assign(cells.rbegin(), cells.rend());
+    trailing_sums(in_zone_, width, scratch_, below_);
+    reversed_.assign(in_zone_.rbegin(), in_zone_.rend());
     trailing_sums(reversed_, width, scratch_, above_);
     std::reverse(above_.begin(), above_.end());
     // Excludes the ring itself.
@@ -181,14 +194,16 @@ void GoodPairs::sum_neighbours(std::size_t kind, std::uint32_t module) {
     above_.back() = 0;
 }
 
-void GoodPairs::sum_inside(std::uint32_t module) {
+void GoodPairs::sum_inside(std::uint32_t cell) {
     const std::size_t count = rule_.crystals_per_module;
+    const std::uint32_t module = cells_.module_of(cell);
+    const std::uint32_t zone = cells_.zone_of(cell);
     for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-        sum_neighbours(kind, module);
-        for (std::uint32_t ring = 0; ring < rings_; ++ring) {
+        sum_neighbours(kind, cell);
+        for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring) {
             const std::span<const double> row =
                 std::span(values_->of[kind]).subspan(crystal(module, ring), count);
-            // All near crystals of the module except the crystal itself.
+            // All near crystals of the cell except the crystal itself.
             double* const inside = inside_[kind].data() + ring * count;
             double after = 0;
             for (std::size_t y = count; y-- > 0;) {
@@ -205,30 +220,33 @@ void GoodPairs::sum_inside(std::uint32_t module) {
 }
 
 void GoodPairs::join(std::uint32_t a, std::uint32_t b) {
-    std::array<std::span<const double>, single_kinds> cells;
+    std::array<std::span<const double>, single_kinds> rates;
     std::array<std::span<const double>, single_kinds> near;
     for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-        cells[kind] = rings_of(cells_[kind], a);
+        rates[kind] = rings_of(rates_[kind], cells_.module_of(a));
         near[kind] = rings_of(near_[kind], b);
     }
+    const std::uint32_t zone = cells_.zone_of(a);
     PairChances::ByKinds pairs{};
-    for (std::uint32_t ring = 0; ring < rings_; ++ring) {  // outside: the sums do not wait for each other
+    // Rings outside: the sums do not wait for each other.
+    for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring) {
         for (std::size_t x = 0; x < single_kinds; ++x) {
             for (std::size_t y = 0; y < single_kinds; ++y)
-                pairs[x][y] += cells[x][ring] * near[y][ring];
+                pairs[x][y] += rates[x][ring] * near[y][ring];
         }
     }
-    joined_[std::size_t{a} * rule_.modules + b] = pairs;
+    joined_[std::size_t{a} * cells_.count() + b] = pairs;
 }
 
-void GoodPairs::join_inside(std::uint32_t module) {
+void GoodPairs::join_inside(std::uint32_t cell) {
     const std::size_t count = rule_.crystals_per_module;
-    PairChances::ByKinds& pairs = joined_[std::size_t{module} * (rule_.modules + 1)];
+    const std::uint32_t zone = cells_.zone_of(cell);
+    PairChances::ByKinds& pairs = joined_[std::size_t{cell} * (cells_.count() + 1)];
     pairs = {};
-    sum_inside(module);
-    for (std::uint32_t ring = 0; ring < rings_; ++ring) {
+    sum_inside(cell);
+    for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring) {
         for (std::size_t x = 0; x < single_kinds; ++x) {
-            const double* const row = values_->of[x].data() + crystal(module, ring);
+            const double* const row = values_->of[x].data() + crystal(cells_.module_of(cell), ring);
             for (std::size_t y = 0; y < single_kinds; ++y) {
                 const double* const inside = inside_[y].data() + ring * count;
                 for (std::size_t i = 0; i < count; ++i)
@@ -238,16 +256,17 @@ void GoodPairs::join_inside(std::uint32_t module) {
     }
 }
 
-void GoodPairs::sum_others(std::uint32_t module, std::span<const PairChances> chances) {
+void GoodPairs::sum_others(std::uint32_t cell, std::span<const PairChances> chances) {
+    const std::uint32_t zone = cells_.zone_of(cell);
     for (std::size_t x = 0; x < single_kinds; ++x) {
         std::vector<double>& others = others_[x];
         std::fill(others.begin(), others.end(), 0.0);
-        for (std::uint32_t b = 0; b < rule_.modules; ++b) {
-            if (b == module || !can_join(module, b)) continue;
-            const PairChances& c = chances[std::size_t{module} * rule_.modules + b];
+        for (std::uint32_t b = 0; b < cells_.count(); ++b) {
+            if (b == cell || !can_join(cell, b)) continue;
+            const PairChances& c = chances[std::size_t{cell} * cells_.count() + b];
             for (std::size_t y = 0; y < single_kinds; ++y) {
                 const std::span<const double> near = rings_of(near_[y], b);
-                for (std::uint32_t ring = 0; ring < rings_; ++ring)
+                for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring)
                     others[ring] += c.of[x][y] * near[ring];
             }
         }

@@ -41,13 +41,6 @@ std::span<const Node> nodes_of(MultiplesPolicy policy) {
     }
 }
 
-/// Whether it matters which of the other pairs are good.
-bool asks_for_good(MultiplesPolicy policy) {
-    return policy == MultiplesPolicy::take_winner_of_goods ||
-           policy == MultiplesPolicy::take_if_only_one_good ||
-           policy == MultiplesPolicy::take_winner_if_all_are_goods;
-}
-
 /// Whether other pairs count alike, good or not.
 bool counts_all(MultiplesPolicy policy) {
     return policy == MultiplesPolicy::remove_multiples || policy == MultiplesPolicy::take_winner_if_is_good;
@@ -67,11 +60,11 @@ struct Sums {
 
 class ChanceFinder {
   public:
-    ChanceFinder(const CoincidenceRules& rules, const PairRule& rule, const WindowContents& contents,
+    ChanceFinder(const CoincidenceRules& rules, const PairCells& cells, const WindowContents& contents,
                  Kind kind)
         : rules_(rules),
           contents_(contents),
-          modules_(rule.modules),
+          cells_(cells.count()),
           most_(std::min(rules.max_multiplicity, most_singles)),
           parted_(contents.abs_dt / window_width(rules)) {
         const double paired = 1 - contents.lone;
@@ -81,37 +74,56 @@ class ChanceFinder {
         both_ = load * paired * (1 - parted_);
         one_ = load * (1 - paired * (1 - parted_ - second));
         empty_ = std::exp(-(one_ + both_));
-        good_.resize(std::size_t{modules_} * modules_);
+        good_.resize(std::size_t{cells_} * cells_);
         good_mate_.resize(good_.size());
-        mate_good_.resize(good_.size());
-        if (asks_for_good(rules.policy)) find_good(rule);
+        own_mate_.resize(good_.size(), {1, 0, 0});
+        own_good_.resize(cells_);
+        if (asks_for_good(rules.policy)) find_good(cells);
         if (rules.mode == WindowMode::every) {
-            for (std::uint32_t a = 0; a < modules_; ++a)
+            for (std::uint32_t a = 0; a < cells_; ++a)
                 openers_.push_back(windows_of_opener(a));
         }
     }
 
+    [[nodiscard]] bool can_be_good(std::uint32_t a, std::uint32_t b) const { return good_[at(a, b)] > 0; }
     [[nodiscard]] PairChances of(std::uint32_t a, std::uint32_t b) const {
         return rules_.mode == WindowMode::single ? of_groups(a, b) : of_openers(a, b);
     }
 
   private:
     [[nodiscard]] std::size_t at(std::uint32_t a, std::uint32_t b) const {
-        return std::size_t{a} * modules_ + b;
+        return std::size_t{a} * cells_ + b;
     }
-    void find_good(const PairRule& rule) {
-        for (std::uint32_t a = 0; a < modules_; ++a) {
-            for (std::uint32_t b = 0; b < modules_; ++b)
-                good_[at(a, b)] = rule.geometry_good({0, a}, {0, b}) ? 1 : 0;
+    void find_good(const PairCells& cells) {
+        const std::uint32_t zones = cells.zones;
+        std::vector<double> near(std::size_t{zones} * zones);
+        for (std::uint32_t a = 0; a < zones; ++a) {
+            for (std::uint32_t b = 0; b < zones; ++b)
+                near[std::size_t{a} * zones + b] = cells.near(a, b);
         }
-        for (std::uint32_t b = 0; b < modules_; ++b) {
-            for (std::uint32_t c = 0; c < modules_; ++c) {
-                const double mates = contents_.mates[at(b, c)];
-                for (std::uint32_t a = 0; a < modules_; ++a)
-                    mate_good_[at(b, a)] += mates * good_[at(c, a)];
+        for (std::uint32_t a = 0; a < cells_; ++a) {
+            for (std::uint32_t b = 0; b < cells_; ++b) {
+                const bool apart = cells.rule.geometry_good({0, cells.module_of(a)}, {0, cells.module_of(b)});
+                good_[at(a, b)] = apart ? near[cells.zone_of(a) * zones + cells.zone_of(b)] : 0;
             }
-            for (std::uint32_t a = 0; a < modules_; ++a)
-                good_mate_[at(a, b)] = mate_good_[at(b, a)];
+        }
+        for (std::uint32_t b = 0; b < cells_; ++b) {
+            for (std::uint32_t c = 0; c < cells_; ++c) {
+                const double mates = contents_.mates[at(b, c)];
+                if (mates == 0) continue;
+                const double own = contents_.good_mates[at(b, c)];
+                own_good_[b] += mates * own;
+                for (std::uint32_t a = 0; a < cells_; ++a) {
+                    const double good = mates * good_[at(c, a)];
+                    std::array<double, 3>& of_mate = own_mate_[at(b, a)];
+                    of_mate[1] += good;
+                    of_mate[2] += good * own;
+                }
+            }
+            for (std::uint32_t a = 0; a < cells_; ++a) {
+                good_mate_[at(a, b)] = own_mate_[at(b, a)][1];
+                own_mate_[at(b, a)][1] += own_good_[b];
+            }
         }
     }
     /// Of a pair that is good with probability p.
@@ -137,12 +149,12 @@ class ChanceFinder {
     /// polynomials of the probabilities that the pairs are good.
     struct OthersOfPair {
         std::array<double, 3> one{};   ///< with a single
-        std::array<double, 5> both{};  ///< with a single and its mate
+        std::array<double, 6> both{};  ///< with a single and its mate, and the pair of these
         double good_mates = 0;         ///< that the mates of a and b are good
     };
     [[nodiscard]] OthersOfPair others_of(std::uint32_t a, std::uint32_t b) const {
         OthersOfPair sum;
-        for (std::uint32_t c = 0; c < modules_; ++c) {
+        for (std::uint32_t c = 0; c < cells_; ++c) {
             const double part = contents_.singles[c];
             const double one_1 = good_[at(a, c)] + good_[at(b, c)];
             const double one_2 = good_[at(a, c)] * good_[at(b, c)];
@@ -151,11 +163,17 @@ class ChanceFinder {
             sum.one[0] += part;
             sum.one[1] += part * one_1;
             sum.one[2] += part * one_2;
-            sum.both[1] += part * (one_1 + mate_1);
-            sum.both[2] += part * (one_2 + one_1 * mate_1 + mate_2);
-            sum.both[3] += part * (one_2 * mate_1 + one_1 * mate_2);
-            sum.both[4] += part * (one_2 * mate_2);
-            sum.good_mates += contents_.mates[at(a, c)] * mate_good_[at(b, c)];
+            const double both_1 = part * (one_1 + mate_1);
+            const double both_2 = part * (one_2 + one_1 * mate_1 + mate_2);
+            const double both_3 = part * (one_2 * mate_1 + one_1 * mate_2);
+            const double both_4 = part * (one_2 * mate_2);
+            const double own = own_good_[c];
+            sum.both[1] += both_1 + own * part;
+            sum.both[2] += both_2 + own * both_1;
+            sum.both[3] += both_3 + own * both_2;
+            sum.both[4] += both_4 + own * both_3;
+            sum.both[5] += own * both_4;
+            sum.good_mates += contents_.mates[at(a, c)] * good_mate_[at(c, b)];
         }
         sum.both[0] = sum.one[0];
         return sum;
@@ -201,9 +219,8 @@ class ChanceFinder {
         for (const Node& node : nodes_of(rules_.policy)) {
             const double t = node.t;
             const double pairs = factor(contents_.good, t);
-            Factors others{factor(of_pair.one, t), factor(of_pair.both, t)};
-            // The pair of two that belong together is certain to be good.
-            others.both *= pairs > 0 ? t / pairs : 0;
+            // `pairs` is of all pairs of other singles; that of two that belong together is in `both`.
+            const Factors others{factor(of_pair.one, t), pairs > 0 ? factor(of_pair.both, t) / pairs : 0};
             const double weight = node.weight * opened;
             const auto sums = [&](unsigned mates, double own) {
                 if (mates + 2 > most_) return Sums{};
@@ -212,12 +229,13 @@ class ChanceFinder {
                 s.others *= weight * own;
                 return s;
             };
-            const double mate_of_a = t * factor(good_mate_[at(b, a)], t);
-            const double mate_of_b = t * factor(good_mate_[at(a, b)], t);
+            const double mate_of_a = factor(own_mate_[at(a, b)], t);
+            const double mate_of_b = factor(own_mate_[at(b, a)], t);
             const Sums none = sums(0, 1);
             const Sums with_a = sums(1, mate_of_a);
             const Sums with_b = sums(1, mate_of_b);
             const Sums with_both = sums(2, mate_of_a * mate_of_b * factor(of_pair.good_mates, t));
+            chances.mates += (none.windows + (1 - parted_) * none.others) / window_width(rules_);
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < single_kinds; ++y) {
                     // With its mate, and without; a later single without it would be the opener.
@@ -247,13 +265,13 @@ class ChanceFinder {
     }
 
     /// [node of the policy][members besides the opener and its partner]: how many windows of an opener in
-    /// module a let the pair be taken, whatever other annihilations add. Mode "every".
+    /// cell a let the pair be taken, whatever other annihilations add. Mode "every".
     using WindowsOfOpener = std::vector<std::array<double, 3>>;
     [[nodiscard]] WindowsOfOpener windows_of_opener(std::uint32_t a) const {
         WindowsOfOpener windows;
         for (const Node& node : nodes_of(rules_.policy)) {
             Factors others{};
-            for (std::uint32_t c = 0; c < modules_; ++c) {
+            for (std::uint32_t c = 0; c < cells_; ++c) {
                 const double one = contents_.singles[c] * factor(good_[at(a, c)], node.t);
                 others.one += one;
                 others.both += one * factor(good_mate_[at(a, c)], node.t);
@@ -264,7 +282,7 @@ class ChanceFinder {
         }
         return windows;
     }
-    /// That a window with its opener in module a takes the pair with a single in module b. [kind of the
+    /// That a window with its opener in cell a takes the pair with a single in cell b. [kind of the
     /// opener][kind of its partner]: it holds the mate of an earlier opener, and not that of a later one.
     [[nodiscard]] PairChances::ByKinds opened(std::uint32_t a, std::uint32_t b) const {
         PairChances::ByKinds chances{};
@@ -274,7 +292,7 @@ class ChanceFinder {
             const double weight = nodes[i].weight * window_width(rules_);
             for (const std::size_t opener : {lone_single, earlier_single, later_single}) {
                 const unsigned mate = opener == earlier_single ? 1 : 0;
-                const double own = weight * (mate != 0 ? t : 1);
+                const double own = weight * (mate != 0 ? factor(own_good_[a], t) : 1);
                 const double lone = own * openers_[a][i][mate];
                 const double whole = own * factor(good_mate_[at(a, b)], t) * openers_[a][i][mate + 1];
                 const double paired = (1 - parted_) * whole + parted_ * lone;
@@ -293,39 +311,47 @@ class ChanceFinder {
             for (std::size_t y = 0; y < single_kinds; ++y)
                 chances.of[x][y] = chances.first[x][y] + second[y][x];
         }
+        const std::span<const Node> nodes = nodes_of(rules_.policy);
+        for (std::size_t i = 0; i < nodes.size(); ++i)
+            chances.mates += nodes[i].weight * (openers_[a][i][0] + openers_[b][i][0]) / 2;
         return chances;
     }
 
     const CoincidenceRules& rules_;
     const WindowContents& contents_;
-    const std::uint32_t modules_;
+    const std::uint32_t cells_;
     const std::uint32_t most_;
     const double parted_;  ///< s
     double empty_;         ///< that no other annihilation falls into the window, or both
     double one_;           ///< annihilations of which one single is in the window, or in both
     double both_;          ///< those of which both are
     // Only for policies that ask; 0 otherwise.
-    std::vector<double> good_;  ///< [a * modules + b] 1 or 0
-    /// [a * modules + b] that a single in a and the mate of one in b are good.
+    std::vector<double> good_;      ///< [a * cells + b] part of the pairs that are good
+    std::vector<double> own_good_;  ///< [a] part of the singles that make a good pair with their mate
+    /// [a * cells + b] that a single in a and the mate of one in b are good.
     std::vector<double> good_mate_;
-    std::vector<double> mate_good_;         ///< [b * modules + a] the same
+    /// [a * cells + b] polynomials of the pairs of the mate of a single in a, with that single and with one
+    /// in b.
+    std::vector<std::array<double, 3>> own_mate_;
     std::vector<WindowsOfOpener> openers_;  ///< [a]; mode "every"
 };
 
 }  // namespace
 
-std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairRule& rule,
+std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairCells& cells,
                                       const WindowContents& contents, Kind kind) {
-    const ChanceFinder finder(rules, rule, contents, kind);
+    const ChanceFinder finder(rules, cells, contents, kind);
+    const std::uint32_t count = cells.count();
     if (!asks_for_good(rules.policy))
-        return std::vector<PairChances>(std::size_t{rule.modules} * rule.modules, finder.of(0, 0));
-    std::vector<PairChances> all(std::size_t{rule.modules} * rule.modules);
-    for (std::uint32_t a = 0; a < rule.modules; ++a) {
-        for (std::uint32_t b = a; b < rule.modules; ++b) {
-            if (!rule.geometry_good({0, a}, {0, b})) continue;
+        return std::vector<PairChances>(std::size_t{count} * count, finder.of(0, 0));
+    std::vector<PairChances> all(std::size_t{count} * count);
+    for (std::uint32_t a = 0; a < count; ++a) {
+        for (std::uint32_t b = a; b < count; ++b) {
+            if (!finder.can_be_good(a, b)) continue;
             const PairChances chances = finder.of(a, b);
-            all[std::size_t{a} * rule.modules + b] = chances;
-            PairChances& turned = all[std::size_t{b} * rule.modules + a];
+            all[std::size_t{a} * count + b] = chances;
+            PairChances& turned = all[std::size_t{b} * count + a];
+            turned.mates = chances.mates;
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < single_kinds; ++y) {
                     turned.of[x][y] = chances.of[y][x];

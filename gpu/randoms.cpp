@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
+#include "gpu/axial_mates.hpp"
+#include "gpu/pair_cells.hpp"
 #include "gpu/window_load.hpp"
 
 namespace petacq::gpu {
@@ -37,9 +40,8 @@ double part_of(double counts, double all, double prompts, double guess) {
 
 }  // namespace
 
-double RandomsByPair::of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const {
-    const PairChances& c =
-        chances[std::size_t{rule.place_of(i).module} * rule.modules + rule.place_of(j).module];
+double RandomsByPair::of(const PairCells& cells, std::uint32_t i, std::uint32_t j) const {
+    const PairChances& c = chances[std::size_t{cells.of_crystal(i)} * cells.count() + cells.of_crystal(j)];
     double sum = 0;
     for (std::size_t x = 0; x < single_kinds; ++x) {
         for (std::size_t y = 0; y < single_kinds; ++y)
@@ -52,6 +54,8 @@ RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const Coinc
     : rules_(rules), pairs_(geometry, rules), module_of_(modules_of_crystals(geometry)) {
     for (std::vector<double>& rates : by_pair_.rates.of)
         rates.resize(geometry.crystal_count());
+    for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i)
+        cell_of_.push_back(pairs_.cells().of_crystal(i));
 }
 
 std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums,
@@ -140,14 +144,106 @@ std::vector<double> RandomsEstimator::find_mates(const std::vector<double>& true
     return mates;
 }
 
+RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalSums& sums,
+                                                                 const ExpectedRandoms& randoms,
+                                                                 const WindowContents& contents) const {
+    struct Counts {
+        double paired = 0;
+        double prompts = 0;
+        double good = 0;  ///< true pairs that were taken, or lost to other singles of their windows
+    };
+    const PairCells& cells = pairs_.cells();
+    std::vector<Counts> of_cell(cells.count());
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        Counts& counts = of_cell[cell_of_[i]];
+        for (const SingleKind kind : {earlier_single, later_single})
+            counts.paired += by_pair_.ticks * by_pair_.rates.of[kind][i];
+        counts.prompts += sums.prompts[i];
+        counts.good += sums.prompts[i] - randoms.per_crystal[i];
+    }
+    std::vector<Counts> of_zone(cells.zones);
+    for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        double pairs = 0;
+        double taken = 0;
+        for (std::uint32_t b = 0; b < cells.count(); ++b) {
+            const std::size_t place = std::size_t{a} * cells.count() + b;
+            if (by_pair_.chances[place].mates == 0) continue;
+            const double good = contents.mates[place] * contents.good_mates[place];
+            pairs += good;
+            taken += good * by_pair_.chances[place].mates;
+        }
+        Counts& counts = of_cell[a];
+        counts.paired = std::max(counts.paired, 0.0);
+        counts.good *= taken > 0 ? pairs / taken : 0;
+        Counts& zone = of_zone[cells.zone_of(a)];
+        zone.paired += counts.paired;
+        zone.prompts += counts.prompts;
+        zone.good += counts.good;
+    }
+    PairedSingles paired{std::vector<double>(cells.zones), std::vector<double>(cells.zones), {}};
+    for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        const Counts& zone = of_zone[cells.zone_of(a)];
+        const double guess = part_of(zone.good, zone.paired, zone.prompts, 0.5);
+        const Counts& counts = of_cell[a];
+        paired.good_parts.push_back(part_of(counts.good, counts.paired, counts.prompts, guess));
+        paired.all[cells.zone_of(a)] += counts.paired;
+        paired.good[cells.zone_of(a)] += counts.paired * paired.good_parts.back();
+    }
+    return paired;
+}
+
+void RandomsEstimator::find_all_mates(WindowContents& contents, const IntervalSums& sums,
+                                      const std::vector<double>& trues,
+                                      const ExpectedRandoms& randoms) const {
+    const PairCells& cells = pairs_.cells();
+    const std::uint32_t count = cells.count();
+    const std::uint32_t zones = cells.zones;
+    std::vector<double> in_module(cells.rule.modules);
+    for (std::uint32_t cell = 0; cell < count; ++cell)
+        in_module[cells.module_of(cell)] += contents.singles[cell];
+    const std::vector<double> by_module = find_mates(trues, randoms, in_module);
+    AxialMates axial{{1}, {1}};
+    std::vector<double> good_parts(count, 1.0);
+    if (zones > 1) {
+        PairedSingles paired{std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5),
+                             std::vector<double>(count, 0.5)};
+        if (!randoms.per_crystal.empty()) paired = paired_singles(sums, randoms, contents);
+        axial = find_axial_mates(cells, paired.all, paired.good);
+        good_parts = std::move(paired.good_parts);
+    }
+    contents.mates.assign(std::size_t{count} * count, 0);
+    contents.good_mates.assign(contents.mates.size(), 0);
+    for (std::uint32_t a = 0; a < count; ++a) {
+        const std::size_t row = std::size_t{cells.zone_of(a)} * zones;
+        double good_in_zone = 0;
+        for (std::uint32_t zone = 0; zone < zones; ++zone)
+            good_in_zone += axial.mates[row + zone] * axial.good[row + zone];
+        // The good and the bad pairs of the zone, in the parts that they have in the cell.
+        const double of_good = good_in_zone > 0 ? good_parts[a] / good_in_zone : 0;
+        const double of_bad = good_in_zone < 1 ? (1 - good_parts[a]) / (1 - good_in_zone) : 0;
+        const double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
+        if (all <= 0) continue;
+        for (std::uint32_t b = 0; b < count; ++b) {
+            const std::size_t place = std::size_t{a} * count + b;
+            const double mates = axial.mates[row + cells.zone_of(b)];
+            const double good = of_good * mates * axial.good[row + cells.zone_of(b)];
+            const double bad = of_bad * mates * (1 - axial.good[row + cells.zone_of(b)]);
+            const std::size_t modules =
+                std::size_t{cells.module_of(a)} * cells.rule.modules + cells.module_of(b);
+            contents.mates[place] = by_module[modules] * ((good + bad) / all);
+            contents.good_mates[place] = good + bad > 0 ? good / (good + bad) : 0;
+        }
+    }
+}
+
 void RandomsEstimator::find_contents(WindowContents& contents) const {
-    const PairRule& rule = pairs_.rule();
-    contents.singles.assign(rule.modules, 0);
+    const PairCells& cells = pairs_.cells();
+    contents.singles.assign(cells.count(), 0);
     double lone = 0;
     for (std::size_t kind = 0; kind < single_kinds; ++kind) {
         const std::vector<double>& rates = by_pair_.rates.of[kind];
         for (std::size_t i = 0; i < rates.size(); ++i)
-            contents.singles[i % rule.crystals_in_ring / rule.crystals_per_module] += rates[i];
+            contents.singles[cell_of_[i]] += rates[i];
         if (kind == lone_single) lone = sum_of(rates);
     }
     const double singles = sum_of(contents.singles);
@@ -155,10 +251,10 @@ void RandomsEstimator::find_contents(WindowContents& contents) const {
     if (annihilations > 0) contents.lone = std::clamp(lone / annihilations, 0.0, 1.0);
     const PairChances each_once{{{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}}, {}};
     const double good_pairs =
-        pairs_.total(std::vector<PairChances>(std::size_t{rule.modules} * rule.modules, each_once));
+        pairs_.total(std::vector<PairChances>(std::size_t{cells.count()} * cells.count(), each_once));
     if (singles > 0) contents.good = std::clamp(2 * good_pairs / (singles * singles), 0.0, 1.0);
     for (double& part : contents.singles)
-        part = singles > 0 ? part / singles : 1.0 / rule.modules;
+        part = singles > 0 ? part / singles : 1.0 / cells.count();
 }
 
 void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents& contents,
@@ -201,8 +297,8 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     ExpectedRandoms randoms;
     std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
-    // first.
-    const unsigned passes = rules_.mode == WindowMode::single ? 2 : 3;
+    // first, and with zones which mates make good pairs.
+    const unsigned passes = pairs_.cells().zones > 1 ? 4 : rules_.mode == WindowMode::single ? 2 : 3;
     for (unsigned pass = 0; pass < passes; ++pass) {
         const bool again = pass > 0;
         if (again) {
@@ -216,8 +312,8 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         find_rates(sums, contents, again ? find_later(sums, randoms) : std::vector<double>{});
         pairs_.use(by_pair_.rates);
         find_contents(contents);
-        contents.mates = find_mates(trues, randoms, contents.singles);
-        by_pair_.chances = pair_chances(rules_, pairs_.rule(), contents, Kind::prompt);
+        find_all_mates(contents, sums, trues, randoms);
+        by_pair_.chances = pair_chances(rules_, pairs_.cells(), contents, Kind::prompt);
         ExpectedRandoms per_tick;
         pairs_.products(by_pair_.chances, per_tick);
         randoms = {};
@@ -234,7 +330,7 @@ double RandomsEstimator::find_delayeds_weight(const SingleCounts& counts,
         // Prompts lie in 2 tau + 1 ticks, delayeds in 2 (tau + 1).
         return (2.0 * rules_.window + 1) / (2.0 * rules_.window + 2);
     }
-    const double delayeds = pairs_.total(pair_chances(rules_, pairs_.rule(), contents, Kind::delayed));
+    const double delayeds = pairs_.total(pair_chances(rules_, pairs_.cells(), contents, Kind::delayed));
     const std::uint64_t free = counts.groups - counts.groups_blocked;
     if (delayeds <= 0 || free == 0) return 1;
     // Groups on free time stand for all of them.

@@ -15,6 +15,10 @@
 // count. They also say where the mates of the singles of a module lie. The randoms needed for that come from
 // a first estimate, which takes E = B and mates that lie opposite.
 //
+// With a condition on rings, policies that ask which pairs are good also need to know which mates are near
+// enough. In each cell (pair_cells.hpp), that part of the paired singles is their true prompts, less those
+// that the policy did not take, as pair_chances.hpp has it, over E + B. axial_mates.hpp finds where they lie.
+//
 // With RemoveMultiples in mode "single" this makes R_ij = 2 w U_i U_j e^x / (1 - G w), and small terms for
 // pairs that the end of a window parts.
 //
@@ -31,6 +35,7 @@
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/good_pairs.hpp"
 #include "gpu/interval_sums.hpp"
+#include "gpu/pair_cells.hpp"
 #include "gpu/pair_chances.hpp"
 
 namespace petacq::gpu {
@@ -41,11 +46,11 @@ using ExpectedRandoms = PairProducts;
 /// The randoms of any two crystals in an interval.
 struct RandomsByPair {
     CrystalValues rates;               ///< per tick; noise may make them negative
-    std::vector<PairChances> chances;  ///< [a * modules + b] of modules around the ring
+    std::vector<PairChances> chances;  ///< [a * cells + b]
     double ticks = 0;
 
     /// Without asking whether the pair is good.
-    [[nodiscard]] double of(const PairRule& rule, std::uint32_t i, std::uint32_t j) const;
+    [[nodiscard]] double of(const PairCells& cells, std::uint32_t i, std::uint32_t j) const;
 };
 
 /// Used by one thread at a time. The same input gives the same result, bit for bit.
@@ -70,10 +75,21 @@ class RandomsEstimator {
     /// [a * modules + b] of modules around the ring: the true prompts; noise may make it negative. Symmetric.
     [[nodiscard]] std::vector<double> true_pairs(const IntervalSums& sums,
                                                  const ExpectedRandoms& randoms) const;
-    /// WindowContents::mates.
+    /// [a * modules + b] of modules around the ring: part of the mates of singles in a that lie in b.
     [[nodiscard]] std::vector<double> find_mates(const std::vector<double>& trues,
                                                  const ExpectedRandoms& randoms,
                                                  const std::vector<double>& singles) const;
+    /// WindowContents::mates and good_mates. `trues`: those of module pairs. Without randoms, as a guess.
+    void find_all_mates(WindowContents& contents, const IntervalSums& sums, const std::vector<double>& trues,
+                        const ExpectedRandoms& randoms) const;
+    /// [zone] singles with a mate, and those of them that make a good pair with it, from the true prompts.
+    struct PairedSingles {
+        std::vector<double> all;
+        std::vector<double> good;
+        std::vector<double> good_parts;  ///< [cell]
+    };
+    [[nodiscard]] PairedSingles paired_singles(const IntervalSums& sums, const ExpectedRandoms& randoms,
+                                               const WindowContents& contents) const;
     /// What follows from the rates.
     void find_contents(WindowContents& contents) const;
     [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,
@@ -82,6 +98,7 @@ class RandomsEstimator {
     const CoincidenceRules rules_;
     GoodPairs pairs_;
     std::vector<std::uint8_t> module_of_;  ///< [crystal] BDM
+    std::vector<std::uint32_t> cell_of_;   ///< [crystal]
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "gpu/arithmetic.hpp"
 #include "gpu/good_pairs.hpp"
+#include "gpu/pair_cells.hpp"
 #include "gpu/randoms.hpp"
 #include "tests/gpu/backends.hpp"
 #include "tests/gpu/setups.hpp"
@@ -18,6 +19,8 @@ using petacq::config::Geometry;
 using petacq::gpu::CoincidenceRules;
 using petacq::gpu::DelayedRule;
 using petacq::gpu::GoodPairs;
+using petacq::gpu::MultiplesPolicy;
+using petacq::gpu::PairCells;
 using petacq::gpu::PairProducts;
 using petacq::gpu::PairRule;
 
@@ -28,7 +31,8 @@ using petacq::gpu::single_kinds;
 // The definition, pair by pair.
 PairProducts plain(const Geometry& g, const CoincidenceRules& rules, const CrystalValues& values,
                    const std::vector<PairChances>& chances) {
-    const PairRule rule = PairRule::of(g, rules);
+    const PairCells cells = PairCells::of(g, rules);
+    const PairRule& rule = cells.rule;
     const auto module_of = [&](std::size_t crystal) {
         return crystal % g.crystals_in_ring() / g.crystals_per_module_y();
     };
@@ -44,7 +48,8 @@ PairProducts plain(const Geometry& g, const CoincidenceRules& rules, const Cryst
             long double one = 0;
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < single_kinds; ++y)
-                    one += static_cast<long double>(chances[module_of(i) * modules + module_of(j)].of[x][y]) *
+                    one += static_cast<long double>(
+                               chances[cells.of_crystal(i) * cells.count() + cells.of_crystal(j)].of[x][y]) *
                            values.of[x][i] * values.of[y][j];
             }
             sum += one;
@@ -63,15 +68,15 @@ PairProducts plain(const Geometry& g, const CoincidenceRules& rules, const Cryst
 }
 
 // Any chances, the same for (i, j) and (j, i).
-std::vector<PairChances> chances_for(std::size_t modules, Rng& rng) {
-    std::vector<PairChances> all(modules * modules);
-    for (std::size_t a = 0; a < modules; ++a) {
+std::vector<PairChances> chances_for(std::size_t cells, Rng& rng) {
+    std::vector<PairChances> all(cells * cells);
+    for (std::size_t a = 0; a < cells; ++a) {
         for (std::size_t b = 0; b <= a; ++b) {
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < (a == b ? x + 1 : single_kinds); ++y) {
                     const double chance = rng.unit();
-                    all[a * modules + b].of[x][y] = chance;
-                    all[b * modules + a].of[y][x] = chance;
+                    all[a * cells + b].of[x][y] = chance;
+                    all[b * cells + a].of[y][x] = chance;
                 }
             }
         }
@@ -158,13 +163,15 @@ TEST_CASE("good pairs: equal to the plain sum for any geometry and values") {
         CoincidenceRules rules;
         rules.min_module_difference = rng.chance(0.4) ? 0 : rng.between(0U, g.modules_in_ring() / 2 + 1);
         if (rng.chance(0.6)) rules.max_ring_difference = rng.between(0U, g.rings());
+        // This policy has zones of rings.
+        if (rng.chance(0.5)) rules.policy = MultiplesPolicy::take_if_only_one_good;
         GoodPairs pairs(g, rules);
         PairProducts got;
         for (std::size_t kind = round < 37 ? 0 : 2; kind < 5; ++kind) {
             CrystalValues values;
             for (std::vector<double>& of_kind : values.of)
                 of_kind = rates_for(g.crystal_count(), kind, rng);
-            const std::vector<PairChances> chances = chances_for(g.modules_in_ring(), rng);
+            const std::vector<PairChances> chances = chances_for(pairs.cells().count(), rng);
             INFO("round " << round << ", values " << kind << ", " << g.crystal_count() << " crystals in "
                           << g.modules_in_ring() << " modules and " << g.rings()
                           << " rings, min_module_difference " << rules.min_module_difference

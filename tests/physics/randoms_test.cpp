@@ -235,6 +235,12 @@ TEST_CASE("randoms: both estimates agree with the truth under every policy and w
     check_policies(simulate_singles(e.scanner, off_centre(e.scanner, 40, 0.05)), e.rules);
 }
 
+TEST_CASE("randoms: both estimates agree with the truth where distant rings make no pairs", "[physics]") {
+    Example e = example("small");
+    e.rules.max_ring_difference = 6;  // of 24
+    check_policies(simulate_singles(e.scanner, off_centre(e.scanner, 40, 0.05)), e.rules);
+}
+
 TEST_CASE("randoms: sums over a decaying source are right", "[physics]") {
     const Example e = example("small");
     sim::Options options = off_centre(e.scanner, 2, 6);
@@ -255,6 +261,18 @@ TEST_CASE("randoms: every policy and mode, both scanners, 1 to 60 Mcps", "[.long
     const auto run = GENERATE(Run{"mouse", 1.5, 4}, Run{"mouse", 9, 0.8}, Run{"mouse", 38, 0.25},
                               Run{"mouse", 90, 0.1}, Run{"small", 2, 5}, Run{"small", 40, 0.3});
     const Example e = example(run.scanner);
+    check_policies(simulate_singles(e.scanner, off_centre(e.scanner, run.mbq, run.seconds)), e.rules);
+}
+
+TEST_CASE("randoms: every policy and mode with a condition on rings", "[.long]") {
+    struct Run {
+        double mbq;
+        double seconds;
+        std::uint32_t max_ring_difference;  // of 120
+    };
+    const auto run = GENERATE(Run{16, 0.6, 25}, Run{16, 0.6, 60}, Run{98, 0.07, 25}, Run{98, 0.07, 60});
+    Example e = example("mouse");
+    e.rules.max_ring_difference = run.max_ring_difference;
     check_policies(simulate_singles(e.scanner, off_centre(e.scanner, run.mbq, run.seconds)), e.rules);
 }
 

@@ -27,7 +27,7 @@ struct RunRandoms::Frame {
     std::vector<gpu::PairChances> chances;
     double total = 0;  ///< randoms
 
-    Frame(std::size_t crystals, std::size_t module_pairs) : chances(module_pairs) {
+    Frame(std::size_t crystals, std::size_t cell_pairs) : chances(cell_pairs) {
         for (std::vector<double>& of_kind : rates.of)
             of_kind.resize(crystals);
     }
@@ -54,7 +54,7 @@ struct RunRandoms::Frame {
 
 RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& scanner,
                        const gpu::CoincidenceRules& rules)
-    : rule_(gpu::PairRule::of(scanner.geometry, rules)) {
+    : cells_(gpu::PairCells::of(scanner.geometry, rules)) {
     const config::Geometry& geometry = scanner.geometry;
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     const daemon::SecondField* const pile_up = seconds.find("pile_up");
@@ -86,7 +86,7 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
             pile_up_.most = std::max(pile_up_.most, factor);
         }
         if (seconds_.size() % in_frame == 0)
-            frames.emplace_back(geometry.crystal_count(), std::size_t{rule_.modules} * rule_.modules);
+            frames.emplace_back(geometry.crystal_count(), std::size_t{cells_.count()} * cells_.count());
         frames.back().add(estimator.by_pair(), randoms.total);
         const double s = static_cast<double>(seconds.length()) * scanner.tick_ps * 1e-12;
         seconds_.push_back({seconds.start(), 0, s > 0 ? std::max(randoms.total, 0.0) / s : 0});
@@ -105,7 +105,7 @@ void RunRandoms::finish(const std::vector<Frame>& frames, const config::Geometry
     constexpr std::size_t kinds = gpu::single_kinds;
     const std::size_t count = frames.size();
     rates_.resize(geometry.crystal_count() * kinds * count);
-    chances_.resize(std::size_t{rule_.modules} * rule_.modules * kinds * kinds * count);
+    chances_.resize(std::size_t{cells_.count()} * cells_.count() * kinds * kinds * count);
     gpu::GoodPairs pairs(geometry, rules);
     for (std::size_t f = 0; f < count; ++f) {
         const Frame& frame = frames[f];
@@ -155,11 +155,10 @@ std::unique_ptr<RunRandoms> RunRandoms::of_run(const std::filesystem::path& dire
 double RunRandoms::product(std::size_t frame, std::uint32_t a, std::uint32_t b) const {
     constexpr std::size_t kinds = gpu::single_kinds;
     const std::size_t count = totals_.size();
-    const std::size_t modules =
-        std::size_t{rule_.place_of(a).module} * rule_.modules + rule_.place_of(b).module;
+    const std::size_t place = std::size_t{cells_.of_crystal(a)} * cells_.count() + cells_.of_crystal(b);
     const double* const of_a = rates_.data() + a * kinds * count + frame;
     const double* const of_b = rates_.data() + b * kinds * count + frame;
-    const double* const chances = chances_.data() + modules * kinds * kinds * count + frame;
+    const double* const chances = chances_.data() + place * kinds * kinds * count + frame;
     double sum = 0;
     for (std::size_t x = 0; x < kinds; ++x) {
         double partners = 0;
@@ -171,7 +170,7 @@ double RunRandoms::product(std::size_t frame, std::uint32_t a, std::uint32_t b) 
 }
 
 double RunRandoms::sum(std::uint32_t a, std::uint32_t b) const {
-    if (!rule_.good(a, b)) return 0;
+    if (!cells_.rule.good(a, b)) return 0;
     double sum = 0;
     for (std::size_t frame = 0; frame < totals_.size(); ++frame)
         sum += product(frame, a, b);
@@ -179,7 +178,7 @@ double RunRandoms::sum(std::uint32_t a, std::uint32_t b) const {
 }
 
 double RunRandoms::rate(std::uint64_t time, std::uint32_t a, std::uint32_t b) const {
-    if (seconds_.empty() || !rule_.good(a, b)) return 0;
+    if (seconds_.empty() || !cells_.rule.good(a, b)) return 0;
     auto after = std::upper_bound(seconds_.begin(), seconds_.end(), time,
                                   [](std::uint64_t t, const Moment& second) { return t < second.start; });
     const Moment& second = after == seconds_.begin() ? *after : *(after - 1);

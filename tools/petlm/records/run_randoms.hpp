@@ -3,7 +3,7 @@
 // Every second has its estimate (gpu/randoms.hpp). To add up thousands of them for each pair would take too
 // long, and in one second most crystals have too few singles for the rate of a pair. So neighbouring seconds
 // form frames, at most 16 in a run. Within a frame the rates of a crystal and the chances of a pair of
-// modules are taken as their means over time, and the product is scaled so that the total over all good pairs
+// cells are taken as their means over time, and the product is scaled so that the total over all good pairs
 // is exactly the sum of that of the seconds. A second has the randoms of its frame in proportion to its own
 // total. The approximation is that the distribution over the crystals does not change within a frame; its
 // level may.
@@ -22,8 +22,8 @@
 
 #include "config/scanner.hpp"
 #include "daemon/seconds/reader.hpp"
-#include "gpu/arithmetic.hpp"
 #include "gpu/coincidence_rules.hpp"
+#include "gpu/pair_cells.hpp"
 
 namespace petacq::petlm {
 
@@ -73,11 +73,11 @@ class RunRandoms {
                 const gpu::CoincidenceRules& rules);
     [[nodiscard]] double product(std::size_t frame, std::uint32_t a, std::uint32_t b) const;
 
-    gpu::PairRule rule_;
+    gpu::PairCells cells_;
     std::vector<Moment> seconds_;
     std::vector<double> totals_;   ///< [frame]
     std::vector<double> rates_;    ///< [crystal][kind of single][frame]
-    std::vector<double> chances_;  ///< [pair of modules around the ring][kind][kind][frame], scaled
+    std::vector<double> chances_;  ///< [pair of cells][kind][kind][frame], scaled
     RunPileUp pile_up_;
 };
 

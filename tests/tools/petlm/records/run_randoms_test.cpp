@@ -2,6 +2,7 @@
 #include "tools/petlm/records/run_randoms.hpp"
 
 #include "daemon/seconds/file.hpp"
+#include "gpu/pair_cells.hpp"
 #include "gpu/randoms.hpp"
 #include "tests/support/configuration.hpp"
 #include "tests/tools/petlm/support.hpp"
@@ -94,14 +95,14 @@ TEST_CASE("randoms of a run: pairs add up to the totals of the seconds", "[petlm
     const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
     CHECK(randoms.total() == Approx(run.total).epsilon(1e-12));
 
-    const gpu::PairRule rule = gpu::PairRule::of(run.scanner.geometry, rules_of_test());
+    const auto cells = gpu::PairCells::of(run.scanner.geometry, rules_of_test());
     double sum = 0;
     double worst = 0;
     std::vector<double> of_second(count);
     for_each_pair(run.scanner.geometry, [&](std::uint32_t a, std::uint32_t b) {
         const double of_pair = randoms.sum(a, b);
         sum += of_pair;
-        if (!rule.good(a, b)) {
+        if (!cells.rule.good(a, b)) {
             worst = std::max({worst, of_pair, randoms.rate(run_start, a, b)});
             return;
         }
@@ -109,7 +110,7 @@ TEST_CASE("randoms of a run: pairs add up to the totals of the seconds", "[petlm
         double of_rates = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const daemon::Second& s = run.seconds[i];
-            exact += run.by_pair[i].of(rule, a, b);
+            exact += run.by_pair[i].of(cells, a, b);
             const double counts =
                 randoms.rate(s.range.start + i % 2 * (s.range.ticks() - 1), b, a) * s.length_s;
             of_second[i] += counts;
