@@ -194,3 +194,37 @@ TEST_CASE("how wrong the calibration is, from records with the true hit", "[pets
     CHECK(c.calibration->time_rms == Approx(std::sqrt((1.0 + 9 + 9 + 1) / 4)));
     CHECK(sim::to_json(c, 0)["calibration"]["right"] == 4);
 }
+
+TEST_CASE("several singles of one photon, and of one decay of Lu-176, are no pairs of photons",
+          "[petsim][compare]") {
+    const auto of = [](std::uint8_t photon, sim::TruthRecord t) {
+        t.photon = photon;
+        return t;
+    };
+    constexpr std::uint8_t first = sim::truth_first_photon;
+    constexpr std::uint8_t second = sim::truth_second_photon;
+    constexpr std::uint8_t later = sim::truth_later;
+    const std::uint64_t decay = (std::uint64_t{1} << 63) + 1;
+    const std::vector<sim::TruthRecord> truth{
+        of(first, single(1, 1000, here)),
+        of(first | later, single(1, 1001, there)),  // one photon alone
+        of(second, single(2, 2000, here)),
+        of(first, single(2, 2001, there)),
+        of(second | later, single(2, 2002, 30)),  // one pair, and a scatter
+        of(first, single(3, 3000, here)),
+        of(second | later, single(3, 3001, there)),  // a pair
+        single(decay, 4000, here, sim::truth_intrinsic),
+        of(later, single(decay, 4001, there, sim::truth_intrinsic)),
+    };
+    const auto c =
+        compare(truth, {prompt(truth[0], truth[1]), prompt(truth[5], truth[6]), prompt(truth[7], truth[8])});
+    CHECK(c.pairs_sent == 2);
+    CHECK(c.detectable == 2);
+    CHECK(c.found == 1);
+    CHECK(c.in_multiples == 1);
+    CHECK(c.trues == 1);
+    CHECK(c.one_photon == 1);
+    CHECK(c.intrinsic == 1);
+    CHECK(c.randoms == 0);
+    CHECK(c.agrees());
+}
