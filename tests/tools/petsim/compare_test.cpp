@@ -128,6 +128,14 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
     options.physics.dark_hz = 1000;
     options.faults.loss = 0.02;
     options.faults.corrupt.fill(0.02);
+    auto limits = rules();
+    const bool followed = GENERATE(false, true);
+    if (followed) {
+        options.crystals = {sim::CrystalModel::scatter, 3, 0.32, true};
+        options.physics.intrinsic_hz = 500;
+        options.object = {{{0, 0, 0}, 20, 40}, sim::water_per_cm};
+        limits.lower = 100;
+    }
     const auto run = test::record(options);
     const auto scanner = test::small_scanner();
     // The scan of the specification, written out: frames as they arrive, in order, in windows.
@@ -136,7 +144,7 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
         const int field = (t.flags & sim::truth_field_mask) >> sim::truth_field_shift;
         if ((t.flags & sim::truth_lost) != 0 || t.crystal == sim::no_crystal || field == 5 || field > 6)
             continue;
-        if (t.energy < 350 || t.energy > 650) continue;
+        if (t.energy < limits.lower || t.energy > limits.upper) continue;
         s.push_back(t);
     }
     std::sort(s.begin(), s.end(), [](const auto& a, const auto& b) {
@@ -154,7 +162,9 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
             list.push_back(prompt(s[i], s[i + 1]));
         i = j;
     }
-    const auto c = compare(run.truth, list);
+    const auto c = sim::compare(scanner.geometry, limits, run.truth, list);
+    CHECK((c.one_photon > 10) == followed);
+    CHECK((c.intrinsic > 10) == followed);
     CHECK(c.found > 1000);
     CHECK(c.in_multiples > 10);
     CHECK(c.consumed > 0);
