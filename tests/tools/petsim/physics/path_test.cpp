@@ -21,7 +21,7 @@ double length_in_crystals(const geometry::HitFinder& finder, sim::Ray ray, doubl
     constexpr double step = 0.05;
     int inside = 0;
     ray.advance(step / 2);
-    for (double way = 0; way < farthest; way += step) {
+    for (int i = 0; i * step < farthest; ++i) {
         inside += finder.crystal_at(ray.at) ? 1 : 0;
         ray.advance(step);
     }
@@ -38,7 +38,8 @@ TEST_CASE("the chord of a cylinder is the part of the ray inside it", "[petsim][
         const sim::Ray ray = random_ray(random, 25);
         const auto found = sim::chord(cylinder, ray);
         met += found ? 1 : 0;
-        for (double way = 0.25; way < 90; way += 0.5) {
+        for (int half = 0; half < 180; ++half) {
+            const double way = 0.25 + 0.5 * half;
             sim::Ray there = ray;
             there.advance(way);
             const bool inside = found && way > found->from && way < found->to;

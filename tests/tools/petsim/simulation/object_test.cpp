@@ -1,5 +1,7 @@
 // An object in which photons scatter, and cold regions of sources.
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
 
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/simulation/followed.hpp"
@@ -154,6 +156,34 @@ TEST_CASE("cold regions are without activity, and the activity of the source sta
     CHECK_THROWS_WITH(sim::check(options, scanner), test::contains("cold"));
     options.activity[0].cold = {{{3, 1, 0}, 11, 100}};
     CHECK_NOTHROW(sim::check(options, scanner));
+}
+
+TEST_CASE("cold regions and objects are read from a source description", "[petsim][photons]") {
+    const auto read = [](const char* cold, const char* object) {
+        return sim::sources_from_json(nlohmann::json::parse(
+            std::string(
+                R"({"sources": [{"type": "cylinder", "centre_mm": [0, 0, 0], "radius_mm": 9, "length_mm": 9,
+                                         "activity_MBq": 1, "cold": )") +
+            cold + "}], \"object\": " + object + "}"));
+    };
+    const auto good =
+        read(R"([{"centre_mm": [1, 2, 3], "radius_mm": 4, "length_mm": 5}])",
+             R"({"centre_mm": [0, 0, 0], "radius_mm": 9, "length_mm": 8, "attenuation_per_cm": 0.1})");
+    REQUIRE(good.sources[0].cold.size() == 1);
+    CHECK(good.sources[0].cold[0].at == sim::Vector3{1, 2, 3});
+    CHECK(good.sources[0].cold[0].radius_mm == 4);
+    CHECK(good.sources[0].cold[0].length_mm == 5);
+    REQUIRE(good.object);
+    CHECK(good.object->shape.length_mm == 8);
+    CHECK(good.object->attenuation_per_cm == 0.1);
+    const char* const object = R"({"centre_mm": [0, 0, 0], "radius_mm": 9, "length_mm": 8})";
+    CHECK(read("[]", object).object->attenuation_per_cm == sim::water_per_cm);
+    CHECK_THROWS_WITH(read("3", object), test::contains("/sources/0/cold: expected a list"));
+    CHECK_THROWS_WITH(read("[3]", object), test::contains("/sources/0/cold/0: expected an object"));
+    CHECK_THROWS_WITH(read(R"([{"radius_mm": 4}])", object), test::contains("/sources/0/cold/0/centre_mm"));
+    CHECK_THROWS_WITH(read(R"([{"hot": 4}])", object), test::contains("unknown key"));
+    CHECK_THROWS_WITH(read("[]", "3"), test::contains("/object: expected an object"));
+    CHECK_THROWS_WITH(read("[]", R"({"centre_mm": [0, 0, 0]})"), test::contains("/object/radius_mm"));
 }
 
 TEST_CASE("objects and crystals out of range are refused", "[petsim][photons]") {
