@@ -37,7 +37,7 @@ Tracker::Tracker(const config::Scanner& scanner, const Options& options)
       model_(options.crystals.model),
       crystal_(options.crystals.attenuation_per_cm, options.crystals.photo_share),
       object_(options.object),
-      water_(options.object ? options.object->attenuation_per_cm : 0.0, 0.0) {}
+      material_(options.object ? options.object->attenuation_per_cm : 0.0, 0.0) {}
 
 void Tracker::follow(Photon& photon, double object_z_mm, Random& random,
                      std::vector<Deposit>& deposits) const {
@@ -68,7 +68,7 @@ bool Tracker::pass_object(Photon& photon, double object_z_mm, Random& random) co
     Cylinder shape = object_->shape;
     shape.at[2] += object_z_mm;
     while (const auto inside = chord(shape, photon.ray)) {
-        const double way = inside->from + random.exponential() / water_.per_mm(photon.energy);
+        const double way = inside->from + random.exponential() / material_.per_mm(photon.energy);
         if (!(way < inside->to)) return true;
         photon.ray.advance(way);
         photon.path_mm += way;

@@ -48,7 +48,7 @@ class Tracker {
     CrystalModel model_;
     Attenuation crystal_;
     std::optional<ScatteringObject> object_;
-    Attenuation water_;  ///< the object's material
+    Attenuation material_;  ///< of the object
 };
 
 }  // namespace petacq::sim

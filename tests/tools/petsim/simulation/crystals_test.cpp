@@ -136,6 +136,24 @@ TEST_CASE("scattering photons leave all their energy, or escape with the rest", 
     }
 }
 
+TEST_CASE("a photon that flies back through the bore scatters in the object", "[petsim][photons]") {
+    const auto scanner = test::small_scanner();
+    auto options = test::ideal(1, 1, sim::CrystalModel::depth);
+    options.object = {{{0, 0, 0}, 20, 60}, 10};  // dense: nothing passes
+    const sim::Tracker tracker(scanner, options);
+    sim::Random random(26, sim::Purpose::check, 0);
+    const auto place = config::crystal_place(scanner, 2);
+    int scattered = 0;
+    for (int i = 0; i < 1000; ++i) {
+        std::vector<sim::Deposit> deposits;
+        sim::Photon photon{{config::point_at_depth(place, 0.01), {-place.outward[0], -place.outward[1], 0}},
+                           511};
+        tracker.follow(photon, 0, random, deposits);
+        scattered += photon.object_scatters > 0 ? 1 : 0;
+    }
+    CHECK(scattered > 980);
+}
+
 TEST_CASE("a photon gives at most one frame per block, and singles in other blocks", "[petsim][photons]") {
     const auto scanner = test::small_scanner();
     const auto calibration = test::small_calibration();
