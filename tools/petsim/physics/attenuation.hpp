@@ -2,8 +2,8 @@
 //
 // The coefficient at 511 keV is given; the shape is that of two processes. Compton scatter follows the
 // Klein-Nishina cross-section (compton.hpp). Photoelectric absorption falls as the energy to the power of
-// -2.6, which holds for elements of high atomic number between their K edge and 511 keV (compare the tables
-// of J. H. Hubbell and S. M. Seltzer, NISTIR 5632, 1995). Edges and coherent scatter are left out.
+// -2.6: the mean slope for lead from 100 to 500 keV in the tables of J. H. Hubbell and S. M. Seltzer (NISTIR
+// 5632, 1995), which stands for all heavy elements. Edges and coherent scatter are left out.
 #pragma once
 
 #include <vector>
