@@ -63,6 +63,7 @@ Intervals::Intervals(const std::vector<double>& centres, double width) : width_(
 
 HitFinder::HitFinder(const config::Scanner& scanner)
     : radius_(scanner.dimensions.ring_radius_mm),
+      crystal_length_(scanner.dimensions.crystal_length_mm),
       half_sector_(std::numeric_limits<double>::infinity()),
       crystals_per_module_(scanner.geometry.crystals_per_module_y()),
       crystals_in_ring_(scanner.geometry.crystals_in_ring()),
@@ -92,6 +93,12 @@ std::size_t HitFinder::nearest_panel(double x, double y) const {
         panels_.begin());
 }
 
+// The panel whose sector contains the point, or a neighbour of it.
+std::size_t HitFinder::panel_of_cell(double x, double y) const {
+    const auto cell = static_cast<std::size_t>(turn(x, y) * static_cast<double>(panel_of_cell_.size()) / 4);
+    return panel_of_cell_[std::min(cell, panel_of_cell_.size() - 1)];
+}
+
 // The side through which the ray leaves the polygon of panels.
 std::size_t HitFinder::panel_ahead(const Vector3& from, const Vector3& direction) const {
     const double a = direction[0] * direction[0] + direction[1] * direction[1];
@@ -105,9 +112,7 @@ std::size_t HitFinder::panel_ahead(const Vector3& from, const Vector3& direction
         return panels_.size();
     }
     const double t = (std::sqrt(b * b + a * inside) - b) / a;
-    const double around = turn(from[0] + t * direction[0], from[1] + t * direction[1]);
-    const auto cell = static_cast<std::size_t>(around * static_cast<double>(panel_of_cell_.size()) / 4);
-    std::size_t k = panel_of_cell_[std::min(cell, panel_of_cell_.size() - 1)];
+    std::size_t k = panel_of_cell(from[0] + t * direction[0], from[1] + t * direction[1]);
     for (std::size_t step = 0; step < panels_.size(); ++step) {
         const Panel& p = panels_[k];
         const double towards = p.nx * direction[0] + p.ny * direction[1];
@@ -138,6 +143,35 @@ std::optional<Entry> HitFinder::enter(std::size_t panel, const Vector3& from,
     if (across == Intervals::none) return std::nullopt;
     return Entry{static_cast<std::uint32_t>(panel) * crystals_per_module_ + across + ring * crystals_in_ring_,
                  reach};
+}
+
+double HitFinder::outer_radius_mm() const {
+    return std::hypot(radius_ + crystal_length_,
+                      std::max(std::abs(transaxial_.low()), std::abs(transaxial_.high())));
+}
+
+std::optional<std::uint32_t> HitFinder::crystal_at(const Vector3& point) const {
+    if (point[0] == 0 && point[1] == 0) return std::nullopt;
+    const std::uint32_t ring = axial_.find(point[2]);
+    if (ring == Intervals::none) return std::nullopt;
+    std::size_t k = panel_of_cell(point[0], point[1]);
+    for (std::size_t step = 0; step < panels_.size(); ++step) {
+        const Panel& p = panels_[k];
+        const double along = p.nx * point[0] + p.ny * point[1];
+        const double v = p.nx * point[1] - p.ny * point[0];
+        const double half_width = half_sector_ * (along / radius_);  // of the sector at this distance
+        if (panels_.size() > 2 && v > half_width) {
+            k = k + 1 == panels_.size() ? 0 : k + 1;
+        } else if (panels_.size() > 2 && v < -half_width) {
+            k = k == 0 ? panels_.size() - 1 : k - 1;
+        } else {
+            if (along < radius_ || along > radius_ + crystal_length_) return std::nullopt;
+            const std::uint32_t across = transaxial_.find(v);
+            if (across == Intervals::none) return std::nullopt;
+            return static_cast<std::uint32_t>(k) * crystals_per_module_ + across + ring * crystals_in_ring_;
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace petacq::geometry

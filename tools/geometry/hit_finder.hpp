@@ -53,7 +53,11 @@ class HitFinder {
         if (panel == panels_.size()) return std::nullopt;
         return enter(panel, from, direction);
     }
+    /// The crystal that contains a point. Absent in a gap, and where no crystal is.
+    [[nodiscard]] std::optional<std::uint32_t> crystal_at(const Vector3& point) const;
     [[nodiscard]] double radius_mm() const { return radius_; }
+    /// No crystal has a point that is further from the axis.
+    [[nodiscard]] double outer_radius_mm() const;
     [[nodiscard]] double axial_low_mm() const { return axial_.low(); }
     [[nodiscard]] double axial_high_mm() const { return axial_.high(); }
 
@@ -66,8 +70,10 @@ class HitFinder {
     [[nodiscard]] std::optional<Entry> enter(std::size_t panel, const Vector3& from,
                                              const Vector3& direction) const;
     [[nodiscard]] std::size_t nearest_panel(double x, double y) const;
+    [[nodiscard]] std::size_t panel_of_cell(double x, double y) const;
 
     double radius_;
+    double crystal_length_;
     double half_sector_;  // half the width of a side of the polygon that the panels' planes make
     std::uint32_t crystals_per_module_;
     std::uint32_t crystals_in_ring_;

@@ -25,7 +25,16 @@ void add_physics(CLI::App& app, Command& c) {
         ->check(CLI::IsMember({"non-paralysable", "paralysable"}));
     option("--block-pile-up-ns", p.block_pile_up_ns,
            "Hits of a detector unit within this time of one give one frame; 0: never");
+    Crystals& crystals = c.options.crystals;
+    option("--crystals", c.crystals,
+           "Photons are absorbed at the surface or at a depth, or scatter between crystals")
+        ->check(CLI::IsMember({"surface", "depth", "scatter"}));
+    option("--crystal-attenuation-per-cm", crystals.attenuation_per_cm,
+           "Of depth and scatter: attenuation at 511 keV");
+    option("--photo-share", crystals.photo_share, "Of scatter: photoelectric share of it");
     option("--intrinsic-hz", p.intrinsic_hz, "Lu-176 decays per second and crystal");
+    app.add_flag("--intrinsic-cascade", crystals.cascade, "Follow the gammas of Lu-176, too")
+        ->group("Detector");
     option("--dark-hz", p.dark_hz, "Dark counts per second and detector unit");
     option("--dark-mean-kev", p.dark_mean_keV, "Mean of their exponential spectrum");
     option("--temperature-c", p.temperature_c, "Mean temperature");
@@ -110,6 +119,8 @@ void add_options(CLI::App& app, Command& c) {
     activity("--point", c.points, "x,y,z,MBq; repeatable");
     activity("--line", c.lines, "x1,y1,z1,x2,y2,z2,MBq; repeatable");
     activity("--cylinder", c.cylinders, "x,y,z,radius,length,MBq; axis along z; repeatable");
+    activity("--cold", c.cold, "x,y,z,radius,length: without activity, in these cylinders; repeatable");
+    activity("--object", c.object, "x,y,z,radius,length[,1/cm]: photons scatter in it; water by default");
     activity("--half-life-s", c.half_life_s, "Half-life of these sources; 0: no decay")
         ->capture_default_str();
     activity("--rate", c.rate, "Scale all activity to this many frames/s on average")

@@ -22,6 +22,8 @@ struct Command {
     std::vector<std::string> points;
     std::vector<std::string> lines;
     std::vector<std::string> cylinders;
+    std::vector<std::string> cold;
+    std::string object;
     double half_life_s = 0;
     std::string cycle;
     std::string motion;
@@ -31,6 +33,7 @@ struct Command {
     std::string clock_tags;
     double rate = 0;  ///< frames/s; 0: activities are not scaled
     std::string dead_time_model = "non-paralysable";
+    std::string crystals = "surface";
     std::string framing = "sequenced";
     bool no_end_of_stream = false;
     std::vector<std::string> corrupt;

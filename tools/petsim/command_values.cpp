@@ -1,10 +1,12 @@
 // What the texts on the command line mean.
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "config/json_file.hpp"
 #include "config/json_schema.hpp"
@@ -113,6 +115,15 @@ void read_tags(Command& command) {
     tags.clock = regular_tags("--tag-clock", command.clock_tags);
 }
 
+void read_object(Command& command) {
+    if (command.object.empty()) return;
+    if (command.options.object) throw std::invalid_argument("--object: the source description has one, too");
+    constexpr const char* expected = "x,y,z,radius,length[,1/cm]";
+    const bool water = std::count(command.object.begin(), command.object.end(), ',') == 4;
+    const auto v = numbers("--object", command.object, water ? 5 : 6, expected);
+    command.options.object = {{{v[0], v[1], v[2]}, v[3], v[4]}, water ? water_per_cm : v[5]};
+}
+
 void read_activity(Command& command) {
     auto& activity = command.options.activity;
     if (!command.source_file.empty()) {
@@ -125,7 +136,9 @@ void read_activity(Command& command) {
         if (document.is_discarded())
             throw std::invalid_argument("--source: " + command.source_file + " is not JSON");
         try {
-            activity = activity_from_json(document);
+            SourceDescription description = sources_from_json(document);
+            activity = std::move(description.sources);
+            command.options.object = description.object;
         } catch (const std::invalid_argument& e) {
             throw std::invalid_argument("--source: " + command.source_file + ": " + e.what());
         }
@@ -134,8 +147,15 @@ void read_activity(Command& command) {
     const auto add = [&](ActivitySource a) {
         a.half_life_s = command.half_life_s;
         a.motion = motion;
-        activity.push_back(a);
+        activity.push_back(std::move(a));
     };
+    if (!command.cold.empty() && command.cylinders.empty())
+        throw std::invalid_argument("--cold: there is no --cylinder that it could be in");
+    std::vector<Cylinder> cold;
+    for (const auto& text : command.cold) {
+        const auto v = numbers("--cold", text, 5, "x,y,z,radius,length");
+        cold.push_back({{v[0], v[1], v[2]}, v[3], v[4]});
+    }
     for (const auto& text : command.points) {
         const auto v = numbers("--point", text, 4, "x,y,z,MBq");
         add({Shape::point, {v[0], v[1], v[2]}, {}, 0, 0, v[3], 0});
@@ -146,7 +166,9 @@ void read_activity(Command& command) {
     }
     for (const auto& text : command.cylinders) {
         const auto v = numbers("--cylinder", text, 6, "x,y,z,radius,length,MBq");
-        add({Shape::cylinder, {v[0], v[1], v[2]}, {}, v[3], v[4], v[5], 0});
+        ActivitySource cylinder{Shape::cylinder, {v[0], v[1], v[2]}, {}, v[3], v[4], v[5], 0};
+        cylinder.cold = cold;
+        add(std::move(cylinder));
     }
     if (activity.empty() && command.source_file.empty()) add({Shape::point, {}, {}, 0, 0, 1, 0});
 }
@@ -248,11 +270,13 @@ void interpret(Command& command) {
         throw std::invalid_argument("--to HOST:PORT is required (or --write FILE, or --dry-run)");
     }
     read_activity(command);
+    read_object(command);
     read_faults(command);
     read_cycle(command);
     read_tags(command);
     if (command.fast) command.pace = 0;
     command.options.physics.paralysable = command.dead_time_model == "paralysable";
+    command.options.crystals.model = crystal_model_from_name(command.crystals);
     command.options.wire.end_of_stream = !command.no_end_of_stream;
     command.options.wire.framing = config::from_name<net::Framing>(command.framing);
 }

@@ -104,19 +104,33 @@ Groups scan(const std::vector<TruthRecord>& singles, const Judge& judge) {
     return g;
 }
 
-// Indices of the two singles of each annihilation that has both.
+/// Which photon of its annihilation made the single; 0 where the truth does not say.
+std::uint8_t photon_of(const TruthRecord& t) {
+    return t.photon & (truth_first_photon | truth_second_photon);
+}
+
+bool of_one_photon(const TruthRecord& a, const TruthRecord& b) {
+    return photon_of(a) != 0 && photon_of(a) == photon_of(b);
+}
+
+// Indices of the two singles of each annihilation that has both: of a photon with several the first one.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> both_photons(const std::vector<TruthRecord>& singles) {
     std::vector<std::uint64_t> order;
     for (std::uint64_t i = 0; i < singles.size(); ++i) {
-        if (singles[i].annihilation != 0) order.push_back(i);
+        if (singles[i].annihilation != 0 && (singles[i].flags & truth_photon) != 0) order.push_back(i);
     }
     std::sort(order.begin(), order.end(), [&](std::uint64_t a, std::uint64_t b) {
-        return std::tuple(singles[a].annihilation, a) < std::tuple(singles[b].annihilation, b);
+        return std::tuple(singles[a].annihilation, photon_of(singles[a]), a) <
+               std::tuple(singles[b].annihilation, photon_of(singles[b]), b);
     });
+    const auto again = [&](std::uint64_t a, std::uint64_t b) {
+        return singles[a].annihilation == singles[b].annihilation && of_one_photon(singles[a], singles[b]);
+    };
+    order.erase(std::unique(order.begin(), order.end(), again), order.end());
     std::vector<std::pair<std::uint64_t, std::uint64_t>> out;
     for (std::size_t i = 1; i < order.size(); ++i) {
         if (singles[order[i - 1]].annihilation == singles[order[i]].annihilation) {
-            out.emplace_back(order[i - 1], order[i]);
+            out.emplace_back(std::minmax(order[i - 1], order[i]));
         }
     }
     std::sort(out.begin(), out.end());
@@ -146,6 +160,10 @@ void classify(const std::vector<TruthRecord>& singles, const std::vector<Coincid
             ++out.foreign;
         } else if (a->annihilation == 0 || a->annihilation != b->annihilation) {
             ++out.randoms;
+        } else if (((a->flags | b->flags) & truth_intrinsic) != 0) {
+            ++out.intrinsic;
+        } else if (of_one_photon(*a, *b)) {
+            ++out.one_photon;
         } else if (((a->flags | b->flags) & truth_scattered) != 0) {
             ++out.scattered;
         } else {

@@ -51,11 +51,13 @@ struct Comparison {
     std::uint64_t consumed = 0;  ///< not found: an earlier single opened the window that closed between them
     std::uint64_t unexplained = 0;  ///< not found for another reason: must be 0
 
-    std::uint64_t prompts = 0;    ///< in the list-mode
-    std::uint64_t trues = 0;      ///< of one annihilation, neither photon scattered
-    std::uint64_t scattered = 0;  ///< of one annihilation, one scattered
-    std::uint64_t randoms = 0;    ///< of two annihilations
-    std::uint64_t foreign = 0;    ///< of singles that are not in the truth: must be 0
+    std::uint64_t prompts = 0;     ///< in the list-mode
+    std::uint64_t trues = 0;       ///< of one annihilation, neither photon scattered
+    std::uint64_t scattered = 0;   ///< of one annihilation, one scattered
+    std::uint64_t randoms = 0;     ///< of two annihilations
+    std::uint64_t one_photon = 0;  ///< of one photon, which scattered from crystal to crystal
+    std::uint64_t intrinsic = 0;   ///< of one decay of Lu-176
+    std::uint64_t foreign = 0;     ///< of singles that are not in the truth: must be 0
     std::uint64_t delayeds = 0;
 
     /// With RemoveMultiples and window mode "single" every prompt can be predicted.

@@ -48,7 +48,7 @@ PairingRules rules_from_configuration(const nlohmann::json& configuration) {
 // The keys are the names of the members.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, frames, tags, singles, moved, pairs_sent, detectable, found,
                                    in_multiples, consumed, unexplained, prompts, trues, scattered, randoms,
-                                   foreign, delayeds)
+                                   one_photon, intrinsic, foreign, delayeds)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CalibrationErrors, frames, outside, right, energy_mean, energy_rms,
                                    time_mean, time_rms)
@@ -86,6 +86,10 @@ std::string to_text(const Comparison& c, double decays) {
            " split by an earlier window, " + n(c.unexplained) + " unexplained\n";
     out += "prompts            " + n(c.prompts) + ": " + n(c.trues) + " true, " + n(c.scattered) +
            " scattered, " + n(c.randoms) + " random, " + n(c.foreign) + " foreign\n";
+    if (c.one_photon + c.intrinsic > 0) {
+        out += "                   " + n(c.one_photon) + " of one photon, " + n(c.intrinsic) +
+               " of one intrinsic decay\n";
+    }
     out += "randoms fraction   " + percent(share(c.randoms, c.prompts));
     if (c.delayeds > 0) out += ", by delayeds " + percent(share(c.delayeds, c.prompts));
     out += "\n";

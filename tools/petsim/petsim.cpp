@@ -230,7 +230,8 @@ int simulate(sim::Command& command) {
                                    {"calibration_sha256", calibration.sha256},
                                    {"decays", simulation.expected_decays()}};
         if (detector) description["detector"] = to_json(*detector);
-        const bool with_hits = detector || command.options.physics.block_pile_up_ns > 0;
+        const bool with_hits =
+            detector || command.options.physics.block_pile_up_ns > 0 || sim::follows_photons(command.options);
         writer = std::make_unique<sim::TruthWriter>(command.truth_file, description, with_hits);
         truth = [&](std::span<const sim::TruthRecord> records) { writer->add(records); };
     }

@@ -64,29 +64,63 @@ void compare_with_search(const config::Scanner& scanner, int rays, double farthe
     CHECK(hits > rays / 10);
 }
 
+// Every crystal in turn: a box behind its front face.
+void compare_points_with_search(const config::Scanner& scanner, int points) {
+    const geometry::HitFinder finder(scanner);
+    const double outer = finder.outer_radius_mm();
+    sim::Random random(4, sim::Purpose::check, 0);
+    int inside = 0;
+    for (int i = 0; i < points; ++i) {
+        const double edge = 1.05 * outer;
+        const sim::Vector3 point{edge * random.symmetric(), edge * random.symmetric(),
+                                 1.1 * finder.axial_high_mm() * random.symmetric()};
+        std::optional<std::uint32_t> expected;
+        for (std::uint32_t c = 0; c < scanner.geometry.crystal_count(); ++c) {
+            const auto place = config::crystal_place(scanner, c);
+            const double x = point[0] - place.front_centre_mm[0];
+            const double y = point[1] - place.front_centre_mm[1];
+            const double z = point[2] - place.front_centre_mm[2];
+            const double depth = place.outward[0] * x + place.outward[1] * y;
+            const double v = place.outward[0] * y - place.outward[1] * x;
+            if (depth < 0 || depth > scanner.dimensions.crystal_length_mm) continue;
+            if (std::abs(v) > scanner.dimensions.crystal_pitch_y_mm / 2) continue;
+            if (std::abs(z) <= scanner.dimensions.crystal_pitch_z_mm / 2) expected = c;
+        }
+        REQUIRE(finder.crystal_at(point) == expected);
+        if (!expected) continue;
+        ++inside;
+        REQUIRE(std::hypot(point[0], point[1]) <= outer);
+    }
+    CHECK(inside > points / 50);
+}
+
 }  // namespace
 
 TEST_CASE("the hit finder agrees with a search over all crystals", "[petsim][geometry]") {
     SECTION("uneven scanner") {
         compare_with_search(test::small_scanner(), 3000, 30);
+        compare_points_with_search(test::small_scanner(), 3000);
     }
     SECTION("one module around the ring per channel, three sides") {
         auto scanner = test::small_scanner();
         scanner.geometry = {3, {1, 1, 1}, {1, 1, 2}, {1, 7, 3}, 3, 2, 64};
         scanner.dimensions = {10, 2.0, 2.5, 10, 0, 1.5, 0};
         compare_with_search(scanner, 3000, 9);
+        compare_points_with_search(scanner, 3000);
     }
     SECTION("two panels face to face") {
         auto scanner = test::small_scanner();
         scanner.geometry = {2, {1, 1, 1}, {1, 3, 2}, {1, 6, 6}, 2, 6, 64};
         scanner.dimensions = {20, 2.0, 2.0, 10, 1, 1, 0};
         compare_with_search(scanner, 3000, 15);
+        compare_points_with_search(scanner, 3000);
     }
     SECTION("one panel") {
         auto scanner = test::small_scanner();
         scanner.geometry = {1, {1, 1, 1}, {1, 3, 4}, {1, 8, 8}, 1, 12, 64};
         scanner.dimensions = {20, 2.0, 2.0, 10, 1, 1, 0};
         compare_with_search(scanner, 3000, 15);
+        compare_points_with_search(scanner, 3000);
     }
 }
 

@@ -128,6 +128,14 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
     options.physics.dark_hz = 1000;
     options.faults.loss = 0.02;
     options.faults.corrupt.fill(0.02);
+    auto limits = rules();
+    const bool followed = GENERATE(false, true);
+    if (followed) {
+        options.crystals = {sim::CrystalModel::scatter, 3, 0.32, true};
+        options.physics.intrinsic_hz = 500;
+        options.object = {{{0, 0, 0}, 20, 40}, sim::water_per_cm};
+        limits.lower = 100;
+    }
     const auto run = test::record(options);
     const auto scanner = test::small_scanner();
     // The scan of the specification, written out: frames as they arrive, in order, in windows.
@@ -136,7 +144,7 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
         const int field = (t.flags & sim::truth_field_mask) >> sim::truth_field_shift;
         if ((t.flags & sim::truth_lost) != 0 || t.crystal == sim::no_crystal || field == 5 || field > 6)
             continue;
-        if (t.energy < 350 || t.energy > 650) continue;
+        if (t.energy < limits.lower || t.energy > limits.upper) continue;
         s.push_back(t);
     }
     std::sort(s.begin(), s.end(), [](const auto& a, const auto& b) {
@@ -154,7 +162,9 @@ TEST_CASE("the comparison agrees with the scan of the contract over a simulated 
             list.push_back(prompt(s[i], s[i + 1]));
         i = j;
     }
-    const auto c = compare(run.truth, list);
+    const auto c = sim::compare(scanner.geometry, limits, run.truth, list);
+    CHECK((c.one_photon > 10) == followed);
+    CHECK((c.intrinsic > 10) == followed);
     CHECK(c.found > 1000);
     CHECK(c.in_multiples > 10);
     CHECK(c.consumed > 0);
@@ -193,4 +203,38 @@ TEST_CASE("how wrong the calibration is, from records with the true hit", "[pets
     CHECK(c.calibration->time_mean == Approx(1));
     CHECK(c.calibration->time_rms == Approx(std::sqrt((1.0 + 9 + 9 + 1) / 4)));
     CHECK(sim::to_json(c, 0)["calibration"]["right"] == 4);
+}
+
+TEST_CASE("several singles of one photon, and of one decay of Lu-176, are no pairs of photons",
+          "[petsim][compare]") {
+    const auto of = [](std::uint8_t photon, sim::TruthRecord t) {
+        t.photon = photon;
+        return t;
+    };
+    constexpr std::uint8_t first = sim::truth_first_photon;
+    constexpr std::uint8_t second = sim::truth_second_photon;
+    constexpr std::uint8_t later = sim::truth_later;
+    const std::uint64_t decay = (std::uint64_t{1} << 63) + 1;
+    const std::vector<sim::TruthRecord> truth{
+        of(first, single(1, 1000, here)),
+        of(first | later, single(1, 1001, there)),  // one photon alone
+        of(second, single(2, 2000, here)),
+        of(first, single(2, 2001, there)),
+        of(second | later, single(2, 2002, 30)),  // one pair, and a scatter
+        of(first, single(3, 3000, here)),
+        of(second | later, single(3, 3001, there)),  // a pair
+        single(decay, 4000, here, sim::truth_intrinsic),
+        of(later, single(decay, 4001, there, sim::truth_intrinsic)),
+    };
+    const auto c =
+        compare(truth, {prompt(truth[0], truth[1]), prompt(truth[5], truth[6]), prompt(truth[7], truth[8])});
+    CHECK(c.pairs_sent == 2);
+    CHECK(c.detectable == 2);
+    CHECK(c.found == 1);
+    CHECK(c.in_multiples == 1);
+    CHECK(c.trues == 1);
+    CHECK(c.one_photon == 1);
+    CHECK(c.intrinsic == 1);
+    CHECK(c.randoms == 0);
+    CHECK(c.agrees());
 }

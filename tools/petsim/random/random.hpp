@@ -21,7 +21,14 @@ struct ZigguratTables {
 extern const ZigguratTables ziggurat;
 
 /// The purpose of a generator: part of its seed.
-enum class Purpose : std::uint32_t { events = 1, stream = 2, calibration = 3, cycle = 4, detector = 5 };
+enum class Purpose : std::uint32_t {
+    events = 1,
+    stream = 2,
+    calibration = 3,
+    cycle = 4,
+    detector = 5,
+    check = 6
+};
 
 class Random {
   public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "tools/petsim/simulation/options_check.hpp"
 
@@ -10,39 +11,10 @@ namespace petacq::sim {
 
 namespace {
 
-constexpr double fwhm_per_sigma = 2.3548200450309493;
 constexpr double mm_per_s = 299792458e3;
-constexpr double far_out = 6;  // sigmas within which Gaussians are kept where a bound is needed
 constexpr double hits_per_chunk = 16000;
 constexpr double shortest_chunk_s = 20e-6;
 constexpr double longest_chunk_s = 20e-3;
-constexpr int id_bits = 24;  // for the number of an annihilation within its chunk
-
-struct Azimuth {
-    double c;
-    double s;
-};
-
-// A point on the unit circle, without trigonometric functions.
-Azimuth azimuth(Random& random) {
-    for (;;) {
-        const double x = random.symmetric();
-        const double y = random.symmetric();
-        const double square = x * x + y * y;
-        if (square > 1 || square < 1e-12) continue;
-        const double scale = 1 / std::sqrt(square);
-        return {x * scale, y * scale};
-    }
-}
-
-double bounded_normal(Random& random) {
-    return std::clamp(random.normal(), -far_out, far_out);
-}
-
-/// The sigma at energy E is this times sqrt(E).
-double width_of(double resolution) {
-    return resolution / fwhm_per_sigma * std::sqrt(annihilation_keV);
-}
 
 // An exponential up to twelve times its mean.
 constexpr double dark_step = 12.0 / 1024;
@@ -57,9 +29,13 @@ std::vector<double> dark_density() {
 
 EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCalibration& calibration,
                                const Options& options, const Detector* detector)
-    : calibration_(calibration),
+    : scanner_(scanner),
+      calibration_(calibration),
       detector_(detector),
       finder_(scanner),
+      tracker_(follows_photons(options) ? std::optional<Tracker>(std::in_place, scanner, options)
+                                        : std::nullopt),
+      joins_(hits_several_crystals(options)),
       options_(options),
       movement_(options, scanner),
       tick_s_(scanner.tick_ps * 1e-12),
@@ -74,9 +50,9 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
       guard_ticks_(std::ceil(far_out * time_sigma_ + most_drift_ticks()) + 2),
       range_sigma_(options.physics.positron_range_mm / fwhm_per_sigma),
       angle_sigma_(options.physics.noncollinearity_deg * std::numbers::pi / 180 / fwhm_per_sigma),
-      energy_width_(width_of(options.physics.energy_resolution)),
+      energy_width_(energy_width(options.physics.energy_resolution)),
       compton_(compton_cosines()),
-      lutetium_(lutetium_energies()),
+      lutetium_(options.crystals.cascade ? lutetium_beta_energies() : lutetium_energies()),
       dark_(dark_density(), 0, options.physics.dark_mean_keV * dark_step) {
     if (detector != nullptr) add_detector(*detector, scanner);
     const double e = options.physics.efficiency * most_efficient_;
@@ -102,7 +78,7 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
     double rate = options.physics.intrinsic_hz * g.crystal_count() +
                   options.physics.dark_hz * static_cast<double>(source_of_unit_.size());
     if (detector != nullptr) rate += detector->noise_hz * static_cast<double>(noisy_.size());
-    const double s = options.physics.scatter;
+    const double s = scatter_share();
     for (const Emitter& emitter : emitters_) {
         rate += emitter.source.activity_mbq * 1e6 * options.activity_scale * either_ *
                 ((1 - s) * emitter.cosine_limit + s);
@@ -154,6 +130,7 @@ void EventGenerator::add_emitter(const ActivitySource& source) {
         const double angle = std::atan2(room, axial) - far_out * angle_sigma_ * std::numbers::sqrt2;
         cosine = angle > 0 ? std::min(1.0, std::cos(angle) * (1 + 1e-9)) : 1.0;
     }
+    if (options_.object) cosine = 1;  // it may scatter any photon into the scanner
     emitters_.push_back({source, cosine});
 }
 
@@ -179,7 +156,7 @@ double EventGenerator::decays(std::uint64_t chunks) const {
 
 double EventGenerator::followed(std::uint64_t chunks) const {
     const double time = seconds(chunks);
-    const double s = options_.physics.scatter;
+    const double s = scatter_share();
     double sum = 0;
     for (const Emitter& e : emitters_) {
         sum += mean_activity(e.source, 0, time) * time * either_ * ((1 - s) * e.cosine_limit + s);
@@ -208,7 +185,7 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
     // process an event belongs to is drawn next: two per emitter (straight, scattered), then the backgrounds.
     const config::Geometry& g = calibration_.geometry();
     const auto units = static_cast<std::uint32_t>(source_of_unit_.size());
-    const double s = options_.physics.scatter;
+    const double s = scatter_share();
     std::vector<double> upto;
     double rate = 0;
     const auto add = [&](double r) { upto.push_back(rate += r); };
@@ -229,22 +206,18 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
         if (process < 2 * emitters_.size()) {
             annihilate(work, emitters_[process / 2], t, process % 2 != 0);
         } else if (process == 2 * emitters_.size()) {
-            ++chunk.counts.intrinsic;
-            const std::uint32_t crystal = work.random.below(g.crystal_count());
-            const double energy = lutetium_.draw(work.random);
-            detect(work, {crystal, 0}, t, energy, 0, hit_intrinsic);
+            decay_lutetium(work, t);
         } else {
             ++chunk.counts.darks;
             const std::uint32_t unit = work.random.below(units);
             const std::uint32_t crystal =
                 calibration_.crystal_of(unit, work.random.below(g.crystals_per_du()));
-            record(work, crystal, t, dark_.draw(work.random), 0, hit_dark);
+            record(work, crystal, t, dark_.draw(work.random), {0, hit_dark, 0});
         }
         t += work.random.exponential() * gap;
     }
     make_noise(work, from_s, length);
     read_out(work);
-    sort_by_source(chunk);
 }
 
 /// Drawn after everything else, which it does not change.
@@ -259,7 +232,7 @@ void EventGenerator::make_noise(Work& work, double from_s, double length) const 
                 noisy_[work.random.below(static_cast<std::uint32_t>(noisy_.size()))];
             const double energy = work.random.chance(flat) ? 2 * annihilation_keV * work.random.uniform()
                                                            : dark_.draw(work.random);
-            record(work, crystal, t, energy, 0, hit_dark);
+            record(work, crystal, t, energy, {0, hit_dark, 0});
         }
     }
     for (const NoisyCrystal& noisy : options_.faults.noisy_crystals) {
@@ -268,119 +241,9 @@ void EventGenerator::make_noise(Work& work, double from_s, double length) const 
         double t = std::max(noisy.at_s - from_s, 0.0) / tick_s_ + work.random.exponential() * gap;
         for (; t < length; t += work.random.exponential() * gap) {
             ++work.chunk.counts.darks;
-            record(work, noisy.crystal, t, 2 * annihilation_keV * work.random.uniform(), 0, hit_dark);
+            record(work, noisy.crystal, t, 2 * annihilation_keV * work.random.uniform(), {0, hit_dark, 0});
         }
     }
-}
-
-// `ticks` since decays begin.
-Vector3 EventGenerator::start_point(const ActivitySource& source, double ticks, Random& random) const {
-    Vector3 p = source.at;
-    if (movement_.bed_interval() > 0 || source.motion.amplitude_mm != 0) {
-        const Vector3 by = movement_.shift(source.motion, ticks);
-        for (std::size_t i = 0; i < 3; ++i)
-            p[i] += by[i];
-    }
-    if (source.shape == Shape::line) {
-        const double along = random.uniform();
-        for (std::size_t i = 0; i < 3; ++i)
-            p[i] += along * (source.to[i] - source.at[i]);
-    } else if (source.shape == Shape::cylinder) {
-        double x = 0;
-        double y = 0;
-        do {
-            x = random.symmetric();
-            y = random.symmetric();
-        } while (x * x + y * y > 1);
-        p[0] += source.radius_mm * x;
-        p[1] += source.radius_mm * y;
-        p[2] += source.length_mm * 0.5 * random.symmetric();
-    }
-    if (range_sigma_ > 0) {
-        for (double& v : p)
-            v += range_sigma_ * bounded_normal(random);
-    }
-    return p;
-}
-
-// The efficiency is drawn before the tracking instead of after it: only annihilations of which at least one
-// photon would be detected if it entered a crystal are followed.
-void EventGenerator::annihilate(Work& work, const Emitter& emitter, double ticks, bool scattered) const {
-    Random& random = work.random;
-    EventCounts& counts = work.chunk.counts;
-    const std::uint64_t id = (work.chunk.index << id_bits | counts.annihilations) + 1;
-    ++counts.annihilations;
-    if (scattered) ++counts.scattered;
-    const double chance = random.uniform();
-    const bool both = chance < both_given_either_;
-    const bool second_only = !both && chance >= (1 + both_given_either_) / 2;
-
-    const Vector3 p = start_point(emitter.source, static_cast<double>(work.start - begin_) + ticks, random);
-    const double cosine = random.symmetric() * (scattered ? 1.0 : emitter.cosine_limit);
-    const double sine = std::sqrt(1 - cosine * cosine);
-    const Azimuth a = azimuth(random);
-    const Vector3 d{sine * a.c, sine * a.s, cosine};
-    // Two directions across the flight line.
-    const Vector3 e1{-a.s, a.c, 0};
-    const Vector3 e2{-cosine * a.c, -cosine * a.s, sine};
-    std::uint32_t detected = 0;
-    if (!second_only) {
-        if (const auto entry = finder_.find(p, d)) {
-            detected += detect(work, *entry, ticks, annihilation_keV, id, hit_photon) ? 1 : 0;
-        }
-    }
-    if (both || second_only) {
-        double along = -1;
-        double across1 = 0;
-        double across2 = 0;
-        double energy = annihilation_keV;
-        std::uint8_t kind = hit_photon;
-        if (angle_sigma_ > 0) {
-            across1 = angle_sigma_ * bounded_normal(random);
-            across2 = angle_sigma_ * bounded_normal(random);
-        }
-        if (scattered) {
-            const double c = compton_.draw(random);
-            const double s = std::sqrt(std::max(0.0, 1 - c * c));
-            const Azimuth b = azimuth(random);
-            along = -c;
-            across1 = across1 * c + s * b.c;
-            across2 = across2 * c + s * b.s;
-            energy *= compton_share(c);
-            kind |= hit_scattered;
-        }
-        const double scale = 1 / std::sqrt(along * along + across1 * across1 + across2 * across2);
-        Vector3 w{};
-        for (std::size_t i = 0; i < 3; ++i)
-            w[i] = (along * d[i] + across1 * e1[i] + across2 * e2[i]) * scale;
-        if (const auto entry = finder_.find(p, w)) {
-            detected += detect(work, *entry, ticks, energy, id, kind) ? 1 : 0;
-        }
-    }
-    counts.photons_detected += detected;
-    if (detected == 2) ++counts.pairs_detected;
-}
-
-bool EventGenerator::detect(Work& work, const geometry::Entry& entry, double ticks, double energy,
-                            std::uint64_t id, std::uint8_t kind) const {
-    double width = energy_width_;
-    if (detector_ != nullptr) {
-        const TrueCrystal& c = detector_->crystals[entry.crystal];
-        if ((kind & hit_photon) != 0 && !work.random.chance(c.efficiency / most_efficient_)) return false;
-        width = width_of(c.energy_resolution);
-    }
-    const double arrival =
-        ticks + entry.distance_mm * ticks_per_mm_ + time_sigma_ * bounded_normal(work.random);
-    const double measured = energy + width * std::sqrt(energy) * work.random.normal();
-    record(work, entry.crystal, arrival, measured, id, kind);
-    return true;
-}
-
-void EventGenerator::record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
-                            std::uint8_t kind) const {
-    const auto choice = static_cast<std::uint32_t>(work.random.bits() >> 32);
-    work.chunk.detections_.push_back(
-        {id, ticks, static_cast<float>(std::max(energy, 0.0)), crystal, choice, kind});
 }
 
 }  // namespace petacq::sim

@@ -1,7 +1,9 @@
 // The physics: from decays to hits, in independent chunks of detector time.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,16 +12,32 @@
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/detector/detector.hpp"
 #include "tools/petsim/detector/temperature.hpp"
+#include "tools/petsim/physics/ray.hpp"
+#include "tools/petsim/physics/spectra.hpp"
 #include "tools/petsim/random/random.hpp"
 #include "tools/petsim/simulation/inverse_calibration.hpp"
 #include "tools/petsim/simulation/movement.hpp"
 #include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/spectra.hpp"
+#include "tools/petsim/simulation/tracking.hpp"
 
 namespace petacq::sim {
 
 /// The origin of a hit; also the low bits of the flags of a truth record.
 enum HitKind : std::uint8_t { hit_photon = 0x1, hit_scattered = 0x2, hit_intrinsic = 0x4, hit_dark = 0x8 };
+
+/// What happened to a photon that was followed, before its hit (0 where photons are not followed), and to its
+/// energy.
+enum HitHistory : std::uint8_t {
+    history_scatters = 0x0F,      ///< how often it scattered in the object, at most 15
+    history_first_photon = 0x10,  ///< of the two of its annihilation
+    history_second_photon = 0x20,
+    history_later = 0x40,  ///< its first energy went to another crystal
+    history_gain_step = 0x80,
+};
+inline constexpr int history_photon_shift = 4;  ///< to TruthPhoton
+
+/// An annihilation has a number below this; a decay of Lu-176 whose cascade is followed has one above.
+inline constexpr std::uint64_t first_decay_number = std::uint64_t{1} << 63;
 
 /// A detected hit, as the board reads it out.
 struct Hit {
@@ -32,9 +50,34 @@ struct Hit {
     std::uint8_t x;
     std::uint8_t y;
     std::uint8_t kind;
-    bool gain_stepped;
+    std::uint8_t history;  ///< with history_gain_step
 };
 static_assert(sizeof(Hit) == 32);
+
+/// Several hits that a board takes for one: the light adds up, and the position is the mean, weighted by the
+/// light. The time is that of the first, all else that of the brightest.
+class LightSum {
+  public:
+    explicit LightSum(const Hit& first);
+    void add(const Hit& hit);
+    [[nodiscard]] Hit result() const;
+
+  private:
+    Hit sum_;
+    bool several_ = false;
+    std::uint16_t brightest_;
+    double light_;
+    double x_;
+    double y_;
+};
+
+inline constexpr double fwhm_per_sigma = 2.3548200450309493;
+/// Sigmas within which Gaussians are kept where a bound is needed.
+inline constexpr double far_out = 6;
+/// The sigma of an energy E is this times sqrt(E); `resolution`: FWHM / energy at 511 keV.
+inline double energy_width(double resolution) {
+    return resolution / fwhm_per_sigma * std::sqrt(annihilation_keV);
+}
 
 struct EventCounts {
     std::uint64_t annihilations = 0;  ///< followed one by one, see EventGenerator::decays
@@ -65,6 +108,7 @@ struct Chunk {
         std::uint32_t crystal;
         std::uint32_t choice;  ///< of the position
         std::uint8_t kind;
+        std::uint8_t history;
     };
     struct Key {
         std::uint64_t time;
@@ -72,6 +116,7 @@ struct Chunk {
     };
     static void sort_keys(std::span<Key> keys);
     std::vector<Detection> detections_;
+    std::vector<Deposit> deposits_;
     std::vector<Hit> unsorted_;
     std::vector<Key> keys_;
     std::vector<std::uint32_t> fill_;
@@ -109,6 +154,12 @@ class EventGenerator {
         ActivitySource source;
         double cosine_limit = 1;
     };
+    /// Whose hit it is.
+    struct Origin {
+        std::uint64_t id;
+        std::uint8_t kind;
+        std::uint8_t history;
+    };
     struct Work {  ///< state of one call of generate()
         Random random;
         Chunk& chunk;
@@ -121,28 +172,37 @@ class EventGenerator {
         bool stepped = false;
     };
 
+    /// The share of annihilations that scatter where they happen.
+    [[nodiscard]] double scatter_share() const { return options_.object ? 0.0 : options_.physics.scatter; }
     void add_emitter(const ActivitySource& source);
     [[nodiscard]] double mean_activity(const ActivitySource& source, double from_s, double to_s) const;
     [[nodiscard]] Vector3 start_point(const ActivitySource& source, double ticks, Random& random) const;
     void annihilate(Work& work, const Emitter& emitter, double ticks, bool scattered) const;
+    void decay_lutetium(Work& work, double ticks) const;
+    /// The photon flies until it is detected or lost; whether it was detected. Notes a scatter in the object.
+    bool arrive(Work& work, const Ray& ray, double ticks, double energy, Origin& origin) const;
+    bool detect_deposits(Work& work, double ticks, Origin origin) const;
     /// Whether it was detected, at the efficiency of the crystal relative to the best one.
-    bool detect(Work& work, const geometry::Entry& entry, double ticks, double energy, std::uint64_t id,
-                std::uint8_t kind) const;
-    void record(Work& work, std::uint32_t crystal, double ticks, double energy, std::uint64_t id,
-                std::uint8_t kind) const;
+    bool detect(Work& work, const geometry::Entry& entry, double ticks, double energy, Origin origin) const;
+    void record(Work& work, std::uint32_t crystal, double ticks, double energy, Origin origin) const;
     void make_noise(Work& work, double from_s, double length) const;
+    static std::uint8_t history_of(const Chunk::Detection& d, const Change& change);
     void read_out(Work& work) const;
     void read_out_calibration(Work& work) const;
     void read_out_detector(Work& work) const;
     [[nodiscard]] std::uint32_t neighbour(const InverseCalibration::Channel& channel, Random& random) const;
     [[nodiscard]] Change change_of(std::uint32_t unit, const Work& work, double ticks) const;
     [[nodiscard]] double most_drift_ticks() const;
+    static void join_deposits(std::vector<Hit>& hits);
     void add_detector(const Detector& detector, const config::Scanner& scanner);
     void sort_by_source(Chunk& chunk) const;
 
+    const config::Scanner& scanner_;
     const InverseCalibration& calibration_;
     const Detector* detector_;
     geometry::HitFinder finder_;
+    std::optional<Tracker> tracker_;  ///< if photons are followed beyond the front faces
+    bool joins_;                      ///< hits of one decay in one unit give one frame
     Options options_;
     Movement movement_;
     double tick_s_;
@@ -162,7 +222,7 @@ class EventGenerator {
     std::vector<std::uint32_t> noisy_;  ///< its noisy crystals
     std::vector<Emitter> emitters_;
     Quantiles compton_;
-    Quantiles lutetium_;
+    Quantiles lutetium_;  ///< of the beta alone if the cascade is followed
     Quantiles dark_;
     std::vector<std::uint16_t> source_of_unit_;
     std::uint32_t sources_ = 0;

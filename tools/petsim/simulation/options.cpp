@@ -14,6 +14,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Physics, efficiency, scatter, positron_range_
                                    clock_drift_ps_per_c, gain_drift_percent_per_c)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wire, sources, payload, flush_us, heartbeat_ms, skew_us, end_of_stream,
                                    head_marker, tail_marker, tag_marker)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Crystals, attenuation_per_cm, photo_share, cascade)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Cycle, period_s, spread)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bed, step_mm, interval_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BoardReset, source, at_s)
@@ -38,23 +39,17 @@ namespace {
 
 constexpr std::array<const char*, field_count> field_names{"marker", "bdm",   "du",      "x",     "time",
                                                            "energy", "magic", "version", "length"};
-constexpr std::array<const char*, 3> shape_names{"point", "line", "cylinder"};
+constexpr std::array<const char*, 3> crystal_model_names{"surface", "depth", "scatter"};
 
-void check_activity(const ActivitySource& a, const config::Scanner& scanner) {
-    within("activity (MBq)", a.activity_mbq, 0, 1e6);
-    within("half-life (s)", a.half_life_s, 0, 1e15);
-    within("radius of a cylinder (mm)", a.radius_mm, 0, 1e5);
-    within("length of a cylinder (mm)", a.length_mm, 0, 1e5);
-    double reach = std::hypot(a.at[0], a.at[1]) + a.radius_mm;
-    if (a.shape == Shape::line) reach = std::max(reach, std::hypot(a.to[0], a.to[1]));
-    if (a.motion.axis < 2) reach += std::abs(a.motion.amplitude_mm);
-    const double room = scanner.dimensions.ring_radius_mm;
-    if (!(reach < room)) {
-        refuse("the distance of a source from the axis", text(reach) + " mm",
-               "less than the ring radius, " + text(room) + " mm");
+void check_crystals(const Crystals& c, const config::Scanner& scanner) {
+    within("--crystal-attenuation-per-cm", c.attenuation_per_cm, 0.001, 1000);
+    within("--photo-share", c.photo_share, 0, 1);
+    if (c.model != CrystalModel::surface && !(scanner.dimensions.crystal_length_mm > 0)) {
+        refuse("the length of the crystals", text(scanner.dimensions.crystal_length_mm) + " mm",
+               "more than 0 mm with --crystals depth or scatter");
     }
-    for (const double z : {a.at[2], a.to[2]})
-        within("z of a source (mm)", z, -1e5, 1e5);
+    if (c.cascade && c.model == CrystalModel::surface)
+        refuse("--crystals", "surface", "depth or scatter with --intrinsic-cascade");
 }
 
 void check_detector_faults(const Faults& f, const config::Geometry& g) {
@@ -118,73 +113,6 @@ void check_faults(const Options& options, const config::Scanner& scanner) {
     check_detector_faults(f, scanner.geometry);
 }
 
-Vector3 vector3(const nlohmann::json& j, const std::string& path, const char* key) {
-    const auto found = j.find(key);
-    if (found == j.end() || !found->is_array() || found->size() != 3 ||
-        !std::all_of(found->begin(), found->end(), [](const auto& v) { return v.is_number(); })) {
-        throw std::invalid_argument(path + "/" + key + ": expected three numbers");
-    }
-    return {(*found)[0].get<double>(), (*found)[1].get<double>(), (*found)[2].get<double>()};
-}
-
-double number(const nlohmann::json& j, const std::string& path, const char* key) {
-    const auto found = j.find(key);
-    if (found == j.end() || !found->is_number())
-        throw std::invalid_argument(path + "/" + key + ": expected a number");
-    return found->get<double>();
-}
-
-void only_keys(const nlohmann::json& j, const std::string& path, std::initializer_list<const char*> keys) {
-    for (const auto& item : j.items()) {
-        if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
-            throw std::invalid_argument(path + "/" + item.key() + ": unknown key");
-    }
-}
-
-ActivitySource source_from_json(const nlohmann::json& j, const std::string& path) {
-    if (!j.is_object()) throw std::invalid_argument(path + ": expected an object");
-    const std::string type =
-        j.value("type", nlohmann::json()).is_string() ? j["type"].get<std::string>() : "";
-    ActivitySource a;
-    if (type == "point") {
-        only_keys(j, path, {"type", "position_mm", "activity_MBq", "half_life_s", "motion"});
-        a.at = vector3(j, path, "position_mm");
-    } else if (type == "line") {
-        only_keys(j, path, {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s", "motion"});
-        a.shape = Shape::line;
-        a.at = vector3(j, path, "from_mm");
-        a.to = vector3(j, path, "to_mm");
-    } else if (type == "cylinder") {
-        only_keys(j, path,
-                  {"type", "centre_mm", "radius_mm", "length_mm", "activity_MBq", "half_life_s", "motion"});
-        a.shape = Shape::cylinder;
-        a.at = vector3(j, path, "centre_mm");
-        a.radius_mm = number(j, path, "radius_mm");
-        a.length_mm = number(j, path, "length_mm");
-    } else {
-        throw std::invalid_argument(path + "/type: expected \"point\", \"line\" or \"cylinder\"");
-    }
-    a.activity_mbq = number(j, path, "activity_MBq");
-    if (j.contains("half_life_s")) a.half_life_s = number(j, path, "half_life_s");
-    if (j.contains("motion")) a.motion = motion_from_json(j["motion"], path + "/motion");
-    return a;
-}
-
-nlohmann::json to_json(const ActivitySource& a) {
-    nlohmann::json j{{"type", shape_names.at(static_cast<std::size_t>(a.shape))},
-                     {"activity_MBq", a.activity_mbq}};
-    if (a.half_life_s > 0) j["half_life_s"] = a.half_life_s;
-    if (a.motion.amplitude_mm != 0) j["motion"] = to_json(a.motion);
-    if (a.shape == Shape::line) {
-        j["from_mm"] = a.at;
-        j["to_mm"] = a.to;
-    } else {
-        j[a.shape == Shape::point ? "position_mm" : "centre_mm"] = a.at;
-    }
-    if (a.shape == Shape::cylinder) j.update({{"radius_mm", a.radius_mm}, {"length_mm", a.length_mm}});
-    return j;
-}
-
 nlohmann::json to_json(const Faults& f) {
     nlohmann::json j{{"loss", f.loss},
                      {"duplicate", f.duplicate},
@@ -224,6 +152,13 @@ Field field_from_name(const std::string& name) {
     return static_cast<Field>(found - field_names.begin());
 }
 
+CrystalModel crystal_model_from_name(const std::string& name) {
+    const auto* const found = std::find(crystal_model_names.begin(), crystal_model_names.end(), name);
+    if (found == crystal_model_names.end())
+        throw std::invalid_argument('"' + name + "\" is not surface, depth or scatter");
+    return static_cast<CrystalModel>(found - crystal_model_names.begin());
+}
+
 std::vector<config::Source> wire_sources(const Options& options, const config::Scanner& scanner) {
     if (options.wire.sources == 0 && !scanner.sources.empty()) return scanner.sources;
     const std::uint32_t modules = scanner.geometry.bdm_count;
@@ -244,8 +179,7 @@ void check(const Options& options, const config::Scanner& scanner) {
         refuse("the end of the simulation", text(options.start_s + options.duration_s) + " s",
                "at most 2^62 ticks of " + text(scanner.tick_ps) + " ps");
     }
-    for (const auto& a : options.activity)
-        check_activity(a, scanner);
+    check_activity(options, scanner);
     const Physics& p = options.physics;
     within("--efficiency", p.efficiency, 0, 1);
     within("--scatter", p.scatter, 0, 1);
@@ -261,6 +195,7 @@ void check(const Options& options, const config::Scanner& scanner) {
     within("--block-pile-up-ns", p.block_pile_up_ns, 0, 1e6);
     within("--clock-drift-ps-per-c", p.clock_drift_ps_per_c, -1e6, 1e6);
     within("--gain-drift-percent-per-c", p.gain_drift_percent_per_c, -20, 20);
+    check_crystals(options.crystals, scanner);
     const Wire& w = options.wire;
     if (w.sources > scanner.geometry.bdm_count) {
         refuse("--sources", std::to_string(w.sources),
@@ -297,21 +232,15 @@ nlohmann::json to_json(const Options& o) {
                      {"faults", to_json(o.faults)}};
     for (const auto& a : o.activity)
         j["sources"].push_back(to_json(a));
+    // Only where they have an effect.
+    if (o.object) j["object"] = to_json(*o.object);
+    if (o.crystals.model != CrystalModel::surface) {
+        j["crystals"] = o.crystals;
+        j["crystals"]["model"] = crystal_model_names.at(static_cast<std::size_t>(o.crystals.model));
+    }
     j["wire"] = o.wire;
     j["wire"]["framing"] = name_of(o.wire.framing);
     return j;
-}
-
-std::vector<ActivitySource> activity_from_json(const nlohmann::json& document) {
-    if (!document.is_object()) throw std::invalid_argument("expected an object with the key \"sources\"");
-    only_keys(document, "", {"sources"});
-    const auto list = document.find("sources");
-    if (list == document.end() || !list->is_array()) throw std::invalid_argument("/sources: expected a list");
-    std::vector<ActivitySource> out;
-    for (std::size_t i = 0; i < list->size(); ++i) {
-        out.push_back(source_from_json((*list)[i], "/sources/" + std::to_string(i)));
-    }
-    return out;
 }
 
 }  // namespace petacq::sim

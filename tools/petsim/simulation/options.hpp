@@ -11,10 +11,11 @@
 
 #include "config/scanner.hpp"
 #include "net/wire.hpp"
+#include "tools/petsim/physics/attenuation.hpp"
+#include "tools/petsim/physics/cylinder.hpp"
+#include "tools/petsim/random/random.hpp"
 
 namespace petacq::sim {
-
-using config::Vector3;
 
 enum class Shape : std::uint8_t { point, line, cylinder };
 
@@ -37,6 +38,19 @@ struct ActivitySource {
     double activity_mbq = 0;  ///< positrons emitted, 10^6 per second, at the start
     double half_life_s = 0;   ///< 0: constant activity
     Motion motion{};          ///< of the whole source
+    /// Parts of a cylinder without activity; they move with it. The activity fills the rest evenly.
+    std::vector<Cylinder> cold{};
+};
+
+/// A point of a cylinder, evenly drawn, relative to its centre.
+Vector3 point_in_cylinder(const ActivitySource& source, Random& random);
+/// Whether a cold region contains the point at this distance from the centre.
+bool in_cold_region(const ActivitySource& source, const Vector3& offset);
+
+/// An object in the scanner in which photons scatter; it lies on the bed.
+struct ScatteringObject {
+    Cylinder shape;
+    double attenuation_per_cm = water_per_cm;  ///< linear, at 511 keV, all of it by Compton scatter
 };
 
 /// A breath or a heart beat: what sources, gates and triggers follow.
@@ -86,6 +100,22 @@ struct Physics {
     double temperature_c = 25;          ///< mean of all detector units
     double clock_drift_ps_per_c = 0;    ///< raw times are later by this for each degree above 25 C
     double gain_drift_percent_per_c = 0;  ///< gains are higher by this for each degree above 25 C
+};
+
+/// What a photon does in the crystals.
+enum class CrystalModel : std::uint8_t {
+    surface,  ///< it is absorbed at the front face through which it passes
+    depth,    ///< it is absorbed where it interacts
+    scatter,  ///< it is absorbed there, or leaves the energy of a Compton scatter and flies on
+};
+/// Throws std::invalid_argument naming the accepted words.
+CrystalModel crystal_model_from_name(const std::string& name);
+
+struct Crystals {
+    CrystalModel model = CrystalModel::surface;
+    double attenuation_per_cm = lyso_per_cm;  ///< linear, at 511 keV
+    double photo_share = lyso_photo_share;    ///< of it, photoelectric at 511 keV
+    bool cascade = false;                     ///< the gammas of Lu-176 are followed
 };
 
 /// The fields that --corrupt can change.
@@ -170,11 +200,23 @@ struct Options {
     Cycle cycle;
     Bed bed;
     Physics physics;
+    std::optional<ScatteringObject> object;  ///< without effect: physics.scatter
+    Crystals crystals;
     Tags tags;
     Wire wire;
     Faults faults;
     std::uint32_t threads = 1;  ///< that generate events; the result does not depend on it
 };
+
+/// Whether photons are followed through an object or through the crystals, so that the truth has their
+/// history.
+inline bool follows_photons(const Options& o) {
+    return o.object || o.crystals.model != CrystalModel::surface;
+}
+/// Whether a photon or a decay can hit several crystals. Such hits in one block give one frame.
+inline bool hits_several_crystals(const Options& o) {
+    return o.crystals.model == CrystalModel::scatter || o.crystals.cascade;
+}
 
 /// Throws std::invalid_argument with the name of the option, what was found and what was expected.
 void check(const Options& options, const config::Scanner& scanner);
@@ -183,8 +225,13 @@ void check(const Options& options, const config::Scanner& scanner);
 std::vector<config::Source> wire_sources(const Options& options, const config::Scanner& scanner);
 /// Every option that affects the result, for the truth file and the summary.
 nlohmann::json to_json(const Options& options);
-/// The list under "sources" of a source description (docs/reference/petsim.md). Throws std::invalid_argument.
-std::vector<ActivitySource> activity_from_json(const nlohmann::json& document);
+/// A source description (docs/reference/petsim.md).
+struct SourceDescription {
+    std::vector<ActivitySource> sources;
+    std::optional<ScatteringObject> object;
+};
+/// Throws std::invalid_argument.
+SourceDescription sources_from_json(const nlohmann::json& document);
 /// Throws std::invalid_argument naming the accepted words.
 MotionShape motion_shape_from_name(const std::string& name);
 std::uint8_t axis_from_name(const std::string& name);

@@ -13,9 +13,12 @@ void within(const char* what, double v, double low, double high);
 /// The shortest text that reads back to the same number.
 std::string text(double v);
 
+void check_activity(const Options& options, const config::Scanner& scanner);
 void check_movement(const Options& options);
 void check_tags(const Options& options, std::size_t sources, double tick_ps);
 
+nlohmann::json to_json(const ActivitySource& source);
+nlohmann::json to_json(const ScatteringObject& object);
 nlohmann::json to_json(const Motion& motion);
 nlohmann::json to_json(const Tags& tags);
 /// The value of the key "motion" of a source; `path`: of the value, for errors.

@@ -1,4 +1,5 @@
-// From detections to what the boards send: with the inverse of the calibration, or by the true detector.
+// From detections to what the boards send, in the order of their sources: with the inverse of the
+// calibration, or by the true detector.
 #include <algorithm>
 #include <cmath>
 
@@ -39,6 +40,10 @@ EventGenerator::Change EventGenerator::change_of(std::uint32_t unit, const Work&
     return out;
 }
 
+std::uint8_t EventGenerator::history_of(const Chunk::Detection& d, const Change& change) {
+    return change.stepped ? d.history | history_gain_step : d.history;
+}
+
 void EventGenerator::read_out(Work& work) const {
     work.chunk.unsorted_.clear();
     if (detector_ != nullptr) {
@@ -46,6 +51,8 @@ void EventGenerator::read_out(Work& work) const {
     } else {
         read_out_calibration(work);
     }
+    if (joins_) join_deposits(work.chunk.unsorted_);
+    sort_by_source(work.chunk);
 }
 
 // Separate from the tracking, so that entries of the large calibration tables can be prefetched.
@@ -74,7 +81,7 @@ void EventGenerator::read_out_calibration(Work& work) const {
             static_cast<std::int64_t>(std::floor(d.ticks + change.ticks)) - channel.time_offset;
         work.chunk.unsorted_.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation,
                                         d.crystal, reading.energy, reading.adc, channel.unit, position.x,
-                                        position.y, d.kind, change.stepped});
+                                        position.y, d.kind, history_of(d, change)});
     }
 }
 
@@ -129,8 +136,109 @@ void EventGenerator::read_out_detector(Work& work) const {
         work.chunk.unsorted_.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation,
                                         d.crystal, d.energy, static_cast<std::uint16_t>(adc), channel.unit,
                                         static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y), d.kind,
-                                        change.stepped});
+                                        history_of(d, change)});
     }
+}
+
+LightSum::LightSum(const Hit& first)
+    : sum_(first), brightest_(first.adc), light_(first.adc), x_(light_ * first.x), y_(light_ * first.y) {}
+
+void LightSum::add(const Hit& hit) {
+    several_ = true;
+    const double weight = hit.adc;
+    light_ += weight;
+    x_ += weight * hit.x;
+    y_ += weight * hit.y;
+    const std::uint8_t stepped = (sum_.history | hit.history) & history_gain_step;
+    sum_.history |= stepped;
+    if (hit.adc <= brightest_) return;
+    brightest_ = hit.adc;
+    sum_.annihilation = hit.annihilation;
+    sum_.crystal = hit.crystal;
+    sum_.energy = hit.energy;
+    sum_.kind = hit.kind;
+    sum_.history = hit.history | stepped;
+}
+
+Hit LightSum::result() const {
+    Hit out = sum_;
+    if (!several_ || light_ <= 0) return out;
+    out.x = static_cast<std::uint8_t>(std::floor(x_ / light_ + 0.5));
+    out.y = static_cast<std::uint8_t>(std::floor(y_ / light_ + 0.5));
+    out.adc = static_cast<std::uint16_t>(std::min(light_, highest_adc));
+    return out;
+}
+
+/// The hits of one annihilation or decay in one unit become one. They follow one another.
+void EventGenerator::join_deposits(std::vector<Hit>& hits) {
+    std::size_t kept = 0;
+    for (std::size_t begin = 0, end = 0; begin < hits.size(); begin = end) {
+        end = begin + 1;
+        while (hits[begin].annihilation != 0 && end < hits.size() &&
+               hits[end].annihilation == hits[begin].annihilation)
+            ++end;
+        const std::size_t first_kept = kept;
+        for (std::size_t i = begin; i < end; ++i) {
+            const Hit first = hits[i];  // places from `kept` on may be overwritten
+            const auto same_unit = [&](const Hit& hit) { return hit.unit == first.unit; };
+            const auto from = hits.begin() + static_cast<std::ptrdiff_t>(first_kept);
+            if (std::any_of(from, hits.begin() + static_cast<std::ptrdiff_t>(kept), same_unit)) continue;
+            LightSum light(first);
+            std::uint64_t earliest = first.raw_time;
+            float energy = first.energy;
+            for (std::size_t j = i + 1; j < end; ++j) {
+                if (!same_unit(hits[j])) continue;
+                light.add(hits[j]);
+                earliest = std::min(earliest, hits[j].raw_time);
+                energy += hits[j].energy;
+            }
+            Hit joined = light.result();
+            joined.raw_time = earliest;
+            joined.energy = energy;
+            hits[kept++] = joined;
+        }
+    }
+    hits.resize(kept);
+}
+
+// Hits are almost in order, so insertion sort is fast unless time offsets exceed the gaps.
+void Chunk::sort_keys(std::span<Key> keys) {
+    const auto before = [](const Key& a, const Key& b) {
+        return a.time != b.time ? a.time < b.time : a.hit < b.hit;
+    };
+    std::size_t moves = 4 * keys.size();
+    for (std::size_t i = 1; i < keys.size(); ++i) {
+        const Key key = keys[i];
+        std::size_t j = i;
+        for (; j > 0 && before(key, keys[j - 1]); --j)
+            keys[j] = keys[j - 1];
+        keys[j] = key;
+        if (i - j > moves) {
+            std::sort(keys.begin(), keys.end(), before);
+            return;
+        }
+        moves -= i - j;
+    }
+}
+
+void EventGenerator::sort_by_source(Chunk& chunk) const {
+    const auto& hits = chunk.unsorted_;
+    chunk.first.assign(sources_ + 1, 0);
+    for (const Hit& hit : hits)
+        ++chunk.first[source_of_unit_[hit.unit] + 1U];
+    for (std::uint32_t s = 0; s < sources_; ++s)
+        chunk.first[s + 1] += chunk.first[s];
+    chunk.fill_.assign(chunk.first.begin(), chunk.first.end());
+    chunk.keys_.resize(hits.size());
+    for (std::uint32_t i = 0; i < hits.size(); ++i) {
+        chunk.keys_[chunk.fill_[source_of_unit_[hits[i].unit]]++] = {hits[i].raw_time, i};
+    }
+    for (std::uint32_t s = 0; s < sources_; ++s) {
+        Chunk::sort_keys(std::span(chunk.keys_).subspan(chunk.first[s], chunk.first[s + 1] - chunk.first[s]));
+    }
+    chunk.hits.resize(hits.size());
+    for (std::size_t i = 0; i < hits.size(); ++i)
+        chunk.hits[i] = hits[chunk.keys_[i].hit];
 }
 
 }  // namespace petacq::sim

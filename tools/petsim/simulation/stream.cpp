@@ -32,7 +32,7 @@ SourceStream::SourceStream(std::uint16_t number, const config::Source& source, c
       jitter_(options.wire.skew_us * 0.25 * 1e6 / tick_ps_),
       temperature_step_(ticks_of(1, scanner)),
       pile_up_(ticks_of(options.physics.block_pile_up_ns * 1e-9, scanner)),
-      convert_all_(detector != nullptr || pile_up_ > 0),
+      convert_all_(detector != nullptr || pile_up_ > 0 || hits_several_crystals(options)),
       header_(options.wire.framing == net::Framing::sequenced ? net::header_bytes : 0),
       capacity_(static_cast<std::uint32_t>((options.wire.payload - header_) / net::frame_bytes)),
       tags_(std::move(tags)),
@@ -204,7 +204,7 @@ void SourceStream::append(const Hit& hit, std::uint16_t hits) {
         record.time = frame.time + static_cast<std::uint64_t>(
                                        static_cast<std::int64_t>(calibration_.channel(whose).time_offset));
         record.flags = hit.kind;
-        if (hit.gain_stepped) record.flags |= truth_gain_step;
+        if ((hit.history & history_gain_step) != 0) record.flags |= truth_gain_step;
         record.true_time = hit.raw_time + static_cast<std::uint64_t>(true_offset(hit.crystal));
         record.true_crystal = hit.crystal;
         record.true_energy = hit.energy;
@@ -212,6 +212,8 @@ void SourceStream::append(const Hit& hit, std::uint16_t hits) {
         record.x = hit.x;
         record.y = hit.y;
         record.hits = hits;
+        record.object_scatters = hit.history & history_scatters;
+        record.photon = (hit.history & ~history_gain_step) >> history_photon_shift;
         note_truth(record);
     }
     ++statistics_.frames;

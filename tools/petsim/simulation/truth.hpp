@@ -32,6 +32,12 @@ enum TruthFlag : std::uint16_t {
     truth_tag = 0x4000,         ///< no hit: see truth_of_tag
     truth_gain_step = 0x8000,   ///< its energy carries a gain step
 };
+/// Which photon of its annihilation made a hit, where photons are followed.
+enum TruthPhoton : std::uint8_t {
+    truth_first_photon = 0x1,
+    truth_second_photon = 0x2,
+    truth_later = 0x4,  ///< the first energy of its photon, or of the beta of its decay, went elsewhere
+};
 inline constexpr std::uint16_t truth_field_mask = 0x0F00;  ///< Field + 1 when corrupted, else 0
 inline constexpr int truth_field_shift = 8;
 inline constexpr std::uint32_t no_crystal = UINT32_MAX;
@@ -57,7 +63,8 @@ struct TruthRecord {
     std::uint8_t y = 0;
     std::uint16_t hits =
         0;  ///< in the frame; above 1: a pile-up, whose true values are those of the brightest
-    std::uint16_t reserved = 0;
+    std::uint8_t object_scatters = 0;  ///< of its photon, at most 15
+    std::uint8_t photon = 0;           ///< TruthPhoton; 0 where photons are not followed
 };
 static_assert(sizeof(TruthRecord) == 64 && offsetof(TruthRecord, true_time) == 40);
 /// Of a record in a file, by the version of the file.

@@ -1,4 +1,5 @@
 // petsim make-detector and petsim --detector as their users see them.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "config/calibration.hpp"
@@ -104,6 +105,61 @@ TEST_CASE("petsim with a true detector names it in truth and summary, and needs 
     const auto neither = petsim(p.scanner() + "--dry-run");
     CHECK(neither.status == 64);
     CHECK(contains(neither.out, "--calibration or --detector is required"));
+}
+
+TEST_CASE("petsim follows photons if its options say so, and writes their history", "[petsim][photons]") {
+    const Place p;
+    REQUIRE(
+        petsim("make-detector " + p.scanner() + "--output " + p.at("d.h5") + " --calibration " + p.at("c.h5"))
+            .status == 0);
+    const std::string common =
+        p.scanner() + "--calibration " + p.at("c.h5") + " --dry-run --duration-s 0.005";
+    const auto description_of = [&](const std::string& arguments) {
+        const auto run = petsim(common + arguments + " --truth " + p.at("t"));
+        INFO(run.out);
+        REQUIRE(run.status == 0);
+        nlohmann::json description;
+        const auto truth = sim::read_truth(p.at("t"), &description);
+        const bool followed =
+            std::any_of(truth.begin(), truth.end(), [](const auto& t) { return t.photon != 0; });
+        CHECK(followed ==
+              (description["options"].contains("object") || description["options"].contains("crystals")));
+        return description["options"];
+    };
+    const std::string cylinder = " --cylinder 0,0,0,10,20,4";
+    const auto plain = description_of(cylinder);
+    CHECK_FALSE(plain["sources"][0].contains("cold"));
+
+    const auto options = description_of(cylinder +
+                                        " --cold 5,0,0,2,30 --cold=-5,0,0,1,10 --object 0,1,2,15,30"
+                                        " --crystals scatter --crystal-attenuation-per-cm 0.9"
+                                        " --photo-share 0.4 --intrinsic-hz 50 --intrinsic-cascade");
+    CHECK(options["sources"][0]["cold"][1]["centre_mm"] == nlohmann::json({-5, 0, 0}));
+    CHECK(options["object"]["attenuation_per_cm"] == 0.096);
+    CHECK(options["object"]["centre_mm"] == nlohmann::json({0, 1, 2}));
+    CHECK(options["crystals"] ==
+          nlohmann::json{
+              {"model", "scatter"}, {"attenuation_per_cm", 0.9}, {"photo_share", 0.4}, {"cascade", true}});
+    // The same again from a description of its sources.
+    write_file(p.at("sources.json"),
+               nlohmann::json{{"sources", options["sources"]}, {"object", options["object"]}}.dump());
+    const auto again = description_of(" --source " + p.at("sources.json") + " --crystals depth");
+    CHECK(again["sources"] == options["sources"]);
+    CHECK(again["object"] == options["object"]);
+
+    const auto refused = [&](const std::string& arguments, const char* what) {
+        const auto run = petsim(common + arguments);
+        CHECK(run.status == 64);
+        CHECK(contains(run.out, what));
+    };
+    refused(" --cold 0,0,0,1,1", "--cold: there is no --cylinder");
+    refused(cylinder + " --cold 0,0,0,1", "--cold");
+    refused(cylinder + " --cold 0,0,0,10,20", "cold regions is 0.0; expected at least 0.01");
+    refused(" --object 0,0,0,1", "x,y,z,radius,length[,1/cm]");
+    refused(" --object 0,0,0,100,1", "ring radius");
+    refused(" --source " + p.at("sources.json") + " --object 0,0,0,1,1", "has one, too");
+    refused(" --intrinsic-cascade", "--crystals is surface; expected depth or scatter");
+    refused(" --crystals deep", "--crystals");
 }
 
 }  // namespace petacq::test

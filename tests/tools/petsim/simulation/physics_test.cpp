@@ -6,7 +6,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
-#include "tools/petsim/simulation/spectra.hpp"
+#include "tools/petsim/physics/spectra.hpp"
 
 using namespace petacq;
 

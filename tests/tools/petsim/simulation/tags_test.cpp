@@ -265,10 +265,13 @@ TEST_CASE("movement and tags that make no sense are refused", "[petsim][tags]") 
     refused([](sim::Options& o) { o.tags.dead_time = sim::RegularTags{1, 1}; });  // more ticks than 2^32
     refused([](sim::Options& o) { o.tags.clock = sim::RegularTags{1, 0}; });
     const auto motion = [](const char* text) {
-        return sim::activity_from_json(nlohmann::json::parse(
-            std::string(R"({"sources": [{"type": "point", "position_mm": [0, 0, 0], "activity_MBq": 1,
+        return sim::sources_from_json(
+                   nlohmann::json::parse(
+                       std::string(
+                           R"({"sources": [{"type": "point", "position_mm": [0, 0, 0], "activity_MBq": 1,
                                          "motion": )") +
-            text + "}]}"))[0]
+                       text + "}]}"))
+            .sources[0]
             .motion;
     };
     CHECK(motion(R"({"axis": "x", "amplitude_mm": -3, "shape": "breath"})").amplitude_mm == -3);

@@ -1,6 +1,7 @@
 // Distributions without a closed inverse, as tables of equally likely values.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "tools/petsim/random/random.hpp"
@@ -27,12 +28,19 @@ inline constexpr double annihilation_keV = 511.0;  // NOLINT(readability-identif
 
 /// Cosine of the angle of a Compton scatter at 511 keV (Klein and Nishina).
 Quantiles compton_cosines();
-/// Share of its energy that a 511 keV photon keeps, scattered by an angle of that cosine.
-inline double compton_share(double cosine) {
-    return 1.0 / (2.0 - cosine);
-}
-/// Energy deposited by a decay of Lu-176 in its own crystal, keV: the beta spectrum (end point 593 keV) and
-/// the absorbed part of the 307, 202 and 88 keV gamma cascade.
+/// Kinetic energy of the beta of Lu-176, keV: an allowed spectrum with end point 593 keV.
+Quantiles lutetium_beta_energies();
+/// Energy deposited by a decay of Lu-176 in its own crystal, keV: the beta, and what a small crystal absorbs
+/// of the gamma cascade.
 Quantiles lutetium_energies();
+
+/// The gammas that follow each beta of Lu-176 one after the other (ENSDF, A = 176). A transition without a
+/// gamma gives its energy to electrons and X-rays, which stay in the crystal.
+struct CascadeGamma {
+    double energy;   ///< keV
+    double emitted;  ///< the share of decays with the gamma
+};
+inline constexpr std::array<CascadeGamma, 3> lutetium_cascade{
+    {{306.8, 0.936}, {201.8, 0.780}, {88.3, 0.145}}};
 
 }  // namespace petacq::sim
