@@ -27,6 +27,7 @@ ORDER = [
     ["daemon"],
     ["tools/geometry", "tools/petsim/random"],
     ["tools/petsim/detector"],
+    ["tools/petcal/derive"],
     ["tools/petcal", "tools/petctl", "tools/petsim/simulation"],
     ["tools/petsim"],
     ["tools/petlm/records"],

@@ -27,6 +27,14 @@ std::vector<std::uint32_t> positions_per_crystal(const config::Geometry& g, cons
     return count;
 }
 
+/// Text of a file, for a terminal.
+std::string printable(const json& value) {
+    std::string text = value.get<std::string>();
+    const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+    std::replace_if(text.begin(), text.end(), control, '?');
+    return text;
+}
+
 json factor_figures(const config::Calibration& c) {
     std::vector<float> sorted = c.energy_factor;
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
@@ -50,6 +58,7 @@ json inspect(const config::Geometry& g, const config::Calibration& c) {
     const auto count = positions_per_crystal(g, c, outside);
     json figures;
     figures["sha256"] = c.sha256;
+    figures["origin"] = c.origin;
     const std::uint32_t positions = g.position_size * g.position_size;
     figures["position_table"] = {
         {"shape", {g.bdm_count, g.du_count, positions}},
@@ -91,6 +100,9 @@ std::string inspect_text(const json& f) {
         out << "time_offset     i32" << shape(t) << '\n'
             << "                ticks: " << t.at("min_ticks") << " to " << t.at("max_ticks") << '\n';
     }
+    for (const auto& [name, text] : f.at("origin").items())
+        out << name << std::string(name.size() < 15 ? 15 - name.size() : 0, ' ') << ' ' << printable(text)
+            << '\n';
     return out.str();
 }
 
