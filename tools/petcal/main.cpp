@@ -172,7 +172,7 @@ int run(int argc, char** argv) {
             petcal::inspect(scanner.geometry, config::load_calibration(o.input, scanner.geometry));
         std::cout << (o.json ? figures.dump(2) + '\n' : petcal::inspect_text(figures)) << std::flush;
     }
-    if (!std::cout) throw config::IoError("standard output: cannot be written");
+    if (!std::cout || std::fflush(stdout) != 0) throw config::IoError("standard output: cannot be written");
     return 0;
 }
 

@@ -39,8 +39,8 @@ struct UnitMap {
     std::string refused;  ///< what was expected and what was found; empty: the map can be used
 };
 
-/// What a flood map must have. Below these counts fewer than 99 of 100 maps of spots with a width of 0.3
-/// pitch come within one percent of the best.
+/// What a flood map must have. With so few counts, maps of spots 0.3 pitches wide still give at most half a
+/// percent fewer frames to their crystals than the best maps do.
 inline constexpr double least_counts = 200;       ///< per crystal, mean
 inline constexpr double least_peaks = 0.8;        ///< share of crystals
 inline constexpr double least_separation = 1.05;  ///< spots with a width of 0.40 pitch
