@@ -27,11 +27,12 @@ std::vector<std::uint32_t> positions_per_crystal(const config::Geometry& g, cons
     return count;
 }
 
-/// Text of a file, for a terminal.
-std::string printable(const json& value) {
-    std::string text = value.get<std::string>();
-    const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-    std::replace_if(text.begin(), text.end(), control, '?');
+/// Text of a file, whatever it contains, for JSON and a terminal.
+std::string printable(std::string text) {
+    const auto other = [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E;
+    };
+    std::replace_if(text.begin(), text.end(), other, '?');
     return text;
 }
 
@@ -58,7 +59,9 @@ json inspect(const config::Geometry& g, const config::Calibration& c) {
     const auto count = positions_per_crystal(g, c, outside);
     json figures;
     figures["sha256"] = c.sha256;
-    figures["origin"] = c.origin;
+    figures["origin"] = json::object();
+    for (const auto& [name, text] : c.origin)
+        figures["origin"][printable(name)] = printable(text);
     const std::uint32_t positions = g.position_size * g.position_size;
     figures["position_table"] = {
         {"shape", {g.bdm_count, g.du_count, positions}},
@@ -101,8 +104,8 @@ std::string inspect_text(const json& f) {
             << "                ticks: " << t.at("min_ticks") << " to " << t.at("max_ticks") << '\n';
     }
     for (const auto& [name, text] : f.at("origin").items())
-        out << name << std::string(name.size() < 15 ? 15 - name.size() : 0, ' ') << ' ' << printable(text)
-            << '\n';
+        out << name << std::string(name.size() < 15 ? 15 - name.size() : 0, ' ') << ' '
+            << text.get<std::string>() << '\n';
     return out.str();
 }
 

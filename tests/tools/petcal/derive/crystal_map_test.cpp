@@ -127,6 +127,20 @@ TEST_CASE("dead crystals get the place that their neighbours predict") {
     }
 }
 
+TEST_CASE("a noisy crystal and a flat background do not disturb the others") {
+    Truth truth(model_of(0.25));
+    const auto& g = mouse().geometry;
+    const std::uint32_t noisy = 33;
+    truth.detector.crystals[g.crystal(0, 0, g.local_of_origin(noisy))].efficiency = 50;
+    auto flood = flood_of(g, flood_frames(g, truth.detector, 0, 1000));
+    for (std::uint32_t& counts : flood)
+        counts += 1;
+    const auto map = derive_unit_map(petcal::flood_shape(g), flood);
+    CHECK(map.refused == "");
+    truth.detector.crystals[g.crystal(0, 0, g.local_of_origin(noisy))].efficiency = 1;
+    CHECK(loss(truth, 0, 1000, map) < 0.005);
+}
+
 TEST_CASE("a place that a person gave overrules the peak") {
     const Truth truth(model_of(0.25));
     const sim::TrueCrystal& c = true_crystal(mouse().geometry, truth.detector, 0, 112);
