@@ -16,25 +16,32 @@ namespace {
 
 using nlohmann::json;
 
+/// The number of positions of a unit that belong to another crystal, from `first` on.
+std::size_t differing_positions(const config::Geometry& g, const config::Calibration& a,
+                                const config::Calibration& b, std::size_t first) {
+    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
+    const std::uint32_t outside = g.crystals_per_du();  // this and all values beyond it
+    std::size_t count = 0;
+    for (std::size_t i = first; i < first + positions; ++i) {
+        const std::uint32_t of_a = std::min<std::uint32_t>(a.position_table[i], outside);
+        const std::uint32_t of_b = std::min<std::uint32_t>(b.position_table[i], outside);
+        if (of_a != of_b) ++count;
+    }
+    return count;
+}
+
 json compare_maps(const config::Geometry& g, const config::Calibration& a, const config::Calibration& b) {
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     json by_unit = json::array();
     std::size_t differing = 0;
-    for (std::size_t first = 0; first < a.position_table.size(); first += positions) {
-        std::size_t here = 0;
-        for (std::size_t i = first; i < first + positions; ++i) {
-            // All values beyond the crystals mean outside.
-            const std::uint32_t crystals = g.crystals_per_du();
-            const std::uint32_t of_a = std::min<std::uint32_t>(a.position_table[i], crystals);
-            const std::uint32_t of_b = std::min<std::uint32_t>(b.position_table[i], crystals);
-            if (of_a != of_b) ++here;
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        for (std::uint32_t du = 0; du < g.du_count; ++du) {
+            const std::size_t first = (std::size_t{bdm} * g.du_count + du) * positions;
+            const std::size_t here = differing_positions(g, a, b, first);
+            const double share = static_cast<double>(here) / static_cast<double>(positions);
+            by_unit.push_back({{"bdm", bdm}, {"du", du}, {"differing_fraction", share}});
+            differing += here;
         }
-        const std::size_t unit = first / positions;
-        by_unit.push_back(
-            {{"bdm", unit / g.du_count},
-             {"du", unit % g.du_count},
-             {"differing_fraction", static_cast<double>(here) / static_cast<double>(positions)}});
-        differing += here;
     }
     return {
         {"differing_fraction", static_cast<double>(differing) / static_cast<double>(a.position_table.size())},

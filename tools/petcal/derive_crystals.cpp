@@ -138,6 +138,7 @@ void derive_crystals(const config::Scanner& scanner, const DeriveCrystalsOptions
     });
 
     std::vector<std::string> refused;
+    refused.reserve(known.size());
     for (const UnitMap& map : maps)
         refused.push_back(map.refused);
     if (!o.report.empty()) write_crystals_report(o.report, scanner, spectra, maps, known);

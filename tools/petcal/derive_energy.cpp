@@ -137,6 +137,7 @@ void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o)
             derive_unit_energies(spectra_of(g, spectra, unit), config::Spectra::energy_bins, from, to);
     });
     std::vector<std::string> refused;
+    refused.reserve(units.size());
     for (const UnitEnergies& unit : units)
         refused.push_back(unit.refused);
     if (!o.report.empty()) write_energy_report(o.report, scanner, spectra, units);

@@ -19,6 +19,18 @@ using Placed = std::map<Place, std::size_t>;
 
 constexpr double belongs_within = 0.38;  // of a pitch: a peak this close to a predicted place belongs there
 
+int column_of(const FloodShape& shape, std::uint32_t origin) {
+    return static_cast<int>(origin % shape.columns);
+}
+
+int row_of(const FloodShape& shape, std::uint32_t origin) {
+    return static_cast<int>(origin / shape.columns);
+}
+
+std::size_t origin_of(const FloodShape& shape, int column, int row) {
+    return static_cast<std::size_t>(row) * shape.columns + static_cast<std::size_t>(column);
+}
+
 double distance(const FloodPoint& a, const FloodPoint& b, const FloodPoint& pitch) {
     return std::hypot((a.x - b.x) / pitch.x, (a.y - b.y) / pitch.y);
 }
@@ -171,8 +183,8 @@ Place first_place(const FloodShape& shape, const FloodPeaks& in, const Placed& p
             }
             if (inside == 0) continue;
             for (const KnownSpot& spot : known) {
-                const int c = column + static_cast<int>(spot.origin % shape.columns);
-                const int r = row + static_cast<int>(spot.origin / shape.columns);
+                const int c = column + column_of(shape, spot.origin);
+                const int r = row + row_of(shape, spot.origin);
                 if (distance(warp.at(c, r), spot.at, in.pitch) < 0.5) inside += shape.crystals();
             }
             const FloodPoint middle = warp.at(column + (columns - 1) / 2.0, row + (rows - 1) / 2.0);
@@ -213,14 +225,14 @@ std::optional<FloodPoints> smooth_grid(const FloodShape& shape, const FloodPoint
     std::vector<GridNode> nodes;
     for (std::uint32_t origin = 0; origin < spots.size(); ++origin) {
         if (found[origin] == 0) continue;
-        nodes.push_back({static_cast<double>(origin % shape.columns),
-                         static_cast<double>(origin / shape.columns), spots[origin]});
+        nodes.push_back({static_cast<double>(column_of(shape, origin)),
+                         static_cast<double>(row_of(shape, origin)), spots[origin]});
     }
     GridWarp warp;
     if (!warp.fit(shape, nodes, pitch)) return std::nullopt;
     FloodPoints out;
     for (std::uint32_t origin = 0; origin < spots.size(); ++origin)
-        out.push_back(warp.at(origin % shape.columns, origin / shape.columns));
+        out.push_back(warp.at(column_of(shape, origin), row_of(shape, origin)));
     return out;
 }
 
@@ -252,7 +264,7 @@ FloodPoints predicted_spots(const FloodShape& shape, const FloodPoints& spots,
             double count = 1;  // as if one more neighbour were on the grid
             for (int r = std::max(0, row - 1); r <= std::min(rows - 1, row + 1); ++r) {
                 for (int c = std::max(0, column - 1); c <= std::min(columns - 1, column + 1); ++c) {
-                    const auto origin = static_cast<std::size_t>(r * columns + c);
+                    const std::size_t origin = origin_of(shape, c, r);
                     if (found[origin] == 0 || (r == row && c == column)) continue;
                     if (distance(spots[origin], (*smooth)[origin], pitch) > belongs_within) continue;
                     sum.x += spots[origin].x - (*smooth)[origin].x;
@@ -260,7 +272,7 @@ FloodPoints predicted_spots(const FloodShape& shape, const FloodPoints& spots,
                     count += 1;
                 }
             }
-            FloodPoint& place = out[static_cast<std::size_t>(row * columns + column)];
+            FloodPoint& place = out[origin_of(shape, column, row)];
             place.x += sum.x / count;
             place.y += sum.y / count;
         }
@@ -278,8 +290,8 @@ CrystalGrid assign_peaks(const FloodShape& shape, const FloodPeaks& in, std::spa
     const Place first = first_place(shape, in, placed, warp, known);
     FloodPoints places;
     for (std::uint32_t origin = 0; origin < shape.crystals(); ++origin)
-        places.push_back(warp.at(first.first + static_cast<int>(origin % shape.columns),
-                                 first.second + static_cast<int>(origin / shape.columns)));
+        places.push_back(
+            warp.at(first.first + column_of(shape, origin), first.second + row_of(shape, origin)));
     grid.spots = places;
     grid.found.assign(shape.crystals(), 0);
     grid.known.assign(shape.crystals(), 0);
