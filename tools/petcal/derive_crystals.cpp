@@ -65,6 +65,11 @@ CrystalsResult crystals_result(const FloodShape& shape, const std::vector<UnitMa
         } else {
             result.position_table.resize(result.position_table.size() + shape.positions(), outside_crystals);
         }
+        const MapQuality& q = map.quality;
+        const double crystals = shape.crystals();
+        for (const double figure :
+             {q.counts / crystals, q.peaks / crystals, q.separation_x, q.separation_y, q.between_peaks})
+            result.quality.push_back(static_cast<float>(figure));
         for (std::uint32_t origin = 0; origin < shape.crystals(); ++origin) {
             const FloodPoint at = derived ? map.spots[origin] : FloodPoint{-1, -1};
             result.spots.push_back(static_cast<float>(at.x));

@@ -21,13 +21,15 @@ struct CrystalsLayout {
     Hdf5Table position_table;
     Hdf5Table derived;
     Hdf5Table spots;
+    Hdf5Table quality;
 };
 
 CrystalsLayout crystals_layout(const config::Geometry& g) {
     const hsize_t positions = hsize_t{g.position_size} * g.position_size;
     return {{"position_table", "u8", H5T_NATIVE_UINT8, {g.bdm_count, g.du_count, positions}},
             {"derived", "u8", H5T_NATIVE_UINT8, {g.bdm_count, g.du_count}},
-            {"spots", "f32", H5T_NATIVE_FLOAT, {g.bdm_count, g.du_count, g.crystals_per_du(), 2}}};
+            {"spots", "f32", H5T_NATIVE_FLOAT, {g.bdm_count, g.du_count, g.crystals_per_du(), 2}},
+            {"quality", "f32", H5T_NATIVE_FLOAT, {g.bdm_count, g.du_count, quality_figures}}};
 }
 
 struct EnergyLayout {
@@ -83,6 +85,7 @@ CrystalsResult load_crystals(const std::filesystem::path& file, const config::Ge
         config::read_table(h5, layout.position_table, r.position_table);
         config::read_table(h5, layout.derived, r.derived);
         config::read_table(h5, layout.spots, r.spots);
+        config::read_table(h5, layout.quality, r.quality);
         check_at_most("derived", r.derived, 1);
         r.origin = config::read_texts(h5);
     });
@@ -98,7 +101,10 @@ void save_crystals(const std::filesystem::path& file, const config::Geometry& ge
         auto derived = config::write_table(h5, layout.derived, H5T_STD_U8LE, r.derived.data(), "1 derived");
         auto spots =
             config::write_table(h5, layout.spots, H5T_IEEE_F32LE, r.spots.data(), "position: x, y; -1: none");
-        config::require_written(table.close() && derived.close() && spots.close());
+        auto quality = config::write_table(h5, layout.quality, H5T_IEEE_F32LE, r.quality.data(),
+                                           "counts per crystal, peaks / crystals, separation along x, along "
+                                           "y, share of counts between peaks");
+        config::require_written(table.close() && derived.close() && spots.close() && quality.close());
         config::write_texts(h5, r.origin);
     });
 }

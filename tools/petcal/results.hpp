@@ -21,8 +21,11 @@ struct CrystalsResult {
     std::vector<std::uint8_t> position_table;  ///< as in the calibration; all outside where not derived
     std::vector<std::uint8_t> derived;         ///< [bdm][du]: 1, or 0 where the unit keeps its previous map
     std::vector<float> spots;                  ///< [bdm][du][row * columns + column][x, y]; -1: not derived
+    std::vector<float> quality;                ///< [bdm][du][quality_figures]
     Origin origin;
 };
+/// Counts per crystal, peaks / crystals, separation along x, along y, share of counts between peaks.
+inline constexpr std::uint32_t quality_figures = 5;
 
 struct EnergyResult {
     std::vector<float> energy_factor;  ///< as in the calibration

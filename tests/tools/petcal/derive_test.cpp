@@ -2,8 +2,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "config/calibration.hpp"
+#include "config/hdf5/table.hpp"
 #include "config/make_calibration.hpp"
 #include "config/spectra.hpp"
 #include "tests/config/helpers.hpp"
@@ -81,6 +83,14 @@ TEST_CASE("a scanner is calibrated from a nominal calibration in two rounds") {
     CAPTURE(crystals.out);
     REQUIRE(crystals.status == 0);
     CHECK(lacking(crystals.out, {"units               6 of 6", "120 of 120 crystals"}) == "");
+    std::vector<float> quality;
+    config::read_hdf5_file(w.dir / "crystals.h5", [&](hid_t h5) {
+        config::read_table(h5, {"quality", "f32", H5T_NATIVE_FLOAT, {3, 2, 5}}, quality);
+    });
+    CHECK(quality[0] == 6000);
+    CHECK(quality[1] == 1);
+    CHECK(quality[2] == Approx(1 / (2.3548 * 0.25)).epsilon(0.1));
+    CHECK(quality[4] < 0.35);
     const Outcome with_map = w.petcal("apply --calibration nominal.h5 --crystals crystals.h5 -o mapped.h5");
     CAPTURE(with_map.out);
     REQUIRE(with_map.status == 0);
