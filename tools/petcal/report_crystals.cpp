@@ -45,6 +45,7 @@ std::string unit_figure(const FloodShape& shape, std::span<const std::uint32_t> 
     std::vector<FloodPoint> found;
     std::vector<FloodPoint> predicted;
     std::vector<FloodPoint> given;
+    given.reserve(known.size());
     for (std::size_t origin = 0; origin < map.spots.size(); ++origin)
         (map.found[origin] != 0 ? found : predicted).push_back(map.spots[origin]);
     for (const KnownSpot& spot : known)

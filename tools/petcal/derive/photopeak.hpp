@@ -16,7 +16,7 @@ struct Photopeak {
     double step = 0;    ///< fall of the background across the peak, counts per bin
 };
 
-/// What the peaks of similar crystals have in common. A fit that knows it needs a third of the counts.
+/// What the peaks of similar crystals have in common. A fit that knows it is three times as precise.
 struct PeakShape {
     double resolution = 0;  ///< sigma / place; that of a crystal differs from it by some ten percent
     double step = 0;        ///< of the background, times sigma / counts in the peak
