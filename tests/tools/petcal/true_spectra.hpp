@@ -36,7 +36,8 @@ inline std::vector<FloodFrame> flood_frames(const config::Geometry& g, const sim
     for (std::uint32_t origin = 0; origin < g.crystals_per_du(); ++origin) {
         const sim::TrueCrystal& c = true_crystal(g, d, unit, origin);
         if (c.state == sim::CrystalState::dead) continue;
-        for (double i = 0; i < counts * c.efficiency; ++i) {
+        const auto count = static_cast<std::uint32_t>(std::ceil(counts * c.efficiency));
+        for (std::uint32_t i = 0; i < count; ++i) {
             const double x = std::clamp(std::round(c.spot_x + c.spot_sigma_x * normal(random)), 0.0, last);
             const double y = std::clamp(std::round(c.spot_y + c.spot_sigma_y * normal(random)), 0.0, last);
             const auto at = static_cast<std::uint32_t>(x + y * g.position_size);

@@ -23,7 +23,7 @@ struct TrueUnit {
     std::vector<std::uint32_t> spectra = std::vector<std::uint32_t>(crystals * bins);
     std::vector<double> places;  ///< of the peaks, bins
 
-    TrueUnit(double counts, double spread, bool scatter, double energy = 511) {
+    TrueUnit(int counts, double spread, bool scatter, double energy = 511) {
         std::mt19937_64 random(5);
         std::normal_distribution<> normal;
         std::uniform_real_distribution<> uniform;
@@ -35,7 +35,7 @@ struct TrueUnit {
                 const double bin = std::clamp(measured * gain / 4, 0.0, bins - 1.0);
                 ++spectra[i * bins + static_cast<std::size_t>(bin)];
             };
-            for (double k = 0; k < counts; ++k) {
+            for (int k = 0; k < counts; ++k) {
                 add(energy);
                 if (!scatter) continue;
                 add(energy * 2 / 3 * std::sqrt(uniform(random)));
@@ -80,9 +80,9 @@ TEST_CASE("photopeaks of 2000 counts are found to 0.3 percent") {
 }
 
 TEST_CASE("how good photopeaks are: the figures in calibrate.md", "[.figures]") {
-    for (const double counts : {500.0, 2000.0, 10000.0}) {
+    for (const int counts : {500, 2000, 10000}) {
         const TrueUnit unit(counts, 0.08, true);
-        std::printf("%.0f counts: %.2f %%\n", counts, 100 * unit.error(unit.derive()));
+        std::printf("%d counts: %.2f %%\n", counts, 100 * unit.error(unit.derive()));
     }
 }
 
