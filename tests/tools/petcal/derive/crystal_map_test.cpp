@@ -238,9 +238,10 @@ TEST_CASE("units with a single row, a single column or a single crystal have a m
         CAPTURE(shape.columns, shape.rows);
         std::vector<std::uint32_t> flood(shape.positions());
         for (std::uint32_t origin = 0; origin < shape.crystals(); ++origin) {
+            const std::uint32_t row = origin / shape.columns;
             for (int i = 0; i < 1000; ++i) {
                 const double x = 12 + 8.0 * (origin % shape.columns) + 1.8 * normal(random);
-                const double y = 14 + 8.0 * (origin / shape.columns) + 1.8 * normal(random);
+                const double y = 14 + 8.0 * row + 1.8 * normal(random);
                 ++flood[static_cast<std::size_t>(std::lround(x) + 64 * std::lround(y))];
             }
         }
