@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Calibration {
     /// [crystal]: ticks added to the raw time; empty: none.
     std::vector<std::int32_t> time_offset;
     std::string sha256;  ///< of the file, lower-case hex; empty without a file
+    /// How it was made, by name: text attributes of the file. Nothing is computed from them.
+    std::map<std::string, std::string> origin;
 };
 
 /// Reads an HDF5 calibration (docs/reference/configuration.md) and checks its shapes and values against the

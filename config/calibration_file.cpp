@@ -33,6 +33,7 @@ Calibration load_calibration(const std::filesystem::path& file, const Geometry& 
         read_table(h5, layout.position_table, c.position_table);
         c.bins = read_table(h5, layout.energy_factor, c.energy_factor);
         if (has_table(h5, layout.time_offset)) read_table(h5, layout.time_offset, c.time_offset);
+        c.origin = read_texts(h5);
         check_calibration(geometry, c);
     });
     c.sha256 = sha256_of_file(file);
@@ -57,6 +58,7 @@ void save_calibration(const std::filesystem::path& file, const Geometry& geometr
                                   "ticks, added to the raw time");
         }
         require_written(positions.close() && factors.close() && offsets.close());
+        write_texts(h5, calibration.origin);
     });
 }
 

@@ -124,6 +124,29 @@ double read_number(hid_t file, const char* name) {
     return value;
 }
 
+std::map<std::string, std::string> read_texts(hid_t file) {
+    std::map<std::string, std::string> texts;
+    const auto read = [](hid_t object, const char* name, const H5A_info_t*, void* to) -> herr_t {
+        constexpr std::size_t most_bytes = 4096;
+        constexpr std::size_t most = 64;
+        auto& out = *static_cast<std::map<std::string, std::string>*>(to);
+        if (out.size() == most) return 1;
+        const Hdf5Attribute attribute(H5Aopen(object, name, H5P_DEFAULT));
+        const Hdf5Type type(attribute ? H5Aget_type(attribute.id()) : -1);
+        const Hdf5Space space(attribute ? H5Aget_space(attribute.id()) : -1);
+        if (!type || !space || H5Tget_class(type.id()) != H5T_STRING) return 0;
+        if (H5Tis_variable_str(type.id()) != 0 || H5Sget_simple_extent_npoints(space.id()) != 1) return 0;
+        const std::size_t bytes = H5Tget_size(type.id());
+        if (bytes == 0 || bytes > most_bytes) return 0;
+        std::string text(bytes, ' ');
+        if (H5Aread(attribute.id(), type.id(), text.data()) < 0) return 0;
+        out[name] = text.substr(0, text.find('\0'));
+        return 0;
+    };
+    H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, read, &texts);
+    return texts;
+}
+
 void require_written(bool good) {
     if (!good) throw IoError("cannot be written: " + hdf5_error());
 }
@@ -138,6 +161,11 @@ void write_text(hid_t object, const char* name, const std::string& text) {
     const Hdf5Type type(H5Tcopy(H5T_C_S1));
     require_written(type && H5Tset_size(type.id(), text.size()) >= 0);
     write_attribute(object, name, type.id(), type.id(), text.data());
+}
+
+void write_texts(hid_t object, const std::map<std::string, std::string>& texts) {
+    for (const auto& [name, text] : texts)
+        if (!text.empty()) write_text(object, name.c_str(), text);
 }
 
 Hdf5DataSet write_table(hid_t file, const Hdf5Table& table, hid_t file_type, const void* values,

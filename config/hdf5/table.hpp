@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ std::uint32_t read_table(hid_t file, const Hdf5Table& table, std::vector<T>& out
 /// A number in an attribute of the file. Throws Error.
 double read_number(hid_t file, const char* name);
 
+/// The attributes of the file that hold text of a fixed length, up to 4 KiB; at most 64 of them. Others, and
+/// damaged ones, are left out.
+std::map<std::string, std::string> read_texts(hid_t file);
+
 /// Throws IoError with what HDF5 says unless `good`.
 void require_written(bool good);
 /// Writes a table compressed and with a checksum that is verified on reading; in one chunk for each detector
@@ -51,6 +56,8 @@ Hdf5DataSet write_table(hid_t file, const Hdf5Table& table, hid_t file_type, con
                         const std::string& units);
 void write_attribute(hid_t object, const char* name, hid_t file_type, hid_t memory_type, const void* value);
 void write_text(hid_t object, const char* name, const std::string& text);
+/// Empty texts are left out.
+void write_texts(hid_t object, const std::map<std::string, std::string>& texts);
 
 /// Opens the file and calls `read`; errors name the file. The HDF5 library is not thread-safe: one thread at
 /// a time uses the files.

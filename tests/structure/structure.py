@@ -26,7 +26,7 @@ ORDER = [
     ["daemon/http"],
     ["daemon"],
     ["tools/geometry", "tools/petsim/random"],
-    ["tools/petsim/detector", "tools/petsim/physics"],
+    ["tools/petsim/detector", "tools/petsim/physics", "tools/petcal/derive"],
     ["tools/petcal", "tools/petctl", "tools/petsim/simulation"],
     ["tools/petsim"],
     ["tools/petlm/records"],

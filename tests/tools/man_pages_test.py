@@ -74,10 +74,12 @@ def keys_of(root, schema, prefix=""):
 for program, section in SECTIONS.items():
     page = (pages / f"{program}.{section}").read_text(encoding="utf-8")
     own, commands = help_of(program)
+    for command in list(commands):
+        commands += [f"{command} {nested}" for nested in help_of(program, command)[1]]
     written = options_in(page, commands)
     differ(program, written[""], own, "the man page", "--help")
     for command in commands:
-        differ(f"{program} {command}", written[command], help_of(program, command)[0], "the man page", "--help")
+        differ(f"{program} {command}", written[command], help_of(program, *command.split())[0], "the man page", "--help")
     if "--help" not in page and "-help" not in page:
         problems.append(f"{program}: the man page does not mention --help")
 

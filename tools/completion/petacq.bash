@@ -69,7 +69,7 @@ _petacq() {
     local previous=
     ((${#words[@]} > 0)) && previous=${words[-1]}
 
-    local help options commands command='' type name=${program##*/}
+    local help options commands command='' path=() type name=${program##*/}
     help=$("$program" --help 2>/dev/null) || return
     options=$(_petacq_options <<<"$help")
     commands=$(_petacq_commands <<<"$help")
@@ -78,11 +78,14 @@ _petacq() {
             i=$((i + 1)) # skips the value of an option
         elif [[ ${words[i]} != -* && $'\n'$commands$'\n' == *$'\n'"${words[i]}"$'\n'* ]]; then
             command=${words[i]}
-            help=$("$program" "$command" --help 2>/dev/null) || return
+            path+=("$command")
+            help=$("$program" "${path[@]}" --help 2>/dev/null) || return
             # petctl also accepts its own options after the command.
             [[ $name == petctl ]] || options=
             options+=$'\n'$(_petacq_options <<<"$help")
-            break
+            type=$(_petacq_commands <<<"$help")
+            [[ -n $type ]] || break
+            commands=$type command='' # "petcal derive" has commands of its own
         fi
     done
 

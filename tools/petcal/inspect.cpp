@@ -27,6 +27,15 @@ std::vector<std::uint32_t> positions_per_crystal(const config::Geometry& g, cons
     return count;
 }
 
+/// Text of a file, whatever it contains, for JSON and a terminal.
+std::string printable(std::string text) {
+    const auto other = [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E;
+    };
+    std::replace_if(text.begin(), text.end(), other, '?');
+    return text;
+}
+
 json factor_figures(const config::Calibration& c) {
     std::vector<float> sorted = c.energy_factor;
     const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
@@ -50,6 +59,9 @@ json inspect(const config::Geometry& g, const config::Calibration& c) {
     const auto count = positions_per_crystal(g, c, outside);
     json figures;
     figures["sha256"] = c.sha256;
+    figures["origin"] = json::object();
+    for (const auto& [name, text] : c.origin)
+        figures["origin"][printable(name)] = printable(text);
     const std::uint32_t positions = g.position_size * g.position_size;
     figures["position_table"] = {
         {"shape", {g.bdm_count, g.du_count, positions}},
@@ -91,6 +103,9 @@ std::string inspect_text(const json& f) {
         out << "time_offset     i32" << shape(t) << '\n'
             << "                ticks: " << t.at("min_ticks") << " to " << t.at("max_ticks") << '\n';
     }
+    for (const auto& [name, text] : f.at("origin").items())
+        out << name << std::string(name.size() < 15 ? 15 - name.size() : 0, ' ') << ' '
+            << text.get<std::string>() << '\n';
     return out.str();
 }
 

@@ -1,4 +1,4 @@
-// petcal: makes, imports and inspects calibration files.
+// petcal: makes, imports, derives, compares and inspects calibration files.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -8,6 +8,10 @@
 
 #include "config/error.hpp"
 #include "config/make_calibration.hpp"
+#include "tools/petcal/apply.hpp"
+#include "tools/petcal/compare.hpp"
+#include "tools/petcal/derive_crystals.hpp"
+#include "tools/petcal/derive_energy.hpp"
 #include "tools/petcal/inspect.hpp"
 #include "tools/petcal/raw_tables.hpp"
 
@@ -25,6 +29,10 @@ struct Options {
     bool json = false;
     petcal::RawFiles raw;
     config::CalibrationModel model;
+    std::string other;  ///< the second calibration of compare
+    petcal::DeriveCrystalsOptions crystals;
+    petcal::DeriveEnergyOptions energy;
+    petcal::ApplyOptions apply;
 };
 
 CLI::App* add_make(CLI::App& app, Options& o) {
@@ -67,6 +75,54 @@ CLI::App* add_inspect(CLI::App& app, Options& o) {
     return inspect;
 }
 
+/// What the steps of derive have in common.
+template <class Step>
+void add_step_options(CLI::App* app, Options& o, Step& step) {
+    app->add_option("--scanner", o.scanner, "Scanner description")->required();
+    app->add_option("--spectra", step.spectra, "Spectra file")->required();
+    app->add_option("-o,--output", step.output, "Result file to write")->required();
+    app->add_option("--report", step.report, "HTML file with pictures to write");
+    app->add_flag("--partial", step.partial, "Leave out units that cannot be derived");
+}
+
+struct DeriveCommands {
+    CLI::App* crystals;
+    CLI::App* energy;
+};
+
+DeriveCommands add_derive(CLI::App& app, Options& o) {
+    CLI::App* derive = app.add_subcommand("derive", "Derives a step of a calibration from spectra");
+    derive->require_subcommand(1);
+    DeriveCommands c{};
+    c.crystals = derive->add_subcommand("crystals", "Crystal maps from flood maps");
+    add_step_options(c.crystals, o, o.crystals);
+    c.crystals->add_option("--corrections", o.crystals.corrections, "JSON file with peaks placed by hand");
+    c.energy = derive->add_subcommand("energy", "Energy factors from the photopeaks of crystals");
+    add_step_options(c.energy, o, o.energy);
+    c.energy->add_option("--calibration", o.energy.calibration, "The one that was in use for the spectra")
+        ->required();
+    return c;
+}
+
+CLI::App* add_apply(CLI::App& app, Options& o) {
+    CLI::App* apply = app.add_subcommand("apply", "Puts derived steps into a calibration");
+    apply->add_option("--scanner", o.scanner, "Scanner description")->required();
+    apply->add_option("--calibration", o.apply.calibration, "The previous calibration")->required();
+    apply->add_option("--crystals", o.apply.crystals, "Result of derive crystals");
+    apply->add_option("--energy", o.apply.energy, "Result of derive energy");
+    apply->add_option("-o,--output", o.apply.output, "HDF5 file to write")->required();
+    return apply;
+}
+
+CLI::App* add_compare(CLI::App& app, Options& o) {
+    CLI::App* compare = app.add_subcommand("compare", "Shows how two calibrations differ");
+    compare->add_option("a", o.input, "HDF5 file")->required();
+    compare->add_option("b", o.other, "HDF5 file")->required();
+    compare->add_option("--scanner", o.scanner, "Scanner description")->required();
+    compare->add_flag("--json", o.json, "Print JSON");
+    return compare;
+}
+
 int make_file(const config::Scanner& scanner, const Options& o) {
     config::Calibration calibration;
     try {
@@ -80,11 +136,14 @@ int make_file(const config::Scanner& scanner, const Options& o) {
 }
 
 int run(int argc, char** argv) {
-    CLI::App app("petcal: makes, imports and inspects calibration files", "petcal");
+    CLI::App app("petcal: makes, imports, derives, compares and inspects calibration files", "petcal");
     app.require_subcommand(1);
     Options o;
     const CLI::App* make = add_make(app, o);
     const CLI::App* import = add_import(app, o);
+    const DeriveCommands derive = add_derive(app, o);
+    const CLI::App* apply = add_apply(app, o);
+    const CLI::App* compare = add_compare(app, o);
     const CLI::App* inspect = add_inspect(app, o);
     try {
         app.parse(argc, argv);
@@ -97,12 +156,23 @@ int run(int argc, char** argv) {
     if (import->parsed()) {
         config::save_calibration(o.output, scanner.geometry,
                                  petcal::read_raw_tables(scanner.geometry, o.raw));
+    } else if (derive.crystals->parsed()) {
+        petcal::derive_crystals(scanner, o.crystals);
+    } else if (derive.energy->parsed()) {
+        petcal::derive_energy(scanner, o.energy);
+    } else if (apply->parsed()) {
+        petcal::apply(scanner, o.apply);
+    } else if (compare->parsed()) {
+        const auto a = config::load_calibration(o.input, scanner.geometry);
+        const auto b = config::load_calibration(o.other, scanner.geometry);
+        const auto figures = petcal::compare(scanner, a, b);
+        std::cout << (o.json ? figures.dump(2) + '\n' : petcal::compare_text(figures)) << std::flush;
     } else if (inspect->parsed()) {
         const auto figures =
             petcal::inspect(scanner.geometry, config::load_calibration(o.input, scanner.geometry));
         std::cout << (o.json ? figures.dump(2) + '\n' : petcal::inspect_text(figures)) << std::flush;
     }
-    if (!std::cout) throw config::IoError("standard output: cannot be written");
+    if (!std::cout || std::fflush(stdout) != 0) throw config::IoError("standard output: cannot be written");
     return 0;
 }
 

@@ -131,6 +131,25 @@ TEST_CASE("petcal inspect shows what is in a file") {
                              config::sha256_of_file(p.at("c.h5"))}) == "");
 }
 
+TEST_CASE("petcal inspect shows how a calibration was made, whatever the file says") {
+    const Place p;
+    auto c = config::make_calibration(tiny_scanner(), {});
+    c.origin = {{"made_by", "somebody"},
+                {"note",
+                 "a\x1B\xFF"
+                 "b"},
+                {"nothing", ""}};
+    config::save_calibration(p.at("c.h5"), tiny_scanner().geometry, c);
+    c.origin.erase("nothing");
+    CHECK(config::load_calibration(p.at("c.h5"), tiny_scanner().geometry).origin == c.origin);
+    const auto shown = petcal("inspect " + p.at("c.h5") + " " + p.scanner() + "--json");
+    REQUIRE(shown.status == 0);
+    CHECK(nlohmann::json::parse(shown.out)["origin"] ==
+          nlohmann::json{{"made_by", "somebody"}, {"note", "a??b"}});
+    CHECK(lacking(petcal("inspect " + p.at("c.h5") + " " + p.scanner()).out,
+                  {"made_by         somebody", "a??b"}) == "");
+}
+
 TEST_CASE("petcal reports errors in words and by its exit status") {
     const Place p;
     CHECK(petcal("").status == 64);

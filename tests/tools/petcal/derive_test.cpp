@@ -1,0 +1,243 @@
+// petcal derive, apply and compare as their users see them, from spectra of a true detector.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "config/calibration.hpp"
+#include "config/hdf5/table.hpp"
+#include "config/make_calibration.hpp"
+#include "config/spectra.hpp"
+#include "tests/config/helpers.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/tools/petcal/true_spectra.hpp"
+#include "tools/petsim/detector/make_detector.hpp"
+
+namespace petacq::test {
+
+namespace {
+
+/// Two rings of modules with few crystals each.
+config::Scanner ring_scanner() {
+    config::Scanner s;
+    s.name = "<ring>";
+    s.tick_ps = 10;
+    s.geometry = {3, {1, 1, 1}, {1, 1, 2}, {1, 5, 4}, 3, 2, 64};
+    s.dimensions = {20, 1.5, 1.6, 10, 0.2, 0.3, 0.4};
+    return s;
+}
+
+sim::Detector ring_detector() {
+    sim::DetectorModel model;
+    model.seed = 4;
+    model.gain_spread = 0.05;
+    return sim::make_detector(ring_scanner(), model);
+}
+
+config::Calibration nominal() {
+    config::CalibrationModel model;
+    model.seed = 9;
+    model.energy_spread = 0;
+    model.time_offset_ticks = 3;
+    return config::make_calibration(ring_scanner(), model);
+}
+
+struct Workshop {
+    TemporaryDirectory dir;
+    config::Scanner scanner = ring_scanner();
+    sim::Detector detector = ring_detector();
+
+    Workshop() {
+        write_file(dir / "s.json", config::to_json(scanner).dump());
+        config::save_calibration(dir / "nominal.h5", scanner.geometry, nominal());
+    }
+    [[nodiscard]] std::string at(const std::string& name) const { return (dir / name).string(); }
+    /// Takes spectra with a calibration.
+    void take(const std::string& calibration, const std::string& to, double counts = 6000) const {
+        const auto in_use = config::load_calibration(dir / calibration, scanner.geometry);
+        config::save_spectra(dir / to, scanner.geometry,
+                             true_spectra(scanner.geometry, detector, in_use, counts));
+    }
+    [[nodiscard]] Outcome petcal(const std::string& arguments) const {
+        return shell("cd" + quoted(dir.path()) + "&&" + quoted(PETCAL_PROGRAM) + arguments +
+                     " --scanner s.json");
+    }
+    [[nodiscard]] nlohmann::json difference(const std::string& a, const std::string& b) const {
+        const Outcome done = petcal("compare --json " + a + " " + b);
+        REQUIRE(done.status == 0);
+        return nlohmann::json::parse(done.out);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a scanner is calibrated from a nominal calibration in two rounds") {
+    const Workshop w;
+    const auto& g = w.scanner.geometry;
+    config::save_calibration(w.dir / "best.h5", g, sim::calibration_of(w.scanner, w.detector));
+    w.take("nominal.h5", "flood.h5");
+    const Outcome crystals =
+        w.petcal("derive crystals --spectra flood.h5 -o crystals.h5 --report crystals.html");
+    CAPTURE(crystals.out);
+    REQUIRE(crystals.status == 0);
+    CHECK(lacking(crystals.out, {"units               6 of 6", "120 of 120 crystals"}) == "");
+    std::vector<float> quality;
+    config::read_hdf5_file(w.dir / "crystals.h5", [&](hid_t h5) {
+        config::read_table(h5, {"quality", "f32", H5T_NATIVE_FLOAT, {3, 2, 5}}, quality);
+    });
+    CHECK(quality[0] == 6000);
+    CHECK(quality[1] == 1);
+    CHECK(quality[2] == Approx(1 / (2.3548 * 0.25)).epsilon(0.1));
+    CHECK(quality[4] < 0.35);
+    const Outcome with_map = w.petcal("apply --calibration nominal.h5 --crystals crystals.h5 -o mapped.h5");
+    CAPTURE(with_map.out);
+    REQUIRE(with_map.status == 0);
+
+    w.take("mapped.h5", "energies.h5");
+    const Outcome energy = w.petcal(
+        "derive energy --spectra energies.h5 --calibration mapped.h5 -o energy.h5 --report energy.html");
+    CAPTURE(energy.out);
+    REQUIRE(energy.status == 0);
+    CHECK(lacking(energy.out, {"120 of 120 crystals", "resolution          1"}) == "");
+    REQUIRE(w.petcal("apply --calibration mapped.h5 --energy energy.h5 -o new.h5").status == 0);
+
+    const auto before = w.difference("best.h5", "nominal.h5");
+    const auto after = w.difference("best.h5", "new.h5");
+    CHECK(before["energy_factor"]["rms_percent"].get<double>() > 3);
+    CHECK(after["energy_factor"]["rms_percent"].get<double>() < 0.5);
+    CHECK(before["position_table"]["differing_fraction"].get<double>() > 0.1);
+    CHECK(after["position_table"]["differing_fraction"].get<double>() < 0.06);
+    CHECK(config::load_calibration(w.dir / "new.h5", g).time_offset == nominal().time_offset);
+
+    {  // both steps at once give the same tables
+        REQUIRE(
+            w.petcal("apply --calibration nominal.h5 --crystals crystals.h5 --energy energy.h5 -o both.h5")
+                .status == 0);
+        const auto both = config::load_calibration(w.dir / "both.h5", g);
+        const auto one = config::load_calibration(w.dir / "new.h5", g);
+        CHECK(both.position_table == one.position_table);
+        CHECK(both.energy_factor == one.energy_factor);
+    }
+    {  // the result says what it was made from
+        const Outcome shown = w.petcal("inspect --json new.h5");
+        const auto origin = nlohmann::json::parse(shown.out)["origin"];
+        CHECK(origin["calibration_sha256"] == config::sha256_of_file(w.dir / "mapped.h5"));
+        CHECK(origin["energy_sha256"] == config::sha256_of_file(w.dir / "energy.h5"));
+        CHECK(!origin.contains("crystals_sha256"));
+        CHECK(lacking(origin["made_by"], {"petcal apply 0."}) == "");
+        CHECK(origin["created_utc"].get<std::string>().size() >= 20);
+        CHECK(lacking(w.petcal("inspect new.h5").out,
+                      {"energy_sha256", origin["energy_sha256"].get<std::string>()}) == "");
+    }
+    {  // energies of one crystal map are refused for another one
+        const Outcome refused = w.petcal("apply --calibration nominal.h5 --energy energy.h5 -o other.h5");
+        CHECK(refused.status == 78);
+        CHECK(lacking(refused.out, {"energy.h5: expected energies of the crystal map of this calibration",
+                                    "found those of another one"}) == "");
+        CHECK(!std::filesystem::exists(w.dir / "other.h5"));
+        const Outcome wrong =
+            w.petcal("derive energy --spectra energies.h5 --calibration nominal.h5 -o other.h5");
+        CHECK(wrong.status == 78);
+        CHECK(lacking(wrong.out, {"taken with another crystal map"}) == "");
+    }
+    {  // reports contain their pictures and show names as text
+        for (const auto* report : {"crystals.html", "energy.html"}) {
+            const std::string page = read_file(w.dir / report);
+            CHECK(lacking(page, {"data:image/png;base64,iVBORw0KGgo", "&lt;ring&gt;", "</html>"}) == "");
+            CHECK(page.find("http") == std::string::npos);
+            CHECK(page.find("<ring>") == std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("units without data are refused, or left out on demand") {
+    Workshop w;
+    const auto& g = w.scanner.geometry;
+    for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local)
+        w.detector.crystals[g.crystal(1, 1, local)].state = sim::CrystalState::dead;
+    w.detector.crystals[g.crystal(2, 0, 9)].state = sim::CrystalState::dead;
+    w.take("nominal.h5", "flood.h5", 3000);
+    const std::string derive = "derive crystals --spectra flood.h5 -o crystals.h5 --report crystals.html";
+    const Outcome refused = w.petcal(derive);
+    CHECK(refused.status == 78);
+    CHECK(lacking(refused.out, {"1 of 6 units cannot be derived",
+                                "module 1, unit 1: expected at least 200 counts per crystal, found 0.0",
+                                "--partial"}) == "");
+    CHECK(!std::filesystem::exists(w.dir / "crystals.h5"));
+    CHECK(lacking(read_file(w.dir / "crystals.html"), {"expected at least 200 counts"}) == "");
+
+    REQUIRE(w.petcal(derive + " --partial").status == 0);
+    REQUIRE(w.petcal("apply --calibration nominal.h5 --crystals crystals.h5 -o mapped.h5").status == 0);
+    const auto units = w.difference("nominal.h5", "mapped.h5")["position_table"]["units"];
+    REQUIRE(units.size() == 6);
+    CHECK(units[3]["differing_fraction"] == 0);
+    CHECK(units[4]["differing_fraction"].get<double>() > 0.1);
+
+    w.take("mapped.h5", "energies.h5", 3000);
+    const std::string energies = "derive energy --spectra energies.h5 --calibration mapped.h5 -o energy.h5";
+    CHECK(lacking(w.petcal(energies).out, {"module 1, unit 1: expected photopeaks"}) == "");
+    const Outcome partial = w.petcal(energies + " --partial");
+    CAPTURE(partial.out);
+    REQUIRE(partial.status == 0);
+    REQUIRE(w.petcal("apply --calibration mapped.h5 --energy energy.h5 -o new.h5").status == 0);
+    const auto old = config::load_calibration(w.dir / "mapped.h5", g);
+    const auto made = config::load_calibration(w.dir / "new.h5", g);
+    const std::size_t each = std::size_t{g.crystals_per_du()} * old.bins;
+    for (std::size_t i = 0; i < old.energy_factor.size(); ++i) {
+        const bool same = made.energy_factor[i] == old.energy_factor[i];
+        if (same != (i / each == 3)) FAIL("factor " << i);
+    }
+}
+
+TEST_CASE("corrections by hand overrule the peaks, and bad ones are refused") {
+    const Workshop w;
+    w.take("nominal.h5", "flood.h5", 2000);
+    const std::string derive = "derive crystals --spectra flood.h5 -o c.h5 --corrections by-hand.json";
+    const auto correct = [&](const std::string& spots) {
+        write_file(w.dir / "by-hand.json", "{\"spots\": [" + spots + "]}");
+        return w.petcal(derive);
+    };
+    REQUIRE(w.petcal("derive crystals --spectra flood.h5 -o plain.h5").status == 0);
+    REQUIRE(w.petcal("apply --calibration nominal.h5 --crystals plain.h5 -o a.h5").status == 0);
+    REQUIRE(correct(R"({"bdm": 2, "du": 1, "row": 2, "column": 1, "x": 28.5, "y": 36})").status == 0);
+    REQUIRE(w.petcal("apply --calibration nominal.h5 --crystals c.h5 -o b.h5").status == 0);
+    const auto units = w.difference("a.h5", "b.h5")["position_table"]["units"];
+    CHECK(units[0]["differing_fraction"] == 0);
+    CHECK(units[5]["differing_fraction"].get<double>() > 0.001);
+
+    const std::string spot = R"({"bdm": 2, "du": 1, "row": 2, "column": 1, "x": 28.5, "y": 36})";
+    CHECK(lacking(correct(spot + "," + spot).out, {"by-hand.json", "row 2, column 1", "twice"}) == "");
+    const auto high = correct(R"({"bdm": 3, "du": 1, "row": 2, "column": 1, "x": 28.5, "y": 36})");
+    CHECK(high.status == 78);
+    CHECK(lacking(high.out, {"by-hand.json: /spots/0/bdm", "0 to 2", "3"}) == "");
+    CHECK(lacking(correct(R"({"bdm": 0, "du": 1, "row": 2, "column": 1, "x": 64, "y": 36})").out,
+                  {"/spots/0/x"}) == "");
+    CHECK(lacking(correct(R"({"bdm": 0, "du": 1, "row": 2, "colum": 1, "x": 6, "y": 36})").out,
+                  {"/spots/0"}) == "");
+    write_file(w.dir / "by-hand.json", "[");
+    CHECK(w.petcal(derive).status == 78);
+}
+
+TEST_CASE("derive, apply and compare refuse files of another kind") {
+    const Workshop w;
+    w.take("nominal.h5", "flood.h5", 300);
+    CHECK(w.petcal("derive").status == 64);
+    CHECK(w.petcal("derive crystals -o c.h5").status == 64);
+    CHECK(w.petcal("derive crystals --spectra none.h5 -o c.h5").status == 74);
+    CHECK(w.petcal("derive crystals --spectra nominal.h5 -o c.h5").status == 78);
+    CHECK(w.petcal("derive energy --spectra flood.h5 --calibration flood.h5 -o c.h5").status == 78);
+    CHECK(w.petcal("apply --calibration nominal.h5 -o c.h5").status == 78);
+    CHECK(lacking(w.petcal("apply --calibration nominal.h5 --crystals nominal.h5 -o c.h5").out,
+                  {"nominal.h5: data set \"derived\"", "no such data set"}) == "");
+    CHECK(lacking(w.petcal("apply --calibration nominal.h5 --energy nominal.h5 -o c.h5").out,
+                  {"nominal.h5: data set \"state\"", "no such data set"}) == "");
+    CHECK(w.petcal("compare nominal.h5 flood.h5").status == 78);
+    CHECK(!std::filesystem::exists(w.dir / "c.h5"));
+    const Outcome same = w.petcal("compare nominal.h5 nominal.h5");
+    CHECK(same.status == 0);
+    CHECK(lacking(same.out, {"other crystal: 0.000 % of positions", "rms 0.000 %", "largest 0 ticks"}) == "");
+}
+
+}  // namespace petacq::test

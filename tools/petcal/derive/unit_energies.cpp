@@ -1,0 +1,112 @@
+#include "tools/petcal/derive/unit_energies.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace petacq::petcal {
+
+namespace {
+
+constexpr double spread_in_unit = 0.4;     // of crystals around the peak of their unit
+constexpr double usual_resolution = 0.05;  // sigma / energy, of the smoothing
+
+/// The photopeak between two bins.
+CrystalPeak peak_near(std::span<const std::uint32_t> spectrum, double from, double to,
+                      const std::optional<PeakShape>& shape) {
+    CrystalPeak out;
+    const auto last = static_cast<double>(spectrum.size());
+    const auto low = static_cast<std::ptrdiff_t>(std::clamp(from, 0.0, last));
+    const auto high = static_cast<std::ptrdiff_t>(std::clamp(to, 0.0, last));
+    const double counts = std::accumulate(spectrum.begin() + low, spectrum.begin() + high, 0.0);
+    if (counts < least_peak_counts) return out;
+    const std::vector<double> values(spectrum.begin(), spectrum.end());
+    const auto near = highest_bin(values, from, to, usual_resolution * (from + to) / 2);
+    const auto peak = near ? fit_photopeak(spectrum, *near, shape) : std::nullopt;
+    out.state = PeakState::no_peak;
+    if (!peak || peak->place < from || peak->place > to) return out;
+    out.state = peak->counts < least_peak_counts ? PeakState::few_counts : PeakState::fitted;
+    out.peak = *peak;
+    return out;
+}
+
+double median_of(std::vector<double> values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+double median_place(const std::vector<CrystalPeak>& crystals) {
+    std::vector<double> places;
+    for (const CrystalPeak& c : crystals)
+        if (c.state == PeakState::fitted) places.push_back(c.peak.place);
+    return median_of(std::move(places));
+}
+
+/// What the peaks have in common, also those with few counts; none without peaks.
+std::optional<PeakShape> shape_of(const std::vector<CrystalPeak>& crystals) {
+    std::vector<double> resolutions;
+    std::vector<double> steps;
+    for (const CrystalPeak& c : crystals) {
+        if (c.peak.counts <= 0) continue;
+        resolutions.push_back(c.peak.sigma / c.peak.place);
+        steps.push_back(c.peak.step * c.peak.sigma / c.peak.counts);
+    }
+    if (steps.empty()) return std::nullopt;
+    return PeakShape{median_of(std::move(resolutions)), median_of(std::move(steps))};
+}
+
+}  // namespace
+
+UnitEnergies derive_unit_energies(std::span<const std::uint32_t> spectra, std::size_t bins, double from,
+                                  double to) {
+    UnitEnergies out;
+    const std::size_t count = spectra.size() / bins;
+    out.crystals.resize(count);
+    std::vector<double> sum(bins);
+    std::vector<double> even(bins);  // with the same weight for each crystal: some are noisy
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto spectrum = spectra.subspan(i * bins, bins);
+        const double counts = std::accumulate(spectrum.begin(), spectrum.end(), 0.0);
+        for (std::size_t bin = 0; bin < bins && counts > 0; ++bin) {
+            sum[bin] += spectrum[bin];
+            even[bin] += spectrum[bin] / counts;
+        }
+    }
+    const auto near = highest_bin(even, from, to, 2 * usual_resolution * (from + to) / 2);
+    if (near) {
+        std::optional<PeakShape> shape;
+        for (const bool first : {true, false}) {
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto spectrum = spectra.subspan(i * bins, bins);
+                out.crystals[i] =
+                    peak_near(spectrum, (1 - spread_in_unit) * *near, (1 + spread_in_unit) * *near, shape);
+            }
+            if (first) shape = shape_of(out.crystals);
+        }
+        out.median_place = median_place(out.crystals);
+    }
+    const auto fitted = std::count_if(out.crystals.begin(), out.crystals.end(),
+                                      [](const CrystalPeak& c) { return c.state == PeakState::fitted; });
+    const double least = std::ceil(least_fitted_crystals * static_cast<double>(count));
+    if (static_cast<double>(fitted) < least) {
+        const double each = std::accumulate(sum.begin(), sum.end(), 0.0) / static_cast<double>(count);
+        out.refused = "expected photopeaks with at least " +
+                      std::to_string(static_cast<int>(least_peak_counts)) + " counts in at least " +
+                      std::to_string(static_cast<int>(least)) + " of " + std::to_string(count) +
+                      " crystals, found " + std::to_string(fitted) + " (" +
+                      std::to_string(std::llround(each)) + " counts per crystal";
+        if (each > 0 && sum.back() > 0.2 * each * static_cast<double>(count)) {
+            out.refused +=
+                "; " + std::to_string(std::llround(100 * sum.back() / each / static_cast<double>(count))) +
+                " % of them are in the last bin: the factors are too large";
+        }
+        out.refused += ")";
+    }
+    return out;
+}
+
+}  // namespace petacq::petcal

@@ -1,0 +1,155 @@
+#include "tools/petcal/derive_energy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "config/calibration.hpp"
+#include "config/error.hpp"
+#include "config/spectra.hpp"
+#include "tools/petcal/derive/unit_energies.hpp"
+#include "tools/petcal/refusals.hpp"
+#include "tools/petcal/report.hpp"
+#include "tools/petcal/results.hpp"
+#include "tools/petcal/units.hpp"
+
+namespace petacq::petcal {
+
+namespace {
+
+constexpr double peak_keV = 511;  // NOLINT(readability-identifier-naming)
+
+/// The frames in the crystals' positions must be those in their spectra.
+void check_same_map(const config::Geometry& g, const config::Calibration& c, const config::Spectra& spectra) {
+    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
+    std::vector<std::uint64_t> frames(g.crystal_count());
+    for (std::size_t i = 0; i < spectra.floods.size(); ++i) {
+        const std::uint32_t origin = c.position_table[i];
+        if (origin >= g.crystals_per_du()) continue;
+        const auto unit = static_cast<std::uint32_t>(i / positions);
+        frames[g.crystal(unit / g.du_count, unit % g.du_count, g.local_of_origin(origin))] +=
+            spectra.floods[i];
+    }
+    std::size_t differing = 0;
+    for (std::size_t crystal = 0; crystal < frames.size(); ++crystal) {
+        std::uint64_t sum = 0;
+        for (std::size_t bin = 0; bin < config::Spectra::energy_bins; ++bin)
+            sum += spectra.energies[crystal * config::Spectra::energy_bins + bin];
+        if (sum != frames[crystal]) ++differing;
+    }
+    if (differing == 0) return;
+    throw config::Error(
+        "the energy spectra were taken with another crystal map than this calibration's: "
+        "expected as many frames in the spectrum of each crystal as in its positions, found " +
+        std::to_string(differing) + " of " + std::to_string(frames.size()) + " crystals with other numbers");
+}
+
+/// The spectra of the crystals of a unit, by local crystal.
+std::vector<std::uint32_t> spectra_of(const config::Geometry& g, const config::Spectra& spectra,
+                                      std::size_t unit) {
+    constexpr std::size_t bins = config::Spectra::energy_bins;
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+        const auto number = static_cast<std::uint32_t>(unit);
+        const std::size_t crystal = g.crystal(number / g.du_count, number % g.du_count, local);
+        const auto first = spectra.energies.begin() + static_cast<std::ptrdiff_t>(crystal * bins);
+        out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(bins));
+    }
+    return out;
+}
+
+EnergyResult energy_result(const config::Geometry& g, const config::Calibration& old,
+                           const std::vector<UnitEnergies>& units) {
+    constexpr double width = config::Spectra::energy_bin_keV;
+    EnergyResult r;
+    r.energy_factor = old.energy_factor;
+    r.bins = old.bins;
+    for (std::size_t unit = 0; unit < units.size(); ++unit) {
+        for (std::size_t local = 0; local < g.crystals_per_du(); ++local) {
+            const CrystalPeak& c = units[unit].crystals[local];
+            const bool fitted = c.state == PeakState::fitted;
+            const bool kept = !units[unit].refused.empty();
+            EnergyState state = fitted ? EnergyState::fitted : EnergyState::unit_median;
+            if (kept) state = EnergyState::kept;
+            const double place = width * (fitted ? c.peak.place : units[unit].median_place);
+            constexpr double fwhm = 2.354820045;  // of a Gaussian, in standard deviations
+            r.state.push_back(static_cast<std::uint8_t>(state));
+            r.peak_keV.push_back(fitted ? static_cast<float>(place) : 0);
+            r.resolution.push_back(fitted ? static_cast<float>(fwhm * c.peak.sigma / c.peak.place) : 0);
+            if (kept) continue;
+            const std::size_t first = (unit * g.crystals_per_du() + local) * old.bins;
+            for (std::size_t bin = first; bin < first + old.bins; ++bin)
+                r.energy_factor[bin] = static_cast<float>(old.energy_factor[bin] * (peak_keV / place));
+        }
+    }
+    return r;
+}
+
+void print_energies(const config::Geometry& g, const std::vector<UnitEnergies>& units) {
+    std::size_t fitted = 0;
+    double resolution = 0;
+    double error = 0;
+    double change = 0;
+    std::vector<std::string> without;
+    for (std::size_t unit = 0; unit < units.size(); ++unit) {
+        if (!units[unit].refused.empty()) continue;
+        for (std::size_t local = 0; local < units[unit].crystals.size(); ++local) {
+            const CrystalPeak& c = units[unit].crystals[local];
+            if (c.state == PeakState::fitted) {
+                ++fitted;
+                resolution += c.peak.sigma / c.peak.place;
+                error += c.peak.error / c.peak.place;
+                const double keV = config::Spectra::energy_bin_keV * c.peak.place;  // NOLINT
+                change += std::pow(peak_keV / keV - 1, 2);
+                continue;
+            }
+            without.push_back(unit_name(g, unit) + ", crystal " + std::to_string(local) +
+                              (c.state == PeakState::few_counts ? ": too few counts" : ": no clear peak"));
+        }
+    }
+    const auto n = static_cast<double>(fitted);
+    std::printf("photopeaks          %zu of %u crystals\n", fitted, g.crystal_count());
+    std::printf("resolution          %.1f %% (FWHM, mean)\n", 235.482 * resolution / n);
+    std::printf("error of a peak     %.2f %% (by counts, mean)\n", 100 * error / n);
+    std::printf("change of factors   %.2f %% (rms)\n", 100 * std::sqrt(change / n));
+    if (without.empty()) return;
+    std::printf("changed by the median of their unit, as they have no photopeak: %zu\n", without.size());
+    for (const std::string& line : without)
+        std::printf("  %s\n", line.c_str());
+}
+
+}  // namespace
+
+void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o) {
+    const config::Geometry& g = scanner.geometry;
+    const config::Calibration old = config::load_calibration(o.calibration, g);
+    const config::Spectra spectra = config::load_spectra(o.spectra, g);
+    check_same_map(g, old, spectra);
+    std::vector<UnitEnergies> units(std::size_t{g.bdm_count} * g.du_count);
+    // From half to nearly twice the energy of the peak: what factors that were never calibrated may give.
+    constexpr double from = 250 / config::Spectra::energy_bin_keV;
+    constexpr double to = 960 / config::Spectra::energy_bin_keV;
+    for_each_unit("photopeaks", units.size(), [&](std::size_t unit) {
+        units[unit] =
+            derive_unit_energies(spectra_of(g, spectra, unit), config::Spectra::energy_bins, from, to);
+    });
+    std::vector<std::string> refused;
+    refused.reserve(units.size());
+    for (const UnitEnergies& unit : units)
+        refused.push_back(unit.refused);
+    if (!o.report.empty()) write_energy_report(o.report, scanner, spectra, units);
+    check_refusals(g, refused, o.partial);
+    EnergyResult result = energy_result(g, old, units);
+    result.map_sha256 = map_checksum(old.position_table);
+    result.origin = made_by("petcal derive energy");
+    result.origin["scanner"] = scanner.name;
+    result.origin["spectra_sha256"] = config::sha256_of_file(o.spectra);
+    result.origin["calibration_sha256"] = old.sha256;
+    save_energy(o.output, g, result);
+    print_energies(g, units);
+}
+
+}  // namespace petacq::petcal

@@ -1,0 +1,25 @@
+// The reports of petcal derive: one HTML file each, which contains all pictures and loads nothing.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "config/spectra.hpp"
+#include "tools/petcal/derive/crystal_map.hpp"
+#include "tools/petcal/derive/unit_energies.hpp"
+
+namespace petacq::petcal {
+
+/// The flood map of each unit with the places of its crystals, and its quality. `maps` and `known` are by
+/// unit (bdm * du_count + du). Throws config::IoError.
+void write_crystals_report(const std::filesystem::path& file, const config::Scanner& scanner,
+                           const config::Spectra& spectra, const std::vector<UnitMap>& maps,
+                           const std::vector<std::vector<KnownSpot>>& known);
+
+/// Spectra before and after, maps of peaks and resolutions, and the spectra of crystals without a photopeak.
+/// Throws config::IoError.
+void write_energy_report(const std::filesystem::path& file, const config::Scanner& scanner,
+                         const config::Spectra& spectra, const std::vector<UnitEnergies>& units);
+
+}  // namespace petacq::petcal

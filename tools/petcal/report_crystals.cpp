@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+
+#include "tools/petcal/page.hpp"
+#include "tools/petcal/png.hpp"
+#include "tools/petcal/report.hpp"
+#include "tools/petcal/units.hpp"
+
+namespace petacq::petcal {
+
+namespace {
+
+/// The flood map, brighter as the square root of its counts; large maps at half their size.
+GreyPicture flood_picture(const FloodShape& shape, std::span<const std::uint32_t> flood) {
+    const std::uint32_t block = shape.size > 128 ? 2 : 1;
+    GreyPicture p{(shape.size + block - 1) / block, (shape.size + block - 1) / block, {}};
+    std::vector<double> sums(std::size_t{p.width} * p.height);
+    for (std::uint32_t y = 0; y < shape.size; ++y)
+        for (std::uint32_t x = 0; x < shape.size; ++x)
+            sums[x / block + std::size_t{y / block} * p.width] += flood[x + std::size_t{y} * shape.size];
+    std::vector<double> sorted = sums;
+    // A few noisy positions must not darken the rest.
+    const auto high = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() * 998 / 1000);
+    std::nth_element(sorted.begin(), high, sorted.end());
+    const double most = std::max(1.0, *high);
+    for (const double sum : sums)
+        p.pixels.push_back(static_cast<std::uint8_t>(255 * std::sqrt(std::min(1.0, sum / most))));
+    return p;
+}
+
+/// Points as a path: round ends of lines without length.
+std::string points(const std::vector<FloodPoint>& at, const char* colour, double width) {
+    if (at.empty()) return "";
+    std::string path;
+    for (const FloodPoint& p : at)
+        path += printed("M%.1f %.1fh0", p.x + 0.5, p.y + 0.5);
+    return printed(R"(<path stroke="%s" stroke-width="%.2f" stroke-linecap="round" d=")", colour, width) +
+           path + "\"/>";
+}
+
+std::string unit_figure(const FloodShape& shape, std::span<const std::uint32_t> flood, const UnitMap& map,
+                        const std::vector<KnownSpot>& known, const std::string& name) {
+    std::vector<FloodPoint> found;
+    std::vector<FloodPoint> predicted;
+    std::vector<FloodPoint> given;
+    given.reserve(known.size());
+    for (std::size_t origin = 0; origin < map.spots.size(); ++origin)
+        (map.found[origin] != 0 ? found : predicted).push_back(map.spots[origin]);
+    for (const KnownSpot& spot : known)
+        given.push_back(spot.at);
+    const MapQuality& q = map.quality;
+    const double dot = shape.size / 85.0;
+    std::string out =
+        printed(R"(<figure><svg viewBox="0 0 %u %u" role="img"><title>)", shape.size, shape.size) +
+        escaped(name) + "</title>" +
+        printed(R"(<image width="%u" height="%u" href=")", shape.size, shape.size) +
+        png_data(flood_picture(shape, flood)) + "\"/>" + points(found, "#39b3ff", dot) +
+        points(predicted, "#ff4d4d", dot) + points(given, "#ffd23f", dot) + "</svg><figcaption>" +
+        escaped(name) + "<br>";
+    out += printed(
+        "%u of %u peaks, %.0f counts per crystal<br>separation %.2f, %.2f; "
+        "between peaks %.1f %%; outside %.2f %%",
+        q.peaks, shape.crystals(), q.counts / shape.crystals(), q.separation_x, q.separation_y,
+        100 * q.between_peaks, 100 * q.outside);
+    if (!map.refused.empty()) out += "<br><span class=\"bad\">" + escaped(map.refused) + "</span>";
+    return out + "</figcaption></figure>\n";
+}
+
+}  // namespace
+
+void write_crystals_report(const std::filesystem::path& file, const config::Scanner& scanner,
+                           const config::Spectra& spectra, const std::vector<UnitMap>& maps,
+                           const std::vector<std::vector<KnownSpot>>& known) {
+    const FloodShape shape = flood_shape(scanner.geometry);
+    std::vector<std::size_t> order(maps.size());
+    for (std::size_t unit = 0; unit < order.size(); ++unit)
+        order[unit] = unit;
+    // Units that need a look come first.
+    const auto worse = [&](std::size_t a, std::size_t b) {
+        const bool refused_a = !maps[a].refused.empty();
+        const bool refused_b = !maps[b].refused.empty();
+        if (refused_a != refused_b) return refused_a;
+        return maps[a].quality.peaks < maps[b].quality.peaks;
+    };
+    std::stable_sort(order.begin(), order.end(), worse);
+    const auto refused = static_cast<std::size_t>(
+        std::count_if(maps.begin(), maps.end(), [](const UnitMap& m) { return !m.refused.empty(); }));
+    std::string body = printed(
+        "<p>%zu units, of which %zu cannot be derived. Those with missing peaks come first.</p>\n"
+        "<p class=\"muted\">Blue: crystals with a peak; red: places that the others predict; yellow: "
+        "places given by hand. Row 0 is at the top, column 0 on the left. Separation is the distance "
+        "of crystals divided by the FWHM of their spots, along x and y.</p>\n<div class=\"units\">\n",
+        maps.size(), refused);
+    for (const std::size_t unit : order) {
+        const auto flood = std::span(spectra.floods).subspan(unit * shape.positions(), shape.positions());
+        body += unit_figure(shape, flood, maps[unit], known[unit], unit_name(scanner.geometry, unit));
+    }
+    write_page(file, "Crystal maps of " + scanner.name, body + "</div>\n");
+}
+
+}  // namespace petacq::petcal
