@@ -1,0 +1,176 @@
+#include "gpu/host/spectra.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+#include "gpu/arithmetic.hpp"
+#include "net/wire.hpp"
+
+namespace petacq::gpu {
+
+namespace {
+
+// No table fits in a cache. So frames are counted in blocks, in steps that each prefetch what the next one
+// needs.
+constexpr std::uint32_t block_frames = 128;
+
+struct Tables {
+    const HostTables& host;
+    std::uint32_t* floods;
+    std::uint32_t* energies;
+};
+
+/// `alone`: no other thread counts, but one may read.
+template <bool alone>
+void count_one(std::uint32_t& count) {
+    const std::atomic_ref<std::uint32_t> shared(count);
+    if constexpr (alone) {
+        shared.store(shared.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+        shared.fetch_add(1, std::memory_order_relaxed);
+    }
+}
+
+struct Place {
+    std::uint32_t frame;
+    std::uint32_t unit;
+    std::uint32_t cell;
+};
+struct Hit {
+    std::uint32_t frame;
+    std::uint32_t crystal;
+};
+
+/// Returns the number of places.
+template <bool restricted>
+std::uint32_t find_places(const FrameSpan& span, const TimeGuard& guard, const Tables& tables,
+                          Place* places) {
+    const ConversionTables t = tables.host.frames.view();
+    std::uint32_t found = 0;
+    for (std::uint32_t k = 0; k < span.count; ++k) {
+        const net::FrameWords w = net::load_frame(span.frames + std::size_t{k} * net::frame_bytes);
+        bool known = markers_match(w, t) & !guard.refuses(frame_raw_time(w));
+        if constexpr (restricted) known = known && module_of_source(w, span.source, t);
+        const std::uint32_t cell = known ? frame_cell(w, t) : no_cell;
+        if (cell == no_cell) [[unlikely]]
+            continue;
+        __builtin_prefetch(t.position + cell);
+        __builtin_prefetch(tables.floods + cell, 1);
+        places[found++] = {k, frame_bdm(w) * t.du_count + frame_du(w), cell};
+    }
+    return found;
+}
+
+/// Counts the places; returns the number of hits.
+template <bool one_bin, bool alone>
+std::uint32_t find_hits(const FrameSpan& span, const Tables& tables, const Place* places, std::uint32_t count,
+                        Hit* hits) {
+    const HostTables& host = tables.host;
+    const std::uint8_t* const position = host.frames.view().position;
+    const std::uint32_t crystals_per_du = host.frames.view().crystals_per_du;
+    const std::uint32_t bins = one_bin ? 1 : host.frames.view().bins;
+    std::uint32_t inside = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const Place& place = places[i];
+        count_one<alone>(tables.floods[place.cell]);
+        const std::uint32_t local = position[place.cell];
+        const std::uint32_t crystal = host.first_crystal[place.unit] + host.crystal_in_unit[local];
+        hits[inside] = {place.frame, crystal};
+        inside += local < crystals_per_du ? 1 : 0;
+        const net::FrameWords w = net::load_frame(span.frames + std::size_t{place.frame} * net::frame_bytes);
+        __builtin_prefetch(host.rows.data() + crystal * (std::size_t{1} + bins) +
+                           factor_word<one_bin>(w, bins));
+    }
+    return inside;
+}
+
+template <bool one_bin, bool alone>
+void count_energies(const FrameSpan& span, const Tables& tables, const Hit* hits, std::uint32_t count) {
+    const std::uint32_t* const rows = tables.host.rows.data();
+    const std::uint32_t bins = one_bin ? 1 : tables.host.frames.view().bins;
+    std::array<std::uint32_t, block_frames> at;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const net::FrameWords w =
+            net::load_frame(span.frames + std::size_t{hits[i].frame} * net::frame_bytes);
+        const std::uint32_t* const row = rows + hits[i].crystal * (std::size_t{1} + bins);
+        const auto factor = std::bit_cast<float>(row[factor_word<one_bin>(w, bins)]);
+        at[i] = hits[i].crystal * config::Spectra::energy_bins +
+                energy_bin(static_cast<float>(frame_adc(w)) * factor);
+        __builtin_prefetch(tables.energies + at[i], 1);
+    }
+    for (std::uint32_t i = 0; i < count; ++i)
+        count_one<alone>(tables.energies[at[i]]);
+}
+
+template <bool restricted, bool one_bin, bool alone>
+void count_frames(FrameCursor& cursor, std::uint64_t frames, const TickRange& times, const Tables& tables) {
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
+    std::array<Place, block_frames> places;
+    std::array<Hit, block_frames> hits;
+    // NOLINTEND(cppcoreguidelines-pro-type-member-init)
+    for (std::uint64_t left = frames; left > 0;) {
+        const FrameSpan span = cursor.next(std::min<std::uint64_t>(left, block_frames));
+        left -= span.count;
+        const TimeGuard guard =
+            TimeGuard::of(std::max(span.time_low, times.start), std::min(span.time_high, times.end - 1));
+        const std::uint32_t found = find_places<restricted>(span, guard, tables, places.data());
+        const std::uint32_t inside =
+            find_hits<one_bin, alone>(span, tables, places.data(), found, hits.data());
+        count_energies<one_bin, alone>(span, tables, hits.data(), inside);
+    }
+}
+
+using Function = decltype(&count_frames<false, false, false>);
+
+template <bool restricted, bool one_bin>
+Function function_for(bool alone) {
+    return alone ? count_frames<restricted, one_bin, true> : count_frames<restricted, one_bin, false>;
+}
+
+}  // namespace
+
+static_assert(config::Spectra::energy_bins == SinglesHistograms::energy_bins);
+static_assert(config::Spectra::energy_bin_keV == SinglesHistograms::energy_bin_keV);
+
+void HostSpectra::count(FrameCursor cursor, std::uint64_t frames, const TickRange& times,
+                        const HostTables& tables) {
+    if (times.end == 0) return;
+    const bool restricted = tables.frames.view().modules_of_source != nullptr;
+    const bool one_bin = tables.frames.view().bins == 1;
+    const Function function =
+        restricted ? one_bin ? function_for<true, true>(alone_) : function_for<true, false>(alone_)
+        : one_bin ? function_for<false, true>(alone_)
+                   : function_for<false, false>(alone_);
+    function(cursor, frames, times, {tables, counts_.floods.data(), counts_.energies.data()});
+}
+
+void HostSpectra::take(config::Spectra& counts) {
+    check_shapes(counts, geometry_);
+    std::swap(counts_, counts);
+}
+
+void HostSpectra::copy_unit(std::uint32_t unit, UnitSpectra& out) {
+    const auto read = [](std::uint32_t& count) {
+        return std::atomic_ref<std::uint32_t>(count).load(std::memory_order_relaxed);
+    };
+    const std::size_t positions = std::size_t{geometry_.position_size} * geometry_.position_size;
+    out.flood.resize(positions);
+    std::transform(counts_.floods.begin() + static_cast<std::ptrdiff_t>(unit * positions),
+                   counts_.floods.begin() + static_cast<std::ptrdiff_t>((unit + 1) * positions),
+                   out.flood.begin(), read);
+    constexpr std::size_t bins = config::Spectra::energy_bins;
+    out.energies.resize(geometry_.crystals_per_du() * bins);
+    for (std::uint32_t local = 0; local < geometry_.crystals_per_du(); ++local) {
+        const std::size_t crystal =
+            geometry_.crystal(unit / geometry_.du_count, unit % geometry_.du_count, local);
+        const auto from = counts_.energies.begin() + static_cast<std::ptrdiff_t>(crystal * bins);
+        std::transform(from, from + bins, out.energies.begin() + static_cast<std::ptrdiff_t>(local * bins),
+                       read);
+    }
+}
+
+}  // namespace petacq::gpu
