@@ -142,9 +142,9 @@ class Pipeline {
     virtual bool collect(SliceResult& result, bool wait) = 0;
     /// A copy of the histograms as of the last collected slice.
     virtual void histograms(SinglesHistograms& out) = 0;
-    /// The spectra since they were taken last. The pipeline keeps `counts` instead, which must be all zero
-    /// and have the shapes of the scanner. REQUIRES: PipelineOptions::spectra; no slice is submitted.
-    virtual void take_spectra(config::Spectra& counts) = 0;
+    /// The spectra since they were taken last; they start again from zero. REQUIRES:
+    /// PipelineOptions::spectra; no slice is submitted.
+    virtual void take_spectra(config::Spectra& out) = 0;
     /// A copy of the spectra of one detector unit (bdm * du_count + du) as they are now, possibly with some
     /// frames of slices not yet collected. REQUIRES: PipelineOptions::spectra.
     virtual void unit_spectra(std::uint32_t unit, UnitSpectra& out) = 0;

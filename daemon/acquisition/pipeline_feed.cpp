@@ -94,11 +94,15 @@ bool PipelineFeed::histograms(gpu::SinglesHistograms& out) {
     return attempt([&] { pipeline_->histograms(out); });
 }
 
-bool PipelineFeed::take_spectra(config::Spectra& counts) {
+bool PipelineFeed::take_spectra(config::Spectra& out) {
     return attempt([&] {
         assert(empty());
-        pipeline_->take_spectra(counts);
+        pipeline_->take_spectra(out);
     });
+}
+
+bool PipelineFeed::unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out) {
+    return attempt([&] { pipeline_->unit_spectra(unit, out); });
 }
 
 bool PipelineFeed::reset() {

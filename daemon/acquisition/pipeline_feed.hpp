@@ -61,7 +61,9 @@ class PipelineFeed {
     void count_spectra(std::optional<gpu::TickRange> times) { spectra_ = times; }
     /// gpu::Pipeline::take_spectra(). Only when nothing is in flight. Returns false when the pipeline has
     /// failed.
-    bool take_spectra(config::Spectra& counts);
+    bool take_spectra(config::Spectra& out);
+    /// gpu::Pipeline::unit_spectra(). Returns false when the pipeline has failed.
+    bool unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out);
     /// The pipeline forgets undecided singles and the watermark. Only when nothing is in flight. Returns
     /// false when the pipeline has failed.
     bool reset();

@@ -230,7 +230,7 @@ void RunControl::finish_run() {
     end.seconds = run_.seconds;
     if (flow_.pipeline().histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
     if (run_.run->counts_spectra()) {
-        end.spectra = run_.run->take_no_spectra();
+        end.spectra = run_.run->take_spectra_memory();
         if (!flow_.pipeline().take_spectra(end.spectra)) end.spectra = {};
     }
     if (flow_.pipeline().failed()) run_.interval.fail(flow_.pipeline().failure());

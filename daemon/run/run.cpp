@@ -117,7 +117,7 @@ void Run::open_files() {
                                              setting_.configuration->health.min_disk_free_bytes);
     }
     ledger_series_ = std::make_unique<LedgerSeries>(directory_.file(ledger_file));
-    if (counts_spectra()) no_spectra_ = config::Spectra::none(setting_.scanner->geometry);
+    if (counts_spectra()) spectra_memory_ = config::Spectra::none(setting_.scanner->geometry);
     nlohmann::json content = description();
     content["state"] = "running";
     write_json_atomically(directory_.file(run_file), content);

@@ -89,8 +89,9 @@ class Run {
     void discard_seconds() { seconds_->start_again(); }
     /// Whether the run saves spectra.
     [[nodiscard]] bool counts_spectra() const { return setting_.configuration->spectra.enabled; }
-    /// Spectra of nothing, made beforehand, since they are large. Once.
-    [[nodiscard]] config::Spectra take_no_spectra() { return std::move(no_spectra_); }
+    /// Memory for the spectra, which are large, so that the thread that ends the run need not wait for it.
+    /// Once.
+    [[nodiscard]] config::Spectra take_spectra_memory() { return std::move(spectra_memory_); }
     /// The raw capture, or nullptr if none was requested.
     [[nodiscard]] Capture* capture() const { return capture_.get(); }
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
@@ -158,7 +159,7 @@ class Run {
     std::unique_ptr<Capture> capture_;         ///< if requested
     std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done
     std::unique_ptr<LedgerSeries> ledger_series_;
-    config::Spectra no_spectra_;  ///< if requested
+    config::Spectra spectra_memory_;  ///< if requested
 };
 
 }  // namespace petacq::daemon

@@ -126,9 +126,9 @@ class CudaPipeline final : public Pipeline {
         totals_->copy(out, books_);
     }
 
-    void take_spectra(config::Spectra& counts) override {
+    void take_spectra(config::Spectra& out) override {
         require_collected("spectra");
-        stages_.spectra().take(counts, books_);
+        stages_.spectra().take(out, books_);
     }
 
     void unit_spectra(std::uint32_t unit, UnitSpectra& out) override {

@@ -44,10 +44,11 @@ SpectraArrays DeviceSpectra::arrays(const std::optional<TickRange>& times) const
     return {floods_, energies_, times->start, times->end - 1};
 }
 
-void DeviceSpectra::take(config::Spectra& counts, cudaStream_t stream) {
-    check_shapes(counts, geometry_);
-    copy(counts.floods.data(), floods_, flood_count_, stream);
-    copy(counts.energies.data(), energies_, energy_count_, stream);
+void DeviceSpectra::take(config::Spectra& out, cudaStream_t stream) {
+    out.floods.resize(flood_count_);
+    out.energies.resize(energy_count_);
+    copy(out.floods.data(), floods_, flood_count_, stream);
+    copy(out.energies.data(), energies_, energy_count_, stream);
     clear(floods_, flood_count_, stream);
     clear(energies_, energy_count_, stream);
     wait(stream);

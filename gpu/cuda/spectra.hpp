@@ -23,7 +23,7 @@ class DeviceSpectra {
     /// For the conversion of a slice that counts frames with raw times in this range.
     [[nodiscard]] SpectraArrays arrays(const std::optional<TickRange>& times) const;
     /// Pipeline::take_spectra(). REQUIRES: no conversion is in progress.
-    void take(config::Spectra& counts, cudaStream_t stream);
+    void take(config::Spectra& out, cudaStream_t stream);
     /// Pipeline::unit_spectra(). Conversion may be in progress.
     void copy_unit(std::uint32_t unit, UnitSpectra& out, cudaStream_t stream) const;
 

@@ -99,9 +99,9 @@ class HostPipeline final : public Pipeline {
 
     void histograms(SinglesHistograms& out) override { conversion_.histograms(out, collected_); }
 
-    void take_spectra(config::Spectra& counts) override {
+    void take_spectra(config::Spectra& out) override {
         require_collected("spectra");
-        conversion_.spectra().take(counts);
+        conversion_.spectra().take(out);
     }
 
     void unit_spectra(std::uint32_t unit, UnitSpectra& out) override {

@@ -4,8 +4,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <stdexcept>
-#include <utility>
 
 #include "gpu/arithmetic.hpp"
 #include "net/wire.hpp"
@@ -145,31 +143,30 @@ void HostSpectra::count(FrameCursor cursor, std::uint64_t frames, const TickRang
         restricted ? one_bin ? function_for<true, true>(alone_) : function_for<true, false>(alone_)
         : one_bin ? function_for<false, true>(alone_)
                    : function_for<false, false>(alone_);
-    function(cursor, frames, times, {tables, counts_.floods.data(), counts_.energies.data()});
+    function(cursor, frames, times, {tables, floods_.data(), energies_.data()});
 }
 
-void HostSpectra::take(config::Spectra& counts) {
-    check_shapes(counts, geometry_);
-    std::swap(counts_, counts);
+void HostSpectra::take(config::Spectra& out) {
+    out.floods.assign(floods_.begin(), floods_.end());
+    out.energies.assign(energies_.begin(), energies_.end());
+    std::fill(floods_.begin(), floods_.end(), 0);
+    std::fill(energies_.begin(), energies_.end(), 0);
 }
 
 void HostSpectra::copy_unit(std::uint32_t unit, UnitSpectra& out) {
-    const auto read = [](std::uint32_t& count) {
-        return std::atomic_ref<std::uint32_t>(count).load(std::memory_order_relaxed);
+    const auto copy = [](std::uint32_t* from, std::size_t count, std::uint32_t* to) {
+        std::transform(from, from + count, to, [](std::uint32_t& shared) {
+            return std::atomic_ref<std::uint32_t>(shared).load(std::memory_order_relaxed);
+        });
     };
-    const std::size_t positions = std::size_t{geometry_.position_size} * geometry_.position_size;
-    out.flood.resize(positions);
-    std::transform(counts_.floods.begin() + static_cast<std::ptrdiff_t>(unit * positions),
-                   counts_.floods.begin() + static_cast<std::ptrdiff_t>((unit + 1) * positions),
-                   out.flood.begin(), read);
+    out.flood.resize(positions_);
+    copy(floods_.data() + unit * positions_, positions_, out.flood.data());
     constexpr std::size_t bins = config::Spectra::energy_bins;
-    out.energies.resize(geometry_.crystals_per_du() * bins);
-    for (std::uint32_t local = 0; local < geometry_.crystals_per_du(); ++local) {
-        const std::size_t crystal =
-            geometry_.crystal(unit / geometry_.du_count, unit % geometry_.du_count, local);
-        const auto from = counts_.energies.begin() + static_cast<std::ptrdiff_t>(crystal * bins);
-        std::transform(from, from + bins, out.energies.begin() + static_cast<std::ptrdiff_t>(local * bins),
-                       read);
+    const config::Geometry& g = geometry_;
+    out.energies.resize(g.crystals_per_du() * bins);
+    for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+        const std::size_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
+        copy(energies_.data() + crystal * bins, bins, out.energies.data() + local * bins);
     }
 }
 

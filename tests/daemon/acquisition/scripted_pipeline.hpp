@@ -103,10 +103,10 @@ class ScriptedPipeline final : public gpu::Pipeline {
         may_fail("histograms");
         out = script_.histograms;
     }
-    void take_spectra(config::Spectra& counts) override {
+    void take_spectra(config::Spectra& out) override {
         may_fail("take_spectra");
         if (!results_.empty()) throw std::logic_error("spectra with slices in flight");
-        counts.floods = {std::exchange(script_.counted, 0)};
+        out.floods = {std::exchange(script_.counted, 0)};
     }
     void unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out) override {
         out.flood = {unit, script_.counted};
