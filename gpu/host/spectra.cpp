@@ -18,20 +18,9 @@ constexpr std::uint32_t block_frames = 128;
 
 struct Tables {
     const HostTables& host;
-    std::uint32_t* floods;
-    std::uint32_t* energies;
+    SpectraTable& floods;
+    SpectraTable& energies;
 };
-
-/// `alone`: no other thread counts, but one may read.
-template <bool alone>
-void count_one(std::uint32_t& count) {
-    const std::atomic_ref<std::uint32_t> shared(count);
-    if constexpr (alone) {
-        shared.store(shared.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    } else {
-        shared.fetch_add(1, std::memory_order_relaxed);
-    }
-}
 
 struct Place {
     std::uint32_t frame;
@@ -57,7 +46,7 @@ std::uint32_t find_places(const FrameSpan& span, const TimeGuard& guard, const T
         if (cell == no_cell) [[unlikely]]
             continue;
         __builtin_prefetch(t.position + cell);
-        __builtin_prefetch(tables.floods + cell, 1);
+        tables.floods.prefetch(cell);
         places[found++] = {k, frame_bdm(w) * t.du_count + frame_du(w), cell};
     }
     return found;
@@ -74,7 +63,7 @@ std::uint32_t find_hits(const FrameSpan& span, const Tables& tables, const Place
     std::uint32_t inside = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
         const Place& place = places[i];
-        count_one<alone>(tables.floods[place.cell]);
+        tables.floods.count<alone>(place.cell);
         const std::uint32_t local = position[place.cell];
         const std::uint32_t crystal = host.first_crystal[place.unit] + host.crystal_in_unit[local];
         hits[inside] = {place.frame, crystal};
@@ -98,10 +87,10 @@ void count_energies(const FrameSpan& span, const Tables& tables, const Hit* hits
         const auto factor = std::bit_cast<float>(row[factor_word<one_bin>(w, bins)]);
         at[i] = hits[i].crystal * config::Spectra::energy_bins +
                 energy_bin(static_cast<float>(frame_adc(w)) * factor);
-        __builtin_prefetch(tables.energies + at[i], 1);
+        tables.energies.prefetch(at[i]);
     }
     for (std::uint32_t i = 0; i < count; ++i)
-        count_one<alone>(tables.energies[at[i]]);
+        tables.energies.count<alone>(at[i]);
 }
 
 template <bool restricted, bool one_bin, bool alone>
@@ -143,30 +132,39 @@ void HostSpectra::count(FrameCursor cursor, std::uint64_t frames, const TickRang
         restricted ? one_bin ? function_for<true, true>(alone_) : function_for<true, false>(alone_)
         : one_bin ? function_for<false, true>(alone_)
                    : function_for<false, false>(alone_);
-    function(cursor, frames, times, {tables, floods_.data(), energies_.data()});
+    function(cursor, frames, times, {tables, floods_, energies_});
+}
+
+void SpectraTable::copy(std::size_t from, std::size_t count, std::uint32_t* to) {
+    for (std::size_t i = from; i < from + count; ++i) {
+        *to++ = std::atomic_ref<std::uint8_t>(low_[i]).load(std::memory_order_relaxed) +
+                std::atomic_ref<std::uint32_t>(high_[i]).load(std::memory_order_relaxed);
+    }
+}
+
+void SpectraTable::clear() {
+    std::fill(low_.begin(), low_.end(), 0);
+    std::fill(high_.begin(), high_.end(), 0);
 }
 
 void HostSpectra::take(config::Spectra& out) {
-    out.floods.assign(floods_.begin(), floods_.end());
-    out.energies.assign(energies_.begin(), energies_.end());
-    std::fill(floods_.begin(), floods_.end(), 0);
-    std::fill(energies_.begin(), energies_.end(), 0);
+    out.floods.resize(floods_.size());
+    floods_.copy(0, floods_.size(), out.floods.data());
+    floods_.clear();
+    out.energies.resize(energies_.size());
+    energies_.copy(0, energies_.size(), out.energies.data());
+    energies_.clear();
 }
 
 void HostSpectra::copy_unit(std::uint32_t unit, UnitSpectra& out) {
-    const auto copy = [](std::uint32_t* from, std::size_t count, std::uint32_t* to) {
-        std::transform(from, from + count, to, [](std::uint32_t& shared) {
-            return std::atomic_ref<std::uint32_t>(shared).load(std::memory_order_relaxed);
-        });
-    };
-    out.flood.resize(positions_);
-    copy(floods_.data() + unit * positions_, positions_, out.flood.data());
-    constexpr std::size_t bins = config::Spectra::energy_bins;
     const config::Geometry& g = geometry_;
+    out.flood.resize(positions_);
+    floods_.copy(unit * positions_, positions_, out.flood.data());
+    constexpr std::size_t bins = config::Spectra::energy_bins;
     out.energies.resize(g.crystals_per_du() * bins);
     for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
         const std::size_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
-        copy(energies_.data() + crystal * bins, bins, out.energies.data() + local * bins);
+        energies_.copy(crystal * bins, bins, out.energies.data() + local * bins);
     }
 }
 
