@@ -12,31 +12,41 @@ namespace petacq::gpu {
 
 namespace {
 
-// No table fits in a cache. So frames are counted in blocks, in steps that each prefetch what the next one
-// needs.
-constexpr std::uint32_t block_frames = 128;
-
 struct Tables {
     const HostTables& host;
     SpectraTable& floods;
     SpectraTable& energies;
 };
 
-struct Place {
-    std::uint32_t frame;
-    std::uint32_t unit;
-    std::uint32_t cell;
-};
-struct Hit {
-    std::uint32_t frame;
-    std::uint32_t crystal;
+// No table fits in a cache. So frames go through in blocks, in four steps that each prefetch what the next
+// one reads. While that is on its way, the later steps work on the blocks before.
+struct Block {
+    static constexpr std::uint32_t most_frames = 32;
+    struct Place {
+        std::uint32_t frame;
+        std::uint32_t unit;
+        std::uint32_t cell;
+    };
+    struct Hit {
+        std::uint32_t frame;
+        std::uint32_t crystal;
+    };
+    FrameSpan span;
+    std::uint32_t found = 0;   // frames that count: the first of the places
+    std::uint32_t inside = 0;  // of these, frames inside a crystal: the first of the hits and the energies
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
+    std::array<Place, most_frames> places;
+    std::array<Hit, most_frames> hits;
+    std::array<std::uint32_t, most_frames> energies;  // where they count
+    // NOLINTEND(cppcoreguidelines-pro-type-member-init)
 };
 
-/// Returns the number of places.
 template <bool restricted>
-std::uint32_t find_places(const FrameSpan& span, const TimeGuard& guard, const Tables& tables,
-                          Place* places) {
+void find_places(Block& b, const TickRange& times, const Tables& tables) {
     const ConversionTables t = tables.host.frames.view();
+    const FrameSpan span = b.span;
+    const TimeGuard guard =
+        TimeGuard::of(std::max(span.time_low, times.start), std::min(span.time_high, times.end - 1));
     std::uint32_t found = 0;
     for (std::uint32_t k = 0; k < span.count; ++k) {
         const net::FrameWords w = net::load_frame(span.frames + std::size_t{k} * net::frame_bytes);
@@ -47,67 +57,75 @@ std::uint32_t find_places(const FrameSpan& span, const TimeGuard& guard, const T
             continue;
         __builtin_prefetch(t.position + cell);
         tables.floods.prefetch(cell);
-        places[found++] = {k, frame_bdm(w) * t.du_count + frame_du(w), cell};
+        b.places[found++] = {k, frame_bdm(w) * t.du_count + frame_du(w), cell};
     }
-    return found;
+    b.found = found;
 }
 
-/// Counts the places; returns the number of hits.
+/// Counts the places.
 template <bool one_bin, bool alone>
-std::uint32_t find_hits(const FrameSpan& span, const Tables& tables, const Place* places, std::uint32_t count,
-                        Hit* hits) {
+void find_hits(Block& b, const Tables& tables) {
     const HostTables& host = tables.host;
     const std::uint8_t* const position = host.frames.view().position;
     const std::uint32_t crystals_per_du = host.frames.view().crystals_per_du;
+    const std::uint32_t* const first_crystal = host.first_crystal.data();
+    const std::uint32_t* const crystal_in_unit = host.crystal_in_unit.data();
+    const std::uint32_t* const rows = host.rows.data();
     const std::uint32_t bins = one_bin ? 1 : host.frames.view().bins;
+    const std::byte* const frames = b.span.frames;
+    const std::uint32_t found = b.found;
     std::uint32_t inside = 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
-        const Place& place = places[i];
+    for (std::uint32_t i = 0; i < found; ++i) {
+        const Block::Place& place = b.places[i];
         tables.floods.count<alone>(place.cell);
         const std::uint32_t local = position[place.cell];
-        const std::uint32_t crystal = host.first_crystal[place.unit] + host.crystal_in_unit[local];
-        hits[inside] = {place.frame, crystal};
+        const std::uint32_t crystal = first_crystal[place.unit] + crystal_in_unit[local];
+        b.hits[inside] = {place.frame, crystal};
         inside += local < crystals_per_du ? 1 : 0;
-        const net::FrameWords w = net::load_frame(span.frames + std::size_t{place.frame} * net::frame_bytes);
-        __builtin_prefetch(host.rows.data() + crystal * (std::size_t{1} + bins) +
-                           factor_word<one_bin>(w, bins));
+        const net::FrameWords w = net::load_frame(frames + std::size_t{place.frame} * net::frame_bytes);
+        __builtin_prefetch(rows + crystal * (std::size_t{1} + bins) + factor_word<one_bin>(w, bins));
     }
-    return inside;
+    b.inside = inside;
 }
 
-template <bool one_bin, bool alone>
-void count_energies(const FrameSpan& span, const Tables& tables, const Hit* hits, std::uint32_t count) {
+template <bool one_bin>
+void find_energies(Block& b, const Tables& tables) {
     const std::uint32_t* const rows = tables.host.rows.data();
     const std::uint32_t bins = one_bin ? 1 : tables.host.frames.view().bins;
-    std::array<std::uint32_t, block_frames> at;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    for (std::uint32_t i = 0; i < count; ++i) {
-        const net::FrameWords w =
-            net::load_frame(span.frames + std::size_t{hits[i].frame} * net::frame_bytes);
-        const std::uint32_t* const row = rows + hits[i].crystal * (std::size_t{1} + bins);
+    const std::byte* const frames = b.span.frames;
+    const std::uint32_t inside = b.inside;
+    for (std::uint32_t i = 0; i < inside; ++i) {
+        const Block::Hit& hit = b.hits[i];
+        const net::FrameWords w = net::load_frame(frames + std::size_t{hit.frame} * net::frame_bytes);
+        const std::uint32_t* const row = rows + hit.crystal * (std::size_t{1} + bins);
         const auto factor = std::bit_cast<float>(row[factor_word<one_bin>(w, bins)]);
-        at[i] = hits[i].crystal * config::Spectra::energy_bins +
-                energy_bin(static_cast<float>(frame_adc(w)) * factor);
-        tables.energies.prefetch(at[i]);
+        b.energies[i] = hit.crystal * config::Spectra::energy_bins +
+                        energy_bin(static_cast<float>(frame_adc(w)) * factor);
+        tables.energies.prefetch(b.energies[i]);
     }
-    for (std::uint32_t i = 0; i < count; ++i)
-        tables.energies.count<alone>(at[i]);
 }
 
 template <bool restricted, bool one_bin, bool alone>
 void count_frames(FrameCursor& cursor, std::uint64_t frames, const TickRange& times, const Tables& tables) {
-    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
-    std::array<Place, block_frames> places;
-    std::array<Hit, block_frames> hits;
-    // NOLINTEND(cppcoreguidelines-pro-type-member-init)
-    for (std::uint64_t left = frames; left > 0;) {
-        const FrameSpan span = cursor.next(std::min<std::uint64_t>(left, block_frames));
-        left -= span.count;
-        const TimeGuard guard =
-            TimeGuard::of(std::max(span.time_low, times.start), std::min(span.time_high, times.end - 1));
-        const std::uint32_t found = find_places<restricted>(span, guard, tables, places.data());
-        const std::uint32_t inside =
-            find_hits<one_bin, alone>(span, tables, places.data(), found, hits.data());
-        count_energies<one_bin, alone>(span, tables, hits.data(), inside);
+    std::array<Block, 4> blocks;
+    std::uint64_t left = frames;
+    for (std::size_t step = 0, ended = 0; ended < 3; ++step) {
+        Block& first = blocks[step % 4];
+        Block& second = blocks[(step + 3) % 4];  // the one before
+        Block& third = blocks[(step + 2) % 4];
+        const Block& fourth = blocks[(step + 1) % 4];
+        for (std::uint32_t i = 0; i < fourth.inside; ++i)
+            tables.energies.count<alone>(fourth.energies[i]);
+        find_energies<one_bin>(third, tables);
+        find_hits<one_bin, alone>(second, tables);
+        if (left > 0) {
+            first.span = cursor.next(std::min<std::uint64_t>(left, Block::most_frames));
+            left -= first.span.count;
+            find_places<restricted>(first, times, tables);
+        } else {
+            first.found = 0;
+            ++ended;
+        }
     }
 }
 
