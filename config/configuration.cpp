@@ -49,6 +49,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pipeline, backend, sort, threads, slice_frame
                                    max_pending_singles)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queue_blocks, files, compression,
                                    write_singles, split_bytes, split_s, write_raw)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SpectraSettings, enabled)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clients, max_request_bytes,
                                    send_buffer_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_control, host_names,
@@ -58,8 +59,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C,
                                    min_disk_time_s, max_latency_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, data_dir, receive, sources, frame,
-                                   watermark, energy, coincidence, pipeline, listmode, control, http, health,
-                                   estimates, detector_reference, log_level)
+                                   watermark, energy, coincidence, pipeline, listmode, spectra, control, http,
+                                   health, estimates, detector_reference, log_level)
 
 namespace {
 

@@ -95,6 +95,10 @@ struct ListMode {
     bool write_raw;
 };
 
+struct SpectraSettings {
+    bool enabled;
+};
+
 struct Control {
     std::string socket;
     std::string socket_mode;  ///< octal
@@ -142,6 +146,7 @@ struct Configuration {
     Coincidence coincidence;
     Pipeline pipeline;
     ListMode listmode;
+    SpectraSettings spectra;
     Control control;
     Http http;
     Health health;

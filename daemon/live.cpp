@@ -149,7 +149,10 @@ void Live::open_http() {
     const config::Http& http = configuration_.http;
     if (http.listen.empty()) return;
     http_.emplace(http_options(http), inputs_.scanner.geometry,
-                  http.allow_control ? control_through(io_, service_) : HttpControl{});
+                  http.allow_control ? control_through(io_, service_) : HttpControl{},
+                  configuration_.spectra.enabled
+                      ? [this](std::uint32_t unit) { return acquisition_.spectra().ask(unit); }
+                      : SpectraSource{});
     log_info("http: listening on {}, port {}", http.listen, http_->port());
 }
 

@@ -106,6 +106,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
             modules.set(bdm);
     }
     o.emit_singles = configuration.listmode.write_singles;
+    o.spectra = configuration.spectra.enabled;
     o.threads = configuration.pipeline.threads > 0 ? configuration.pipeline.threads
                                                    : default_threads(configuration, producers);
     o.sort_engine = configuration.pipeline.sort;

@@ -14,6 +14,12 @@ void check_rules(const CoincidenceRules& rules) {
     }
 }
 
+void check_spectra(const PipelineOptions& options) {
+    if (options.spectra && options.input == Input::singles) {
+        throw std::invalid_argument("spectra: expected frames as input, since singles have no position");
+    }
+}
+
 namespace {
 /// Calls apply(a, b) for each counter of `to` and its counterpart in `from`.
 template <class Apply>

@@ -23,7 +23,9 @@
 #include "gpu/histograms.hpp"
 #include "gpu/interval_sums.hpp"
 #include "gpu/records.hpp"
+#include "gpu/second_cuts.hpp"
 #include "gpu/sort/engine.hpp"
+#include "gpu/spectra.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::gpu {
@@ -53,6 +55,7 @@ struct PipelineOptions {
     EnergyWindow energy;
     CoincidenceRules rules;
     bool emit_singles = false;                       ///< also return the accepted singles in order
+    bool spectra = false;                            ///< count frames into spectra; not for singles
     std::uint32_t threads = 1;                       ///< CPU back-end: threads that compute
     SortEngine sort_engine = SortEngine::automatic;  ///< CUDA back-end; the output does not depend on it
     std::uint64_t max_pending_singles = 16U << 20;   ///< memory bound for singles that wait for the watermark
@@ -88,6 +91,9 @@ struct Slice {
     std::optional<std::uint64_t> close_at;
     /// Ends an interval: the result has the sums over everything decided since the interval before.
     bool ends_interval = false;
+    /// With PipelineOptions::spectra: the frames of the slice with raw times in this range count in the
+    /// spectra, whatever becomes of them later, except for time jumps. Absent: none.
+    std::optional<TickRange> spectra = {};
 };
 
 /// Where the frames of a slice that are no tags went: received = the sum of the others.
@@ -136,14 +142,23 @@ class Pipeline {
     virtual bool collect(SliceResult& result, bool wait) = 0;
     /// A copy of the histograms as of the last collected slice.
     virtual void histograms(SinglesHistograms& out) = 0;
-    /// Forgets undecided singles, the watermark and the sums of the interval, not the histograms. REQUIRES:
-    /// no slice is submitted.
+    /// The spectra since they were taken last; they start again from zero. REQUIRES:
+    /// PipelineOptions::spectra; no slice is submitted.
+    virtual void take_spectra(config::Spectra& out) = 0;
+    /// A copy of the spectra of one detector unit (bdm * du_count + du) as they are now, possibly with some
+    /// frames of slices not yet collected. REQUIRES: PipelineOptions::spectra.
+    virtual void unit_spectra(std::uint32_t unit, UnitSpectra& out) = 0;
+    /// Forgets undecided singles, the watermark and the sums of the interval, not the histograms nor the
+    /// spectra. REQUIRES: no slice is submitted.
     virtual void reset() = 0;
     /// Bytes that the back-end holds at its bounds, for the log.
     [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
     /// "cpu, 4 threads".
     [[nodiscard]] virtual std::string description() const = 0;
 };
+
+/// Throws std::invalid_argument when spectra are requested and cannot be counted.
+void check_spectra(const PipelineOptions& options);
 
 /// The CPU back-end. Throws std::invalid_argument for invalid options.
 std::unique_ptr<Pipeline> make_host_pipeline(const PipelineOptions& options,

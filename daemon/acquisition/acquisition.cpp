@@ -157,6 +157,7 @@ void Acquisition::publish(bool with_histograms) {
         auto histograms = std::make_shared<gpu::SinglesHistograms>();
         if (flow_.pipeline().histograms(*histograms)) s->histograms = std::move(histograms);
         s->histograms_taken = Clock::now();
+        spectra_.refresh(flow_.pipeline());
     }
     flow_.describe(*s, now_ns_);
     s->busy_s = statistics_.busy.seconds(s->taken);

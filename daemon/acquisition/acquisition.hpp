@@ -28,6 +28,7 @@
 #include "daemon/acquisition/run_control.hpp"
 #include "daemon/acquisition/slice_flow.hpp"
 #include "daemon/acquisition/snapshot.hpp"
+#include "daemon/acquisition/spectra_view.hpp"
 
 namespace petacq::daemon {
 
@@ -73,6 +74,8 @@ class Acquisition {
     /// Any thread.
     [[nodiscard]] std::shared_ptr<const AcquisitionSnapshot> snapshot() const { return board_.latest(); }
     [[nodiscard]] const AcquisitionProgress& progress() const { return statistics_.progress; }
+    /// Any thread. Its units get counts if the pipeline has spectra.
+    [[nodiscard]] SpectraView& spectra() { return spectra_; }
 
   private:
     /// The thread's own statistics, for progress() and the snapshot.
@@ -90,6 +93,7 @@ class Acquisition {
     std::function<void()> on_second_;
     Statistics statistics_;
     SnapshotBoard board_;
+    SpectraView spectra_;
     CommandQueue commands_;
     BatchExchange batches_;
     SliceFlow flow_;

@@ -56,6 +56,7 @@ bool PipelineFeed::submit(SliceContents& contents, const SliceEnd& end) {
         slice.watermark = end.watermark;
         slice.close_at = end.close_at;
         slice.ends_interval = end.second.has_value();
+        slice.spectra = spectra_;
         pipeline_->submit(slice);
     });
     contents.spans.clear();
@@ -91,6 +92,17 @@ CollectedSlice* PipelineFeed::collect(bool wait) {
 
 bool PipelineFeed::histograms(gpu::SinglesHistograms& out) {
     return attempt([&] { pipeline_->histograms(out); });
+}
+
+bool PipelineFeed::take_spectra(config::Spectra& out) {
+    return attempt([&] {
+        assert(empty());
+        pipeline_->take_spectra(out);
+    });
+}
+
+bool PipelineFeed::unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out) {
+    return attempt([&] { pipeline_->unit_spectra(unit, out); });
 }
 
 bool PipelineFeed::reset() {

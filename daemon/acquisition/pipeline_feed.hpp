@@ -56,6 +56,14 @@ class PipelineFeed {
     CollectedSlice* collect(bool wait);
     /// Histograms as of the latest collected slice. Returns false when the pipeline has failed.
     bool histograms(gpu::SinglesHistograms& out);
+    /// In slices submitted from now on, frames with raw times in this range count in the spectra, if the
+    /// pipeline has any. Absent: none.
+    void count_spectra(std::optional<gpu::TickRange> times) { spectra_ = times; }
+    /// gpu::Pipeline::take_spectra(). Only when nothing is in flight. Returns false when the pipeline has
+    /// failed.
+    bool take_spectra(config::Spectra& out);
+    /// gpu::Pipeline::unit_spectra(). Returns false when the pipeline has failed.
+    bool unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out);
     /// The pipeline forgets undecided singles and the watermark. Only when nothing is in flight. Returns
     /// false when the pipeline has failed.
     bool reset();
@@ -105,6 +113,7 @@ class PipelineFeed {
     std::uint64_t slices_ = 0;
     std::uint64_t watermark_ = 0;
     std::uint64_t frames_in_flight_ = 0;
+    std::optional<gpu::TickRange> spectra_;
     BusyTime busy_;
     std::string failure_;
     std::unique_ptr<gpu::Pipeline>

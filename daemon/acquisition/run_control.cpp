@@ -37,8 +37,17 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
     run_.run = std::move(run);
     run_.started = std::move(started);
     run_.interval.wait(start, interval);
+    count_spectra();
     if (!options_.replay) run_.interval.start_by(limits_.now() + options_.start_timeout);
     cut_slice(now_ns);  // starts the run, unless the start lies ahead
+}
+
+/// The frames of the run count, by their own times. So the counts do not depend on where slices are cut, and
+/// a replay of the run's capture gives the same ones.
+void RunControl::count_spectra() {
+    const RunInterval& interval = run_.interval;
+    if (interval.none()) return flow_.pipeline().count_spectra(std::nullopt);
+    flow_.pipeline().count_spectra(gpu::TickRange{interval.start_ticks(), interval.stop_ticks(UINT64_MAX)});
 }
 
 void RunControl::ask_to_stop(const std::string& reason, std::int64_t given_ns) {
@@ -75,6 +84,7 @@ void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
 
 void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
     run_.interval.settle_duration(flow_.earliest(), next.ticks, options_.max_offset);
+    count_spectra();
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;
     if (end.close_at) end.watermark = std::max(*end.close_at, flow_.watermark());
@@ -219,6 +229,10 @@ void RunControl::finish_run() {
     run_.run->ledger_series().add_last(end.stop_ticks, flow_.earliest(), at_end);
     end.seconds = run_.seconds;
     if (flow_.pipeline().histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
+    if (run_.run->counts_spectra()) {
+        end.spectra = run_.run->take_spectra_memory();
+        if (!flow_.pipeline().take_spectra(end.spectra)) end.spectra = {};
+    }
     if (flow_.pipeline().failed()) run_.interval.fail(flow_.pipeline().failure());
     end.reason = run_.interval.reason();
     end.failed = run_.interval.failed();
@@ -226,6 +240,7 @@ void RunControl::finish_run() {
     if (watch_) watch_->end_run();
     finished.run = std::move(run_.run);
     run_.interval.finish();
+    count_spectra();
     on_finished_(std::move(finished));
 }
 

@@ -67,6 +67,7 @@ class RunControl {
 
   private:
     void submit_slice(const SliceFlow::Watermark& next, Cut cut);
+    void count_spectra();
     [[nodiscard]] bool row_ends(const SliceEnd& end, Cut cut);
     void start_run();
     void start_overdue_run();

@@ -42,9 +42,10 @@ Publication::Publication(json status_document,
       histograms_taken(taken),
       second(std::move(latest_second)) {}
 
-HttpContent::HttpContent(const config::Geometry& geometry, std::string chart_library)
+HttpContent::HttpContent(const config::Geometry& geometry, std::string chart_library, SpectraSource spectra)
     : geometry_(geometry),
       chart_library_(chart_library.empty() ? nullptr : shared(std::move(chart_library))),
+      spectra_(std::move(spectra)),
       published_at_(Clock::now()),
       history_(history_rows) {}
 
@@ -84,6 +85,9 @@ std::string HttpContent::make(std::string_view path) const {
     if (path == "/status") return json_text(*now_.status);
     if (path == "/randoms") return randoms_document(now_.second.get());
     if (path == "/history") return history_.text();
+    if (const auto unit = unit_of(path, geometry_)) {
+        return unit_spectra_document(geometry_, *unit, spectra_ ? spectra_(*unit) : nullptr);
+    }
     if (path != "/singles") return "";
     const std::chrono::duration<double> interval = now_.histograms_taken - histograms_before_taken_;
     return singles_document(geometry_, now_.histograms.get(), histograms_before_.get(),

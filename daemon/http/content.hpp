@@ -14,6 +14,7 @@
 
 #include "config/scanner.hpp"
 #include "daemon/http/rate_history.hpp"
+#include "daemon/http/unit_spectra.hpp"
 #include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -56,7 +57,7 @@ struct HttpResource {
 class HttpContent {
   public:
     /// `chart_library`: its text; empty: none.
-    HttpContent(const config::Geometry& geometry, std::string chart_library);
+    HttpContent(const config::Geometry& geometry, std::string chart_library, SpectraSource spectra = {});
 
     void publish(Publication publication);
     /// The resource at a path (without query), if there is one.
@@ -71,6 +72,7 @@ class HttpContent {
 
     const config::Geometry geometry_;
     const Text chart_library_;
+    const SpectraSource spectra_;
     Publication now_;
     std::chrono::steady_clock::time_point published_at_;  ///< host time of now_
     /// The previous histograms, for the singles of the interval.

@@ -88,10 +88,12 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
 
 class HttpServer::Implementation {
   public:
-    Implementation(HttpOptions options, const config::Geometry& geometry, HttpControl control)
+    Implementation(HttpOptions options, const config::Geometry& geometry, HttpControl control,
+                   SpectraSource spectra)
         : io_(1), work_(io_.get_executor()), acceptor_(io_), retry_timer_(io_) {
         const std::string where = options.listen;
-        context_ = std::make_shared<HttpContext>(io_, std::move(options), geometry, std::move(control));
+        context_ = std::make_shared<HttpContext>(io_, std::move(options), geometry, std::move(control),
+                                                 std::move(spectra));
         try {
             const tcp::endpoint endpoint = endpoint_of(where);
             acceptor_.open(endpoint.protocol());
@@ -218,8 +220,10 @@ class HttpServer::Implementation {
     std::thread thread_;
 };
 
-HttpServer::HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control)
-    : implementation_(std::make_unique<Implementation>(std::move(options), geometry, std::move(control))) {
+HttpServer::HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control,
+                       SpectraSource spectra)
+    : implementation_(std::make_unique<Implementation>(std::move(options), geometry, std::move(control),
+                                                       std::move(spectra))) {
     implementation_->start();
 }
 

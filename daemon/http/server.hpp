@@ -46,7 +46,8 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
 class HttpServer {
   public:
     /// Throws std::runtime_error naming the address if the server cannot listen on it.
-    HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control = {});
+    HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control = {},
+               SpectraSource spectra = {});
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
     ~HttpServer();

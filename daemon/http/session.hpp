@@ -27,10 +27,10 @@ class HttpSession;
 /// Shared by the connections and their server; each connection keeps it alive.
 struct HttpContext {
     HttpContext(boost::asio::io_context& io, HttpOptions http_options, const config::Geometry& geometry,
-                HttpControl http_control)
+                HttpControl http_control, SpectraSource spectra)
         : options(std::move(http_options)),
           control(std::move(http_control)),
-          content(geometry, options.chart_library),
+          content(geometry, options.chart_library, std::move(spectra)),
           gate(std::make_shared<ControlGate>(io)) {}
 
     const HttpOptions options;

@@ -23,6 +23,7 @@ inline constexpr const char* tags_file = "tags.plm";
 inline constexpr const char* run_file = "run.json";
 inline constexpr const char* histograms_file = "histograms.json";
 inline constexpr const char* ledger_file = "ledger.csv";
+inline constexpr const char* spectra_file = "spectra.h5";
 
 /// Accepts 1 to 64 of A-Z a-z 0-9 . _ - that do not start with a dot. Throws RunDirectoryError otherwise.
 void check_run_id(const std::string& run_id);

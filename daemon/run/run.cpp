@@ -117,6 +117,7 @@ void Run::open_files() {
                                              setting_.configuration->health.min_disk_free_bytes);
     }
     ledger_series_ = std::make_unique<LedgerSeries>(directory_.file(ledger_file));
+    if (counts_spectra()) spectra_memory_ = config::Spectra::none(setting_.scanner->geometry);
     nlohmann::json content = description();
     content["state"] = "running";
     write_json_atomically(directory_.file(run_file), content);
@@ -299,6 +300,17 @@ std::string Run::lost_files() const {
     return lost;
 }
 
+std::string Run::save_spectra(const RunEnd& end) const {
+    if (!counts_spectra()) return {};
+    if (end.spectra.floods.empty()) return "spectra: their counts were lost with the pipeline";
+    try {
+        config::save_spectra(directory_.file(spectra_file), setting_.scanner->geometry, end.spectra);
+        return {};
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+}
+
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
     const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
@@ -317,6 +329,9 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     failure = end.failed ? end.reason : write_failure();
     if (failure.empty()) failure = lost_files();
 
+    const std::string spectra_failure = save_spectra(end);
+    if (failure.empty()) failure = spectra_failure;
+    done();
     reserve_->make_room();
     try {
         if (!end.histograms.per_crystal.empty()) {
@@ -346,6 +361,8 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
         content["capture"] = to_json(*capture);
         content["capture"]["file"] = "raw.pcap";
     }
+    if (counts_spectra())
+        content["spectra"] = {{"file", spectra_file}, {"failure", failure_or_null(spectra_failure)}};
     const LedgerSeriesStatus series = ledger_series_->status();
     content["ledger_over_time"] = {
         {"file", ledger_file}, {"rows", series.rows}, {"failure", failure_or_null(series.failure)}};

@@ -9,10 +9,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
+#include "config/spectra.hpp"
 #include "daemon/host/progress.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/run/capture.hpp"
@@ -60,6 +62,7 @@ struct RunEnd {
     std::uint64_t data_ticks = 0;       ///< the part of this interval from the first frame on
     Ledger ledger;                      ///< without the counters of the writers
     gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
+    config::Spectra spectra;            ///< if requested; empty: not known, since the pipeline has failed
     SecondsTotal seconds;               ///< of the run
 };
 
@@ -84,6 +87,11 @@ class Run {
     void append_second(const Second& second) { seconds_->append(second); }
     /// Detector time has started again, before the run had any record: discards its seconds.
     void discard_seconds() { seconds_->start_again(); }
+    /// Whether the run saves spectra.
+    [[nodiscard]] bool counts_spectra() const { return setting_.configuration->spectra.enabled; }
+    /// Memory for the spectra, which are large, so that the thread that ends the run need not wait for it.
+    /// Once.
+    [[nodiscard]] config::Spectra take_spectra_memory() { return std::move(spectra_memory_); }
     /// The raw capture, or nullptr if none was requested.
     [[nodiscard]] Capture* capture() const { return capture_.get(); }
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
@@ -108,10 +116,10 @@ class Run {
     /// Sets the current counters of the writers: everything appended is written, failed or in the queue.
     void complete(Ledger& ledger) const;
 
-    /// Closes the files and writes histograms.json and, last, the final run.json: its state is "complete"
-    /// only if nothing failed, the ledger closes, and every file of the run is still there. Returns the
-    /// complete ledger. Waits for the disk. Does not throw for I/O errors: `failure` receives the reason, or
-    /// stays empty.
+    /// Closes the files and writes spectra.h5, histograms.json and, last, the final run.json: its state is
+    /// "complete" only if nothing failed, the ledger closes, and every file of the run is still there.
+    /// Returns the complete ledger. Waits for the disk. Does not throw for I/O errors: `failure` receives the
+    /// reason, or stays empty.
     Ledger finish(const RunEnd& end, std::string& failure);
 
     [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
@@ -124,6 +132,8 @@ class Run {
     [[nodiscard]] nlohmann::json listmode_description() const;
     [[nodiscard]] nlohmann::json description() const;
     [[nodiscard]] std::chrono::system_clock::time_point stopped(const RunEnd& end) const;
+    /// Returns the reason if spectra were requested and cannot be saved, else "".
+    [[nodiscard]] std::string save_spectra(const RunEnd& end) const;
     /// Files that another program has removed, replaced or cut since they were written, with the reason.
     [[nodiscard]] std::string lost_files() const;
     void open_files();
@@ -149,6 +159,7 @@ class Run {
     std::unique_ptr<Capture> capture_;         ///< if requested
     std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done
     std::unique_ptr<LedgerSeries> ledger_series_;
+    config::Spectra spectra_memory_;  ///< if requested
 };
 
 }  // namespace petacq::daemon

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "config/spectra.hpp"
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/convert.hpp"
 #include "gpu/cuda/placement.cuh"
@@ -110,7 +111,18 @@ __device__ std::uint32_t fate_without_place(const ConvertArguments& a, net::Fram
     return no_frame;
 }
 
-template <bool energy_shared>
+/// A frame with a place that is no time jump. The energy is that of a frame inside a crystal.
+__device__ void count_in_spectra(const SpectraArrays& spectra, net::FrameWords frame, std::uint32_t cell,
+                                 bool inside, std::uint32_t crystal, float energy) {
+    const std::uint64_t time = frame_raw_time(frame);
+    if (time < spectra.time_low || time > spectra.time_high) return;
+    atomicAdd(&spectra.floods[cell], 1U);
+    if (!inside) return;
+    const std::uint64_t row = std::uint64_t{crystal} * config::Spectra::energy_bins;
+    atomicAdd(&spectra.energies[row + energy_bin(energy)], 1U);
+}
+
+template <bool energy_shared, bool with_spectra>
 __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_constant__ ConvertArguments a) {
     extern __shared__ std::uint32_t shared[];
     __shared__ std::uint32_t row_first[cell_tile + 1];
@@ -196,6 +208,13 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             const std::uint32_t adc = frame_adc(words[k]);
             energy[k] =
                 t.bins == 1 ? static_cast<float>(adc) * entry[k].factor : frame_energy(adc, slot[k], t);
+        }
+        if constexpr (with_spectra) {
+#pragma unroll
+            for (std::uint32_t k = 0; k < per_thread; ++k) {
+                if (cell[k] == no_cell || jump[k]) continue;
+                count_in_spectra(a.spectra, words[k], cell[k], inside[k], entry[k].crystal, energy[k]);
+            }
         }
         Placed placed[per_thread];
 #pragma unroll
@@ -302,13 +321,14 @@ ConvertPlan plan_convert(const ConversionTables& tables) {
     return plan;
 }
 
-template <bool energy_shared>
+template <bool energy_shared, bool with_spectra>
 void launch_convert_as(const ConvertPlan& plan, const ConvertArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = (a.cell_count + cell_tile - 1) / cell_tile;
-    check(cudaFuncSetAttribute(convert_kernel<energy_shared>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    const auto kernel = convert_kernel<energy_shared, with_spectra>;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(plan.shared_bytes)),
           "cudaFuncSetAttribute", "launching conversion");
-    convert_kernel<energy_shared><<<std::min(plan.blocks, tiles), threads, plan.shared_bytes, stream>>>(a);
+    kernel<<<std::min(plan.blocks, tiles), threads, plan.shared_bytes, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "converting frames");
 }
 
@@ -329,11 +349,12 @@ void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::
 void launch_convert(const ConvertArguments& arguments, cudaStream_t stream) {
     if (arguments.cell_count == 0) return;
     const ConvertPlan plan = plan_convert(arguments.tables);
-    if (plan.energy_shared) {
-        launch_convert_as<true>(plan, arguments, stream);
-    } else {
-        launch_convert_as<false>(plan, arguments, stream);
-    }
+    const bool spectra = arguments.spectra.floods != nullptr;
+    const auto launch = plan.energy_shared
+                            ? spectra ? launch_convert_as<true, true> : launch_convert_as<true, false>
+                        : spectra ? launch_convert_as<false, true>
+                                  : launch_convert_as<false, false>;
+    launch(plan, arguments, stream);
 }
 
 void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std::uint64_t* totals,
@@ -344,7 +365,7 @@ void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std:
 
 cudaError_t probe_kernels() {
     cudaFuncAttributes attributes{};
-    return cudaFuncGetAttributes(&attributes, convert_kernel<true>);
+    return cudaFuncGetAttributes(&attributes, convert_kernel<true, false>);
 }
 
 }  // namespace petacq::gpu::cuda

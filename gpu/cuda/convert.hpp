@@ -16,6 +16,14 @@ struct SingleArrays {
     std::uint64_t* value = nullptr;
 };
 
+/// The spectra of the pipeline on the device, shaped like config::Spectra, and which frames count.
+struct SpectraArrays {
+    std::uint32_t* floods = nullptr;  ///< nullptr: no frame of the slice counts
+    std::uint32_t* energies = nullptr;
+    std::uint64_t time_low = 0;  ///< raw times, both inclusive
+    std::uint64_t time_high = 0;
+};
+
 struct ConvertArguments {
     ConversionTables tables;  ///< on the device
     const net::FrameWords* cells = nullptr;
@@ -28,6 +36,7 @@ struct ConvertArguments {
     SingleArrays ready;    ///< in order of arrival: pending singles of the previous slice, then the cells
     SingleArrays pending;  ///< the same; absolute times
     SliceHistograms histograms{};
+    SpectraArrays spectra;
     TagCell* tags = nullptr;  ///< the tag frames, in any order: as many as there are frames
     ConvertTotals* totals = nullptr;
     // Words through which tiles communicate: placement_words() of them, zero before the first slice. Each
@@ -43,7 +52,8 @@ std::size_t placement_words(std::uint32_t pending_room, std::uint32_t cell_room)
 /// Distributes the singles that were pending before the slice to ready or pending, like converted ones.
 void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::uint32_t count,
                   cudaStream_t stream);
-/// Converts every frame of the slice. Adds to totals and histograms, which must be zero at the start.
+/// Converts every frame of the slice. Adds to totals and histograms, which must be zero at the start, and to
+/// the spectra.
 void launch_convert(const ConvertArguments& arguments, cudaStream_t stream);
 /// The same for cells with singles of a scanner with `crystals` crystals. Fills only per_crystal.
 void launch_take_singles(const ConvertArguments& arguments, std::uint32_t crystals, cudaStream_t stream);

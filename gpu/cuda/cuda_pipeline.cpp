@@ -15,12 +15,14 @@
 #include <condition_variable>
 #include <memory>
 #include <nvtx3/nvtx3.hpp>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "gpu/cuda/bus/download.hpp"
 #include "gpu/cuda/bus/result.hpp"
 #include "gpu/cuda/bus/upload.hpp"
+#include "gpu/cuda/histogram_totals.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/requirements.hpp"
 #include "gpu/cuda/ring.hpp"
@@ -53,11 +55,7 @@ class CudaPipeline final : public Pipeline {
         for (std::size_t i = 0; i < depth_; ++i)
             ring_.push_back(std::make_unique<RingSlot>(i, options, memory_, flags));
         if (timeline) times_ = std::make_unique<cuda::RingTimes>(depth_, std::move(timeline));
-        sizes_ = ring_.front()->slot.histogram_sizes;
-        totals_ = memory_.device<std::uint64_t>(sizes_.total());
-        host_totals_ = memory_.pinned<std::uint64_t>(sizes_.total());
-        check(cudaMemsetAsync(totals_, 0, sizes_.total() * sizeof(std::uint64_t), books_), "cudaMemsetAsync",
-              "set-up");
+        totals_.emplace(ring_.front()->slot.histogram_sizes, memory_, books_);
         check(cudaGetDevice(&device_), "cudaGetDevice", "set-up");
         cudaDeviceProp properties{};
         check(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties", "set-up");
@@ -96,6 +94,7 @@ class CudaPipeline final : public Pipeline {
         r.slot.watermark = slice.watermark;
         r.slot.close_at = slice.close_at;
         r.slot.ends_interval = slice.ends_interval;
+        r.slot.spectra = slice.spectra;
         r.spans = slice.spans;
         if (times_) times_->mark(place, &SliceTimeline::submit_begin);
         {
@@ -124,26 +123,20 @@ class CudaPipeline final : public Pipeline {
 
     void histograms(SinglesHistograms& out) override {
         fold_to(collected_);
-        const std::size_t bytes = sizes_.total() * sizeof(std::uint64_t);
-        check(cudaMemcpyAsync(host_totals_, totals_, bytes, cudaMemcpyDeviceToHost, books_),
-              "cudaMemcpyAsync", "copying histograms");
-        check(cudaStreamSynchronize(books_), "cudaStreamSynchronize", "copying histograms");
-        const std::uint64_t* from = host_totals_;
-        const auto next = [&](auto& to, std::uint32_t count) {
-            to.assign(from, from + count);
-            from += count;
-        };
-        next(out.per_crystal, sizes_.crystals);
-        next(out.energy, sizes_.energies);
-        next(out.temperature_count, sizes_.units);
-        next(out.temperature_sum_16ths, sizes_.units);
+        totals_->copy(out, books_);
+    }
+
+    void take_spectra(config::Spectra& out) override {
+        require_collected("spectra");
+        stages_.spectra().take(out, books_);
+    }
+
+    void unit_spectra(std::uint32_t unit, UnitSpectra& out) override {
+        stages_.spectra().copy_unit(unit, out, books_);
     }
 
     void reset() override {
-        if (submitted_ != collected_) {
-            throw std::logic_error("pipeline: reset with slices that were not collected");
-        }
-        throw_if_failed();
+        require_collected("reset");
         // The threads are waiting for the next slice and see the change when it arrives.
         const net::MutexLock lock(mutex_);
         stages_.reset();
@@ -161,6 +154,13 @@ class CudaPipeline final : public Pipeline {
     void throw_if_failed() {
         const net::MutexLock lock(mutex_);
         if (!failure_.empty()) throw std::runtime_error(failure_);
+    }
+
+    void require_collected(const char* call) {
+        if (submitted_ != collected_) {
+            throw std::logic_error(fmt::format("pipeline: {} with slices that were not collected", call));
+        }
+        throw_if_failed();
     }
 
     void stop() {
@@ -193,7 +193,7 @@ class CudaPipeline final : public Pipeline {
         const net::MutexLock lock(books_mutex_);
         for (; folded_ < slices; ++folded_) {
             RingSlot& r = *ring_[folded_ % depth_];
-            cuda::launch_fold(r.slot.histograms, sizes_, totals_, books_);
+            totals_->add(r.slot.histograms, books_);
             r.folded.record(books_);
         }
     }
@@ -353,9 +353,7 @@ class CudaPipeline final : public Pipeline {
     std::vector<std::unique_ptr<RingSlot>> ring_;
     std::unique_ptr<cuda::RingTimes> times_;
     cuda::Downloader downloader_;
-    cuda::HistogramSizes sizes_;
-    std::uint64_t* totals_ = nullptr;
-    std::uint64_t* host_totals_ = nullptr;
+    std::optional<cuda::HistogramTotals> totals_;
     int device_ = 0;
     std::string description_;
     WorkerPool copiers_;

@@ -30,6 +30,7 @@ namespace cuda {
 
 void check_options(const PipelineOptions& o) {
     check_rules(o.rules);
+    check_spectra(o);
     if (o.rules.max_multiplicity > most_multiplicity) {
         throw std::invalid_argument(fmt::format("max_multiplicity of {}: expected at most {} on CUDA",
                                                 o.rules.max_multiplicity, most_multiplicity));

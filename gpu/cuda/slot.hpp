@@ -64,6 +64,7 @@ struct Slot {
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
     bool ends_interval = false;
+    std::optional<TickRange> spectra;
     std::uint32_t frames = 0;
     std::uint32_t cell_count = 0;
     std::uint32_t row_count = 0;

@@ -57,7 +57,10 @@ std::size_t place_lists(void* memory, std::uint32_t singles, FindArguments& a) {
 }  // namespace
 
 Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memory)
-    : options_(o), tables_(tables.view()), room_(o.max_pending_singles + o.max_slice_frames) {
+    : options_(o),
+      tables_(tables.view()),
+      room_(o.max_pending_singles + o.max_slice_frames),
+      spectra_(o, memory) {
     const auto room = static_cast<std::uint32_t>(room_);
     tables_.position = upload_table(tables.position(), memory);
     tables_.crystals = upload_table(tables.crystals(), memory);
@@ -146,6 +149,7 @@ void Stages::convert(Slot& slot, cudaStream_t stream) {
     a.ready = ready_;
     a.pending = pending_arrays_[1 - pending_which_];
     a.histograms = slot.histograms;
+    a.spectra = spectra_.arrays(slot.spectra);
     a.tags = tags_;
     a.totals = slot.converted;
     if (rounds_ > last_round) {

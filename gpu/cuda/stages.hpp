@@ -16,6 +16,7 @@
 #include "gpu/cuda/long_runs.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/slot.hpp"
+#include "gpu/cuda/spectra.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -54,6 +55,8 @@ class Stages {
     /// Begins an interval, and records on `stream` that the sums have been read, so that they are not cleared
     /// earlier.
     void sums_read(cudaStream_t stream);
+    /// Requested by PipelineOptions::spectra.
+    [[nodiscard]] DeviceSpectra& spectra() { return spectra_; }
     /// Written by emit_part().
     [[nodiscard]] const Coincidence* records() const { return records_; }
     /// The decided singles of the slice searched last: the first host_found->decided of this array.
@@ -92,6 +95,7 @@ class Stages {
     SumArrays sums_[2];  // of the interval, and of the one before
     Event sums_read_[2];
 
+    DeviceSpectra spectra_;
     int which_ = 0;  // of ordered_: the singles of the slice searched last
     int sorted_which_ = 0;
     int sums_which_ = 0;

@@ -111,12 +111,6 @@ void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tabl
     }
 }
 
-/// The word of a row that has the energy factor. `one_bin`: it does not depend on the energy.
-template <bool one_bin>
-std::uint32_t factor_word(net::FrameWords w, std::uint32_t bins) {
-    return one_bin ? 1 : 1 + std::min(frame_adc(w) / config::adc_per_bin, bins - 1);
-}
-
 /// Keeps the frames inside a crystal, without a branch, since chance decides.
 template <bool one_bin>
 void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& histograms) {

@@ -70,6 +70,7 @@ class HostPipeline final : public Pipeline {
         s.watermark = slice.watermark;
         s.close_at = slice.close_at;
         s.ends_interval = slice.ends_interval;
+        s.spectra = slice.spectra;
         s.frames = 0;
         for (const FrameSpan& span : slice.spans)
             s.frames += span.count;
@@ -98,11 +99,17 @@ class HostPipeline final : public Pipeline {
 
     void histograms(SinglesHistograms& out) override { conversion_.histograms(out, collected_); }
 
+    void take_spectra(config::Spectra& out) override {
+        require_collected("spectra");
+        conversion_.spectra().take(out);
+    }
+
+    void unit_spectra(std::uint32_t unit, UnitSpectra& out) override {
+        conversion_.spectra().copy_unit(unit, out);
+    }
+
     void reset() override {
-        if (submitted_ != collected_) {
-            throw std::logic_error("pipeline: reset with slices that were not collected");
-        }
-        throw_if_failed();
+        require_collected("reset");
         order_.reset();
         search_.reset();
         watermark_ = 0;
@@ -169,6 +176,13 @@ class HostPipeline final : public Pipeline {
         if (failure.empty()) return;
         pool_.stop();
         throw std::runtime_error(failure);
+    }
+
+    void require_collected(const char* call) {
+        if (submitted_ != collected_) {
+            throw std::logic_error(fmt::format("pipeline: {} with slices that were not collected", call));
+        }
+        throw_if_failed();
     }
 
     // Called by the threads of the pool:
@@ -268,6 +282,7 @@ std::unique_ptr<Pipeline> make_host_pipeline(const PipelineOptions& options,
                                              const config::Calibration& calibration) {
     if (options.threads == 0) throw std::invalid_argument("pipeline threads: expected at least 1");
     check_rules(options.rules);
+    check_spectra(options);
     config::check_calibration(options.geometry, calibration);
     return std::make_unique<HostPipeline>(options, calibration);
 }

@@ -1,12 +1,16 @@
 // The conversion tables of the CPU back-end.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "config/energy_bins.hpp"
+#include "gpu/arithmetic.hpp"
 #include "gpu/conversion_tables.hpp"
 #include "net/huge_pages.hpp"
+#include "net/wire.hpp"
 
 namespace petacq::gpu {
 
@@ -24,5 +28,11 @@ struct HostTables {
     /// [crystal][1 + bins] the bits of the time offset (std::int32_t) and of the energy factors (float).
     net::HugeVector<std::uint32_t> rows;
 };
+
+/// The word of a row that has the energy factor. `one_bin`: it does not depend on the energy.
+template <bool one_bin>
+std::uint32_t factor_word(net::FrameWords w, std::uint32_t bins) {
+    return one_bin ? 1 : 1 + std::min(frame_adc(w) / config::adc_per_bin, bins - 1);
+}
 
 }  // namespace petacq::gpu

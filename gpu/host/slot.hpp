@@ -31,6 +31,7 @@ struct Slot {
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
     bool ends_interval = false;
+    std::optional<TickRange> spectra;
 
     // Conversion:
     std::vector<Part> parts;

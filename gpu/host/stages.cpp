@@ -12,6 +12,7 @@ ConversionStage::ConversionStage(const PipelineOptions& options, const config::C
       convert_(options.input == Input::singles ? take_singles : convert_frames),
       tables_(options, calibration),
       chunks_(chunks) {
+    if (options.spectra) spectra_ = std::make_unique<HostSpectra>(options.geometry, options.threads == 1);
     for (std::uint32_t i = 0; i < options.threads; ++i)
         threads_.push_back(std::make_unique<Thread>(options.geometry));
 }
@@ -31,6 +32,7 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
     FrameCursor cursor(slot.spans, begin);
     for (std::uint64_t at = begin; at < end;) {
         const std::uint64_t frames = std::min<std::uint64_t>(end - at, Chunk::most_singles);
+        if (spectra_ && slot.spectra) spectra_->count(cursor, frames, *slot.spectra, tables_);
         const std::size_t n =
             convert_(cursor, frames, slot.late_below, tables_, part.converted, histograms, out);
         at += frames;

@@ -10,6 +10,7 @@
 #include "gpu/host/host_tables.hpp"
 #include "gpu/host/order.hpp"
 #include "gpu/host/slot.hpp"
+#include "gpu/host/spectra.hpp"
 #include "gpu/host/tags.hpp"
 #include "gpu/host/task_pool.hpp"
 #include "gpu/host/thread_histograms.hpp"
@@ -31,7 +32,12 @@ class ConversionStage {
                  unsigned bin_width);
     /// The histograms of the slices below `collected`.
     void histograms(SinglesHistograms& out, std::uint64_t collected);
-    [[nodiscard]] std::uint64_t table_bytes() const { return tables_.bytes(); }
+    /// REQUIRES: PipelineOptions::spectra.
+    [[nodiscard]] HostSpectra& spectra() { return *spectra_; }
+    /// Of the tables and the spectra.
+    [[nodiscard]] std::uint64_t table_bytes() const {
+        return tables_.bytes() + (spectra_ ? spectra_->bytes() : 0);
+    }
 
   private:
     struct alignas(64) Thread {
@@ -42,6 +48,7 @@ class ConversionStage {
     const config::Geometry geometry_;
     decltype(&convert_frames) convert_;
     const HostTables tables_;
+    std::unique_ptr<HostSpectra> spectra_;  // if requested
     ChunkStore& chunks_;
     std::vector<std::unique_ptr<Thread>> threads_;
 };

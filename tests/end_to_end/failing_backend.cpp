@@ -50,6 +50,10 @@ class FailingPipeline final : public gpu::Pipeline {
         fail_in("histograms", false);
         pipeline_->histograms(out);
     }
+    void take_spectra(config::Spectra& out) override { pipeline_->take_spectra(out); }
+    void unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out) override {
+        pipeline_->unit_spectra(unit, out);
+    }
     void reset() override {
         refuse();
         pipeline_->reset();

@@ -364,6 +364,10 @@ Case make_case(Family family, std::uint64_t seed, std::size_t frames) {
     cut_source_windows(c, rng);
     if (rng.chance(0.3)) choose_modules(c, rng);
     insert_tags(c);
+    const std::size_t positions =
+        std::size_t{c.setup.geometry.position_size} * c.setup.geometry.position_size;
+    c.options.spectra = rng.chance(0.5) && c.setup.places.size() <= 1000 &&
+                        positions * c.setup.geometry.bdm_count * c.setup.geometry.du_count <= 300'000;
     return c;
 }
 

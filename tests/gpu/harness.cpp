@@ -213,6 +213,39 @@ std::string Feeding::take(const gpu::SliceResult& result) {
 
 }  // namespace
 
+namespace {
+
+// Of one detector unit, and then all, which starts them again.
+std::string check_spectra(gpu::Pipeline& pipeline, const config::Geometry& g, const config::Spectra& want,
+                          Rng& rng) {
+    gpu::UnitSpectra unit;
+    const std::uint32_t number = rng.between(0U, g.bdm_count * g.du_count - 1);
+    pipeline.unit_spectra(number, unit);
+    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
+    const auto flood = want.floods.begin() + static_cast<std::ptrdiff_t>(number * positions);
+    std::string difference = compare_histogram("flood of the unit", {}, unit.flood,
+                                               {flood, flood + static_cast<std::ptrdiff_t>(positions)});
+    std::vector<std::uint32_t> energies;
+    for (std::uint32_t local = 0; local < g.crystals.y * g.crystals.z; ++local) {
+        const std::uint32_t origin =
+            local % g.crystals.z + (g.crystals.y - 1 - local / g.crystals.z) * g.crystals.z;
+        const auto from =
+            want.energies.begin() +
+            256 * std::ptrdiff_t{
+                      reference_crystal(g, number / g.du_count, number % g.du_count, origin).crystal};
+        energies.insert(energies.end(), from, from + 256);
+    }
+    if (difference.empty())
+        difference = compare_histogram("energies of the unit", {}, unit.energies, energies);
+    config::Spectra got;
+    pipeline.take_spectra(got);
+    if (difference.empty()) difference = compare_histogram("flood", {}, got.floods, want.floods);
+    if (difference.empty()) difference = compare_histogram("energies", {}, got.energies, want.energies);
+    return difference;
+}
+
+}  // namespace
+
 std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, const Expected& expected,
                             Rng& rng) {
     Feeding feeding{pipeline, c, plan, expected};
@@ -233,6 +266,7 @@ std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, 
             slice.watermark = planned.watermark;
             slice.close_at = planned.close_at;
             slice.ends_interval = planned.ends_interval;
+            slice.spectra = planned.spectra;
             pipeline.submit(slice);
             ++submitted;
             continue;
@@ -264,6 +298,8 @@ std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, 
         difference = compare_histogram("temperature_sum_16ths", before.temperature_sum_16ths,
                                        after.temperature_sum_16ths, want.temperature_sum_16ths);
     }
+    if (difference.empty() && c.options.spectra)
+        difference = check_spectra(pipeline, c.options.geometry, expected.spectra, rng);
     return difference;
 }
 

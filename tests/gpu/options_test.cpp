@@ -33,6 +33,10 @@ TEST_CASE("options: invalid options are refused") {
             c.options.rules.delayeds = petacq::gpu::DelayedRule::shifted_group;
             c.options.rules.delay = c.options.rules.window;
         });
+        refuses("spectra of singles", [](Case& c) {
+            c.options.spectra = true;
+            c.options.input = petacq::gpu::Input::singles;
+        });
         if (backend.name == "host") {
             refuses("no thread", [](Case& c) { c.options.threads = 0; });
         }

@@ -149,6 +149,13 @@ std::size_t Plan::frames() const {
                            [](std::size_t n, const PlannedSlice& s) { return n + s.frames.size(); });
 }
 
+/// The raw times that count in the spectra: mostly all, sometimes between those of two frames.
+std::optional<gpu::TickRange> random_range(const Case& c, Rng& rng) {
+    if (!c.options.spectra || rng.chance(0.1)) return std::nullopt;
+    if (c.frames.empty() || rng.chance(0.5)) return gpu::TickRange{0, UINT64_MAX};
+    return gpu::TickRange{raw_time_of(rng.pick(c.frames).raw), raw_time_of(rng.pick(c.frames).raw)};
+}
+
 Plan make_plan(const Case& c, const PlanOptions& options, Rng& rng) {
     const std::vector<Arriving> arrived = arrivals(c, options.disorder, rng);
     const std::vector<std::size_t> lengths = slice_lengths(arrived.size(), options, rng);
@@ -190,14 +197,17 @@ Plan make_plan(const Case& c, const PlanOptions& options, Rng& rng) {
     if (plan.slices.empty() || plan.slices.back().close_at || rng.chance(0.5)) plan.slices.emplace_back();
     plan.slices.back().watermark = UINT64_MAX;
     plan.slices.back().close_at = UINT64_MAX;
-    for (PlannedSlice& slice : plan.slices)
+    for (PlannedSlice& slice : plan.slices) {
         slice.ends_interval = rng.chance(0.3);
+        slice.spectra = random_range(c, rng);
+    }
     return plan;
 }
 
 Expected reference_run(const Case& c, const Plan& plan) {
     Expected expected;
     expected.histograms = empty_histograms(c.setup.geometry);
+    if (c.options.spectra) expected.spectra = config::Spectra::none(c.setup.geometry);
     std::vector<std::uint64_t> closes;
     for (const PlannedSlice& slice : plan.slices) {
         if (slice.close_at) closes.push_back(*slice.close_at);
@@ -229,6 +239,9 @@ Expected reference_run(const Case& c, const Plan& plan) {
                     continue;
                 }
                 count_fate(counts, converted.fate);
+                if (slice.spectra)
+                    add_to_spectra(expected.spectra, c.setup.geometry, *frame, converted, span,
+                                   *slice.spectra);
                 add_to_histograms(expected.histograms, c.setup.geometry, converted);
                 if (converted.fate != Fate::accepted) continue;
                 const std::uint64_t time = converted.single.time;

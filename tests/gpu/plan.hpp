@@ -28,6 +28,7 @@ struct PlannedSlice {
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
     bool ends_interval = false;
+    std::optional<gpu::TickRange> spectra;
 };
 
 /// The last slice closes everything at UINT64_MAX.
@@ -54,6 +55,7 @@ struct Expected {
     std::vector<Decided> segments;                      ///< one for each close
     std::vector<gpu::RecordVector<gpu::Tag>> tags;      ///< of each segment, in order
     gpu::SinglesHistograms histograms;
+    config::Spectra spectra;  ///< if the case counts them
 };
 Expected reference_run(const Case& c, const Plan& plan);
 

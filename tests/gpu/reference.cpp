@@ -21,15 +21,6 @@ std::uint32_t byte_at(const RawFrame& frame, std::size_t offset) {
     return std::to_integer<std::uint32_t>(frame.bytes.at(offset));
 }
 
-// Offsets 2..9, big-endian.
-std::uint64_t raw_time_of(const RawFrame& frame) {
-    std::uint64_t time = 0;
-    for (std::size_t offset = 2; offset <= 9; ++offset) {
-        time = time * 256 + byte_at(frame, offset);
-    }
-    return time;
-}
-
 // Offset 14: whole degrees, signed; high nibble of offset 15: sixteenths.
 std::int32_t temperature_of(const RawFrame& frame) {
     auto whole = static_cast<std::int32_t>(byte_at(frame, 14));
@@ -38,6 +29,15 @@ std::int32_t temperature_of(const RawFrame& frame) {
 }
 
 }  // namespace
+
+// Offsets 2..9, big-endian.
+std::uint64_t raw_time_of(const RawFrame& frame) {
+    std::uint64_t time = 0;
+    for (std::size_t offset = 2; offset <= 9; ++offset) {
+        time = time * 256 + byte_at(frame, offset);
+    }
+    return time;
+}
 
 CrystalNumbers reference_crystal(const config::Geometry& geometry, std::uint32_t bdm, std::uint32_t du,
                                  std::uint32_t origin) {
@@ -171,17 +171,36 @@ gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry) {
     return h;
 }
 
+namespace {
+
+std::size_t bin_of(float energy) {
+    std::size_t bin = 0;
+    while (bin < 255 && energy >= static_cast<float>(bin + 1) * 4.0F)
+        ++bin;
+    return bin;
+}
+
+}  // namespace
+
+void add_to_spectra(config::Spectra& spectra, const config::Geometry& geometry, const RawFrame& frame,
+                    const Converted& converted, const gpu::FrameSpan& span, const gpu::TickRange& times) {
+    if (converted.fate == Fate::bad_marker || converted.fate == Fate::bad_address) return;
+    const std::uint64_t time = raw_time_of(frame);
+    if (time < span.time_low || time > span.time_high || time < times.start || time >= times.end) return;
+    const std::size_t unit = std::size_t{converted.bdm} * geometry.du_count + converted.du;
+    const std::size_t size = geometry.position_size;
+    spectra.floods.at(unit * size * size + byte_at(frame, 10) + byte_at(frame, 11) * size) += 1;
+    if (converted.in_crystal)
+        spectra.energies.at(converted.single.crystal * std::size_t{256} + bin_of(converted.single.energy)) +=
+            1;
+}
+
 void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometry& geometry,
                        const Converted& converted) {
     if (!converted.in_crystal) return;
     if (converted.in_energy_window) histograms.per_crystal.at(converted.single.crystal) += 1;
     const std::size_t bins = gpu::SinglesHistograms::energy_bins;
-    std::size_t bin = 0;
-    while (bin < bins - 1 &&
-           converted.single.energy >= static_cast<float>(bin + 1) * gpu::SinglesHistograms::energy_bin_keV) {
-        ++bin;
-    }
-    histograms.energy.at(converted.bdm * bins + bin) += 1;
+    histograms.energy.at(converted.bdm * bins + bin_of(converted.single.energy)) += 1;
     const std::size_t detector = std::size_t{converted.bdm} * geometry.du_count + converted.du;
     histograms.temperature_sum_16ths.at(detector) += converted.temperature_16ths;
     histograms.temperature_count.at(detector) += 1;

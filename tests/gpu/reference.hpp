@@ -71,6 +71,12 @@ gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry);
 void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometry& geometry,
                        const Converted& converted);
 
+/// Bytes 2 to 9 of a frame.
+std::uint64_t raw_time_of(const RawFrame& frame);
+/// Counts a frame that is no tag if its raw time lies in the range and the window of its span.
+void add_to_spectra(config::Spectra& spectra, const config::Geometry& geometry, const RawFrame& frame,
+                    const Converted& converted, const gpu::FrameSpan& span, const gpu::TickRange& times);
+
 /// The order of singles: (time, crystal, energy).
 bool single_before(const gpu::Single& a, const gpu::Single& b);
 /// The order of records: (time, kind, crystal_a, dt, crystal_b, energy_a, energy_b).

@@ -89,6 +89,7 @@ TEST_CASE("singles: the singles of frames give the same coincidences as the fram
                 INFO(backend.name << ", " << name_of(family) << ", seed " << seed);
                 gpu::PipelineOptions options = bounded(c, plan);
                 options.input = gpu::Input::singles;
+                options.spectra = false;
                 options.emit_singles = true;
                 options.threads = 1 + static_cast<std::uint32_t>(seed % 3);
                 options.max_slice_frames = std::max<std::uint32_t>(options.max_slice_frames, 512);
@@ -116,6 +117,7 @@ TEST_CASE("singles: rejected singles are counted by reason") {
         INFO(backend.name);
         Case c = make_case(Family::poisson_1, 1);
         c.options.input = gpu::Input::singles;
+        c.options.spectra = false;
         c.options.energy = {true, 400, 600};
         c.options.max_slice_frames = 100;
         c.options.max_pending_singles = 1000;
@@ -154,6 +156,7 @@ TEST_CASE("singles: without an energy filter any valid energy is accepted, and z
         INFO(backend.name);
         Case c = make_case(Family::poisson_1, 1);
         c.options.input = gpu::Input::singles;
+        c.options.spectra = false;
         c.options.energy = {false, 0, 0};
         c.options.emit_singles = true;
         c.options.max_slice_frames = 100;

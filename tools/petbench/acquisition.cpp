@@ -32,6 +32,8 @@ class NoPipeline final : public gpu::Pipeline {
         return true;
     }
     void histograms(gpu::SinglesHistograms& /*out*/) override {}
+    void take_spectra(config::Spectra& /*out*/) override {}
+    void unit_spectra(std::uint32_t /*unit*/, gpu::UnitSpectra& /*out*/) override {}
     void reset() override {}
     [[nodiscard]] std::uint64_t memory_bytes() const override { return 0; }
     [[nodiscard]] std::string description() const override { return "none"; }

@@ -55,6 +55,7 @@ struct PipelineSuite {
     std::vector<std::uint32_t>
         threads;             ///< empty: 1 to the number of cores, doubling (GPU: half the cores, at most 8)
     bool processes = false;  ///< CPU: also as many independent processes of one thread
+    bool spectra = false;    ///< also passes that count spectra, alternating
     int repeat = 5;
 };
 void run(const PipelineSuite& suite);

@@ -169,6 +169,51 @@ class Charts {
 }
 
 /** The unrolled ring: one pixel for each crystal. */
+/** 256 colours, from few to many. */
+function ramp_table() {
+  const ramp = [0, 1, 2].map((i) => rgb(colour("ramp-" + i)));
+  return Array.from({length: 256}, (_, i) => {
+    const t = i / 255 * 2;
+    const from = ramp[t < 1 ? 0 : 1];
+    const to = ramp[t < 1 ? 1 : 2];
+    return from.map((c, k) => c + (to[k] - c) * (t < 1 ? t : t - 1));
+  });
+}
+
+/** A few hot places must not make all others look dark. */
+function high_of(counts, share) {
+  const sorted = Float64Array.from(counts).sort();
+  return Math.max(1, sorted[Math.floor((sorted.length - 1) * share)]);
+}
+
+/** Draws the spectra of a detector unit. */
+function draw_unit(unit) {
+  const size = unit.position_size;
+  const flood = document.getElementById("flood");
+  if (flood.width !== size) flood.width = flood.height = size;
+  const table = ramp_table();
+  const high = high_of(unit.flood, 0.999);
+  let context = flood.getContext("2d");
+  const image = context.createImageData(size, size);
+  unit.flood.forEach((n, i) => {
+    const x = i % size;
+    const y = Math.floor(i / size);
+    image.data.set([...table[Math.min(255, Math.round(n / high * 255))], 255], 4 * (x + (size - 1 - y) * size));
+  });
+  context.putImageData(image, 0, 0);
+  const energy = unit.energy_per_crystal.reduce((sum, row) => sum.map((n, bin) => n + row[bin]));
+  const canvas = document.getElementById("unit-energy");
+  const most = Math.max(1, ...energy);
+  context = canvas.getContext("2d");
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.fillStyle = colour("ramp-2");
+  const width = canvas.width / energy.length;
+  energy.forEach((n, bin) => {
+    const height = n / most * canvas.height;
+    context.fillRect(bin * width, canvas.height - height, width, height);
+  });
+}
+
 class CrystalMap {
   constructor() {
     this.canvas = document.getElementById("map");
@@ -220,17 +265,9 @@ class CrystalMap {
     if (!this.counts) return;
     if (this.canvas.width !== this.around) this.canvas.width = this.around;
     if (this.canvas.height !== this.along) this.canvas.height = this.along;
-    // A few hot crystals must not make all others look dark.
-    const sorted = Float64Array.from(this.counts).sort();
-    const high = Math.max(1, sorted[Math.floor((sorted.length - 1) * 0.998)]);
-    document.getElementById("map-high").textContent = (sorted[sorted.length - 1] > high ? "≥ " : "") + high.toLocaleString("en");
-    const ramp = [0, 1, 2].map((i) => rgb(colour("ramp-" + i)));
-    const table = Array.from({length: 256}, (_, i) => {
-      const t = i / 255 * 2;
-      const from = ramp[t < 1 ? 0 : 1];
-      const to = ramp[t < 1 ? 1 : 2];
-      return from.map((c, k) => c + (to[k] - c) * (t < 1 ? t : t - 1));
-    });
+    const high = high_of(this.counts, 0.998);
+    document.getElementById("map-high").textContent = (this.counts.some((n) => n > high) ? "≥ " : "") + high.toLocaleString("en");
+    const table = ramp_table();
     const context = this.canvas.getContext("2d");
     const image = context.createImageData(this.around, this.along);
     for (let y = 0; y < this.along; ++y) {

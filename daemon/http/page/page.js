@@ -202,6 +202,23 @@ function show_spectrum_table(energy, bin) {
   body.replaceChildren(...rows);
 }
 
+/** Shows the selected detector unit, if the daemon counts spectra. */
+async function update_unit() {
+  const bdm = document.getElementById("unit-bdm");
+  const du = document.getElementById("unit-du");
+  const unit = await get(`/spectra/${bdm.value || 0}/${du.value || 0}`);
+  if (unit === null) return;
+  document.getElementById("unit").hidden = false;
+  for (const [select, n] of [[bdm, unit.modules], [du, unit.units]]) {
+    for (let i = select.options.length; i < n; ++i) select.add(new Option(i, i));
+  }
+  draw_unit(unit);
+  const frames = unit.flood.reduce((a, b) => a + b, 0);
+  document.getElementById("unit-reading").textContent =
+    `Module ${unit.bdm}, unit ${unit.du}: ${count.format(frames)} frames of the run in progress, x to the right, y upwards; ` +
+    `energies from 0 to ${count.format(unit.energy_bin_keV * unit.energy_per_crystal[0].length)} keV.`;
+}
+
 async function get(path) {
   const answer = await fetch(path, {cache: "no-store", signal: AbortSignal.timeout(patience_ms)});
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
@@ -249,6 +266,7 @@ async function update() {
   if (document.hidden) return "";
   singles = await get("/singles");
   show_singles(singles);
+  await update_unit();
   return "";
 }
 

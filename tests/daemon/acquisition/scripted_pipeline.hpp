@@ -34,8 +34,10 @@ struct PipelineScript {
         std::uint64_t watermark = 0;
         std::optional<std::uint64_t> close_at;
         std::vector<gpu::FrameSpan> spans;
+        std::optional<gpu::TickRange> spectra;
     };
     std::vector<Slice> slices;
+    std::uint32_t counted = 0;  ///< frames of slices with spectra, since they were taken
     int resets = 0;
     bool failed = false;
     bool used_after_failure = false;
@@ -58,7 +60,7 @@ class ScriptedPipeline final : public gpu::Pipeline {
     void submit(const gpu::Slice& slice) override {
         may_fail("submit");
         PipelineScript::Slice seen{
-            0, slice.watermark, slice.close_at, {slice.spans.begin(), slice.spans.end()}};
+            0, slice.watermark, slice.close_at, {slice.spans.begin(), slice.spans.end()}, slice.spectra};
         std::uint64_t accepted = 0;
         for (const gpu::FrameSpan& span : slice.spans) {
             seen.frames += span.count;
@@ -72,6 +74,7 @@ class ScriptedPipeline final : public gpu::Pipeline {
         gpu::SliceResult result;
         result.id = slice.id;
         if (slice.ends_interval) result.sums = gpu::IntervalSums::none(script_.geometry);
+        if (slice.spectra) script_.counted += static_cast<std::uint32_t>(seen.frames);
         result.frames.received = seen.frames;
         result.frames.accepted = accepted;
         result.frames.time_jump = seen.frames - accepted;
@@ -99,6 +102,14 @@ class ScriptedPipeline final : public gpu::Pipeline {
     void histograms(gpu::SinglesHistograms& out) override {
         may_fail("histograms");
         out = script_.histograms;
+    }
+    void take_spectra(config::Spectra& out) override {
+        may_fail("take_spectra");
+        if (!results_.empty()) throw std::logic_error("spectra with slices in flight");
+        out.floods = {std::exchange(script_.counted, 0)};
+    }
+    void unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out) override {
+        out.flood = {unit, script_.counted};
     }
     void reset() override {
         may_fail("reset");

@@ -157,3 +157,41 @@ TEST_CASE("a full history drops its oldest row", "[http]") {
     CHECK(text["time"][0] == 1'700'000'006.125);
     CHECK(text.size() == 2 + RateHistory::columns.size());
 }
+
+TEST_CASE("the spectra of a detector unit", "[http]") {
+    const petacq::config::Geometry g = small_ring();
+    std::vector<std::uint32_t> asked;
+    auto counts = std::make_shared<petacq::gpu::UnitSpectra>();
+    counts->flood = {1, 0, 7};
+    counts->energies.resize(g.crystals_per_du() * std::size_t{256});
+    counts->energies[256 + 3] = 5;
+    const std::uint32_t last = g.bdm_count * g.du_count - 1;
+    HttpServer server({}, g, {}, [&](std::uint32_t unit) {
+        asked.push_back(unit);
+        return unit == last ? counts : nullptr;
+    });
+    CHECK(document(server, "/spectra/0/0").is_null());
+    const std::string path =
+        "/spectra/" + std::to_string(g.bdm_count - 1) + "/" + std::to_string(g.du_count - 1);
+    const json unit = document(server, path);
+    CHECK(unit["bdm"] == g.bdm_count - 1);
+    CHECK(unit["du"] == g.du_count - 1);
+    CHECK(unit["modules"] == g.bdm_count);
+    CHECK(unit["units"] == g.du_count);
+    CHECK(unit["flood"] == json{1, 0, 7});
+    CHECK(unit["energy_bin_keV"] == 4);
+    REQUIRE(unit["energy_per_crystal"].size() == g.crystals_per_du());
+    CHECK(unit["energy_per_crystal"][1].size() == 256);
+    CHECK(unit["energy_per_crystal"][1][3] == 5);
+    document(server, path);  // once for each status
+    server.close();
+    CHECK(asked == std::vector<std::uint32_t>{0, last});
+    HttpServer without({}, g);
+    CHECK(document(without, "/spectra/0/0").is_null());
+    for (const char* wrong :
+         {"/spectra", "/spectra/", "/spectra/0", "/spectra/0/", "/spectra/0/99", "/spectra/99/0",
+          "/spectra/-1/0", "/spectra/0/0/", "/spectra/0x0/0", "/spectra/99999999999/0"}) {
+        INFO(wrong);
+        CHECK(http_get(without.port(), wrong).status == 404);
+    }
+}

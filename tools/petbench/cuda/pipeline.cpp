@@ -12,6 +12,7 @@
 #include "tools/petbench/cuda/stages.hpp"
 #include "tools/petbench/cuda/timeline.hpp"
 #include "tools/petbench/measure.hpp"
+#include "tools/petbench/pipeline/pass.hpp"
 
 namespace petacq::bench {
 
@@ -26,7 +27,7 @@ struct Whole {
 };
 
 Whole run_whole(const CudaInput& input, gpu::Pipeline& pipeline, std::size_t slice_frames, int repeat,
-                const std::function<void()>& pass_begins) {
+                bool spectra, const std::function<void()>& pass_begins) {
     Whole whole;
     std::vector<double> rates;
     gpu::SliceResult result;
@@ -53,6 +54,7 @@ Whole run_whole(const CudaInput& input, gpu::Pipeline& pipeline, std::size_t sli
                 slice.spans = std::span(input.spans).subspan(from, i + 1 - from);
                 slice.watermark = last ? UINT64_MAX : input.watermarks[i];
                 if (last) slice.close_at = UINT64_MAX;
+                if (spectra) slice.spectra = always;
                 if (waiting == pipeline.depth()) collect();
                 pipeline.submit(slice);
                 ++waiting;
@@ -108,7 +110,8 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         std::vector<std::vector<gpu::SliceTimeline>> passes;
         const auto pipeline = gpu::make_timed_cuda_pipeline(
             options, calibration, [&](const gpu::SliceTimeline& line) { passes.back().push_back(line); });
-        const Whole whole = run_whole(input, *pipeline, slice, suite.repeat, [&] { passes.emplace_back(); });
+        const auto pass_begins = [&] { passes.emplace_back(); };
+        const Whole whole = run_whole(input, *pipeline, slice, suite.repeat, false, pass_begins);
         const auto of_bus = [&](double rate) { return 100 * rate * 16 / copies.up; };
         std::printf(
             "%9.3f Mi   %10.3f       %6.1f %%       %6.2f %%  (%.1f to %.1f of the bus; %s; accepted %.1f "
@@ -123,6 +126,10 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         passes.erase(passes.begin());  // the first is not counted
         print_timeline(passes);
         print_bus_account(passes, copies.up);
+        if (!suite.spectra) continue;
+        const Whole counting = run_whole(input, *pipeline, slice, suite.repeat, true, pass_begins);
+        std::printf("               %10.3f with spectra, ratio %.2f\n", counting.rate / 1e9,
+                    counting.rate / whole.rate);
     }
 
     print_stages(calibration, options, input, slices.back(), copies, suite.repeat);

@@ -19,7 +19,7 @@ std::vector<Cut> cut(const Stream& stream, std::size_t slice_frames) {
     return cuts;
 }
 
-Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline& pipeline) {
+Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline& pipeline, bool spectra) {
     Pass pass;
     gpu::SliceResult result;
     pipeline.reset();
@@ -37,6 +37,7 @@ Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline&
             slice.spans = std::span(stream.spans).subspan(cuts[i].from, cuts[i].to - cuts[i].from);
             slice.watermark = stream.watermarks[cuts[i].to - 1];
             if (i + 1 == cuts.size()) slice.close_at = UINT64_MAX;
+            if (spectra) slice.spectra = always;
             if (waiting == pipeline.depth()) collect();
             pipeline.submit(slice);
             ++waiting;

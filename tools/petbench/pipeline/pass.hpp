@@ -22,7 +22,12 @@ struct Pass {
     double seconds = 0;
     [[nodiscard]] double frames_per_s() const { return static_cast<double>(frames.received) / seconds; }
 };
-/// Keeps as many slices in flight as the pipeline takes. Resets the pipeline before.
-Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline& pipeline);
+/// Keeps as many slices in flight as the pipeline takes. Resets the pipeline before. `spectra`: count
+/// spectra.
+Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline& pipeline,
+              bool spectra = false);
+
+/// All of detector time.
+inline constexpr gpu::TickRange always{0, UINT64_MAX};
 
 }  // namespace petacq::bench

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
+#include "config/spectra.hpp"
 #include "tools/petlm/plot/axes.hpp"
 #include "tools/petlm/plot/detector_findings.hpp"
 #include "tools/petlm/plot/histograms.hpp"
@@ -29,6 +30,7 @@ struct PictureData {
     PairBins bins;
     KindHistograms pairs;
     std::optional<Singles> singles;
+    std::optional<config::Spectra> spectra;
     std::optional<LedgerRows> ledger;
     std::string ledger_trouble;  ///< LedgerOverTime::trouble
     std::optional<SecondsRows> seconds_rows;
@@ -89,6 +91,14 @@ Picture crystal_map(const PictureData& data);
 Picture michelogram(const PictureData& data);
 Picture sinogram(const PictureData& data);
 Picture axial_profile(const PictureData& data);
+/// The value of the brightest colour: the largest count, unless a few cells, such as noisy crystals, stand
+/// out so far that nothing else would be visible.
+double most_of(const Matrix& matrix);
+/// Makes the picture a map with a colour bar for what is counted.
+void show_map(Picture& p, const Matrix& whole, const Axis& x, const Axis& y, const std::string& counted);
+// pictures_frames.cpp: of a run with spectra
+Picture flood_maps(const PictureData& data);
+Picture energy_of_modules(const PictureData& data);
 
 inline std::vector<double> doubles(const Counts& counts) {
     return {counts.begin(), counts.end()};

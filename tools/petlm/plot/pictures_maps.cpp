@@ -4,12 +4,7 @@
 #include "tools/petlm/plot/pictures.hpp"
 
 namespace petacq::petlm {
-namespace {
 
-constexpr std::size_t most_cells = 1024;
-
-/// The value of the brightest colour: the largest count, unless a few cells, such as noisy crystals, stand
-/// out so far that nothing else would be visible.
 double most_of(const Matrix& matrix) {
     std::vector<double> counts;
     for (const double v : matrix.values) {
@@ -20,6 +15,10 @@ double most_of(const Matrix& matrix) {
     const double nearly_all = counts[(counts.size() - 1) * 999 / 1000];
     return counts.back() > 1.5 * nearly_all ? nearly_all : counts.back();
 }
+
+namespace {
+
+constexpr std::size_t most_cells = 1024;
 
 /// Adds cells of a large matrix together so that it fits a picture.
 Matrix shrunk(Matrix matrix) {
@@ -37,6 +36,8 @@ Matrix shrunk(Matrix matrix) {
     return out;
 }
 
+}  // namespace
+
 void show_map(Picture& p, const Matrix& whole, const Axis& x, const Axis& y, const std::string& counted) {
     Matrix matrix = shrunk(whole);
     const double most = most_of(matrix);
@@ -49,6 +50,8 @@ void show_map(Picture& p, const Matrix& whole, const Axis& x, const Axis& y, con
         plot.colour_bar(most, counted);
     };
 }
+
+namespace {
 
 Counts both_kinds(const PictureData& data) {
     Counts counts = data.pairs.prompts.crystals;
@@ -198,6 +201,10 @@ std::vector<Picture> pictures_of(const PictureData& data) {
     pictures.push_back(sinogram(data));
     pictures.push_back(axial_profile(data));
     pictures.push_back(michelogram(data));
+    if (data.spectra) {
+        pictures.push_back(flood_maps(data));
+        pictures.push_back(energy_of_modules(data));
+    }
     return pictures;
 }
 

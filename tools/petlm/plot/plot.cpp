@@ -18,7 +18,8 @@ constexpr std::uint32_t most_time_bins = 200;
 /// The names of all pictures that a report may have.
 constexpr std::array all_pictures = {"energy-singles", "energy-pairs",  "time-differences", "singles-map",
                                      "rates",          "loss",          "corrections",      "temperature",
-                                     "sinogram",       "axial-profile", "michelogram"};
+                                     "sinogram",       "axial-profile", "michelogram",      "flood-maps",
+                                     "energy-modules"};
 
 /// The coincidence window; if the file names none, the largest time difference in the first block.
 std::uint32_t window_of(const ExportSource& source, bool& known) {
@@ -71,6 +72,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     SecondsOverTime seconds = is_run ? seconds_over_time(source.target()) : SecondsOverTime{};
     auto detector =
         is_run ? find_in_detector(source.target(), options.reference) : std::optional<DetectorFindings>();
+    auto spectra = is_run ? spectra_of(source.target(), scanner) : std::nullopt;
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
     const std::uint64_t begin = begin_of(source, ledger);
     const std::uint64_t end = std::max(source.time_end(), begin);
@@ -85,6 +87,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
             std::move(bins),
             std::move(pairs),
             std::move(singles),
+            std::move(spectra),
             std::move(ledger),
             std::move(over_time.trouble),
             std::move(seconds.rows),
@@ -120,7 +123,7 @@ int plot(const PlotOptions& options) {
     outputs.claim(report);
     for (const std::string name : all_pictures) {
         outputs.claim(directory / (name + ".png"));
-        if (name != "loss") outputs.claim(directory / (name + ".csv"));
+        if (name != "loss" && name != "flood-maps") outputs.claim(directory / (name + ".csv"));
     }
     constexpr unsigned channels = 16;
     for (unsigned channel = 0; channel < channels; ++channel) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config/error.hpp"
 #include "config/json_file.hpp"
 #include "daemon/host/progress_line.hpp"
 #include "daemon/run/directory.hpp"
@@ -83,6 +84,16 @@ std::optional<Singles> singles_of(const std::filesystem::path& run, const config
     const bool has_singles = std::filesystem::exists(run / daemon::singles_file) ||
                              std::filesystem::exists(run / "singles-0001.plm");
     return has_singles ? std::optional(from_records(run, scanner)) : std::nullopt;
+}
+
+std::optional<config::Spectra> spectra_of(const std::filesystem::path& run, const config::Scanner& scanner) {
+    const auto file = run / daemon::spectra_file;
+    if (!std::filesystem::exists(file)) return std::nullopt;
+    try {
+        return config::load_spectra(file, scanner.geometry);
+    } catch (const config::Error& error) {
+        throw BadInput(error.what());
+    }
 }
 
 }  // namespace petacq::petlm

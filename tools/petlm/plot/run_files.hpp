@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
+#include "config/spectra.hpp"
 #include "tools/petlm/plot/histograms.hpp"
 
 namespace petacq::petlm {
@@ -21,5 +22,8 @@ struct Singles {
 /// Counts from histograms.json of the run or, if it has none, from its singles.plm, which is read to its end;
 /// none without either. Throws BadInput for a file that does not fit the scanner, and as RecordSource does.
 std::optional<Singles> singles_of(const std::filesystem::path& run, const config::Scanner& scanner);
+
+/// The spectra of the run, if it has any. Throws BadInput for a file that does not fit the scanner.
+std::optional<config::Spectra> spectra_of(const std::filesystem::path& run, const config::Scanner& scanner);
 
 }  // namespace petacq::petlm

@@ -115,7 +115,7 @@ void link_or_copy(const std::filesystem::path& file, const std::filesystem::path
 /// Writes run.json, and copies the files that describe the run.
 void describe_run(const std::filesystem::path& run, const std::filesystem::path& output,
                   const std::vector<RecoveredFile>& files) {
-    for (const char* name : {daemon::histograms_file, daemon::ledger_file}) {
+    for (const char* name : {daemon::histograms_file, daemon::spectra_file, daemon::ledger_file}) {
         if (std::filesystem::exists(run / name)) std::filesystem::copy_file(run / name, output / name);
     }
     std::string why;

@@ -1,6 +1,8 @@
 // petlm plot: the files beside the list-mode of a run.
 #include <algorithm>
+#include <random>
 
+#include "config/spectra.hpp"
 #include "tests/tools/petlm/plot/support.hpp"
 
 using namespace petacq;
@@ -70,4 +72,49 @@ TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petl
     const double all = scanner.geometry.bdm_count * (scanner.geometry.bdm_count - 1) / 2.0;
     CHECK(table_of(run / "plot" / "energy-singles.csv").at("singles") == std::vector<double>(256, all));
     CHECK(table_of(run / "plot" / "singles-map.csv").at("counts") == std::vector<double>(hits.size(), 2));
+}
+
+TEST_CASE("a run's spectra are in the pictures", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    const config::Geometry g = export_scanner().geometry;
+    write_run(run, wild_records(100));
+    config::Spectra spectra = config::Spectra::none(g);
+    std::mt19937_64 random(3);
+    for (std::size_t unit = 1; unit < std::size_t{g.bdm_count} * g.du_count; ++unit) {  // the first is silent
+        for (int i = 0; i < 50; ++i)
+            spectra.floods[unit * g.position_size * g.position_size + random() % g.position_size] += i;
+    }
+    std::vector<double> of_modules(g.bdm_count * std::size_t{256});
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        for (std::uint32_t du = 0; du < g.du_count; ++du) {
+            for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+                const std::size_t bin = random() % 256;
+                const auto count = static_cast<std::uint32_t>(random() % 1000);
+                spectra.energies[g.crystal(bdm, du, local) * std::size_t{256} + bin] += count;
+                of_modules[bdm * std::size_t{256} + bin] += count;
+            }
+        }
+    }
+    config::save_spectra(run / "spectra.h5", g, spectra);
+    REQUIRE(plotted(run).status == 0);
+    auto expected = files_of(pictures_without_ledger());
+    expected.insert({"flood-maps.png", "energy-modules.png", "energy-modules.csv"});
+    CHECK(names_in(run / "plot") == expected);
+    CHECK(png_of(run / "plot" / "flood-maps.png").width == 200);
+    CHECK(table_of(run / "plot" / "energy-modules.csv").at("frames") == of_modules);
+    const std::string html = read_file(run / "plot" / "report.html");
+    CHECK(contains(html, "Flood maps of the detector units"));
+    CHECK(contains(html, "1 units have none."));
+
+    // A file of another scanner is refused.
+    config::Geometry other = g;
+    other.position_size -= 1;
+    config::save_spectra(run / "spectra.h5", other, config::Spectra::none(other));
+    const Outcome refused = plotted(run, " --force");
+    CHECK(refused.status == 1);
+    CHECK(contains(refused.out, "floods"));
+    std::filesystem::remove(run / "spectra.h5");
+    REQUIRE(plotted(run, " --force").status == 0);
+    CHECK(names_in(run / "plot") == files_of(pictures_without_ledger()));
 }

@@ -7,7 +7,16 @@
 """
 
 from petacq.calibration import Calibration
-from petacq.errors import CalibrationError, IncompleteWarning, PetacqError, PlmError, RunError, ScannerError
+from petacq.capture import FRAME, Frames, frame_blocks, read_frames
+from petacq.errors import (
+    CalibrationError,
+    CaptureError,
+    IncompleteWarning,
+    PetacqError,
+    PlmError,
+    RunError,
+    ScannerError,
+)
 from petacq.layout import (
     CLOCK,
     COINCIDENCE,
@@ -32,6 +41,7 @@ __all__ = [
     "COINCIDENCE",
     "DEAD_TIME",
     "DELAYED",
+    "FRAME",
     "GATE",
     "POSITION",
     "PROMPT",
@@ -40,6 +50,8 @@ __all__ = [
     "TRIGGER",
     "Calibration",
     "CalibrationError",
+    "CaptureError",
+    "Frames",
     "IncompleteWarning",
     "Missing",
     "PetacqError",
@@ -51,5 +63,7 @@ __all__ = [
     "RunError",
     "Scanner",
     "ScannerError",
+    "frame_blocks",
     "open_run",
+    "read_frames",
 ]

@@ -23,5 +23,9 @@ class CalibrationError(PetacqError):
     """A calibration that does not fit the scanner, or is not the one of the run."""
 
 
+class CaptureError(PetacqError):
+    """Not a raw capture that petacqd or petsim wrote, or one that is damaged."""
+
+
 class IncompleteWarning(UserWarning):
-    """A list-mode file was not closed properly, or a file of a run is missing: there were more records."""
+    """A list-mode file or a capture was not closed properly, or a file of a run is missing: there were more records."""

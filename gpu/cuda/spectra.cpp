@@ -1,0 +1,76 @@
+#include "gpu/cuda/spectra.hpp"
+
+#include <algorithm>
+
+#include "gpu/cuda/check.hpp"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+constexpr std::size_t bins = config::Spectra::energy_bins;
+
+void clear(std::uint32_t* counts, std::size_t count, cudaStream_t stream) {
+    check(cudaMemsetAsync(counts, 0, count * sizeof(std::uint32_t), stream), "cudaMemsetAsync",
+          "clearing spectra");
+}
+
+void copy(std::uint32_t* to, const std::uint32_t* from, std::size_t count, cudaStream_t stream) {
+    check(cudaMemcpyAsync(to, from, count * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpyAsync", "copying spectra to the host");
+}
+
+void wait(cudaStream_t stream) {
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "copying spectra to the host");
+}
+
+}  // namespace
+
+DeviceSpectra::DeviceSpectra(const PipelineOptions& o, Memory& memory)
+    : geometry_(o.geometry), positions_(std::size_t{o.geometry.position_size} * o.geometry.position_size) {
+    if (!o.spectra) return;
+    flood_count_ = o.geometry.bdm_count * o.geometry.du_count * positions_;
+    energy_count_ = o.geometry.crystal_count() * bins;
+    floods_ = memory.device<std::uint32_t>(flood_count_);
+    energies_ = memory.device<std::uint32_t>(energy_count_);
+    if (floods_ == nullptr) return;
+    clear(floods_, flood_count_, nullptr);
+    clear(energies_, energy_count_, nullptr);
+    wait(nullptr);  // the streams of the back-end do not wait for the default stream
+}
+
+SpectraArrays DeviceSpectra::arrays(const std::optional<TickRange>& times) const {
+    if (!times || times->end <= times->start) return {};
+    return {floods_, energies_, times->start, times->end - 1};
+}
+
+void DeviceSpectra::take(config::Spectra& out, cudaStream_t stream) {
+    out.floods.resize(flood_count_);
+    out.energies.resize(energy_count_);
+    copy(out.floods.data(), floods_, flood_count_, stream);
+    copy(out.energies.data(), energies_, energy_count_, stream);
+    clear(floods_, flood_count_, stream);
+    clear(energies_, energy_count_, stream);
+    wait(stream);
+}
+
+void DeviceSpectra::copy_unit(std::uint32_t unit, UnitSpectra& out, cudaStream_t stream) const {
+    out.flood.resize(positions_);
+    copy(out.flood.data(), floods_ + unit * positions_, positions_, stream);
+    const std::uint32_t crystals = geometry_.crystals_per_du();
+    const auto crystal = [&](std::uint32_t local) {
+        return std::size_t{geometry_.crystal(unit / geometry_.du_count, unit % geometry_.du_count, local)};
+    };
+    out.energies.resize(crystals * bins);
+    // Local crystals that follow each other along the axis lie one ring apart.
+    const std::size_t ring = std::size_t{geometry_.crystals_in_ring()} * bins * sizeof(std::uint32_t);
+    constexpr std::size_t row = bins * sizeof(std::uint32_t);
+    for (std::uint32_t local = 0; local < crystals; local += geometry_.crystals.z) {
+        check(cudaMemcpy2DAsync(out.energies.data() + local * bins, row, energies_ + crystal(local) * bins,
+                                ring, row, geometry_.crystals.z, cudaMemcpyDeviceToHost, stream),
+              "cudaMemcpy2DAsync", "copying spectra to the host");
+    }
+    wait(stream);
+}
+
+}  // namespace petacq::gpu::cuda
