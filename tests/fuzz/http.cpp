@@ -33,7 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static boost::asio::io_context io;
     static const auto context = [] {
         const config::Geometry ring{2, {1, 1, 1}, {1, 1, 1}, {1, 3, 2}, 2, 1, 8};
-        auto made = std::make_shared<daemon::HttpContext>(io, daemon::HttpOptions{}, ring, control());
+        auto made = std::make_shared<daemon::HttpContext>(io, daemon::HttpOptions{}, ring, control(),
+                                                          daemon::SpectraSource{});
         made->content.publish(daemon::Publication());
         return made;
     }();
