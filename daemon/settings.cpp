@@ -152,6 +152,7 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     o.framing = tracker.framing;
     o.max_offset = tracker.max_offset;
     o.max_disorder = tracker.max_disorder;
+    o.flush_reach = tracker.flush_reach;
     o.second = static_cast<std::uint64_t>(std::llround(tracker.ticks_per_ns * 1e9));
     o.geometry = scanner.geometry;
     o.rules = coincidence_rules(configuration);

@@ -28,6 +28,7 @@ struct AcquisitionOptions {
     net::Framing framing = net::Framing::sequenced;
     std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset
     std::uint64_t max_disorder = 0;  ///< ticks
+    std::uint64_t flush_reach = 0;   ///< ticks: what is received last is decided so much later
     /// Ticks: length of a row of the ledger over time, and of what is measured by second. 0: one row in all,
     /// and nothing is measured.
     std::uint64_t second = 0;

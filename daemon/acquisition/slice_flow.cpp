@@ -144,7 +144,9 @@ bool SliceFlow::submit(SliceEnd end) {
 /// Submits the slice in pieces up to its last second. All its frames are in the first piece.
 void SliceFlow::end_seconds(SliceEnd& end) {
     if (!cuts_) return;
-    const std::uint64_t to = end.close_at ? std::min(*end.close_at, end_of_received()) : end.watermark;
+    const std::uint64_t to =
+        end.close_at ? std::min(*end.close_at, add_or_max(end_of_received(), options_.flush_reach))
+                     : end.watermark;
     cuts_->advance(feed_.watermark(), to, earliest_single(),
                    [&](std::uint64_t watermark, gpu::TickRange second) {
                        feed_.submit(builder_.contents(), {watermark, {}, {}, second});
@@ -218,7 +220,8 @@ std::uint64_t SliceFlow::end_of_input() {
     collect_all();
     const std::uint64_t newest = std::max(this->newest(), feed_.latest_pending_time());
     if (newest == 0) return feed_.watermark();
-    return std::max(add_or_max(newest, options_.max_offset + 1), feed_.watermark());
+    // Where the watermark of a live run stands once all of its sources have ended.
+    return std::max(add_or_max(newest, options_.max_offset + options_.flush_reach + 1), feed_.watermark());
 }
 
 Ledger SliceFlow::total(Account::Reading reading) const {

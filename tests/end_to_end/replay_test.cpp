@@ -97,6 +97,26 @@ TEST_CASE("the replay of a run's capture gives the run's list-mode", "[e2e][repl
     }
 }
 
+TEST_CASE("the replay of a run that outlasts its sources has the same seconds", "[e2e][replay]") {
+    const Site site(with_raw);
+    {
+        Daemon daemon(site);
+        daemon.start("live");
+        const json summary = simulate(site, short_stream(daemon, {}));
+        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+        // All sources have ended, and the daemon has decided what it received.
+        REQUIRE(daemon.until([](const json& s) { return s["queues"]["pending_singles"] == 0; }));
+        daemon.stop();
+        CHECK(daemon.terminate() == 0);
+    }
+    REQUIRE(site.run_json("live")["ledger"]["pairs"]["prompts_found"] > 100);
+    const Outcome outcome =
+        replay(site, {"--replay", (site.run("live") / "raw.pcap").string(), "--run", "again"});
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    check_same(site, "live", "again");
+}
+
 TEST_CASE("the capture of a run that starts and stops within a stream is complete", "[e2e][replay]") {
     const Site site(with_raw);
     {

@@ -220,13 +220,13 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
                 (state == "interrupted" ? ": petlm recover saves what the run holds" : ""));
     }
     if (!run.contains("ledger")) return status;
-    const auto compare = [&](const char* counter, std::uint64_t found) {
+    const auto compare = [&](const char* counter, std::uint64_t found, const char* where = "files") {
         const nlohmann::json::json_pointer at(std::string("/ledger") + counter);
         if (!run.contains(at)) {
             problem(std::string("the ledger has no ") + counter);
         } else if (run[at] != found) {
-            problem(std::string("the ledger's ") + counter + " is " + run[at].dump() + ", the files hold " +
-                    std::to_string(found));
+            problem(std::string("the ledger's ") + counter + " is " + run[at].dump() + ", the " + where +
+                    " hold " + std::to_string(found));
         }
     };
     compare("/pairs/written", totals.pairs);
@@ -238,9 +238,9 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
     if (totals.singles) compare("/saved_singles/written", *totals.singles);
     if (totals.tags) compare("/tags/written", *totals.tags);
     // A recovered run may lack seconds that its coincidences have.
-    if (totals.seconds && totals.seconds->seconds != 0 && state == "complete") {
-        compare("/pairs/prompts_found", totals.seconds->prompts);
-        compare("/pairs/delayeds_found", totals.seconds->delayeds);
+    if (totals.seconds && state == "complete") {
+        compare("/pairs/prompts_found", totals.seconds->prompts, "seconds");
+        compare("/pairs/delayeds_found", totals.seconds->delayeds, "seconds");
     }
     return status;
 }

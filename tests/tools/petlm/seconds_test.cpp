@@ -100,6 +100,13 @@ TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
         CHECK(other.status == 1);
         CHECK_THAT(other.out, contains("/pairs/prompts_found is 7"));
     }
+    SECTION("a file without seconds") {
+        std::filesystem::remove(run / "seconds.plm");
+        write_seconds(run / "seconds.plm", 0);
+        const Outcome none = petlm("verify" + quoted(run));
+        CHECK(none.status == 1);
+        CHECK_THAT(none.out, contains("the seconds hold 0"));
+    }
     SECTION("seconds that contradict themselves or each other") {
         std::filesystem::remove(run / "seconds.plm");
         std::string expected;

@@ -97,9 +97,15 @@ void ExportSource::find_run() {
     const bool is_run = std::filesystem::is_directory(target_);
     std::string ignored;
     const auto directory = is_run ? target_ : std::filesystem::absolute(target_).parent_path();
-    run_ = std::make_unique<nlohmann::json>(run_json(directory, ignored));
     const auto run_id = value_of(*description_, "run_id");
-    if (!run_->is_null() && (run_id.is_null() || value_of(*run_, "run_id") != run_id)) *run_ = nullptr;
+    const auto look_in = [&](const std::filesystem::path& place) {
+        *run_ = run_json(place, ignored);
+        if (run_id.is_null() || value_of(*run_, "run_id") != run_id) *run_ = nullptr;
+    };
+    run_ = std::make_unique<nlohmann::json>();
+    look_in(directory);
+    // The phases of petlm gate lie in a directory of the run.
+    if (run_->is_null() && !is_run) look_in(directory.parent_path());
 }
 
 std::uint64_t ExportSource::time_origin() const {

@@ -27,7 +27,8 @@ class ExportSource {
     [[nodiscard]] daemon::RecordKind kind() const { return kind_; }
     /// The description in the first file.
     [[nodiscard]] const nlohmann::json& description() const { return *description_; }
-    /// run.json of the run directory, or beside the file if both name the same run; otherwise null.
+    /// run.json of the run directory, or beside the file or one directory above it, as for the phases of
+    /// petlm gate, if both name the same run; otherwise null.
     [[nodiscard]] const nlohmann::json& run() const { return *run_; }
     [[nodiscard]] std::uint64_t records() const { return records_; }
     /// Ticks of the first record; 0 without records.

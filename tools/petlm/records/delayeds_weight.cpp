@@ -5,21 +5,35 @@
 namespace petacq::petlm {
 
 DelayedsWeight::DelayedsWeight(const std::filesystem::path& target) {
-    const auto run = std::filesystem::is_directory(target) ? target : target.parent_path();
+    const auto run =
+        std::filesystem::is_directory(target) ? target : std::filesystem::absolute(target).parent_path();
     try {
         reader_ =
             std::make_unique<daemon::SecondsReader>(record_files(run, daemon::RecordKind::seconds).front());
         field_ = reader_->find("delayeds_weight");
-        if (field_ == nullptr || !reader_->next()) reader_.reset();
-    } catch (const daemon::NotListMode&) {
-        // A run without seconds, or with a file that says nothing.
+        if (field_ == nullptr) {
+            trouble_ = reader_->reader().path().string() + ": no delayeds_weight";
+            reader_.reset();
+        } else {
+            advance();
+        }
+    } catch (const daemon::NotListMode& error) {
+        trouble_ = error.what();
     }
+}
+
+void DelayedsWeight::advance() {
+    if (reader_->next()) return;
+    const daemon::ListModeReader& file = reader_->reader();
+    if (file.condition().state != daemon::FileState::complete)
+        trouble_ = file.path().string() + ": " + file.condition().summary();
+    reader_.reset();
 }
 
 double DelayedsWeight::at(std::uint64_t time) {
     while (reader_ != nullptr && reader_->start() <= time) {
         weight_ = reader_->values(*field_).number();
-        if (!reader_->next()) reader_.reset();
+        advance();
     }
     return weight_;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -62,7 +63,7 @@ CycleLimits limits_of(const GateOptions& options, double tick_s) {
 }
 
 /// Counts those outside all cycles.
-std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsWeight weight,
+std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsWeight& weight,
                            std::vector<Bin>& bins) {
     daemon::ProgressLine progress("gating", source.total_bytes());
     std::uint64_t outside = 0;
@@ -154,12 +155,18 @@ int gate(const GateOptions& options) {
             std::make_unique<RecordFile>(Outputs::partial(file_of(i)), daemon::RecordKind::coincidences,
                                          source.block_bytes(), description);
     }
-    const std::uint64_t outside = sort_records(source, cycles, DelayedsWeight(options.target), bins);
+    DelayedsWeight weight(options.target);
+    const std::uint64_t outside = sort_records(source, cycles, weight, bins);
     for (Bin& bin : bins)
         bin.file->close();
     const std::string text = table_of(bins);
     write_text(table, text);
     outputs.commit();
+    const bool delayeds = std::any_of(bins.begin(), bins.end(), [](const Bin& b) { return b.delayeds != 0; });
+    if (delayeds && !weight.trouble().empty()) {
+        std::cerr << "petlm: weights of delayeds are not known, so randoms are not exact: "
+                  << weight.trouble() << '\n';
+    }
     std::cout << fmt::format(
         "{}: {} cycles of {:.6g} s, spread {:.3g} s; {} cycles rejected, {} coincidences outside the "
         "accepted "

@@ -119,6 +119,8 @@ TEST_CASE("petlm gate on a run of a moving point gives its positions", "[petlm][
           Approx(static_cast<double>(tags.back().time - tags.front().time) * 15.625e-12).epsilon(1e-6));
     // Without the gate, the point is nowhere.
     CHECK(petlm("verify" + quoted(phase(run / "gate-1", 3))).status == 0);
+    // A phase knows its run.
+    CHECK(exported("castor", phase(run / "gate-1", 3), directory / "castor").status == 0);
     CHECK(petlm("gate" + quoted(run) + "--channel 1").status == 64);  // is there already
     CHECK(petlm("gate --force" + quoted(run) + "--channel 1 --bins 4").status == 0);
     CHECK(names_in(run / "gate-1") == std::set<std::string>{"phases.csv", "phase-01.plm", "phase-02.plm",
@@ -280,4 +282,38 @@ TEST_CASE("petlm gate and cut say what is wrong", "[petlm][gate]") {
     CHECK(petlm("gate" + here + "--channel 2 --bins 2 ").status == 0);
     CHECK(read_coincidences(phase(run / "gate-2", 1)).size() == 1);
     CHECK(read_coincidences(phase(run / "gate-2", 2)).size() == 1);
+}
+
+TEST_CASE("petlm gate says which weights it lacks", "[petlm][gate]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    std::vector<std::uint64_t> times;
+    for (std::uint64_t t = run_start; t < run_start + 4000; t += 10)
+        times.push_back(t);
+    write_run(run, pairs_at(times));
+    std::vector<gpu::Tag> tags;
+    for (std::uint32_t i = 0; i < 5; ++i)
+        tags.push_back(tag(run_start + 1000 * i, 1, gpu::TagKind::trigger, i + 1));
+    write_tags(run / "tags.plm", tags);
+    const auto gated = [&] { return petlm("gate --force --channel 1" + quoted(run) + "2>&1"); };
+    CHECK_THAT(gated().out, contains("weights of delayeds are not known") && contains("without seconds"));
+    write_seconds(run / "seconds.plm", 3);
+    const Outcome whole = gated();
+    CHECK(whole.status == 0);
+    CHECK_FALSE(contains(whole.out, "weights of delayeds"));
+    std::filesystem::resize_file(run / "seconds.plm", std::filesystem::file_size(run / "seconds.plm") - 100);
+    CHECK_THAT(gated().out, contains("weights of delayeds are not known") && contains("truncated"));
+}
+
+TEST_CASE("petlm gate takes a file by its name alone", "[petlm][gate]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    write_run(run, pairs_at({run_start + 1, run_start + 5}));
+    write_tags(run / "tags.plm", std::vector{tag(run_start, 1, gpu::TagKind::trigger, 1),
+                                             tag(run_start + 10, 1, gpu::TagKind::trigger, 2)});
+    const Outcome outcome =
+        shell("cd" + quoted(run) + "&& " PETLM_PROGRAM " gate coincidences.plm --channel 1 --output" +
+              quoted(directory / "out"));
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 0);
 }
