@@ -181,7 +181,7 @@ constexpr MetricFamily of_module[] = {
     {"petacqd_module_mean_time_difference_seconds", "module", "Mean time of the other single of a true prompt, less that in the module.", "/mean_dt_ns", 1e-9},
     {"petacqd_module_prompts_per_single", "module", "Ends of true prompts in a module to its singles.", "/prompts_per_single"},
     {"petacqd_module_temperature_celsius", "module", "Temperature of a module.", "/temperature_C"},
-    {"petacqd_module_dead_time_ratio", "module", "Dead time of a module, an estimate.", "/dead_time_fraction"},
+    {"petacqd_module_dead_time_ratio", "module", "Dead time of a module, as the boards report it, else an estimate.", "/dead_time_fraction"},
     {"petacqd_module_expected_randoms_per_second", "module", "Random coincidences to be expected in a module.", "/expected_randoms_per_s"},
 };
 

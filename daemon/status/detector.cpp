@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -107,6 +108,14 @@ ModuleTable latest_modules(const Observation& seen) {
     return detector_sums(*second, g, crystals_by_unit(g)).modules;
 }
 
+/// What the boards report, of the latest second of detector time.
+json reported_dead_time(const Observation& seen, std::uint32_t bdm) {
+    const auto& second = seen.now->acquisition->second;
+    if (!second || second->range.ticks() == 0 || bdm >= second->dead_time.size()) return {};
+    const double part = second->dead_time[bdm] / static_cast<double>(second->range.ticks());
+    return number_if(!std::isnan(part), part);
+}
+
 }  // namespace
 
 json make_sources(const Observation& seen) {
@@ -209,8 +218,8 @@ json make_modules(const Observation& seen) {
             one["expected_randoms_per_s"] =
                 (prompts.ends - prompts.trues) / seen.now->acquisition->second->length_s;
         }
-        one["dead_time_fraction"] = nullptr;
-        if (dead_time_ns && recent.seconds > 0) {
+        one["dead_time_fraction"] = reported_dead_time(seen, bdm);
+        if (one["dead_time_fraction"].is_null() && dead_time_ns && recent.seconds > 0) {
             one["dead_time_fraction"] =
                 dead_time_fraction(unit_rates(recent, g, bdm, bdm + 1), *dead_time_ns * 1e-9);
         }

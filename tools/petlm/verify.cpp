@@ -219,6 +219,10 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
         problem("the run's state is \"" + state + "\", expected \"complete\"" +
                 (state == "interrupted" ? ": petlm recover saves what the run holds" : ""));
     }
+    for (const auto& file : run.value("files", nlohmann::json::array())) {
+        const auto name = file.is_object() ? file.value("name", std::string()) : std::string();
+        if (!name.empty() && !std::filesystem::exists(directory / name)) problem("there is no " + name);
+    }
     if (!run.contains("ledger")) return status;
     const auto compare = [&](const char* counter, std::uint64_t found, const char* where = "files") {
         const nlohmann::json::json_pointer at(std::string("/ledger") + counter);

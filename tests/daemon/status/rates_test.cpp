@@ -195,6 +195,16 @@ TEST_CASE("sources and modules of the document") {
     CHECK(make_dead_time(seen)["fraction"] == Approx(1e4 * 1e-6));
     CHECK(make_dead_time(seen)["model"] == "non-paralysable");
 
+    // What a board reports comes before the estimate.
+    auto second = std::make_shared<Second>(Second::none(scanner.geometry));
+    second->range = {5000, 6000};
+    second->length_s = 1;
+    second->dead_time[4] = 250;
+    now->second = second;
+    CHECK(make_modules(seen)[4]["dead_time_fraction"] == Approx(0.25));
+    CHECK(make_modules(seen)[3]["dead_time_fraction"] == Approx(1e4 * 1e-6));
+    now->second = nullptr;
+
     // Unknown: no interval, no histograms, not configured.
     seen.before = &reading_now;
     CHECK(make_sources(seen)[0]["lost_fraction"].is_null());

@@ -92,6 +92,14 @@ TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
     CAPTURE(good.out);
     CHECK(good.status == 0);
 
+    SECTION("a file of the run is gone") {
+        auto json = nlohmann::json::parse(read_file(run / "run.json"));
+        json["files"] = {{{"name", "seconds.plm"}}, {{"name", "tags.plm"}}};
+        write_file(run / "run.json", json.dump());
+        const Outcome other = petlm("verify" + quoted(run));
+        CHECK(other.status == 1);
+        CHECK_THAT(other.out, contains("there is no tags.plm") && !contains("no seconds.plm"));
+    }
     SECTION("the ledger counts other pairs") {
         auto json = nlohmann::json::parse(read_file(run / "run.json"));
         json["ledger"]["pairs"]["prompts_found"] = 7;

@@ -19,7 +19,8 @@ std::optional<double> weight_of_delayeds(const petlm::ExportSource& source) {
     };
     const double delayeds = number("/ledger/pairs/delayeds_found");
     const double randoms = number("/expected_randoms/from_delayeds");
-    if (source.description().contains("resorted") || !(delayeds > 0) || !(randoms > 0)) return std::nullopt;
+    const bool other_rules = source.description().contains("resorted") && !run.contains("resorted");
+    if (other_rules || !(delayeds > 0) || !(randoms > 0)) return std::nullopt;
     return randoms / delayeds;
 }
 
