@@ -220,8 +220,9 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
                 (state == "interrupted" ? ": petlm recover saves what the run holds" : ""));
     }
     for (const auto& file : run.value("files", nlohmann::json::array())) {
-        const auto name = file.is_object() ? file.value("name", std::string()) : std::string();
-        if (!name.empty() && !std::filesystem::exists(directory / name)) problem("there is no " + name);
+        if (!file.is_object() || !file.contains("name") || !file["name"].is_string()) continue;
+        const auto name = file["name"].get<std::string>();
+        if (!std::filesystem::exists(directory / name)) problem("there is no " + name);
     }
     if (!run.contains("ledger")) return status;
     const auto compare = [&](const char* counter, std::uint64_t found, const char* where = "files") {
