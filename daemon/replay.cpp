@@ -178,6 +178,9 @@ class Replay {
             "run {}: {} packets read ({} other, {} incomplete), {} datagrams, {} frames, {:.1f} M frames/s",
             id_, packets.packets, packets.other, packets.fragments_incomplete, ledger.datagrams.received,
             ledger.frames.received, static_cast<double>(ledger.frames.received) / seconds * 1e-6);
+        if (packets.packets > 0 && packets.other == packets.packets) {
+            log_warning("run {}: no packet of the capture is for a port of receive.sockets", id_);
+        }
         log_info("run {} in {}: {} prompts, {} delayeds, {} ({})", id_, path_, ledger.pairs.prompts_found,
                  ledger.pairs.delayeds_found, end.reason,
                  open.empty() ? "ledger closed" : "ledger NOT closed");

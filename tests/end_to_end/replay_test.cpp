@@ -273,3 +273,18 @@ TEST_CASE("a replay starts when its first packet was taken", "[e2e][replay]") {
     CHECK(run["stop_utc"].get<std::string>().starts_with("2020-09-13T12:26:4"));
     CHECK(run["stop_utc"] > run["start_utc"]);
 }
+
+TEST_CASE("a replay warns of a capture for other ports", "[e2e][replay]") {
+    const json sockets = json::array({{{"address", "127.0.0.1"}, {"port", 9602}}});
+    const Site site(json{{"receive", {{"sockets", sockets}}}});
+    const std::string warning = "no packet of the capture is for a port of receive.sockets";
+    for (const std::string port : {"9602", "9603"}) {
+        INFO(port);
+        const std::string file = (site.directory() / (port + ".pcap")).string();
+        simulate(site,
+                 {"--duration-s", "0.1", "--rate", "100000", "--write", file, "--to", "127.0.0.1:" + port});
+        const Outcome outcome = replay(site, {"--replay", file, "--run", port});
+        CHECK(outcome.status == 0);
+        CHECK(contains(outcome.err, warning) == (port == "9603"));
+    }
+}

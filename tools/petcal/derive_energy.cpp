@@ -4,11 +4,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "config/calibration.hpp"
 #include "config/error.hpp"
+#include "config/json_file.hpp"
 #include "config/spectra.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"
 #include "tools/petcal/refusals.hpp"
@@ -45,6 +48,20 @@ void check_same_map(const config::Geometry& g, const config::Calibration& c, con
         "the energy spectra were taken with another crystal map than this calibration's: "
         "expected as many frames in the spectrum of each crystal as in its positions, found " +
         std::to_string(differing) + " of " + std::to_string(frames.size()) + " crystals with other numbers");
+}
+
+/// Factors of another calibration with the same map would be scaled as if the spectra were theirs. A spectra
+/// file does not say with which calibration it was taken; the run beside it does.
+void check_same_calibration(const std::filesystem::path& spectra, const config::Calibration& c,
+                            const std::filesystem::path& calibration) {
+    const std::filesystem::path run = spectra.parent_path() / "run.json";
+    if (!std::filesystem::exists(run)) return;
+    const std::string used =
+        config::read_json_file(run, config::max_run_json_bytes).value("calibration_sha256", c.sha256);
+    if (used == c.sha256) return;
+    throw config::Error(
+        "the spectra were taken with other energy factors than this calibration's: expected " + run.string() +
+        " with calibration_sha256 " + c.sha256 + " (" + calibration.string() + "), found " + used);
 }
 
 /// The spectra of the crystals of a unit, by local crystal.
@@ -128,6 +145,7 @@ void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o)
     const config::Calibration old = config::load_calibration(o.calibration, g);
     const config::Spectra spectra = config::load_spectra(o.spectra, g);
     check_same_map(g, old, spectra);
+    check_same_calibration(o.spectra, old, o.calibration);
     std::vector<UnitEnergies> units(std::size_t{g.bdm_count} * g.du_count);
     // From half to nearly twice the energy of the peak: what factors that were never calibrated may give.
     constexpr double from = 250 / config::Spectra::energy_bin_keV;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "config/error.hpp"
 #include "config/json_file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "tools/petsim/compare.hpp"
@@ -15,6 +16,16 @@ namespace {
 
 nlohmann::json read_json(const std::filesystem::path& file) {
     return config::read_json_file(file, config::max_run_json_bytes);
+}
+
+/// What the truth says of frames is what a daemon with its calibration makes of them.
+void check_same_calibration(const nlohmann::json& truth, const nlohmann::json& run) {
+    const std::string of_truth = truth.value("calibration_sha256", "");
+    const std::string of_run = run.value("calibration_sha256", "");
+    if (of_truth.empty() || of_run.empty() || of_truth == of_run) return;
+    throw config::Error("expected a run with the calibration of the truth (SHA-256 " + of_truth +
+                        "), found one with another (" + of_run +
+                        "): write the truth again with --calibration FILE, the one of the run");
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -126,6 +137,7 @@ int compare_files(const std::string& truth_file, const std::string& run_director
     const PairingRules rules = rules_from_configuration(description["configuration"]);
     nlohmann::json description_of_truth;
     std::vector<TruthRecord> truth = read_truth(truth_file, &description_of_truth);
+    check_same_calibration(description_of_truth, description);
     const config::Scanner scanner = config::scanner_from_json(description_of_truth.at("scanner"));
     std::vector<gpu::Coincidence> coincidences;
     daemon::ListModeReader reader(run / "coincidences.plm");

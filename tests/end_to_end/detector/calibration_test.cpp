@@ -1,0 +1,172 @@
+// The tutorial on calibration: its commands, as they stand on the page, and how good their result is.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "config/spectra.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+/// The text of all blocks of shell commands of a page.
+std::string commands_of(const std::string& page) {
+    std::string commands;
+    std::istringstream lines(page);
+    bool inside = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("```")) {
+            inside = line == "```sh";
+        } else if (inside) {
+            commands += line + '\n';
+        }
+    }
+    return commands;
+}
+
+/// A UDP port that nobody uses.
+std::string free_port() {
+    const int descriptor = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    const bool bound = ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                       ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+    ::close(descriptor);
+    if (!bound) throw std::system_error(errno, std::generic_category(), "bind");
+    return std::to_string(ntohs(address.sin_port));
+}
+
+/// Runs the commands one by one, up to the first that fails, with the programs of the build.
+Outcome follow(const std::string& page, const std::filesystem::path& directory) {
+    std::filesystem::create_directory_symlink(std::filesystem::path(PETACQ_SOURCE_DIR) / "config",
+                                              directory / "config");
+    std::string commands = std::regex_replace(commands_of(page), std::regex("9601"), free_port());
+    commands = std::regex_replace(commands, std::regex("127.0.0.1:9680"), "127.0.0.1:0");
+    // A script does not see the line with which the daemon says that it is ready.
+    const std::string before =
+        "exec 2>&1\n"
+        "set -ex\n"
+        "trap 'kill $(jobs -p) 2> errors.txt || true' EXIT\n"
+        "petctl() {\n"
+        "    until command petctl status > status.txt 2>&1; do kill -0 $!; done\n"
+        "    command petctl \"$@\"\n"
+        "}\n"
+        "cd" +
+        quoted(directory) + "\n";
+    write_file(directory / "tutorial.sh", before + commands);
+    const std::string programs = std::filesystem::path(PETCAL_PROGRAM).parent_path();
+    return run_program("/bin/bash", {(directory / "tutorial.sh").string()},
+                       {.environment = {"PATH=" + programs + ":" + std::getenv("PATH")}});
+}
+
+json answer(const std::string& program, const std::vector<std::string>& arguments) {
+    const Outcome outcome = run_program(program, arguments);
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    return json::parse(outcome.out);
+}
+
+/// Shares of frames in their crystal and outside any, and the error of energies (rms): percent.
+struct Figures {
+    double right = 0;
+    double outside = 0;
+    double energy_rms = 0;
+};
+
+Figures measured(const std::filesystem::path& directory, const std::string& calibration) {
+    const json c = answer(PETSIM_PROGRAM,
+                          {"compare", "--json", "--truth", (directory / (calibration + ".truth")).string(),
+                           "--run", (directory / "data" / calibration).string()})["calibration"];
+    const double frames = c["frames"];
+    REQUIRE(frames > 300'000);
+    return {100 * c["right"].get<double>() / frames, 100 * c["outside"].get<double>() / frames,
+            100 * c["energy_rms"].get<double>()};
+}
+
+/// What the table of the page says.
+Figures told(const std::string& page, const std::string& calibration) {
+    std::smatch row;
+    const std::regex pattern(R"(\n\| )" + calibration +
+                             R"( \| ([0-9.]+) % \| ([0-9.]+) % \| ([0-9.]+) % \|\n)");
+    INFO(calibration);
+    REQUIRE(std::regex_search(page, row, pattern));
+    return {std::stod(row[1]), std::stod(row[2]), std::stod(row[3])};
+}
+
+}  // namespace
+
+TEST_CASE("the tutorial on calibration comes close to the best calibration", "[e2e][calibration]") {
+    const TemporaryDirectory place;
+    const std::string page =
+        read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "docs" / "tutorials" / "calibration.md");
+    const Outcome followed = follow(page, place.path());
+    INFO(followed.out);
+    REQUIRE(followed.status == 0);
+    CHECK(contains(followed.out, "units               144 of 144"));
+    CHECK(contains(followed.out, "peaks               2880 of 2880 crystals"));
+    CHECK(contains(followed.out, "photopeaks          2880 of 2880 crystals"));
+
+    const std::filesystem::path work = place / "calibration";
+    const Figures nominal = measured(work, "nominal");
+    const Figures derived = measured(work, "derived");
+    const Figures best = measured(work, "best");
+    CHECK(nominal.right < best.right - 5);
+    CHECK(derived.right > best.right - 0.2);
+    CHECK(nominal.energy_rms > 5);
+    CHECK(derived.energy_rms < 0.4);
+    for (const auto& [name, figures] :
+         {std::pair("nominal", nominal), {"derived", derived}, {"best", best}}) {
+        INFO(name);
+        const Figures page_figures = told(page, name);
+        CHECK(figures.right == Approx(page_figures.right).margin(0.1));
+        CHECK(figures.outside == Approx(page_figures.outside).margin(0.1));
+        CHECK(figures.energy_rms == Approx(page_figures.energy_rms).margin(0.05));
+    }
+
+    const std::string scanner = (work / "small.scanner.json").string();
+    const json left = answer(PETCAL_PROGRAM, {"compare", "--json", (work / "best.h5").string(),
+                                              (work / "derived.h5").string(), "--scanner", scanner});
+    CHECK(left["position_table"]["differing_fraction"] < 0.03);
+    CHECK(left["energy_factor"]["rms_percent"] < 0.4);
+    CHECK(std::abs(left["energy_factor"]["mean_percent"].get<double>()) < 0.15);
+
+    const Outcome mixed =
+        run_program(PETSIM_PROGRAM, {"compare", "--truth", (work / "nominal.truth").string(), "--run",
+                                     (work / "data" / "derived").string()});
+    CHECK(mixed.status == 78);
+    CHECK(contains(mixed.err, "expected a run with the calibration of the truth"));
+
+    // Spectra that were taken with the same map and other factors.
+    const Outcome stale =
+        run_program(PETCAL_PROGRAM, {"derive", "energy", "--scanner", scanner, "--spectra",
+                                     (work / "data/derived/spectra.h5").string(), "--calibration",
+                                     (work / "mapped.h5").string(), "-o", (work / "stale.h5").string()});
+    CHECK(stale.status == 78);
+    CHECK(contains(stale.err, "taken with other energy factors"));
+
+    // Spectra of a live run and of a replay of its capture hold the same frames, whatever the crystal map.
+    const config::Geometry geometry = config::load_scanner(scanner).geometry;
+    CHECK((config::load_spectra(work / "data" / "flood" / "spectra.h5", geometry).floods ==
+           config::load_spectra(work / "data" / "mapped" / "spectra.h5", geometry).floods));
+}
