@@ -19,8 +19,8 @@ struct FanCounts {
 using FanSums = std::function<void(std::span<const double> weights, std::span<double> sums)>;
 
 struct EfficiencyOptions {
-    double dead_below = 0.1;     ///< of the median efficiency
-    double least_counts = 100;   ///< median over the crystals; with fewer the data are refused
+    double dead_below = 0.1;    ///< of the median efficiency
+    double least_counts = 100;  ///< median over the crystals; with fewer the data are refused
     std::uint32_t most_steps = 60;
 };
 

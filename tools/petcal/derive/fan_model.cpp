@@ -68,9 +68,13 @@ FanModel::FanModel(const config::Scanner& scanner, const CylinderScan& scan)
             const double oy = scan.centre_mm[1] - from[1];
             const double nearest = (ox * dx + oy * dy) / square;
             const double across = ox * dy - oy * dx;
-            const double half = scan.radius_mm * scan.radius_mm / square - across * across / (square * square);
+            const double half =
+                scan.radius_mm * scan.radius_mm / square - across * across / (square * square);
             if (!(half > 0)) continue;
-            pairs_.push_back({i, j, nearest - std::sqrt(half), nearest + std::sqrt(half), square, cosines});
+            const double enter = nearest - std::sqrt(half);
+            const double leave = nearest + std::sqrt(half);
+            if (leave <= 0 || enter >= 1) continue;
+            pairs_.push_back({i, j, enter, leave, square, cosines});
         }
     }
     double most = 0;
@@ -78,8 +82,8 @@ FanModel::FanModel(const config::Scanner& scanner, const CylinderScan& scan)
         const double a = crystal_place(scanner, i * columns_).front_centre_mm[2];
         for (std::uint32_t j = 0; j < rings_; ++j) {
             const double b = crystal_place(scanner, j * columns_).front_centre_mm[2];
-            Interval part = between(a, b, scan.centre_mm[2] - scan.length_mm / 2,
-                                    scan.centre_mm[2] + scan.length_mm / 2);
+            Interval part =
+                between(a, b, scan.centre_mm[2] - scan.length_mm / 2, scan.centre_mm[2] + scan.length_mm / 2);
             if (std::max(i, j) - std::min(i, j) > scan.max_ring_difference) part = {1, 0};
             enter_.push_back(part.low);
             leave_.push_back(part.high);
@@ -88,7 +92,8 @@ FanModel::FanModel(const config::Scanner& scanner, const CylinderScan& scan)
         }
     }
     if (pairs_.empty() || most <= 0)
-        throw config::Error("efficiencies: no line between two crystals meets the cylinder; expected it inside the ring");
+        throw config::Error(
+            "efficiencies: no line between two crystals meets the cylinder; expected it inside the ring");
 }
 
 void FanModel::add(const ColumnPair& pair, Sums& sums) const {
@@ -102,8 +107,7 @@ void FanModel::add(const ColumnPair& pair, Sums& sums) const {
         sums.chord = (leave.min(pair.leave) - enter.max(pair.enter)).max(0.0);  // parts of the way
         // chord / distance^2 * (cosines / distance^2), where chord = part * distance
         sums.expected = pair.cosines * sums.chord / (sums.square * sums.square.sqrt());
-        if (attenuation_ > 0)
-            sums.expected *= (-attenuation_ * sums.chord * sums.square.sqrt()).exp();
+        if (attenuation_ > 0) sums.expected *= (-attenuation_ * sums.chord * sums.square.sqrt()).exp();
         sums.sums(ring, pair.a) += (sums.expected * sums.weights.col(pair.b).array()).sum();
         sums.sums.col(pair.b).array() += sums.weights(ring, pair.a) * sums.expected;
     }

@@ -22,9 +22,9 @@ struct CylinderScan {
 
 /// Line integrals between the centres of the crystals' front faces:
 /// g_ij = chord / distance^2 * cos_i * cos_j * exp(-attenuation * chord), with the angles to the faces.
-/// Size, overlap and blocking of crystals are left out. For each pair of columns (crystals with the same place
-/// around the ring) the part of the line in the circle is found once; all pairs of rings follow from it, so
-/// nothing grows with the number of pairs. Thread-safe.
+/// Size, overlap and blocking of crystals are left out. For each pair of columns (crystals with the same
+/// place around the ring) the part of the line in the circle is found once; all pairs of rings follow from
+/// it, so nothing grows with the number of pairs. Thread-safe.
 class FanModel {
   public:
     /// Throws config::Error when the cylinder has no volume, or no line between two crystals meets it.
@@ -36,10 +36,10 @@ class FanModel {
     struct ColumnPair {
         std::uint32_t a;
         std::uint32_t b;
-        double enter;     // parts of the way from a to b, in the circle
+        double enter;  // parts of the way from a to b, in the circle
         double leave;
-        double square;    // mm^2, of the distance across the axis
-        double cosines;   // mm^2, product of the angles' cosines times `square`
+        double square;   // mm^2, of the distance across the axis
+        double cosines;  // mm^2, product of the angles' cosines times `square`
     };
     struct Sums;
     void add(const ColumnPair& pair, Sums& sums) const;

@@ -15,8 +15,8 @@ namespace petacq::derive {
 
 namespace {
 
-constexpr double huber = 1.345;   // 95 % efficiency for Gaussian errors
-constexpr double tukey = 4.685;   // the same
+constexpr double huber = 1.345;      // 95 % efficiency for Gaussian errors
+constexpr double tukey = 4.685;      // the same
 constexpr double quarter = 0.31864;  // a quarter of Gaussian errors are within this many sigma
 constexpr double least_sigma = 0.3;  // ticks: times are whole
 constexpr double settled = 1e-3;     // rms of a step / sigma
@@ -129,7 +129,8 @@ void Fit::measure() {
     for (std::size_t i = 0; i < pairs_.size(); i += stride)
         sample_.push_back(static_cast<float>(std::abs(residual(i))));
     const auto quantile = [&](double part) {
-        const auto at = sample_.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(sample_.size()));
+        const auto at =
+            sample_.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(sample_.size()));
         std::nth_element(sample_.begin(), at, sample_.end());
         return double{*at};
     };
@@ -210,8 +211,8 @@ void Fit::find_errors() {
     out_.error_ticks.assign(crystals_, std::numeric_limits<double>::infinity());
     for (std::size_t k = 0; k < crystals_; ++k) {
         if (!used_[k]) continue;
-        const double error = slopes[k] > 0 ? std::sqrt(squares[k]) / slopes[k]
-                                           : std::numeric_limits<double>::infinity();
+        const double error =
+            slopes[k] > 0 ? std::sqrt(squares[k]) / slopes[k] : std::numeric_limits<double>::infinity();
         if (error > worst_error * sigma_) {
             used_[k] = false;
         } else {
@@ -240,8 +241,8 @@ void Fit::centre_groups() {
         sum[root(k)] += x_[k];
         count[root(k)] += 1;
     }
-    out_.groups = static_cast<std::uint32_t>(
-        std::count_if(count.begin(), count.end(), [](double n) { return n > 0; }));
+    out_.groups =
+        static_cast<std::uint32_t>(std::count_if(count.begin(), count.end(), [](double n) { return n > 0; }));
     out_.ticks.assign(crystals_, 0);
     for (std::uint32_t k = 0; k < crystals_; ++k) {
         if (used_[k]) {

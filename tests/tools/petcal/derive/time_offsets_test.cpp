@@ -55,7 +55,7 @@ const derive::KnownSource wide_cylinder{{0, 0, -25}, {0, 0, 25}, 15};
 std::vector<derive::TimeDifference> five_hundred(const sim::Detector& detector) {
     const config::Scanner scanner = test::small_scanner();
     auto data = differences(
-        test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 5, 3.1), detector, window), wide_cylinder);
+        test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 5, 1, 1), detector, window), wide_cylinder);
     const std::size_t wanted = std::size_t{250} * scanner.geometry.crystal_count();
     REQUIRE(data.size() > wanted);
     data.resize(wanted);
@@ -123,32 +123,43 @@ TEST_CASE("time offsets: randoms do not move them") {
     const config::Scanner scanner = test::small_scanner();
     const sim::Detector detector = late_detector();
     const auto pairs =
-        test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 60, 0.32), detector, window);
+        test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 60, 0.1, 1), detector, window);
     const auto randoms = std::count_if(pairs.begin(), pairs.end(), [](const auto& p) { return p.random; });
     CAPTURE(randoms, pairs.size());
     CHECK(3 * randoms > static_cast<std::ptrdiff_t>(pairs.size()));
     const auto found = derive::time_offsets(detector.crystals.size(), differences(pairs, wide_cylinder));
     const auto error = errors(found, detector);
-    CHECK(error.n > 2800);
+    CHECK(error.n == 2880);
     CHECK(error.sigma() < 25);
-    WARN(randoms << " of " << pairs.size() << " sigma " << error.sigma() << " n " << error.n << " steps " << found.steps);
 }
 
 // Patterns that are equal at phi and phi + pi change no difference of opposite crystals.
 TEST_CASE("time offsets: a line source on the axis leaves patterns free, a cylinder does not") {
     const config::Scanner scanner = test::small_scanner();
     const sim::Detector detector = late_detector();
-    sim::Options scan = test::cylinder_scan(15, 50, 1, 7);
+    sim::Options scan = test::cylinder_scan(15, 50, 5, 0.4, 1);
     scan.activity[0].shape = sim::Shape::line;
     scan.activity[0].at = {0, 0, -25};
     scan.activity[0].to = {0, 0, 25};
     auto line =
         differences(test::simulate_pairs(scanner, scan, detector, window), {{0, 0, -25}, {0, 0, 25}, 1.6});
-    WARN(line.size() / 1440);
-    line.resize(std::min<std::size_t>(line.size(), 720000));
-    const auto found = derive::time_offsets(detector.crystals.size(), line);
-    WARN(errors(found, detector).sigma() << " n " << errors(found, detector).n << " steps " << found.steps << " " << found.groups);
-    CHECK(errors(found, detector).sigma() > 30);
+    auto wide =
+        differences(test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 5, 0.5, 1), detector, window),
+                    wide_cylinder);
+    const std::size_t pairs = std::size_t{100} * detector.crystals.size();
+    REQUIRE(line.size() >= pairs);
+    REQUIRE(wide.size() >= pairs);
+    line.resize(pairs);
+    wide.resize(pairs);
+    const auto of_line = derive::time_offsets(detector.crystals.size(), line);
+    const auto of_wide = derive::time_offsets(detector.crystals.size(), wide);
+    CHECK(errors(of_wide, detector).sigma() < 25);
+    CHECK(errors(of_line, detector).sigma() > 40);
+    // The stated errors do not know of those patterns.
+    test::Moments stated;
+    for (const double e : of_line.error_ticks)
+        stated.add(e * 15.625);
+    CHECK(stated.mean() < 25);
 }
 
 TEST_CASE("time offsets: groups of crystals, and crystals with too few pairs") {
