@@ -19,7 +19,7 @@ struct FanCounts {
 using FanSums = std::function<void(std::span<const double> weights, std::span<double> sums)>;
 
 struct EfficiencyOptions {
-    double dead_below = 0.1;    ///< of the median efficiency
+    double dead_below = 0.2;    ///< of the median efficiency
     double least_counts = 100;  ///< median over the crystals; with fewer the data are refused
     std::uint32_t most_steps = 60;
 };
@@ -39,8 +39,10 @@ struct Efficiencies {
 /// Derived here from the derivative of the likelihood by e_i; STIR's find_ML_normfactors3D does the same.
 ///
 /// Crystals are compared with the median of the scanner, not with their neighbours, so that a dead detector
-/// unit is found as well. Scattered pairs are taken as true ones. A source that joins only opposite crystals
-/// (a line on the axis) cannot fix a pattern that is high at phi and low at phi + pi; a wide cylinder can.
+/// unit is found as well. A dead crystal still has the events that its neighbours lose to its place: about a
+/// tenth of the median where the sigma of spots is a quarter of their distance. Scattered pairs are taken as
+/// true ones. A source that joins only opposite crystals (a line on the axis) cannot fix a pattern that is
+/// high at phi and low at phi + pi; a wide cylinder can.
 ///
 /// Throws config::Error when the data are insufficient (too few counts, no solution after most_steps),
 /// std::invalid_argument when sizes differ.

@@ -50,7 +50,7 @@ struct TimeOffsets {
 /// are not in error_ticks. A cylinder whose radius is a good part of the ring's, or a source off the axis,
 /// fixes them.
 ///
-/// Memory: 36 bytes per pair besides the data. Throws config::Error when the data are insufficient: too few
+/// Memory: 64 bytes per pair besides the data. Throws config::Error when the data are insufficient: too few
 /// pairs, no peak, or no solution after most_steps; std::invalid_argument for a pair of unknown or equal
 /// crystals. Thread-safe.
 TimeOffsets time_offsets(std::size_t crystals, std::span<const TimeDifference> differences,

@@ -1,12 +1,36 @@
 #include "tests/tools/petcal/derive/simulated_scan.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <vector>
 
 #include "config/make_calibration.hpp"
 #include "tools/petsim/simulation/events.hpp"
 
 namespace petacq::test {
+
+namespace {
+
+/// The crystal to which the best calibration gives the position of a hit.
+class Assignment {
+  public:
+    Assignment(const config::Scanner& scanner, const sim::Detector& detector)
+        : geometry_(scanner.geometry), table_(sim::calibration_of(scanner, detector).position_table) {}
+    /// Whether there is one; it replaces that of the hit.
+    bool assign(sim::Hit& hit) const {
+        const std::size_t size = geometry_.position_size;
+        const std::uint32_t origin = table_[(hit.unit * size + hit.y) * size + hit.x];
+        if (origin >= geometry_.crystals_per_du()) return false;
+        hit.crystal = geometry_.crystal(hit.unit / geometry_.du_count, hit.unit % geometry_.du_count,
+                                        geometry_.local_of_origin(origin));
+        return true;
+    }
+
+  private:
+    const config::Geometry& geometry_;
+    std::vector<std::uint8_t> table_;
+};
+
+}  // namespace
 
 sim::Options cylinder_scan(double radius_mm, double length_mm, double mbq, double duration_s,
                            double efficiency) {
@@ -29,11 +53,13 @@ std::vector<SimulatedPair> simulate_pairs(const config::Scanner& scanner, const 
     const sim::InverseCalibration inverse(scanner, calibration);
     const sim::EventGenerator events(scanner, inverse, options, &detector);
     std::vector<sim::Hit> hits;
+    const Assignment assignment(scanner, detector);
     sim::Chunk chunk;
     for (std::uint64_t i = 0; i < events.chunk_count(); ++i) {
         events.generate(i, chunk);
-        std::copy_if(chunk.hits.begin(), chunk.hits.end(), std::back_inserter(hits),
-                     [](const sim::Hit& h) { return h.energy >= 350 && h.energy <= 650; });
+        for (sim::Hit& hit : chunk.hits) {
+            if (hit.energy >= 350 && hit.energy <= 650 && assignment.assign(hit)) hits.push_back(hit);
+        }
     }
     std::sort(hits.begin(), hits.end(),
               [](const sim::Hit& x, const sim::Hit& y) { return x.raw_time < y.raw_time; });

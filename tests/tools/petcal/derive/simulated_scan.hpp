@@ -1,4 +1,5 @@
-// Coincidences of a simulated scan: the true detector of petsim, and times without any calibration.
+// Coincidences of a simulated scan by the true detector of petsim: crystals by the positions of the hits, as
+// the best calibration assigns them, and times without any calibration.
 #pragma once
 
 #include <cstdint>

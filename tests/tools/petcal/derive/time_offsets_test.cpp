@@ -19,10 +19,11 @@ namespace {
 constexpr double mm_per_ps = 0.299792458;
 constexpr std::uint64_t window = 640;  // 10 ns
 
-sim::Detector late_detector(double spread_ps = 1000) {
+sim::Detector late_detector(double spot_sigma = 0) {
     sim::DetectorModel model;
     model.seed = 3;
-    model.time_spread_ps = spread_ps;
+    model.time_spread_ps = 1000;
+    model.spot_sigma = spot_sigma;
     return sim::make_detector(test::small_scanner(), model);
 }
 
@@ -98,6 +99,13 @@ TEST_CASE("time offsets: 20 ps rms at 500 pairs per crystal from 1 ns") {
     for (const double t : found.ticks)
         offsets.add(t);
     CHECK(offsets.mean() == Approx(0).margin(1e-9));
+}
+
+TEST_CASE("time offsets: with spots that overlap") {
+    const sim::Detector detector = late_detector(0.25);  // 7 % of the singles are in a neighbour
+    const auto found = derive::time_offsets(detector.crystals.size(), five_hundred(detector));
+    CHECK(errors(found, detector).n == 2880);
+    CHECK(errors(found, detector).sigma() < 20);
 }
 
 TEST_CASE("time offsets: with dead crystals and a module that is 5 ns late") {
