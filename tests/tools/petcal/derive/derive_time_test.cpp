@@ -57,7 +57,9 @@ TEST_CASE("derive time: the next calibration has the true offsets") {
     sim::DetectorModel model;
     model.time_spread_ps = 1000;
     const sim::Detector detector = sim::make_detector(scanner, model);
-    const auto pairs = test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 5, 0.4, 1), detector, 640);
+    sim::Options scan = test::cylinder_scan(10, 50, 5, 0.4, 1);
+    scan.activity[0].at = {10, 0, 0};
+    const auto pairs = test::simulate_pairs(scanner, scan, detector, 640);
     const auto run = dir / "run";
     std::filesystem::create_directories(run);
     test::write_file(run / "run.json", nlohmann::json{{"calibration_sha256", old.sha256}}.dump());
@@ -68,7 +70,7 @@ TEST_CASE("derive time: the next calibration has the true offsets") {
     }
 
     petcal::DeriveTimeOptions options{
-        dir / "s.json", dir / "old.h5", run, dir / "next.h5", {{0, 0, -25}, {0, 0, 25}, 15}};
+        dir / "s.json", dir / "old.h5", run, dir / "next.h5", {{10, 0, -25}, {10, 0, 25}, 10}};
     const auto found = petcal::derive_times(options);
     CHECK(found.prompts == pairs.size());
     CHECK(found.missed < found.prompts / 8);
