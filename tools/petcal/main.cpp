@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 #include "config/error.hpp"
 #include "config/make_calibration.hpp"
@@ -12,6 +13,7 @@
 #include "tools/petcal/compare.hpp"
 #include "tools/petcal/derive_crystals.hpp"
 #include "tools/petcal/derive_energy.hpp"
+#include "tools/petcal/derive_time.hpp"
 #include "tools/petcal/inspect.hpp"
 #include "tools/petcal/raw_tables.hpp"
 
@@ -32,6 +34,7 @@ struct Options {
     std::string other;  ///< the second calibration of compare
     petcal::DeriveCrystalsOptions crystals;
     petcal::DeriveEnergyOptions energy;
+    petcal::DeriveTimeOptions time;
     petcal::ApplyOptions apply;
 };
 
@@ -88,10 +91,11 @@ void add_step_options(CLI::App* app, Options& o, Step& step) {
 struct DeriveCommands {
     CLI::App* crystals;
     CLI::App* energy;
+    CLI::App* time;
 };
 
 DeriveCommands add_derive(CLI::App& app, Options& o) {
-    CLI::App* derive = app.add_subcommand("derive", "Derives a step of a calibration from spectra");
+    CLI::App* derive = app.add_subcommand("derive", "Derives a step of a calibration from data");
     derive->require_subcommand(1);
     DeriveCommands c{};
     c.crystals = derive->add_subcommand("crystals", "Crystal maps from flood maps");
@@ -101,6 +105,17 @@ DeriveCommands add_derive(CLI::App& app, Options& o) {
     add_step_options(c.energy, o, o.energy);
     c.energy->add_option("--calibration", o.energy.calibration, "The one that was in use for the spectra")
         ->required();
+    c.time = derive->add_subcommand("time", "Time offsets from a run of a known source");
+    c.time->add_option("--scanner", o.scanner, "Scanner description")->required();
+    c.time->add_option("--run", o.time.run, "Run directory with coincidences")->required();
+    c.time->add_option("--calibration", o.time.calibration, "The one that was in use for the run")
+        ->required();
+    auto* cylinder = c.time->add_option("--cylinder", o.time.cylinder,
+                                        "X,Y,Z,RADIUS,LENGTH in mm: even activity, along the axis");
+    cylinder->delimiter(',')->expected(5);
+    auto* point = c.time->add_option("--point", o.time.point, "X,Y,Z in mm");
+    point->delimiter(',')->expected(3)->excludes(cylinder);
+    c.time->add_option("-o,--output", o.time.output, "Calibration to write")->required();
     return c;
 }
 
@@ -160,6 +175,8 @@ int run(int argc, char** argv) {
         petcal::derive_crystals(scanner, o.crystals);
     } else if (derive.energy->parsed()) {
         petcal::derive_energy(scanner, o.energy);
+    } else if (derive.time->parsed()) {
+        petcal::derive_time(scanner, o.time);
     } else if (apply->parsed()) {
         petcal::apply(scanner, o.apply);
     } else if (compare->parsed()) {
@@ -186,6 +203,8 @@ int main(int argc, char** argv) {
     try {
         return run(argc, argv);
     } catch (const config::IoError& e) {
+        return fail(e, io);
+    } catch (const std::system_error& e) {
         return fail(e, io);
     } catch (const config::Error& e) {
         return fail(e, bad_input);
