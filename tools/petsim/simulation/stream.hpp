@@ -134,8 +134,8 @@ class SourceStream {
     std::vector<TruthRecord> records_;  // records of the datagram being filled
     std::array<std::uint16_t, 5> by_status_{};
     std::uint64_t shift_ = 0;  // added to raw times, modulo 2^64
-    std::uint16_t shift_flags_ = 0;
     std::uint64_t sequence_ = 0;
+    std::uint16_t shift_flags_ = 0;
     std::uint16_t epoch_ = 0;
     bool epoch_begins_ = true;
     std::uint64_t base_ = 0;  // raw time of the last reset
