@@ -69,7 +69,7 @@ void RunControl::end_input(const std::string& reason, std::int64_t now_ns) {
     const std::uint64_t end = flow_.end_of_input();
     if (interval.waiting()) start_overdue_run();
     if (!flow_.pipeline().failed()) {
-        interval.end_input(reason, end);
+        interval.end_input(reason, end, options_.flush_reach);
         flow_.close_segment(std::max(interval.stop_ticks(end), flow_.watermark()));
     }
     finish_run();

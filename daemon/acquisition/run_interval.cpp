@@ -70,9 +70,9 @@ void RunInterval::fix_stop(std::uint64_t end, Clock::time_point deadline) {
     request_->deadline = deadline;
 }
 
-void RunInterval::end_input(const std::string& reason, std::uint64_t end) {
+void RunInterval::end_input(const std::string& reason, std::uint64_t end, std::uint64_t reach) {
     assert(running());
-    if (stop_ && *stop_ <= end) return;
+    if (stop_ && *stop_ <= add_or_max(end, reach)) return;
     reason_ = reason;
     stop_ = std::max(end, start_);
 }

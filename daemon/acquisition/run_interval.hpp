@@ -76,8 +76,9 @@ class RunInterval {
     /// Stops at `end`, or earlier if that was requested, but not before the start. A run that has not stopped
     /// at `deadline` is overdue.
     void fix_stop(std::uint64_t end, Clock::time_point deadline);
-    /// All input ends before `end`: stops a running run there, unless it is to stop earlier.
-    void end_input(const std::string& reason, std::uint64_t end);
+    /// All input ends before `end`: stops a running run there, unless it is to stop before `end + reach`. A
+    /// live run whose sources have ended may have stopped so much later: its watermark stood there.
+    void end_input(const std::string& reason, std::uint64_t end, std::uint64_t reach);
     /// Stops a running run at `end`, in spite of what was requested.
     void stop_now(const std::string& reason, std::uint64_t end);
     /// A waiting run starts where the watermark stands, instead of at its start.

@@ -220,8 +220,7 @@ std::uint64_t SliceFlow::end_of_input() {
     collect_all();
     const std::uint64_t newest = std::max(this->newest(), feed_.latest_pending_time());
     if (newest == 0) return feed_.watermark();
-    // Where the watermark of a live run stands once all of its sources have ended.
-    return std::max(add_or_max(newest, options_.max_offset + options_.flush_reach + 1), feed_.watermark());
+    return std::max(add_or_max(newest, options_.max_offset + 1), feed_.watermark());
 }
 
 Ledger SliceFlow::total(Account::Reading reading) const {

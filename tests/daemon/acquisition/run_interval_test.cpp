@@ -157,19 +157,23 @@ TEST_CASE("the first request to stop counts, and without a run there is nothing 
 
 TEST_CASE("the end of the input ends a run, but not before a stop that has been reached") {
     RunInterval interval = running(100);
-    interval.end_input("end", 500);
+    interval.end_input("end", 500, 0);
     CHECK(interval.reason() == "end");
     CHECK(interval.stop_ticks(0) == 500);
     RunInterval reached = running(100, {{}, 400, {}});
-    reached.end_input("end", 400);
+    reached.end_input("end", 400, 0);
     CHECK(reached.reason() == "end of the interval");
     CHECK(reached.stop_ticks(0) == 400);
     RunInterval cut = running(100, {{}, 400, {}});
-    cut.end_input("end", 399);
+    cut.end_input("end", 399, 0);
     CHECK(cut.reason() == "end");
     CHECK(cut.stop_ticks(0) == 399);
+    // A live run may have stopped so much after the end of its input.
+    RunInterval flushed = running(100, {{}, 400, {}});
+    flushed.end_input("end", 399, 1);
+    CHECK(flushed.stop_ticks(0) == 400);
     RunInterval empty = running(100);
-    empty.end_input("end", 50);
+    empty.end_input("end", 50, 0);
     CHECK(empty.stop_ticks(0) == 100);
 }
 

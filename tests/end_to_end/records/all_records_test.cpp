@@ -97,7 +97,7 @@ TEST_CASE("a run resorted from its singles is the run, with all its records", "[
         for (const char* file : {"coincidences.plm", "tags.plm", "seconds.plm"}) {
             INFO(file);
             REQUIRE(payload_of(expected / file).size() > 10'000);
-            CHECK(payload_of(out / file) == payload_of(expected / file));
+            CHECK((payload_of(out / file) == payload_of(expected / file)));  // too long to print
         }
         petlm_prints({"verify", out.string()});
         const json run = json::parse(read_file(out / "run.json"));
