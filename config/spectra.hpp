@@ -1,4 +1,4 @@
-// What the frames of a run look like before the calibration has a say: the input of petcal derive.
+// Counts of the frames of a run by position and by energy. petcal derive makes a calibration from them.
 #pragma once
 
 #include <cstdint>

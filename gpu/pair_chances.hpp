@@ -42,7 +42,7 @@ namespace petacq::gpu {
 enum SingleKind : std::uint8_t { lone_single, earlier_single, later_single };
 inline constexpr std::size_t single_kinds = 3;
 
-/// What windows hold.
+/// How many singles a coincidence window holds, of which kinds, and where they lie.
 struct WindowContents {
     double load = 0;              ///< x
     double lone = 1;              ///< part of the annihilations that leave one single

@@ -108,7 +108,8 @@ ModuleTable latest_modules(const Observation& seen) {
     return detector_sums(*second, g, crystals_by_unit(g)).modules;
 }
 
-/// What the boards report, of the latest second of detector time.
+/// The share of the latest second of detector time for which the boards report dead time; null if they do
+/// not.
 json reported_dead_time(const Observation& seen, std::uint32_t bdm) {
     const auto& second = seen.now->acquisition->second;
     if (!second || second->range.ticks() == 0 || bdm >= second->dead_time.size()) return {};

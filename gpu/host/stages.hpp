@@ -34,7 +34,7 @@ class ConversionStage {
     void histograms(SinglesHistograms& out, std::uint64_t collected);
     /// REQUIRES: PipelineOptions::spectra.
     [[nodiscard]] HostSpectra& spectra() { return *spectra_; }
-    /// Of the tables and the spectra.
+    /// Bytes of memory that the tables and the spectra take.
     [[nodiscard]] std::uint64_t table_bytes() const {
         return tables_.bytes() + (spectra_ ? spectra_->bytes() : 0);
     }

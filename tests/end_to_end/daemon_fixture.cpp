@@ -179,6 +179,29 @@ std::string payload_of(const std::filesystem::path& file) {
     return all;
 }
 
+void two_runs_within_a_stream(const Site& site) {
+    Daemon daemon(site);
+    Process stream(PETSIM_PROGRAM,
+                   petsim_arguments(site, {"--to", daemon.address(), "--duration-s", "60", "--rate", "150000",
+                                           "--sources", "4", "--seed", "5", "--quiet"}),
+                   site.directory() / "stream");
+    const auto accepted = [](const json& status) {
+        return status["total"]["frames"]["accepted"].get<std::uint64_t>();
+    };
+    for (const char* name : {"one", "two"}) {
+        std::uint64_t before = 0;
+        REQUIRE(daemon.until([&](const json& s) { return (before = accepted(s)) > 20'000; }));
+        daemon.start(name);
+        REQUIRE(daemon.until([&](const json& s) { return accepted(s) > before + 60'000; }));
+        const json end = daemon.stop();
+        INFO(end.dump(1));
+        CHECK(end["ledger_closed"] == true);
+        CHECK(end["prompts"] > 100);
+    }
+    stream.signal(SIGTERM);
+    CHECK(daemon.terminate() == 0);
+}
+
 std::string undisturbed_payload(const std::vector<std::string>& more) {
     const Site site;
     Daemon daemon(site);

@@ -94,6 +94,9 @@ nlohmann::json simulate(const Site& site, const std::vector<std::string>& argume
 /// Arguments for a stream of about 110,000 frames in half a second, from four sources, to the daemon.
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more = {});
 
+/// A daemon takes the runs "one" and "two", which start and stop while four sources send.
+void two_runs_within_a_stream(const Site& site);
+
 /// The payload of the coincidences of a run of that stream in which nothing else happens.
 std::string undisturbed_payload(const std::vector<std::string>& more);
 

@@ -119,28 +119,7 @@ TEST_CASE("the replay of a run that outlasts its sources has the same seconds", 
 
 TEST_CASE("the capture of a run that starts and stops within a stream is complete", "[e2e][replay]") {
     const Site site(with_raw);
-    {
-        Daemon daemon(site);
-        Process stream(PETSIM_PROGRAM,
-                       petsim_arguments(site, {"--to", daemon.address(), "--duration-s", "60", "--rate",
-                                               "150000", "--sources", "4", "--seed", "5", "--quiet"}),
-                       site.directory() / "stream");
-        const auto accepted = [](const json& status) {
-            return status["total"]["frames"]["accepted"].get<std::uint64_t>();
-        };
-        for (const char* name : {"one", "two"}) {
-            std::uint64_t before = 0;
-            REQUIRE(daemon.until([&](const json& s) { return (before = accepted(s)) > 20'000; }));
-            daemon.start(name);
-            REQUIRE(daemon.until([&](const json& s) { return accepted(s) > before + 60'000; }));
-            const json end = daemon.stop();
-            INFO(end.dump(1));
-            CHECK(end["ledger_closed"] == true);
-            CHECK(end["prompts"] > 100);
-        }
-        stream.signal(SIGTERM);
-        CHECK(daemon.terminate() == 0);
-    }
+    two_runs_within_a_stream(site);
     for (const std::string name : {"one", "two"}) {
         const json live = site.run_json(name);
         CHECK(live["start_ticks"] > 0);

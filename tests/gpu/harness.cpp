@@ -215,7 +215,7 @@ std::string Feeding::take(const gpu::SliceResult& result) {
 
 namespace {
 
-// Of one detector unit, and then all, which starts them again.
+// Compares the counts of one detector unit, then those of all. The pipeline then starts again from zero.
 std::string check_spectra(gpu::Pipeline& pipeline, const config::Geometry& g, const config::Spectra& want,
                           Rng& rng) {
     gpu::UnitSpectra unit;

@@ -27,8 +27,9 @@ constexpr std::uint64_t enough_pairs = 2000;  // per crystal: offsets to a few p
 void check_run(const DeriveTimeOptions& options, const config::Calibration& calibration) {
     std::string why;
     const nlohmann::json run = petlm::run_json(options.run, why);
-    if (run.is_null()) throw config::Error(options.run.string() + ": run.json: " + why);
-    const std::string taken_with = run.value("calibration_sha256", "");
+    if (run.is_null()) throw config::Error(why);
+    const nlohmann::json sha256 = run.value("calibration_sha256", nlohmann::json());
+    const std::string taken_with = sha256.is_string() ? sha256.get<std::string>() : "unknown";
     if (taken_with != calibration.sha256)
         throw config::Error(options.run.string() + ": taken with the calibration of SHA-256 '" + taken_with +
                             "'; expected that of " + options.calibration.string() + ", '" +

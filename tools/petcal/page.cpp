@@ -1,13 +1,13 @@
 #include "tools/petcal/page.hpp"
 
-#include <array>
 #include <cerrno>
-#include <cstdarg>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
 
 #include "config/error.hpp"
 #include "config/file.hpp"
+#include "tools/html/escaped.hpp"
 
 namespace petacq::petcal {
 
@@ -37,28 +37,6 @@ svg text { fill: var(--muted); font-size: 11px; }
 )";
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        const std::size_t special = std::string_view("&<>\"").find(c);
-        if (special != std::string_view::npos) {
-            out += std::array{"&amp;", "&lt;", "&gt;", "&quot;"}[special];
-        } else {
-            out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-        }
-    }
-    return out;
-}
-
-std::string printed(const char* format, ...) {
-    std::array<char, 512> text{};
-    std::va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(text.data(), text.size(), format, arguments);
-    va_end(arguments);
-    return text.data();
-}
 
 void write_page(const std::filesystem::path& file, const std::string& title, const std::string& body) {
     const auto fail = [&] {

@@ -1,8 +1,11 @@
+#include <fmt/printf.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
 #include <string>
 
+#include "tools/html/escaped.hpp"
 #include "tools/petcal/page.hpp"
 #include "tools/petcal/png.hpp"
 #include "tools/petcal/report.hpp"
@@ -35,8 +38,9 @@ std::string points(const std::vector<FloodPoint>& at, const char* colour, double
     if (at.empty()) return "";
     std::string path;
     for (const FloodPoint& p : at)
-        path += printed("M%.1f %.1fh0", p.x + 0.5, p.y + 0.5);
-    return printed(R"(<path stroke="%s" stroke-width="%.2f" stroke-linecap="round" d=")", colour, width) +
+        path += fmt::sprintf("M%.1f %.1fh0", p.x + 0.5, p.y + 0.5);
+    return fmt::sprintf(R"(<path stroke="%s" stroke-width="%.2f" stroke-linecap="round" d=")", colour,
+                        width) +
            path + "\"/>";
 }
 
@@ -53,13 +57,13 @@ std::string unit_figure(const FloodShape& shape, std::span<const std::uint32_t> 
     const MapQuality& q = map.quality;
     const double dot = shape.size / 85.0;
     std::string out =
-        printed(R"(<figure><svg viewBox="0 0 %u %u" role="img"><title>)", shape.size, shape.size) +
+        fmt::sprintf(R"(<figure><svg viewBox="0 0 %u %u" role="img"><title>)", shape.size, shape.size) +
         escaped(name) + "</title>" +
-        printed(R"(<image width="%u" height="%u" href=")", shape.size, shape.size) +
+        fmt::sprintf(R"(<image width="%u" height="%u" href=")", shape.size, shape.size) +
         png_data(flood_picture(shape, flood)) + "\"/>" + points(found, "#39b3ff", dot) +
         points(predicted, "#ff4d4d", dot) + points(given, "#ffd23f", dot) + "</svg><figcaption>" +
         escaped(name) + "<br>";
-    out += printed(
+    out += fmt::sprintf(
         "%u of %u peaks, %.0f counts per crystal<br>separation %.2f, %.2f; "
         "between peaks %.1f %%; outside %.2f %%",
         q.peaks, shape.crystals(), q.counts / shape.crystals(), q.separation_x, q.separation_y,
@@ -87,7 +91,7 @@ void write_crystals_report(const std::filesystem::path& file, const config::Scan
     std::stable_sort(order.begin(), order.end(), worse);
     const auto refused = static_cast<std::size_t>(
         std::count_if(maps.begin(), maps.end(), [](const UnitMap& m) { return !m.refused.empty(); }));
-    std::string body = printed(
+    std::string body = fmt::sprintf(
         "<p>%zu units, of which %zu cannot be derived. Those with missing peaks come first.</p>\n"
         "<p class=\"muted\">Blue: crystals with a peak; red: places that the others predict; yellow: "
         "places given by hand. Row 0 is at the top, column 0 on the left. Separation is the distance "

@@ -1,9 +1,12 @@
+#include <fmt/printf.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <span>
 #include <string>
 
+#include "tools/html/escaped.hpp"
 #include "tools/petcal/page.hpp"
 #include "tools/petcal/png.hpp"
 #include "tools/petcal/report.hpp"
@@ -27,9 +30,9 @@ std::span<const std::uint32_t> spectrum_of(const config::Geometry& g, const conf
 }
 
 std::string curve_path(const Curve& curve, double most, const char* style) {
-    std::string path = printed(R"(<path class="%s" d="M0 100)", style);
+    std::string path = fmt::sprintf(R"(<path class="%s" d="M0 100)", style);
     for (std::size_t bin = 0; bin + 1 < curve.size(); ++bin)
-        path += printed("L%zu %.1f", bin, 100 - 95 * curve[bin] / most);
+        path += fmt::sprintf("L%zu %.1f", bin, 100 - 95 * curve[bin] / most);
     return path + "\"/>";
 }
 
@@ -39,7 +42,7 @@ std::string spectrum_figure(const Curve& curve, const Curve* other, const std::s
     for (const Curve* one : {&curve, other})
         if (one != nullptr) most = std::max(most, *std::max_element(one->begin(), one->end() - 1));
     std::string out = R"(<figure><svg viewBox="0 0 255 115" role="img">)";
-    out += printed(R"(<path class="axis" d="M0 100H255M%.1f 0V100"/>)", 511 / keV_per_bin);
+    out += fmt::sprintf(R"(<path class="axis" d="M0 100H255M%.1f 0V100"/>)", 511 / keV_per_bin);
     out += R"(<text x="128" y="112" text-anchor="middle">511 keV</text>)";
     out += curve_path(curve, most, "curve");
     if (other != nullptr) out += curve_path(*other, most, "other");
@@ -62,9 +65,11 @@ std::string crystals_figure(const config::Geometry& g, const std::vector<UnitEne
                 static_cast<std::uint8_t>(30 + 225 * part);
         }
     }
-    return printed(R"(<figure><svg viewBox="0 0 %u %u" preserveAspectRatio="none" style="height:12rem">)",
-                   p.width, p.height) +
-           printed(R"(<image width="%u" height="%u" preserveAspectRatio="none" href=")", p.width, p.height) +
+    return fmt::sprintf(
+               R"(<figure><svg viewBox="0 0 %u %u" preserveAspectRatio="none" style="height:12rem">)",
+               p.width, p.height) +
+           fmt::sprintf(R"(<image width="%u" height="%u" preserveAspectRatio="none" href=")", p.width,
+                        p.height) +
            png_data(p) + "\"/></svg><figcaption>" + caption + "</figcaption></figure>\n";
 }
 
@@ -102,13 +107,13 @@ std::string crystal_figures(const config::Geometry& g, const config::Spectra& sp
             const auto spectrum = spectrum_of(g, spectra, unit, local);
             figures += spectrum_figure(
                 {spectrum.begin(), spectrum.end()}, nullptr,
-                unit_name(g, unit) + printed(", crystal %zu: ", local) +
+                unit_name(g, unit) + fmt::sprintf(", crystal %zu: ", local) +
                     (c.state == PeakState::few_counts ? "too few counts in a peak" : "no clear peak"));
         }
     }
     if (count == 0) return "<p>All crystals have a photopeak.</p>\n";
-    return printed("<h2>Crystals without a photopeak: %zu</h2>\n", count) +
-           (count > most ? printed("<p class=\"muted\">The first %zu.</p>\n", most) : "") +
+    return fmt::sprintf("<h2>Crystals without a photopeak: %zu</h2>\n", count) +
+           (count > most ? fmt::sprintf("<p class=\"muted\">The first %zu.</p>\n", most) : "") +
            "<div class=\"units\">\n" + figures + "</div>\n";
 }
 

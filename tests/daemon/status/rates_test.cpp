@@ -195,7 +195,7 @@ TEST_CASE("sources and modules of the document") {
     CHECK(make_dead_time(seen)["fraction"] == Approx(1e4 * 1e-6));
     CHECK(make_dead_time(seen)["model"] == "non-paralysable");
 
-    // What a board reports comes before the estimate.
+    // The status shows the dead time that a board reports rather than the estimate.
     auto second = std::make_shared<Second>(Second::none(scanner.geometry));
     second->range = {5000, 6000};
     second->length_s = 1;

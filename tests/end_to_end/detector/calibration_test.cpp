@@ -104,7 +104,7 @@ Figures measured(const std::filesystem::path& directory, const std::string& cali
             100 * c["energy_rms"].get<double>()};
 }
 
-/// What the table of the page says.
+/// The figures that the table in the tutorial gives for a calibration.
 Figures told(const std::string& page, const std::string& calibration) {
     std::smatch row;
     const std::regex pattern(R"(\n\| )" + calibration +

@@ -64,7 +64,8 @@ struct Tables {
     }
 };
 
-/// Of the frames of a capture with times in the interval of its run. Datagrams that come again do not count.
+/// Counts, one by one, the frames of a capture whose times lie in the interval of its run. Copies of
+/// datagrams do not count.
 config::Spectra slow_count(const Site& site, const std::string& run) {
     const Tables tables(site);
     config::Spectra spectra = config::Spectra::none(tables.geometry);
@@ -145,25 +146,7 @@ TEST_CASE("spectra of a run are those of its frames, live and in every replay", 
 
 TEST_CASE("spectra of runs within a stream", "[e2e][spectra]") {
     Site site(counting);
-    {
-        Daemon daemon(site);
-        Process stream(PETSIM_PROGRAM,
-                       petsim_arguments(site, {"--to", daemon.address(), "--duration-s", "60", "--rate",
-                                               "150000", "--sources", "4", "--seed", "5", "--quiet"}),
-                       site.directory() / "stream");
-        const auto accepted = [](const json& status) {
-            return status["total"]["frames"]["accepted"].get<std::uint64_t>();
-        };
-        for (const char* name : {"one", "two"}) {
-            std::uint64_t before = 0;
-            REQUIRE(daemon.until([&](const json& s) { return (before = accepted(s)) > 20'000; }));
-            daemon.start(name);
-            REQUIRE(daemon.until([&](const json& s) { return accepted(s) > before + 60'000; }));
-            CHECK(daemon.stop()["ledger_closed"] == true);
-        }
-        stream.signal(SIGTERM);
-        CHECK(daemon.terminate() == 0);
-    }
+    two_runs_within_a_stream(site);
     for (const std::string name : {"one", "two"}) {
         const config::Spectra live = saved(site, name);
         CHECK(sum(live.floods) > 10'000);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/html/escaped.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 #include "tools/petlm/records/run.hpp"
 
@@ -45,19 +46,6 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: 
 .wide th { vertical-align: bottom; }
 @media print { .pictures { display: block; } figure { break-inside: avoid; margin-bottom: 1.5rem; } }
 )";
-
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        const std::size_t special = std::string_view("&<>\"").find(c);
-        if (special != std::string_view::npos) {
-            out += std::array{"&amp;", "&lt;", "&gt;", "&quot;"}[special];
-        } else {
-            out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-        }
-    }
-    return out;
-}
 
 std::string base64(std::string_view data) {
     std::string out((data.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends with a zero
