@@ -45,7 +45,8 @@ constexpr std::uint32_t most_copiers = 8;
 class CudaPipeline final : public Pipeline {
   public:
     CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
-        : depth_(Slot::count(options)),
+        : options_(options),
+          depth_(Slot::count(options)),
           memory_(Memory::Purpose::use),
           uploader_(options, memory_),
           stages_(options, tables, memory_),
@@ -59,9 +60,9 @@ class CudaPipeline final : public Pipeline {
         check(cudaGetDevice(&device_), "cudaGetDevice", "set-up");
         cudaDeviceProp properties{};
         check(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties", "set-up");
-        description_ = fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
-                                   name_of(options.sort_engine), memory_.device_bytes() >> 20,
-                                   memory_.pinned_bytes() >> 20);
+        description_ =
+            fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
+                        name_of(options.sort_engine), device_bytes() >> 20, memory_.pinned_bytes() >> 20);
         try {
             start(upload_thread_, "cuda upload", [this] { upload_all(); });
             start(driver_, "cuda driver", [this] { drive(); });
@@ -145,12 +146,24 @@ class CudaPipeline final : public Pipeline {
         watermark_ = 0;
     }
 
+    void set_calibration(const config::Calibration& calibration) override {
+        require_collected("another calibration");
+        const OwnedTables tables(options_, calibration);
+        // The threads are waiting for the next slice and see the change when it arrives.
+        const net::MutexLock lock(mutex_);
+        stages_.set_tables(tables);
+    }
+
     [[nodiscard]] std::uint64_t memory_bytes() const override {
-        return memory_.device_bytes() + memory_.pinned_bytes();
+        return device_bytes() + memory_.pinned_bytes();
     }
     [[nodiscard]] std::string description() const override { return description_; }
 
   private:
+    [[nodiscard]] std::uint64_t device_bytes() const {
+        return memory_.device_bytes() + stages_.table_bytes();
+    }
+
     void throw_if_failed() {
         const net::MutexLock lock(mutex_);
         if (!failure_.empty()) throw std::runtime_error(failure_);
@@ -340,6 +353,7 @@ class CudaPipeline final : public Pipeline {
         to_collect_.notify_one();
     }
 
+    const PipelineOptions options_;
     const std::size_t depth_;
     // The streams come before the memory, because freeing the memory waits for them.
     Stream up_;

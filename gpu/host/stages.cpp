@@ -10,7 +10,7 @@ ConversionStage::ConversionStage(const PipelineOptions& options, const config::C
                                  ChunkStore& chunks)
     : geometry_(options.geometry),
       convert_(options.input == Input::singles ? take_singles : convert_frames),
-      tables_(options, calibration),
+      tables_(std::make_unique<const HostTables>(options, calibration)),
       chunks_(chunks) {
     if (options.spectra) spectra_ = std::make_unique<HostSpectra>(options.geometry, options.threads);
     for (std::uint32_t i = 0; i < options.threads; ++i)
@@ -36,11 +36,11 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
             spectra_ && slot.spectra
                 ? spectra_->count(thread_number,
                                   [&](SpectraLists& lists) {
-                                      return convert_and_count(cursor, frames, slot.late_below, tables_,
+                                      return convert_and_count(cursor, frames, slot.late_below, *tables_,
                                                                part.converted, histograms, out, lists,
                                                                *slot.spectra);
                                   })
-                : convert_(cursor, frames, slot.late_below, tables_, part.converted, histograms, out);
+                : convert_(cursor, frames, slot.late_below, *tables_, part.converted, histograms, out);
         at += frames;
         if (n > 0) {
             part.chunks.push_back(chunks_.take());
