@@ -1,4 +1,6 @@
 // The daemon takes another calibration while it runs: between runs, whole, and only a good one.
+#include <csignal>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -41,14 +43,14 @@ json with_calibration(const std::string& file) {
     return document;
 }
 
-/// A run of 30,000 singles and more, within a stream.
+/// A run of 20,000 singles and more, within a stream.
 void record(Daemon& daemon, const std::string& run, const std::function<void()>& meanwhile = {}) {
     const auto accepted = [](const json& status) {
         return status["total"]["frames"]["accepted"].get<std::uint64_t>();
     };
     daemon.start(run);
     const std::uint64_t before = accepted(daemon.status());
-    REQUIRE(daemon.until([&](const json& s) { return accepted(s) > before + 30'000; }));
+    REQUIRE(daemon.until([&](const json& s) { return accepted(s) > before + 20'000; }));
     if (meanwhile) meanwhile();
     const json end = daemon.stop();
     INFO(end.dump(1));
