@@ -46,7 +46,6 @@ class CudaPipeline final : public Pipeline {
   public:
     CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
         : options_(options),
-          depth_(Slot::count(options)),
           memory_(Memory::Purpose::use),
           uploader_(options, memory_),
           stages_(options, tables, memory_),
@@ -62,7 +61,8 @@ class CudaPipeline final : public Pipeline {
         check(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties", "set-up");
         description_ =
             fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
-                        name_of(options.sort_engine), device_bytes() >> 20, memory_.pinned_bytes() >> 20);
+                        name_of(options.sort_engine), (memory_.device_bytes() + stages_.table_bytes()) >> 20,
+                        memory_.pinned_bytes() >> 20);
         try {
             start(upload_thread_, "cuda upload", [this] { upload_all(); });
             start(driver_, "cuda driver", [this] { drive(); });
@@ -81,7 +81,6 @@ class CudaPipeline final : public Pipeline {
     }
 
     [[nodiscard]] std::size_t depth() const override { return depth_; }
-
     void submit(const Slice& slice) override {
         const nvtx3::scoped_range range{"submit"};
         if (submitted_ - collected_ == depth_) {
@@ -126,16 +125,13 @@ class CudaPipeline final : public Pipeline {
         fold_to(collected_);
         totals_->copy(out, books_);
     }
-
     void take_spectra(config::Spectra& out) override {
         require_collected("spectra");
         stages_.spectra().take(out, books_);
     }
-
     void unit_spectra(std::uint32_t unit, UnitSpectra& out) override {
         stages_.spectra().copy_unit(unit, out, books_);
     }
-
     void reset() override {
         require_collected("reset");
         // The threads are waiting for the next slice and see the change when it arrives.
@@ -145,25 +141,17 @@ class CudaPipeline final : public Pipeline {
         tags_.reset();
         watermark_ = 0;
     }
-
     void set_calibration(const config::Calibration& calibration) override {
         require_collected("another calibration");
-        const OwnedTables tables(options_, calibration);
-        // The threads are waiting for the next slice and see the change when it arrives.
-        const net::MutexLock lock(mutex_);
-        stages_.set_tables(tables);
+        const net::MutexLock lock(mutex_);  // as in reset()
+        stages_.set_tables(OwnedTables(options_, calibration));
     }
-
     [[nodiscard]] std::uint64_t memory_bytes() const override {
-        return device_bytes() + memory_.pinned_bytes();
+        return stages_.table_bytes() + memory_.device_bytes() + memory_.pinned_bytes();
     }
     [[nodiscard]] std::string description() const override { return description_; }
 
   private:
-    [[nodiscard]] std::uint64_t device_bytes() const {
-        return memory_.device_bytes() + stages_.table_bytes();
-    }
-
     void throw_if_failed() {
         const net::MutexLock lock(mutex_);
         if (!failure_.empty()) throw std::runtime_error(failure_);
@@ -354,7 +342,7 @@ class CudaPipeline final : public Pipeline {
     }
 
     const PipelineOptions options_;
-    const std::size_t depth_;
+    const std::size_t depth_ = Slot::count(options_);
     // The streams come before the memory, because freeing the memory waits for them.
     Stream up_;
     Stream prepare_;
