@@ -26,8 +26,7 @@ struct Calibration {
 };
 
 /// Reads an HDF5 calibration (docs/reference/configuration.md) and checks its shapes and values against the
-/// scanner. Throws config::Error naming the file, the data set, the expected and the found shape or type. The
-/// HDF5 library is not thread-safe: one thread at a time reads or writes calibrations.
+/// scanner. Throws config::Error naming the file, the data set, the expected and the found shape or type.
 Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry);
 /// Writes one, replacing the file as a whole: at any time, power cuts included, it has its previous content
 /// or all of the calibration. Throws config::Error when the shapes or values are wrong, IoError when the file

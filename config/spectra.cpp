@@ -11,6 +11,8 @@ namespace petacq::config {
 
 namespace {
 
+constexpr const char* calibration_attribute = "calibration_sha256";
+
 struct Layout {
     Hdf5Table floods;
     Hdf5Table energies;
@@ -45,6 +47,7 @@ Spectra Spectra::none(const Geometry& g) {
 Spectra& Spectra::operator+=(const Spectra& more) {
     add(floods, more.floods);
     add(energies, more.energies);
+    if (calibration_sha256 != more.calibration_sha256) calibration_sha256.clear();
     return *this;
 }
 
@@ -54,6 +57,7 @@ Spectra load_spectra(const std::filesystem::path& file, const Geometry& geometry
         const Layout layout = layout_of(geometry);
         read_table(h5, layout.floods, spectra.floods);
         read_table(h5, layout.energies, spectra.energies);
+        spectra.calibration_sha256 = read_texts(h5)[calibration_attribute];
     });
     return spectra;
 }
@@ -70,6 +74,7 @@ void save_spectra(const std::filesystem::path& file, const Geometry& geometry, c
         write_attribute(energies.id(), "keV_per_bin", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT,
                         &Spectra::energy_bin_keV);
         require_written(floods.close() && energies.close());
+        write_texts(h5, {{calibration_attribute, spectra.calibration_sha256}});
     });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "config/geometry.hpp"
@@ -20,17 +21,18 @@ struct Spectra {
     /// [crystal][bin] frames whose position lies in the crystal, by the energy that the calibration in use
     /// gives; the last bin holds all higher energies.
     std::vector<std::uint32_t> energies;
+    /// SHA-256 of the file of the calibration in use, lower-case hex; empty: unknown.
+    std::string calibration_sha256;
 
     /// Counts of nothing, in the shapes of this scanner.
     static Spectra none(const Geometry& geometry);
-    /// Adds counts of the same scanner.
+    /// Adds counts of the same scanner. If they were taken with different calibrations, none is known.
     Spectra& operator+=(const Spectra& more);
     bool operator==(const Spectra&) const = default;
 };
 
 /// Reads a spectra file (HDF5, the tables "floods" and "energies"). Throws config::Error naming the file, the
-/// table, the expected and the found shape. The HDF5 library is not thread-safe: one thread at a time reads
-/// or writes spectra.
+/// table, the expected and the found shape.
 Spectra load_spectra(const std::filesystem::path& file, const Geometry& geometry);
 /// Replaces the file as a whole. Throws config::Error when a shape is wrong, IoError when the file cannot be
 /// written.

@@ -16,7 +16,7 @@ RunSetting run_setting(const Inputs& inputs, const Backend& backend) {
     setting.scanner = &inputs.scanner;
     setting.rules = coincidence_rules(inputs.configuration);
     setting.framing = inputs.configuration.receive.framing;
-    setting.calibration_sha256 = inputs.calibration.sha256;
+    setting.calibration = in_use_now(inputs.calibration, inputs.configuration.calibration);
     setting.backend = backend.pipeline->description();
     setting.backend_choice = backend.choice;
     return setting;

@@ -64,6 +64,7 @@ class Live {
     void leave() { io_.stop(); }
     void wait_for_signal();
     void wait_for_hangup();
+    void reload(std::function<void(const nlohmann::json& answer, const std::string& failure)> done);
     void wait_for_user_signal();
     void start_receiving();
     void publish_status();
@@ -111,6 +112,11 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
       control_(io_, service_, configuration_.control) {
     assembly_.setting.pool = &assembly_.pool;
     service_.attach(acquisition_);
+    service_.on_reload([this](Reply reply) {
+        reload([reply = std::move(reply)](const nlohmann::json& answer, const std::string& failure) {
+            failure.empty() ? reply.result(answer) : reply.error(rpc_refused, failure);
+        });
+    });
     open_http();
 }
 
@@ -177,23 +183,38 @@ void Live::wait_for_hangup() {
     hangups_.async_wait([this](boost::system::error_code error, int) {
         if (error || stopping_) return;
         notify_reloading();
-        boost::asio::post(file_reader_, [this, running = assembly_.setting.configuration] {
-            std::function<void()> result;
-            try {
-                result = [this, reloaded = reload(file_, *running)] {
-                    apply(reloaded, file_, assembly_.setting);
-                };
-            } catch (const std::exception& e) {
-                result = [why = std::string(e.what())] {
-                    log_error("reload: the configuration stays as it was: {}", why);
-                };
-            }
-            boost::asio::post(io_, [this, result = std::move(result)] {
-                if (stopping_) return;
-                result();
-                notify_ready();
-                wait_for_hangup();
-            });
+        reload([this](const nlohmann::json& /*answer*/, const std::string& /*logged*/) {
+            notify_ready();
+            wait_for_hangup();
+        });
+    });
+}
+
+void Live::reload(std::function<void(const nlohmann::json& answer, const std::string& failure)> done) {
+    const RunSetting& setting = assembly_.setting;
+    boost::asio::post(file_reader_, [this, running = setting.configuration,
+                                     in_use = setting.calibration.sha256, done = std::move(done)] {
+        std::function<void()> result;
+        try {
+            result = [this, done,
+                      reloaded = daemon::reload(file_, *running, inputs_.scanner.geometry, in_use)] {
+                apply(reloaded, file_, assembly_.setting);
+                service_.set_calibration(reloaded.calibration,
+                                         [this, done, reloaded](const std::string& why) {
+                                             done({{"changed", reloaded.changed},
+                                                   {"needs_restart", reloaded.needs_restart},
+                                                   {"calibration", service_.document().at("calibration")}},
+                                                  why);
+                                         });
+            };
+        } catch (const std::exception& e) {
+            result = [done, why = std::string(e.what())] {
+                log_error("reload: the configuration stays as it was: {}", why);
+                done({}, why);
+            };
+        }
+        boost::asio::post(io_, [this, result = std::move(result)] {
+            if (!stopping_) result();
         });
     });
 }

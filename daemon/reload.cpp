@@ -13,6 +13,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* calibration_key = "/calibration";
+
 /// Appends the JSON pointers of the keys that differ. Both documents have every key, since defaults are
 /// filled in; an array counts as one value.
 void find_differences(const json& a, const json& b, const std::string& path, std::vector<std::string>& out) {
@@ -34,14 +36,29 @@ void find_differences(const json& a, const json& b, const std::string& path, std
 }
 
 bool can_change(const std::string& key) {
-    return key == "/log_level" || key.rfind("/health/", 0) == 0;
+    return key == calibration_key || key == "/log_level" || key.rfind("/health/", 0) == 0;
+}
+
+/// The calibration that the configuration names; absent: its content is the one in use.
+std::optional<NewCalibration> other_calibration(const config::Configuration& configuration,
+                                                const config::Geometry& geometry, const std::string& in_use) {
+    const std::filesystem::path& file = configuration.calibration;
+    const std::string found = config::sha256_of_file(file);
+    if (found == in_use) return std::nullopt;
+    config::Calibration calibration = config::load_calibration(file, geometry);
+    if (calibration.sha256 != found)
+        throw config::Error(file.string() + ": changed while it was read; reload when it is complete");
+    return NewCalibration{std::make_shared<const config::Calibration>(std::move(calibration)), file,
+                          configuration.document->at(json::json_pointer(calibration_key)).get<std::string>()};
 }
 
 }  // namespace
 
-Reloaded reload(const std::filesystem::path& file, const config::Configuration& running) {
+Reloaded reload(const std::filesystem::path& file, const config::Configuration& running,
+                const config::Geometry& geometry, const std::string& in_use) {
     const config::Configuration found = config::load_configuration(file);
     Reloaded result;
+    result.calibration = other_calibration(found, geometry, in_use);
     json document = *running.document;
     std::vector<std::string> differences;
     find_differences(*running.document, *found.document, "", differences);
@@ -50,6 +67,7 @@ Reloaded reload(const std::filesystem::path& file, const config::Configuration& 
             result.needs_restart.push_back(std::move(key));
             continue;
         }
+        if (key == calibration_key && result.calibration) continue;
         const json::json_pointer at(key);
         document[at] = found.document->at(at);
         result.changed.push_back(std::move(key));
@@ -66,7 +84,8 @@ void apply(const Reloaded& reloaded, const std::filesystem::path& file, RunSetti
     }
     for (const std::string& key : reloaded.needs_restart)
         log_warning("reload: {} has changed in {} and needs a restart", key, file.string());
-    if (reloaded.changed.empty() && reloaded.needs_restart.empty()) log_info("reload: no changes");
+    if (reloaded.changed.empty() && reloaded.needs_restart.empty() && !reloaded.calibration)
+        log_info("reload: no changes");
     setting.configuration = reloaded.configuration;
     // Replaces a level that was set over the control socket, too.
     set_log_level(setting.configuration->log_level);

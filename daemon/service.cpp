@@ -22,13 +22,14 @@ void leave_out_current(RunState& run) {
 
 }  // namespace
 
-Service::Service(boost::asio::io_context& io, const RunSetting& setting, const net::BatchPool& pool,
+Service::Service(boost::asio::io_context& io, RunSetting& setting, const net::BatchPool& pool,
                  std::uint64_t pipeline_bytes, std::vector<const net::Receiver*> receivers,
                  std::function<void()> on_failure)
     : io_(io),
       timer_(io),
       setting_(setting),
       on_failure_(std::move(on_failure)),
+      calibration_(io, setting),
       monitor_(setting, pool, pipeline_bytes, std::move(receivers)),
       run_list_(setting.configuration->data_dir) {}
 
@@ -38,6 +39,7 @@ Service::~Service() {
 
 void Service::attach(Acquisition& acquisition) {
     acquisition_ = &acquisition;
+    calibration_.attach(acquisition);
     monitor_.attach(acquisition, run_);
     acquisition.on_second([this] { boost::asio::post(io_, [this] { second_measured(); }); });
     find_interrupted_runs();
@@ -113,6 +115,8 @@ std::string Service::start_refusal() const {
 
 /// Creating the files takes as long as the disk does.
 void Service::start(StartRequest request, Reply reply) {
+    if (calibration_.taking())
+        return calibration_.when_taken([this, request, reply] { start(request, reply); });
     if (const std::string refusal = start_refusal(); !refusal.empty())
         return reply.error(rpc_refused, refusal);
     run_.daemon = DaemonState::starting;
@@ -273,7 +277,27 @@ void Service::idle_again() {
     shown_.reset();
     for (const auto& done : std::exchange(when_idle_, {}))
         done();
-    if (failed_) on_failure_();
+    if (failed_) return on_failure_();
+    if (run_.next_calibration) take_calibration([](const std::string& /*logged*/) {});
+}
+
+void Service::set_calibration(std::optional<NewCalibration> next,
+                              std::function<void(const std::string& failure)> done) {
+    calibration_.offer(std::move(next));
+    run_.next_calibration = calibration_.waiting();
+    shown_.reset();
+    if (run_.daemon == DaemonState::idle) return take_calibration(std::move(done));
+    if (run_.next_calibration)
+        log_info("calibration {} will be taken after the run", described(*run_.next_calibration));
+    done("");
+}
+
+void Service::take_calibration(std::function<void(const std::string& failure)> done) {
+    calibration_.take([this, done = std::move(done)](const std::string& failure) {
+        run_.next_calibration.reset();
+        show_change();
+        done(failure);
+    });
 }
 
 void Service::answer_from_files(Reply reply, std::function<nlohmann::json()> read) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "daemon/acquisition/acquisition.hpp"
+#include "daemon/calibration_switch.hpp"
 #include "daemon/control/server.hpp"
 #include "daemon/host/logging.hpp"
 #include "daemon/host/progress.hpp"
@@ -35,7 +36,7 @@ class Service : public ControlHandler {
   public:
     /// All references outlive the service. `on_failure` is called once, when the pipeline has failed and its
     /// run, if any, is finalised.
-    Service(boost::asio::io_context& io, const RunSetting& setting, const net::BatchPool& pool,
+    Service(boost::asio::io_context& io, RunSetting& setting, const net::BatchPool& pool,
             std::uint64_t pipeline_bytes, std::vector<const net::Receiver*> receivers,
             std::function<void()> on_failure);
     ~Service() override;
@@ -48,7 +49,15 @@ class Service : public ControlHandler {
     std::shared_ptr<const std::string> status() override;
     void runs(RunsRequest request, Reply reply) override;
     void ledger(std::optional<std::string> run, Reply reply) override;
+    void reload(Reply reply) override { on_reload_(std::move(reply)); }
     void acknowledge(std::string run, Reply reply) override;
+
+    /// `reload` carries out a request to reload.
+    void on_reload(std::function<void(Reply)> reload) { on_reload_ = std::move(reload); }
+    /// Brings another calibration into use, or has it wait for the end of the run in progress. Absent: the
+    /// one in use stays, and none waits any more. `done` gets the reason if that failed, else "".
+    void set_calibration(std::optional<NewCalibration> next,
+                         std::function<void(const std::string& failure)> done);
 
     /// Stops a run in progress and calls `done` when it is finalised, or at once if there is none. Refuses
     /// starts from then on.
@@ -91,6 +100,7 @@ class Service : public ControlHandler {
     void finalise(const std::shared_ptr<FinishedRun>& finished);
     void finalised(const RunEnd& end, const RunResult& result);
     void idle_again();
+    void take_calibration(std::function<void(const std::string& failure)> done);
     static void log_result(const std::string& id, const RunEnd& end, const RunResult& result);
     void schedule_tick();
     void tick();
@@ -107,7 +117,9 @@ class Service : public ControlHandler {
     const RunSetting& setting_;
     const std::function<void()> on_failure_;
     std::function<void(const nlohmann::json&)> on_status_;
+    std::function<void(Reply)> on_reload_;
     Acquisition* acquisition_ = nullptr;
+    CalibrationSwitch calibration_;
     Monitor monitor_;
     RunState run_;
 

@@ -116,6 +116,13 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     return o;
 }
 
+std::uint64_t largest_offset(const config::Calibration& calibration) {
+    std::uint64_t largest = 0;
+    for (const std::int32_t offset : calibration.time_offset)
+        largest = std::max(largest, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
+    return largest;
+}
+
 TrackerOptions tracker_options(const config::Configuration& configuration, const config::Scanner& scanner,
                                const config::Calibration& calibration) {
     TrackerOptions o;
@@ -134,10 +141,7 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
     o.max_jump = ticks_of(static_cast<double>(w.max_jump_ms) * 1e-3, scanner);
     o.jump_confirmations = w.jump_confirmations;
     o.source_timeout_ns = static_cast<std::int64_t>(w.source_timeout_ms) * 1'000'000;
-    for (const std::int32_t offset : calibration.time_offset) {
-        o.max_offset =
-            std::max<std::uint64_t>(o.max_offset, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
-    }
+    o.max_offset = largest_offset(calibration);
     o.flush_reach =
         configuration.coincidence.window_ticks + configuration.coincidence.delay_ticks.value_or(0);
     return o;

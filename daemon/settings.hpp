@@ -26,6 +26,9 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
 TrackerOptions tracker_options(const config::Configuration& configuration, const config::Scanner& scanner,
                                const config::Calibration& calibration);
 
+/// Largest magnitude of a time offset of the calibration, in ticks.
+std::uint64_t largest_offset(const config::Calibration& calibration);
+
 gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration);
 
 AcquisitionOptions acquisition_options(const config::Configuration& configuration,

@@ -151,6 +151,10 @@ class Pipeline {
     /// Forgets undecided singles, the watermark and the sums of the interval, not the histograms nor the
     /// spectra. REQUIRES: no slice is submitted.
     virtual void reset() = 0;
+    /// The frames of later slices are converted with this calibration; singles that wait to be decided stay
+    /// as they are. REQUIRES: config::check_calibration() accepts it; no slice is submitted. If it throws,
+    /// the calibration before still holds.
+    virtual void set_calibration(const config::Calibration& calibration) = 0;
     /// Bytes that the back-end holds at its bounds, for the log.
     [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
     /// "cpu, 4 threads".

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <mutex>
 #include <new>
 #include <system_error>
 
@@ -188,8 +189,13 @@ Hdf5DataSet write_table(hid_t file, const Hdf5Table& table, hid_t file_type, con
     return data;
 }
 
+namespace {
+std::mutex library;  // HDF5 is not thread-safe
+}
+
 void read_hdf5_file(const std::filesystem::path& file, const std::function<void(hid_t)>& read) {
     open_for_reading(file);  // its message is clearer than HDF5's
+    const std::lock_guard lock(library);
     const Hdf5Silence silence;
     try {
         if (H5Fis_hdf5(file.c_str()) <= 0) throw Error("not an HDF5 file");
@@ -206,6 +212,7 @@ void read_hdf5_file(const std::filesystem::path& file, const std::function<void(
 }
 
 void replace_hdf5_file(const std::filesystem::path& file, const std::function<void(hid_t)>& write) {
+    const std::lock_guard lock(library);
     const Hdf5Silence silence;
     std::filesystem::path partial = file;
     partial += ".partial-" + std::to_string(getpid());

@@ -59,8 +59,9 @@ void write_text(hid_t object, const char* name, const std::string& text);
 /// Empty texts are left out.
 void write_texts(hid_t object, const std::map<std::string, std::string>& texts);
 
-/// Opens the file and calls `read`; errors name the file. The HDF5 library is not thread-safe: one thread at
-/// a time uses the files.
+// The HDF5 library is not thread-safe: of the calls of these two functions, one at a time goes on.
+
+/// Opens the file and calls `read`; errors name the file.
 void read_hdf5_file(const std::filesystem::path& file, const std::function<void(hid_t)>& read);
 /// Replaces the file as a whole: at any time, power cuts included, it has its previous content or all that
 /// `write` writes. Throws Error or IoError, naming the file; what was there before is then still there unless

@@ -74,6 +74,13 @@ void Acquisition::end_run(std::string reason, Clock::time_point given) {
     commands_.post([this, reason = std::move(reason), given_ns] { runs_.ask_to_stop(reason, given_ns); });
 }
 
+void Acquisition::set_calibration(std::shared_ptr<const config::Calibration> calibration,
+                                  std::uint64_t max_offset, std::function<void(std::string failure)> done) {
+    commands_.post([this, calibration = std::move(calibration), max_offset, done = std::move(done)] {
+        done(runs_.set_calibration(*calibration, max_offset));
+    });
+}
+
 void Acquisition::loop(const std::stop_token& stopping) {
     while (!stopping.stop_requested()) {
         try {

@@ -71,6 +71,14 @@ class Acquisition {
     void end_run(std::string reason,
                  std::chrono::steady_clock::time_point given = std::chrono::steady_clock::now());
 
+    /// Any thread. Frames submitted from now on are converted with this calibration, whose time offsets are
+    /// at most `max_offset` ticks. The next run starts past every frame received before, so that it has no
+    /// single of another calibration. `done` is called in the acquisition thread with the reason if that
+    /// failed, "" if it did not; after a failure, everything goes on as before. The caller must ensure that
+    /// no run is waiting or in progress.
+    void set_calibration(std::shared_ptr<const config::Calibration> calibration, std::uint64_t max_offset,
+                         std::function<void(std::string failure)> done);
+
     /// Any thread.
     [[nodiscard]] std::shared_ptr<const AcquisitionSnapshot> snapshot() const { return board_.latest(); }
     [[nodiscard]] const AcquisitionProgress& progress() const { return statistics_.progress; }

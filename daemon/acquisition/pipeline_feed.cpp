@@ -19,8 +19,8 @@ PipelineFeed::PipelineFeed(std::unique_ptr<gpu::Pipeline> pipeline, std::uint64_
       slots_(pipeline->depth()),
       pipeline_(std::move(pipeline)) {}
 
-/// The one place where the failure state decides: nothing else calls the pipeline. Returns whether the call
-/// was made and succeeded.
+/// The one place where a failure of the pipeline counts: all calls but set_calibration() go through it.
+/// Returns whether the call was made and succeeded.
 template <class Call>
 bool PipelineFeed::attempt(Call call) {
     if (failed()) return false;
@@ -103,6 +103,17 @@ bool PipelineFeed::take_spectra(config::Spectra& out) {
 
 bool PipelineFeed::unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out) {
     return attempt([&] { pipeline_->unit_spectra(unit, out); });
+}
+
+std::string PipelineFeed::set_calibration(const config::Calibration& calibration) {
+    if (failed()) return failure_;
+    assert(empty());
+    try {
+        pipeline_->set_calibration(calibration);
+        return {};
+    } catch (const std::exception& e) {
+        return e.what();
+    }
 }
 
 bool PipelineFeed::reset() {

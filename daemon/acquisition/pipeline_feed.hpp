@@ -64,6 +64,9 @@ class PipelineFeed {
     bool take_spectra(config::Spectra& out);
     /// gpu::Pipeline::unit_spectra(). Returns false when the pipeline has failed.
     bool unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out);
+    /// gpu::Pipeline::set_calibration(). Only when nothing is in flight. Returns why it failed, "" if it did
+    /// not. Afterwards the pipeline goes on, with the calibration before.
+    std::string set_calibration(const config::Calibration& calibration);
     /// The pipeline forgets undecided singles and the watermark. Only when nothing is in flight. Returns
     /// false when the pipeline has failed.
     bool reset();

@@ -1,6 +1,7 @@
 #include "daemon/acquisition/run_control.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "daemon/tracking/saturate.hpp"
@@ -28,7 +29,8 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
         flow_.restart_time();
     }
     // Data below the watermark belong to the time before the run.
-    std::uint64_t start = std::max(flow_.next_watermark(now_ns).ticks, interval.start.value_or(0));
+    std::uint64_t start =
+        std::max({flow_.next_watermark(now_ns).ticks, interval.start.value_or(0), flow_.calibrated_from()});
     if (run->capture() != nullptr && !interval.start && flow_.newest() != 0) {
         // No datagram with times from here on has arrived: the capture will hold all of them.
         start = std::max(start, add_or_max(flow_.end_of_received(), options_.max_disorder));
@@ -52,6 +54,13 @@ void RunControl::count_spectra() {
 
 void RunControl::ask_to_stop(const std::string& reason, std::int64_t given_ns) {
     run_.interval.ask_to_stop(reason, given_ns, limits_.now() + options_.stop_timeout);
+}
+
+std::string RunControl::set_calibration(const config::Calibration& calibration, std::uint64_t max_offset) {
+    assert(none());
+    const std::string failure = flow_.set_calibration(calibration, max_offset);
+    if (failure.empty()) run_.arrivals = UndecidedArrivals(add_or_max(max_offset, options_.flush_reach));
+    return failure;
 }
 
 void RunControl::end_at_once(const std::string& reason) {
@@ -83,7 +92,7 @@ void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
 }
 
 void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
-    run_.interval.settle_duration(flow_.earliest(), next.ticks, options_.max_offset);
+    run_.interval.settle_duration(flow_.earliest(), next.ticks, flow_.max_offset());
     count_spectra();
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;

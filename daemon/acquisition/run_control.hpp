@@ -37,6 +37,8 @@ class RunControl {
     void begin(std::unique_ptr<Run> run, const RequestedInterval& interval, std::function<void()> started,
                std::int64_t now_ns);
     void ask_to_stop(const std::string& reason, std::int64_t given_ns);
+    /// Acquisition::set_calibration. REQUIRES: no run waits or is in progress.
+    std::string set_calibration(const config::Calibration& calibration, std::uint64_t max_offset);
     /// Ends a run, also one that waits, with what has been submitted.
     void end_at_once(const std::string& reason);
     /// The input has ended: the run ends with all there is.

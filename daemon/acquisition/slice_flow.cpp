@@ -17,6 +17,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
       sink_(std::move(sink)),
       batches_(batches),
       tracker_(tracker),
+      max_offset_(options.max_offset),
       account_(std::move(receivers), options.framing),
       builder_(options.slice_frames, batches.count()),
       feed_(std::move(pipeline),
@@ -157,7 +158,7 @@ void SliceFlow::end_seconds(SliceEnd& end) {
 
 std::uint64_t SliceFlow::earliest_single() const {
     const std::uint64_t earliest = tracker_.earliest();
-    return earliest == UINT64_MAX ? earliest : subtract_or_zero(earliest, options_.max_offset);
+    return earliest == UINT64_MAX ? earliest : subtract_or_zero(earliest, max_offset_);
 }
 
 void SliceFlow::make_room() {
@@ -189,9 +190,22 @@ bool SliceFlow::decide_all() {
     close_segment(UINT64_MAX);
     collect_all();
     newest_held_ = 0;
+    calibrated_from_ = 0;
     if (cuts_) cuts_->restart();
     if (readings_) readings_->clear();
     return feed_.reset();
+}
+
+std::string SliceFlow::set_calibration(const config::Calibration& calibration, std::uint64_t max_offset) {
+    collect_all();
+    const std::string failure = feed_.set_calibration(calibration);
+    if (!failure.empty()) return failure;
+    // No frame received so far has a later time, by whichever calibration.
+    max_offset_ = std::max(max_offset_, max_offset);
+    calibrated_from_ = newest() == 0 ? 0 : add_or_max(end_of_received(), options_.max_disorder);
+    max_offset_ = max_offset;
+    tracker_.set_max_offset(max_offset);
+    return {};
 }
 
 bool SliceFlow::restart_time() {
@@ -212,7 +226,7 @@ std::uint64_t SliceFlow::newest() const {
 
 std::uint64_t SliceFlow::end_of_received() const {
     if (newest() == 0) return feed_.watermark();
-    return std::max(add_or_max(newest(), options_.max_offset + 1), feed_.watermark());
+    return std::max(add_or_max(newest(), max_offset_ + 1), feed_.watermark());
 }
 
 std::uint64_t SliceFlow::end_of_input() {
@@ -220,7 +234,7 @@ std::uint64_t SliceFlow::end_of_input() {
     collect_all();
     const std::uint64_t newest = std::max(this->newest(), feed_.latest_pending_time());
     if (newest == 0) return feed_.watermark();
-    return std::max(add_or_max(newest, options_.max_offset + 1), feed_.watermark());
+    return std::max(add_or_max(newest, max_offset_ + 1), feed_.watermark());
 }
 
 Ledger SliceFlow::total(Account::Reading reading) const {

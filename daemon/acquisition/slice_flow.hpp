@@ -69,6 +69,14 @@ class SliceFlow {
     /// The same, but detector time goes on where the sources agree. REQUIRES: time_went_back().
     bool follow_reset(std::int64_t now_ns);
     [[nodiscard]] SourceTracker::Back time_went_back() const { return tracker_.time_went_back(); }
+    /// Frames submitted from now on are converted with this calibration, whose time offsets are at most
+    /// `max_offset` ticks; what has been converted stays as it is. Returns why that failed, "" if it did not.
+    std::string set_calibration(const config::Calibration& calibration, std::uint64_t max_offset);
+    /// From this time on, all frames are converted with the calibration in use: those with such times come
+    /// after set_calibration(). Runs start here at the earliest. 0: at any time.
+    [[nodiscard]] std::uint64_t calibrated_from() const { return calibrated_from_; }
+    /// Largest magnitude of a time offset, in ticks.
+    [[nodiscard]] std::uint64_t max_offset() const { return max_offset_; }
     /// Begins detector time with what has been received.
     void establish_time(std::int64_t now_ns);
     [[nodiscard]] bool time_established() const { return tracker_.established(); }
@@ -118,6 +126,8 @@ class SliceFlow {
     BatchExchange& batches_;
     SourceTracker tracker_;
     std::uint64_t newest_held_ = 0;  ///< before detector time begins
+    std::uint64_t max_offset_;
+    std::uint64_t calibrated_from_ = 0;
     Account account_;
     SliceBuilder builder_;
     PipelineFeed feed_;

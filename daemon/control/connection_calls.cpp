@@ -117,6 +117,11 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
         const auto run = RpcParams(call, {"run"}).text("run");
         return ask_handler([&](const Reply& reply) { handler.ledger(run, reply); });
     }
+    if (call.method == "reload") {
+        require_control(call);
+        const RpcParams none(call, {});
+        return ask_handler([&](const Reply& reply) { handler.reload(reply); });
+    }
     if (call.method == "acknowledge") {
         require_control(call);
         const auto run = RpcParams(call, {"run"}).text("run");
@@ -132,7 +137,7 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
     }
     throw RpcError(rpc_method_not_found, "no method '" + call.method +
                                              "': expected start, stop, status, subscribe, unsubscribe, runs, "
-                                             "ledger, acknowledge or log_level");
+                                             "ledger, reload, acknowledge or log_level");
 }
 
 void ControlConnection::require_control(const RpcCall& call) {

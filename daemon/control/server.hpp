@@ -57,6 +57,8 @@ class ControlHandler {
     virtual void runs(RunsRequest request, Reply reply) = 0;
     /// The ledger of a run on disk; without a name, that of the run in progress or of the last one.
     virtual void ledger(std::optional<std::string> run, Reply reply) = 0;
+    /// Reads the configuration and the calibration again.
+    virtual void reload(Reply reply) = 0;
     /// An operator has seen that the run was interrupted.
     virtual void acknowledge(std::string run, Reply reply) = 0;
 };

@@ -117,7 +117,10 @@ void Run::open_files() {
                                              setting_.configuration->health.min_disk_free_bytes);
     }
     ledger_series_ = std::make_unique<LedgerSeries>(directory_.file(ledger_file));
-    if (counts_spectra()) spectra_memory_ = config::Spectra::none(setting_.scanner->geometry);
+    if (counts_spectra()) {
+        spectra_memory_ = config::Spectra::none(setting_.scanner->geometry);
+        spectra_memory_.calibration_sha256 = setting_.calibration.sha256;
+    }
     nlohmann::json content = description();
     content["state"] = "running";
     write_json_atomically(directory_.file(run_file), content);
@@ -191,7 +194,7 @@ nlohmann::json Run::description() const {
     content["backend_choice"] = setting_.backend_choice;
     content["configuration"] = *setting_.configuration->document;
     content["scanner"] = config::to_json(*setting_.scanner);
-    content["calibration_sha256"] = setting_.calibration_sha256;
+    content["calibration_sha256"] = setting_.calibration.sha256;
     if (!request_.replayed.empty()) content["replayed"] = request_.replayed;
     return content;
 }

@@ -17,6 +17,7 @@
 #include "config/spectra.hpp"
 #include "daemon/host/progress.hpp"
 #include "daemon/listmode/writer.hpp"
+#include "daemon/run/calibration_in_use.hpp"
 #include "daemon/run/capture.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
@@ -47,7 +48,7 @@ struct RunSetting {
     const config::Scanner* scanner = nullptr;
     gpu::CoincidenceRules rules;
     net::Framing framing = net::Framing::sequenced;
-    std::string calibration_sha256;
+    CalibrationInUse calibration;    ///< a reload replaces it between runs
     std::string backend;             ///< name of the back-end
     std::string backend_choice;      ///< why this back-end
     net::BatchPool* pool = nullptr;  ///< where a raw capture returns its batches; nullptr: no capture
@@ -89,8 +90,8 @@ class Run {
     void discard_seconds() { seconds_->start_again(); }
     /// Whether the run saves spectra.
     [[nodiscard]] bool counts_spectra() const { return setting_.configuration->spectra.enabled; }
-    /// Memory for the spectra, which are large, so that the thread that ends the run need not wait for it.
-    /// Once.
+    /// Memory for the spectra, with the name of the calibration. They are large, so that the thread that ends
+    /// the run need not wait for it. Once.
     [[nodiscard]] config::Spectra take_spectra_memory() { return std::move(spectra_memory_); }
     /// The raw capture, or nullptr if none was requested.
     [[nodiscard]] Capture* capture() const { return capture_.get(); }

@@ -66,7 +66,8 @@ struct RunState {
     std::shared_ptr<const AcquisitionSnapshot> start;  ///< when the current run started; nullptr before that
     std::string last_id;                               ///< of the last run that was finalised
     std::optional<Ledger> last_ledger;
-    std::string last_failure;  ///< empty: it did not fail
+    std::string last_failure;                          ///< empty: it did not fail
+    std::optional<CalibrationInUse> next_calibration;  ///< taken when the current run has ended
     std::vector<InterruptedRun>
         interrupted;  ///< runs that nobody has acknowledged, in the order of their starts
 };

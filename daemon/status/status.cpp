@@ -30,6 +30,16 @@ json make_health(const Observation& seen) {
     return {{"state", seen.health->state()}, {"reasons", std::move(reasons)}};
 }
 
+json make_calibration(const Observation& seen) {
+    json document = to_json(seen.setting->calibration);
+    document["next"] = nullptr;
+    if (const auto& next = seen.run->next_calibration) {
+        document["next"] = to_json(*next);
+        document["next"].erase("taken_utc");
+    }
+    return document;
+}
+
 json make_run(const Observation& seen) {
     if (!seen.run->current) return {};
     const RunDescription& run = *seen.run->current;
@@ -230,6 +240,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"backend", seen.setting->backend},
             {"backend_choice", seen.setting->backend_choice},
             {"scanner", seen.scanner().name},
+            {"calibration", make_calibration(seen)},
             {"health", make_health(seen)},
             {"run", make_run(seen)},
             {"interrupted", make_interrupted(seen.run->interrupted)},

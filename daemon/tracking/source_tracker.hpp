@@ -220,6 +220,8 @@ class SourceTracker {
     void follow_reset(std::int64_t now_ns);
     /// Forgets the watermark, the members and all clocks: time begins anew. Counters stay.
     void restart_watermark();
+    /// Another calibration is in use. The watermark stays where it is until the sources allow more.
+    void set_max_offset(std::uint64_t ticks) { options_.max_offset = ticks; }
 
     /// A run starts: what is missing now was lost before it (sequence_tracker.hpp).
     void mark();

@@ -45,7 +45,7 @@ constexpr std::uint32_t most_copiers = 8;
 class CudaPipeline final : public Pipeline {
   public:
     CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
-        : depth_(Slot::count(options)),
+        : options_(options),
           memory_(Memory::Purpose::use),
           uploader_(options, memory_),
           stages_(options, tables, memory_),
@@ -59,9 +59,10 @@ class CudaPipeline final : public Pipeline {
         check(cudaGetDevice(&device_), "cudaGetDevice", "set-up");
         cudaDeviceProp properties{};
         check(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties", "set-up");
-        description_ = fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
-                                   name_of(options.sort_engine), memory_.device_bytes() >> 20,
-                                   memory_.pinned_bytes() >> 20);
+        description_ =
+            fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
+                        name_of(options.sort_engine), (memory_.device_bytes() + stages_.table_bytes()) >> 20,
+                        memory_.pinned_bytes() >> 20);
         try {
             start(upload_thread_, "cuda upload", [this] { upload_all(); });
             start(driver_, "cuda driver", [this] { drive(); });
@@ -80,7 +81,6 @@ class CudaPipeline final : public Pipeline {
     }
 
     [[nodiscard]] std::size_t depth() const override { return depth_; }
-
     void submit(const Slice& slice) override {
         const nvtx3::scoped_range range{"submit"};
         if (submitted_ - collected_ == depth_) {
@@ -125,16 +125,13 @@ class CudaPipeline final : public Pipeline {
         fold_to(collected_);
         totals_->copy(out, books_);
     }
-
     void take_spectra(config::Spectra& out) override {
         require_collected("spectra");
         stages_.spectra().take(out, books_);
     }
-
     void unit_spectra(std::uint32_t unit, UnitSpectra& out) override {
         stages_.spectra().copy_unit(unit, out, books_);
     }
-
     void reset() override {
         require_collected("reset");
         // The threads are waiting for the next slice and see the change when it arrives.
@@ -144,9 +141,13 @@ class CudaPipeline final : public Pipeline {
         tags_.reset();
         watermark_ = 0;
     }
-
+    void set_calibration(const config::Calibration& calibration) override {
+        require_collected("another calibration");
+        const net::MutexLock lock(mutex_);  // as in reset()
+        stages_.set_tables(OwnedTables(options_, calibration));
+    }
     [[nodiscard]] std::uint64_t memory_bytes() const override {
-        return memory_.device_bytes() + memory_.pinned_bytes();
+        return stages_.table_bytes() + memory_.device_bytes() + memory_.pinned_bytes();
     }
     [[nodiscard]] std::string description() const override { return description_; }
 
@@ -340,7 +341,8 @@ class CudaPipeline final : public Pipeline {
         to_collect_.notify_one();
     }
 
-    const std::size_t depth_;
+    const PipelineOptions options_;
+    const std::size_t depth_ = Slot::count(options_);
     // The streams come before the memory, because freeing the memory waits for them.
     Stream up_;
     Stream prepare_;

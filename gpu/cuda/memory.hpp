@@ -52,6 +52,7 @@ class Memory {
         return static_cast<T*>(p);
     }
 
+    [[nodiscard]] Purpose purpose() const { return planning_ ? Purpose::plan : Purpose::use; }
     [[nodiscard]] std::uint64_t device_bytes() const { return device_bytes_; }
     [[nodiscard]] std::uint64_t pinned_bytes() const { return pinned_bytes_; }
 

@@ -51,20 +51,22 @@ void check_options(const PipelineOptions& o) {
 
 void check_memory(const PipelineOptions& options, const OwnedTables& tables) {
     Memory plan(Memory::Purpose::plan);
+    std::uint64_t table_bytes = 0;
     {
         const Stages stages(options, tables, plan);
+        table_bytes = stages.table_bytes();
         for (std::size_t i = 0; i < Slot::count(options); ++i)
             const Slot slot(options, plan);
     }
     std::size_t free_bytes = 0;
     std::size_t all_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", "asking for free memory");
-    if (plan.device_bytes() > free_bytes) {
-        throw DeviceMemoryError(
-            fmt::format("the CUDA back-end needs {} MiB of GPU memory for slices of {} frames and {} pending "
-                        "singles, and {} MiB are free",
-                        plan.device_bytes() >> 20, options.max_slice_frames, options.max_pending_singles,
-                        free_bytes >> 20));
+    const std::uint64_t device_bytes = plan.device_bytes() + table_bytes;
+    if (device_bytes > free_bytes) {
+        throw DeviceMemoryError(fmt::format(
+            "the CUDA back-end needs {} MiB of GPU memory for slices of {} frames and {} pending "
+            "singles, and {} MiB are free",
+            device_bytes >> 20, options.max_slice_frames, options.max_pending_singles, free_bytes >> 20));
     }
 }
 

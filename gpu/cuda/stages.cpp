@@ -58,15 +58,11 @@ std::size_t place_lists(void* memory, std::uint32_t singles, FindArguments& a) {
 
 Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memory)
     : options_(o),
-      tables_(tables.view()),
+      purpose_(memory.purpose()),
       room_(o.max_pending_singles + o.max_slice_frames),
       spectra_(o, memory) {
     const auto room = static_cast<std::uint32_t>(room_);
-    tables_.position = upload_table(tables.position(), memory);
-    tables_.crystals = upload_table(tables.crystals(), memory);
-    tables_.factor = upload_table(tables.factor(), memory);
-    if (!tables.modules_of_source().empty())
-        tables_.modules_of_source = upload_table(tables.modules_of_source(), memory);
+    set_tables(tables);
     value_bits_ = 32 + std::max(1, static_cast<int>(std::bit_width(o.geometry.crystal_count() - 1)));
 
     const auto arrays = [&] {
@@ -121,6 +117,20 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     }
     // The tables are uploaded on the default stream, which the streams of the back-end do not wait for.
     if (ready_.time != nullptr) check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up");
+}
+
+void Stages::set_tables(const OwnedTables& tables) {
+    auto memory = std::make_unique<Memory>(purpose_);
+    ConversionTables view = tables.view();
+    view.position = upload_table(tables.position(), *memory);
+    view.crystals = upload_table(tables.crystals(), *memory);
+    view.factor = upload_table(tables.factor(), *memory);
+    if (!tables.modules_of_source().empty())
+        view.modules_of_source = upload_table(tables.modules_of_source(), *memory);
+    // The tables are uploaded on the default stream, which the streams of the back-end do not wait for.
+    if (view.position != nullptr) check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up");
+    tables_ = view;
+    table_memory_ = std::move(memory);
 }
 
 void Stages::reset() {

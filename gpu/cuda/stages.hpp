@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "gpu/conversion_tables.hpp"
 #include "gpu/cuda/convert.hpp"
@@ -24,6 +25,12 @@ class Stages {
   public:
     /// With Purpose::plan the stages cannot be used.
     Stages(const PipelineOptions& options, const OwnedTables& tables, Memory& memory);
+
+    /// Converts frames with these tables from now on. REQUIRES: no conversion is in progress. If it throws,
+    /// the tables before still hold.
+    void set_tables(const OwnedTables& tables);
+    /// Device memory of the tables, which is not part of `memory`: they can be replaced.
+    [[nodiscard]] std::uint64_t table_bytes() const { return table_memory_->device_bytes(); }
 
     /// Forgets all singles, the watermark and the sums of the interval.
     void reset();
@@ -68,6 +75,8 @@ class Stages {
     [[nodiscard]] FindArguments find_arguments(const Slot& slot) const;
 
     PipelineOptions options_;
+    const Memory::Purpose purpose_;
+    std::unique_ptr<Memory> table_memory_;
     ConversionTables tables_;
     int value_bits_ = 64;
     std::uint64_t room_ = 0;  // singles

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 namespace petacq::gpu {
 
@@ -64,6 +65,9 @@ struct Block {
     std::array<Place, most_frames> places;
     std::array<Hit, most_frames> hits;
     std::array<std::uint32_t, most_frames> placeless;  // the other frames
+    // Only if frames are counted: the local crystals of the hits, and their cells in the energy spectra.
+    std::array<std::uint8_t, most_frames> locals;
+    std::array<std::uint16_t, most_frames> energies;
     // NOLINTEND(cppcoreguidelines-pro-type-member-init)
 };
 
@@ -112,7 +116,7 @@ void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tabl
 }
 
 /// Keeps the frames inside a crystal, without a branch, since chance decides.
-template <bool one_bin>
+template <bool one_bin, bool counting>
 void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& histograms) {
     const std::uint8_t* const position = tables.frames.view().position;
     const std::uint32_t crystals_per_du = tables.frames.view().crystals_per_du;
@@ -132,6 +136,7 @@ void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& hi
         hit.frame = place.frame;
         hit.unit = place.unit;
         hit.crystal = crystal;
+        if constexpr (counting) b.locals[inside] = static_cast<std::uint8_t>(local);
         inside += local < crystals_per_du ? 1 : 0;
         const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
         __builtin_prefetch(row);
@@ -145,9 +150,9 @@ void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& hi
 }
 
 /// Returns the new number of singles in `out`.
-template <bool one_bin>
-std::size_t make_singles(const Block& b, std::uint64_t watermark, const HostTables& tables,
-                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t before) {
+template <bool one_bin, bool counting>
+std::size_t make_singles(Block& b, std::uint64_t watermark, const HostTables& tables, FrameCounts& counts,
+                         LocalHistograms& histograms, Single* out, std::size_t before) {
     const FrameSpan span = b.span;
     const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
     const std::uint32_t* const rows = tables.rows.data();
@@ -172,7 +177,11 @@ std::size_t make_singles(const Block& b, std::uint64_t watermark, const HostTabl
         const float energy = static_cast<float>(frame_adc(w)) * factor;
         const bool is_above = energy > upper;
         const bool in_window = !((energy < lower) | is_above);
-        ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + energy_bin(energy)];
+        const std::uint32_t bin = energy_bin(energy);
+        ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + bin];
+        if constexpr (counting) {
+            b.energies[i] = static_cast<std::uint16_t>(b.locals[i] * SinglesHistograms::energy_bins + bin);
+        }
         temperature_sum[hit.unit] += frame_temperature_16ths(w);
         ++temperature_count[hit.unit];
         per_crystal[crystal] += in_window ? 1 : 0;
@@ -195,10 +204,51 @@ std::size_t make_singles(const Block& b, std::uint64_t watermark, const HostTabl
     return n;
 }
 
-template <bool restricted, bool one_bin>
+/// Which frames count in the spectra, and where.
+struct Counting {
+    SpectraLists& lists;
+    TickRange times;
+    std::uint32_t positions;  // of a unit
+
+    [[nodiscard]] TimeGuard guard(const FrameSpan& span) const {
+        return TimeGuard::of(std::max(span.time_low, times.start), std::min(span.time_high, times.end - 1));
+    }
+};
+
+std::uint64_t raw_time(const FrameSpan& span, std::uint32_t frame) {
+    return frame_raw_time(net::load_frame(span.frames + std::size_t{frame} * net::frame_bytes));
+}
+
+void count_places(const Block& b, const Counting& counting) {
+    const TimeGuard guard = counting.guard(b.span);
+    const FrameSpan span = b.span;
+    const std::uint32_t positions = counting.positions;
+    const std::uint32_t found = b.found;
+    CellLists& floods = counting.lists.floods;
+    for (std::uint32_t i = 0; i < found; ++i) {
+        const Block::Place& place = b.places[i];
+        floods.append(place.unit, static_cast<std::uint16_t>(place.cell - place.unit * positions),
+                      !guard.refuses(raw_time(span, place.frame)));
+    }
+}
+
+void count_energies(const Block& b, const Counting& counting) {
+    const TimeGuard guard = counting.guard(b.span);
+    const FrameSpan span = b.span;
+    const std::uint32_t inside = b.inside;
+    CellLists& energies = counting.lists.energies;
+    for (std::uint32_t i = 0; i < inside; ++i) {
+        const Block::Hit& hit = b.hits[i];
+        energies.append(hit.unit, b.energies[i], !guard.refuses(raw_time(span, hit.frame)));
+    }
+}
+
+/// `counting`: a Counting, or nullptr if nothing counts in spectra.
+template <bool restricted, bool one_bin, class Spectra>
 std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                    const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out) {
-    FrameCounts& counts = to.counts;
+                    const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
+                    const Spectra& counting) {
+    constexpr bool counts = std::is_same_v<Spectra, Counting>;
     const std::uint64_t tags_before = to.tags.counts.received;
     std::array<Block, 3> blocks;
     std::size_t n = 0;
@@ -211,17 +261,31 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
             first.span = cursor.next(std::min<std::uint64_t>(left, Block::most_frames));
             left -= first.span.count;
             find_places<restricted>(first, watermark, tables.frames.view(), to);
+            if constexpr (counts) count_places(first, counting);
         } else {
             first.found = 0;
             ++ended;
         }
-        find_crystals<one_bin>(second, tables, histograms);
-        counts.outside_crystal += second.found - second.inside;
-        n = make_singles<one_bin>(third, watermark, tables, counts, histograms, out, n);
+        find_crystals<one_bin, counts>(second, tables, histograms);
+        to.counts.outside_crystal += second.found - second.inside;
+        n = make_singles<one_bin, counts>(third, watermark, tables, to.counts, histograms, out, n);
+        if constexpr (counts) count_energies(third, counting);
     }
-    counts.received += frames - (to.tags.counts.received - tags_before);
-    counts.accepted += n;
+    to.counts.received += frames - (to.tags.counts.received - tags_before);
+    to.counts.accepted += n;
     return n;
+}
+
+template <class Spectra>
+std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                    const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
+                    const Spectra& counting) {
+    const bool restricted = tables.frames.view().modules_of_source != nullptr;
+    const bool one_bin = tables.frames.view().bins == 1;
+    const auto function = restricted ? one_bin ? convert<true, true, Spectra> : convert<true, false, Spectra>
+                          : one_bin ? convert<false, true, Spectra>
+                                     : convert<false, false, Spectra>;
+    return function(cursor, frames, watermark, tables, to, histograms, out, counting);
 }
 
 }  // namespace
@@ -229,12 +293,16 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
 std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
                            const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
                            Single* out) {
-    const bool restricted = tables.frames.view().modules_of_source != nullptr;
-    const bool one_bin = tables.frames.view().bins == 1;
-    const auto function = restricted ? one_bin ? convert<true, true> : convert<true, false>
-                          : one_bin ? convert<false, true>
-                                     : convert<false, false>;
-    return function(cursor, frames, watermark, tables, to, histograms, out);
+    return convert(cursor, frames, watermark, tables, to, histograms, out, nullptr);
+}
+
+std::size_t convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                              const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                              Single* out, SpectraLists& spectra, const TickRange& times) {
+    if (times.end == 0) return convert_frames(cursor, frames, watermark, tables, to, histograms, out);
+    const std::uint32_t size = tables.frames.view().position_size;
+    return convert(cursor, frames, watermark, tables, to, histograms, out,
+                   Counting{spectra, times, size * size});
 }
 
 std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,

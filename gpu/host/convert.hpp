@@ -7,6 +7,7 @@
 #include "gpu/arithmetic.hpp"
 #include "gpu/host/frame_cursor.hpp"
 #include "gpu/host/host_tables.hpp"
+#include "gpu/host/spectra.hpp"
 #include "gpu/host/tags.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -42,7 +43,12 @@ std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint6
                            const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
                            Single* out);
 
-/// The same for spans of singles.
+/// The same, and counts the frames with raw times in `times`, except for time jumps.
+std::size_t convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                              const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                              Single* out, SpectraLists& spectra, const TickRange& times);
+
+/// convert_frames() for spans of singles.
 std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
                          const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
                          Single* out);

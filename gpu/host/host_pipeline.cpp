@@ -115,6 +115,11 @@ class HostPipeline final : public Pipeline {
         watermark_ = 0;
     }
 
+    void set_calibration(const config::Calibration& calibration) override {
+        require_collected("another calibration");
+        conversion_.set_calibration(options_, calibration);
+    }
+
     [[nodiscard]] std::uint64_t memory_bytes() const override {
         // Singles are held in chunks, which may be half empty, and in order; buffers grow by half. A single
         // contributes half a pair under the winner policies, and as many as it has partners under

@@ -1,79 +1,109 @@
-// Counts the frames of slices into the spectra of the pipeline, in the threads of the CPU back-end.
+// The spectra of the pipeline on the CPU: frames in the threads of the back-end, counts in tables of all.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "config/spectra.hpp"
-#include "gpu/host/frame_cursor.hpp"
-#include "gpu/host/host_tables.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/second_cuts.hpp"
 #include "net/huge_pages.hpp"
+#include "net/mutex.hpp"
 
 namespace petacq::gpu {
 
-/// Counts of one table. They are added to bytes, which lie closer together than whole counts, and so more
-/// often in a cache; a byte that is full goes on to the whole count.
-class SpectraTable {
+/// Counts in cells, of which each detector unit has as many. They are added to bytes, of which those of one
+/// unit fit a cache; a byte that is full goes on to the whole count. Any thread may call any function.
+class UnitCounts {
   public:
-    explicit SpectraTable(std::size_t size) : low_(size), high_(size) {}
+    /// `cells` of a unit, at most 65536.
+    UnitCounts(std::size_t units, std::size_t cells)
+        : cells_(cells), low_(units * cells), high_(units * cells), mutexes_(units) {}
 
-    void prefetch(std::size_t at) const { __builtin_prefetch(low_.data() + at, 1); }
-    /// `alone`: no other thread counts, but one may read.
-    template <bool alone>
-    void count(std::size_t at) {
-        const std::atomic_ref<std::uint8_t> low(low_[at]);
-        std::uint8_t before = 0;
-        if constexpr (alone) {
-            before = low.load(std::memory_order_relaxed);
-            low.store(static_cast<std::uint8_t>(before + 1), std::memory_order_relaxed);
-        } else {
-            before = low.fetch_add(1, std::memory_order_relaxed);
-        }
-        if (before == UINT8_MAX) [[unlikely]]
-            std::atomic_ref<std::uint32_t>(high_[at]).fetch_add(256, std::memory_order_relaxed);
+    /// One more in each of these cells of the unit.
+    void add(std::size_t unit, std::span<const std::uint16_t> cells);
+    void copy(std::size_t unit, std::uint32_t* to);
+    void clear(std::size_t unit);
+    [[nodiscard]] std::size_t units() const { return mutexes_.size(); }
+    [[nodiscard]] std::size_t cells() const { return cells_; }
+    [[nodiscard]] std::uint64_t bytes() const {
+        return low_.size() * (sizeof(std::uint8_t) + sizeof(std::uint32_t));
     }
-    /// Copies counts, while threads may count: one of them may be too low by 256 for an instant.
-    void copy(std::size_t from, std::size_t count, std::uint32_t* to);
-    /// Starts again. REQUIRES: no thread counts.
-    void clear();
-    [[nodiscard]] std::size_t size() const { return low_.size(); }
 
   private:
+    const std::size_t cells_;
+    // [unit][cell]
     net::HugeVector<std::uint8_t> low_;
     net::HugeVector<std::uint32_t> high_;
+    std::vector<net::Mutex> mutexes_;  // [unit]
 };
 
-/// All threads count in the same tables, which are large. This is a pass of its own over frames that are in
-/// the cache, so that it costs nothing when nobody asks for spectra.
+/// What one thread has found and not yet added to the counts: a list of cells for each unit, which is added
+/// as a whole. So the counts of a unit come into the cache once for thousands of frames; one by one, each
+/// frame would wait for memory.
+class CellLists {
+  public:
+    static constexpr std::uint32_t most_cells = 4096;  ///< of a unit
+
+    explicit CellLists(UnitCounts& counts)
+        : counts_(counts), cells_(counts.units() * stride), sizes_(counts.units()) {}
+
+    /// `counts`: whether the cell counts at all; without a branch, since chance may decide.
+    void append(std::size_t unit, std::uint16_t cell, bool counts) {
+        const std::uint32_t size = sizes_[unit];
+        cells_[unit * stride + size] = cell;
+        sizes_[unit] = size + (counts ? 1 : 0);
+        if (sizes_[unit] == most_cells) [[unlikely]]
+            flush(unit);
+    }
+    void flush(std::size_t unit);
+    [[nodiscard]] std::uint64_t bytes() const { return cells_.size() * sizeof cells_[0]; }
+
+  private:
+    // The lists grow alike. A line of a cache apart, their ends do not all fall into the same set of a cache.
+    static constexpr std::size_t stride = most_cells + 64 / sizeof(std::uint16_t);
+
+    UnitCounts& counts_;
+    net::HugeVector<std::uint16_t> cells_;  // [unit][stride]
+    std::vector<std::uint32_t> sizes_;      // [unit]
+};
+
+/// Where a thread counts the frames that it converts.
+struct SpectraLists {
+    CellLists floods;    ///< cell x + y * position_size
+    CellLists energies;  ///< cell local crystal * config::Spectra::energy_bins + bin
+};
+
 class HostSpectra {
   public:
-    /// `alone`: only one thread counts.
-    HostSpectra(const config::Geometry& geometry, bool alone)
-        : geometry_(geometry),
-          alone_(alone),
-          positions_(std::size_t{geometry.position_size} * geometry.position_size),
-          floods_(geometry.bdm_count * geometry.du_count * positions_),
-          energies_(std::size_t{geometry.crystal_count()} * config::Spectra::energy_bins) {}
+    HostSpectra(const config::Geometry& geometry, std::size_t threads);
 
-    /// Counts the next `frames` frames, of those whose raw time lies in `times`. Any thread.
-    void count(FrameCursor cursor, std::uint64_t frames, const TickRange& times, const HostTables& tables);
+    /// Calls convert(lists) with the lists of this thread.
+    template <class Convert>
+    auto count(std::size_t thread, Convert convert) {
+        Thread& own = *threads_[thread];
+        const net::MutexLock lock(own.mutex);
+        return convert(own.lists);
+    }
     /// Pipeline::take_spectra(). REQUIRES: no thread counts.
     void take(config::Spectra& out);
     /// Pipeline::unit_spectra(). Threads may count meanwhile.
     void copy_unit(std::uint32_t unit, UnitSpectra& out);
-    [[nodiscard]] std::uint64_t bytes() const {
-        return (floods_.size() + energies_.size()) * (sizeof(std::uint32_t) + sizeof(std::uint8_t));
-    }
+    [[nodiscard]] std::uint64_t bytes() const;
 
   private:
+    struct Thread {
+        Thread(UnitCounts& floods, UnitCounts& energies) : lists{CellLists(floods), CellLists(energies)} {}
+        net::Mutex mutex;
+        SpectraLists lists PETACQ_GUARDED_BY(mutex);
+    };
     const config::Geometry geometry_;
-    const bool alone_;
-    const std::size_t positions_;  // of a unit
-    SpectraTable floods_;
-    SpectraTable energies_;
+    UnitCounts floods_;
+    UnitCounts energies_;
+    std::vector<std::unique_ptr<Thread>> threads_;
 };
 
 }  // namespace petacq::gpu

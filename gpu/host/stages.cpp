@@ -10,9 +10,9 @@ ConversionStage::ConversionStage(const PipelineOptions& options, const config::C
                                  ChunkStore& chunks)
     : geometry_(options.geometry),
       convert_(options.input == Input::singles ? take_singles : convert_frames),
-      tables_(options, calibration),
+      tables_(std::make_unique<const HostTables>(options, calibration)),
       chunks_(chunks) {
-    if (options.spectra) spectra_ = std::make_unique<HostSpectra>(options.geometry, options.threads == 1);
+    if (options.spectra) spectra_ = std::make_unique<HostSpectra>(options.geometry, options.threads);
     for (std::uint32_t i = 0; i < options.threads; ++i)
         threads_.push_back(std::make_unique<Thread>(options.geometry));
 }
@@ -32,9 +32,15 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
     FrameCursor cursor(slot.spans, begin);
     for (std::uint64_t at = begin; at < end;) {
         const std::uint64_t frames = std::min<std::uint64_t>(end - at, Chunk::most_singles);
-        if (spectra_ && slot.spectra) spectra_->count(cursor, frames, *slot.spectra, tables_);
         const std::size_t n =
-            convert_(cursor, frames, slot.late_below, tables_, part.converted, histograms, out);
+            spectra_ && slot.spectra
+                ? spectra_->count(thread_number,
+                                  [&](SpectraLists& lists) {
+                                      return convert_and_count(cursor, frames, slot.late_below, *tables_,
+                                                               part.converted, histograms, out, lists,
+                                                               *slot.spectra);
+                                  })
+                : convert_(cursor, frames, slot.late_below, *tables_, part.converted, histograms, out);
         at += frames;
         if (n > 0) {
             part.chunks.push_back(chunks_.take());

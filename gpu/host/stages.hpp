@@ -32,11 +32,15 @@ class ConversionStage {
                  unsigned bin_width);
     /// The histograms of the slices below `collected`.
     void histograms(SinglesHistograms& out, std::uint64_t collected);
+    /// Pipeline::set_calibration(). REQUIRES: no thread converts.
+    void set_calibration(const PipelineOptions& options, const config::Calibration& calibration) {
+        tables_ = std::make_unique<const HostTables>(options, calibration);
+    }
     /// REQUIRES: PipelineOptions::spectra.
     [[nodiscard]] HostSpectra& spectra() { return *spectra_; }
     /// Bytes of memory that the tables and the spectra take.
     [[nodiscard]] std::uint64_t table_bytes() const {
-        return tables_.bytes() + (spectra_ ? spectra_->bytes() : 0);
+        return tables_->bytes() + (spectra_ ? spectra_->bytes() : 0);
     }
 
   private:
@@ -47,7 +51,7 @@ class ConversionStage {
     };
     const config::Geometry geometry_;
     decltype(&convert_frames) convert_;
-    const HostTables tables_;
+    std::unique_ptr<const HostTables> tables_;
     std::unique_ptr<HostSpectra> spectra_;  // if requested
     ChunkStore& chunks_;
     std::vector<std::unique_ptr<Thread>> threads_;

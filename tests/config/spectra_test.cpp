@@ -11,8 +11,11 @@ TEST_CASE("a spectra file gives back what was written") {
     auto written = config::Spectra::none(g);
     written.floods.front() = 4294967295U;
     written.energies.back() = 7;
-    config::save_spectra(dir / "s.h5", g, written);
-    CHECK(config::load_spectra(dir / "s.h5", g) == written);
+    for (const char* calibration : {"", "0123abcd"}) {
+        written.calibration_sha256 = calibration;
+        config::save_spectra(dir / "s.h5", g, written);
+        CHECK(config::load_spectra(dir / "s.h5", g) == written);
+    }
 }
 
 TEST_CASE("the spectra of another scanner are refused with both shapes") {
@@ -37,6 +40,12 @@ TEST_CASE("spectra add up") {
     sum += more;
     CHECK(sum.floods[3] == 4);
     CHECK(sum.energies[5] == 6);
+    sum.calibration_sha256 = more.calibration_sha256 = "one";
+    sum += more;
+    CHECK(sum.calibration_sha256 == "one");
+    more.calibration_sha256 = "another";
+    sum += more;
+    CHECK(sum.calibration_sha256.empty());
 }
 
 }  // namespace petacq::test

@@ -58,6 +58,10 @@ class FailingPipeline final : public gpu::Pipeline {
         refuse();
         pipeline_->reset();
     }
+    void set_calibration(const config::Calibration& calibration) override {
+        refuse();
+        pipeline_->set_calibration(calibration);
+    }
     [[nodiscard]] std::uint64_t memory_bytes() const override { return pipeline_->memory_bytes(); }
     [[nodiscard]] std::string description() const override { return "failing " + pipeline_->description(); }
 

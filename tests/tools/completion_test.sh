@@ -39,7 +39,7 @@ offers() {
     fi
 }
 
-offers "petctl " "acknowledge ledger log-level runs sources start status stop watch"
+offers "petctl " "acknowledge ledger log-level reload runs sources start status stop watch"
 offers "petctl st" "start status stop"
 offers "petctl --so" "--socket"
 offers "petctl --socket " "bin data.plm other.d two words.json"

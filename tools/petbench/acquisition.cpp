@@ -35,6 +35,7 @@ class NoPipeline final : public gpu::Pipeline {
     void take_spectra(config::Spectra& /*out*/) override {}
     void unit_spectra(std::uint32_t /*unit*/, gpu::UnitSpectra& /*out*/) override {}
     void reset() override {}
+    void set_calibration(const config::Calibration& /*calibration*/) override {}
     [[nodiscard]] std::uint64_t memory_bytes() const override { return 0; }
     [[nodiscard]] std::string description() const override { return "none"; }
 

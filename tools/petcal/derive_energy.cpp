@@ -5,13 +5,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "config/calibration.hpp"
 #include "config/error.hpp"
-#include "config/json_file.hpp"
 #include "config/spectra.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"
 #include "tools/petcal/refusals.hpp"
@@ -25,43 +23,15 @@ namespace {
 
 constexpr double peak_keV = 511;  // NOLINT(readability-identifier-naming)
 
-/// The frames in the crystals' positions must be those in their spectra.
-void check_same_map(const config::Geometry& g, const config::Calibration& c, const config::Spectra& spectra) {
-    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
-    std::vector<std::uint64_t> frames(g.crystal_count());
-    for (std::size_t i = 0; i < spectra.floods.size(); ++i) {
-        const std::uint32_t origin = c.position_table[i];
-        if (origin >= g.crystals_per_du()) continue;
-        const auto unit = static_cast<std::uint32_t>(i / positions);
-        frames[g.crystal(unit / g.du_count, unit % g.du_count, g.local_of_origin(origin))] +=
-            spectra.floods[i];
-    }
-    std::size_t differing = 0;
-    for (std::size_t crystal = 0; crystal < frames.size(); ++crystal) {
-        std::uint64_t sum = 0;
-        for (std::size_t bin = 0; bin < config::Spectra::energy_bins; ++bin)
-            sum += spectra.energies[crystal * config::Spectra::energy_bins + bin];
-        if (sum != frames[crystal]) ++differing;
-    }
-    if (differing == 0) return;
-    throw config::Error(
-        "the energy spectra were taken with another crystal map than this calibration's: "
-        "expected as many frames in the spectrum of each crystal as in its positions, found " +
-        std::to_string(differing) + " of " + std::to_string(frames.size()) + " crystals with other numbers");
-}
-
-/// Factors of another calibration with the same map would be scaled as if the spectra were theirs. A spectra
-/// file does not say with which calibration it was taken; the run beside it does.
-void check_same_calibration(const std::filesystem::path& spectra, const config::Calibration& c,
-                            const std::filesystem::path& calibration) {
-    const std::filesystem::path run = spectra.parent_path() / "run.json";
-    if (!std::filesystem::exists(run)) return;
-    const std::string used =
-        config::read_json_file(run, config::max_run_json_bytes).value("calibration_sha256", c.sha256);
+/// Energies belong to the crystal map and the factors with which they were taken.
+void check_same_calibration(const DeriveEnergyOptions& o, const config::Spectra& spectra,
+                            const config::Calibration& c) {
+    const std::string& used = spectra.calibration_sha256;
     if (used == c.sha256) return;
-    throw config::Error(
-        "the spectra were taken with other energy factors than this calibration's: expected " + run.string() +
-        " with calibration_sha256 " + c.sha256 + " (" + calibration.string() + "), found " + used);
+    throw config::Error(o.spectra.string() + ": expected spectra taken with the calibration " +
+                        o.calibration.string() + " (SHA-256 " + c.sha256 + "), found " +
+                        (used.empty() ? "no attribute calibration_sha256, which names the calibration"
+                                      : "those of another one (calibration_sha256 " + used + ")"));
 }
 
 /// The spectra of the crystals of a unit, by local crystal.
@@ -144,8 +114,7 @@ void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o)
     const config::Geometry& g = scanner.geometry;
     const config::Calibration old = config::load_calibration(o.calibration, g);
     const config::Spectra spectra = config::load_spectra(o.spectra, g);
-    check_same_map(g, old, spectra);
-    check_same_calibration(o.spectra, old, o.calibration);
+    check_same_calibration(o, spectra, old);
     std::vector<UnitEnergies> units(std::size_t{g.bdm_count} * g.du_count);
     // From half to nearly twice the energy of the peak: what factors that were never calibrated may give.
     constexpr double from = 250 / config::Spectra::energy_bin_keV;

@@ -134,6 +134,25 @@ int acknowledge_runs(ControlClient& client, const std::vector<std::string>& runs
     return 0;
 }
 
+int reload(ControlClient& client) {
+    const json result = client.call("reload");
+    const auto list = [&](const char* key, const char* text) {
+        for (const json& name : at(result, {key}))
+            print(fmt::format("{} {}\n", printable(text_of(name)), text));
+    };
+    list("changed", "has changed");
+    list("needs_restart", "has changed in the file and needs a restart");
+    const auto show = [](const char* label, const json& calibration) {
+        print(fmt::format("{}: {} (SHA-256 {})\n", label, printable(text_of(at(calibration, {"file"}))),
+                          printable(text_of(at(calibration, {"sha256"})))));
+    };
+    const json& calibration = at(result, {"calibration"});
+    show("calibration in use", calibration);
+    if (const json& next = at(calibration, {"next"}); next.is_object())
+        show("calibration after the run", next);
+    return 0;
+}
+
 int log_level(ControlClient& client, const std::string& level) {
     const json result = client.call("log_level", level.empty() ? json::object() : json{{"level", level}});
     print(text_of(at(result, {"level"})) + "\n");

@@ -28,6 +28,8 @@ int show_ledger_of_file(const std::string& path, bool as_json);
 int show_runs(daemon::ControlClient& client, std::optional<std::size_t> last, bool as_json);
 /// Acknowledges that these runs were interrupted. The first refusal passes through to the caller.
 int acknowledge_runs(daemon::ControlClient& client, const std::vector<std::string>& runs);
+/// Has the daemon read its configuration and its calibration again, and shows what has changed.
+int reload(daemon::ControlClient& client);
 /// Sets the level, or only shows it if `level` is empty.
 int log_level(daemon::ControlClient& client, const std::string& level);
 

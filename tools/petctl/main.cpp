@@ -163,6 +163,10 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     acknowledge->callback(
         with_client([&a](ControlClient& client) { return petctl::acknowledge_runs(client, a.runs); }));
 
+    CLI::App* reload = app.add_subcommand(
+        "reload", "Read the configuration and the calibration again; a run keeps its calibration");
+    reload->callback(with_client(petctl::reload));
+
     CLI::App* level = app.add_subcommand("log-level", "Show or set the log level of the running daemon");
     level->add_option("LEVEL", a.level, "Least important messages to log")
         ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));

@@ -77,6 +77,22 @@ void add_operator(Lines& lines, const json& said) {
         add(("  " + printable(name)).c_str(), text_of(value));
 }
 
+void add_calibration(Lines& lines, const json& calibration) {
+    const auto named = [](const json& one) {
+        return fmt::format("{} (SHA-256 {})", text_of(at(one, {"file"})),
+                           text_of(at(one, {"sha256"})).substr(0, 12));
+    };
+    lines.push_back(labelled("calibration", named(calibration)));
+    for (const auto& [key, label] :
+         {std::pair{"made_by", "  made by"}, std::pair{"created_utc", "  made at"}}) {
+        if (const json& value = at(calibration, {key}); value.is_string())
+            lines.push_back(labelled(label, text_of(value)));
+    }
+    lines.push_back(labelled("  taken", text_of(at(calibration, {"taken_utc"}))));
+    if (const json& next = at(calibration, {"next"}); next.is_object())
+        lines.push_back(labelled("  after the run", named(next)));
+}
+
 void add_run(Lines& lines, const json& run) {
     lines.push_back(labelled("run", text_of(at(run, {"id"}))));
     if (!run.is_object()) return;
@@ -119,6 +135,7 @@ Lines status_lines(const json& status) {
     if (const json& why = at(status, {"backend_choice"}); why.is_string())
         backend += " (" + text_of(why) + ")";
     lines.push_back(labelled("back-end", std::move(backend)));
+    add_calibration(lines, at(status, {"calibration"}));
     add_run(lines, at(status, {"run"}));
     lines.push_back(labelled("watermark", with_unit(at(status, {"watermark_s"}), "{:.3f}", " s")));
     append(lines, fact_lines(status));

@@ -37,7 +37,8 @@ struct PipelineScript {
         std::optional<gpu::TickRange> spectra;
     };
     std::vector<Slice> slices;
-    std::uint32_t counted = 0;  ///< frames of slices with spectra, since they were taken
+    std::vector<std::string> calibrations;  ///< set one after the other
+    std::uint32_t counted = 0;              ///< frames of slices with spectra, since they were taken
     int resets = 0;
     bool failed = false;
     bool used_after_failure = false;
@@ -116,6 +117,11 @@ class ScriptedPipeline final : public gpu::Pipeline {
         if (!results_.empty()) throw std::logic_error("reset with slices in flight");
         ++script_.resets;
         pending_ = 0;
+    }
+    void set_calibration(const config::Calibration& calibration) override {
+        may_fail("set_calibration");
+        if (!results_.empty()) throw std::logic_error("another calibration with slices in flight");
+        script_.calibrations.push_back(calibration.sha256);
     }
     [[nodiscard]] std::uint64_t memory_bytes() const override { return 0; }
     [[nodiscard]] std::string description() const override { return "scripted"; }

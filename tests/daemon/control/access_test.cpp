@@ -98,6 +98,7 @@ TEST_CASE("access: others may look, and not control", "[control]") {
         CHECK(refusal(client, "start", {{"unknown", 5}}) == expected);  // the refusal reveals nothing else
         CHECK(refusal(client, "stop") == expected);
         CHECK(refusal(client, "acknowledge", {{"run", "r"}}) == expected);
+        CHECK(refusal(client, "reload") == expected);
         CHECK(refusal(client, "log_level", {{"level", "trace"}}) == expected);
     });
     CHECK(log_level() == LogLevel::info);

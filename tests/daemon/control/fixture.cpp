@@ -61,6 +61,10 @@ void FakeHandler::ledger(std::optional<std::string> run, Reply reply) {
     reply.result(answer);
 }
 
+void FakeHandler::reload(Reply reply) {
+    reply.result({{"changed", json::array()}});
+}
+
 void FakeHandler::acknowledge(std::string run, Reply reply) {
     if (run == "complete") return reply.error(daemon::rpc_refused, "run 'complete' was not interrupted");
     reply.result({{"run", run}, {"state", "interrupted"}});

@@ -29,6 +29,8 @@ class FakeHandler final : public daemon::ControlHandler {
     void runs(daemon::RunsRequest request, daemon::Reply reply) override;
     /// The ledger set by the test; refuses the run "missing".
     void ledger(std::optional<std::string> run, daemon::Reply reply) override;
+    /// Nothing has changed.
+    void reload(daemon::Reply reply) override;
     /// Refuses the run "complete".
     void acknowledge(std::string run, daemon::Reply reply) override;
 

@@ -252,6 +252,7 @@ TEST_CASE("control: runs and ledgers are asked for by their parameters", "[contr
         CHECK(error_from([&, m = method, w = wrong] { client.call(m, w); }).code() == -32602);
     }
     CHECK(error_from([&] { client.call("ledger", {{"run", "missing"}}); }).code() == -32000);
+    CHECK(client.call("reload")["changed"] == json::array());
     CHECK(client.call("acknowledge", {{"run", "r"}})["run"] == "r");
     CHECK(error_from([&] { client.call("acknowledge"); }).code() == -32602);
     CHECK(error_from([&] { client.call("acknowledge", {{"run", "complete"}}); }).code() == -32000);

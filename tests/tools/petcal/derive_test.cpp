@@ -140,7 +140,19 @@ TEST_CASE("a scanner is calibrated from a nominal calibration in two rounds") {
         const Outcome wrong =
             w.petcal("derive energy --spectra energies.h5 --calibration nominal.h5 -o other.h5");
         CHECK(wrong.status == 78);
-        CHECK(lacking(wrong.out, {"taken with another crystal map"}) == "");
+        CHECK(lacking(wrong.out,
+                      {"energies.h5: expected spectra taken with the calibration nominal.h5 (SHA-256 " +
+                           config::sha256_of_file(w.dir / "nominal.h5"),
+                       "found those of another one (calibration_sha256 " +
+                           config::sha256_of_file(w.dir / "mapped.h5")}) == "");
+        CHECK(!std::filesystem::exists(w.dir / "other.h5"));
+        config::Spectra unnamed = config::load_spectra(w.dir / "energies.h5", w.scanner.geometry);
+        unnamed.calibration_sha256.clear();
+        config::save_spectra(w.dir / "unnamed.h5", w.scanner.geometry, unnamed);
+        const Outcome unknown =
+            w.petcal("derive energy --spectra unnamed.h5 --calibration mapped.h5 -o other.h5");
+        CHECK(unknown.status == 78);
+        CHECK(lacking(unknown.out, {"unnamed.h5: ", "found no attribute calibration_sha256"}) == "");
     }
     {  // reports contain their pictures and show names as text
         for (const auto* report : {"crystals.html", "energy.html"}) {

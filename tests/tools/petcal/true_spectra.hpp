@@ -67,6 +67,7 @@ inline double share_right(const std::vector<FloodFrame>& frames, const std::uint
 inline config::Spectra true_spectra(const config::Geometry& g, const sim::Detector& d,
                                     const config::Calibration& in_use, double counts) {
     config::Spectra s = config::Spectra::none(g);
+    s.calibration_sha256 = in_use.sha256;
     std::mt19937_64 random(7);
     std::normal_distribution<> normal;
     std::uniform_real_distribution<> uniform;
