@@ -89,12 +89,12 @@ GeometricFactors GeometricFactors::even(const config::Geometry& geometry) {
 
 FanModel::FanModel(const config::Scanner& scanner, const CylinderScan& scan)
     : geometry_(scanner.geometry),
+      scan_(scan),
       columns_(geometry_.crystals_in_ring()),
       rings_(geometry_.rings()),
       columns_in_unit_(geometry_.crystals.y),
       rings_in_unit_(geometry_.crystals.z),
       units_along_(rings_ / rings_in_unit_),
-      attenuation_(scan.attenuation_per_mm),
       low_(scan.centre_mm[2] - scan.length_mm / 2 + scan.edge_mm),
       high_(scan.centre_mm[2] + scan.length_mm / 2 - scan.edge_mm) {
     if (!(scan.radius_mm > 0) || !(scan.length_mm > 0))
@@ -182,7 +182,7 @@ void FanModel::add(const ColumnPair& pair, const GeometricFactors& factors, Work
         work.way = (along + pair.way).sqrt();
         work.chord = (leave.min(pair.leave) - enter.max(pair.enter)).max(0.0) * work.way;
         work.expected = transaxial * pair.cosines * axial * work.chord / work.square.square();
-        if (attenuation_ > 0) work.expected *= (-attenuation_ * work.chord).exp();
+        if (scan_.attenuation_per_mm > 0) work.expected *= (-scan_.attenuation_per_mm * work.chord).exp();
         work.chord = z_[ring] + pair.nearest * (z - z_[ring]);  // z where the line is nearest to the axis
         work.expected = (work.chord >= low_ && work.chord <= high_).select(work.expected, 0.0);
         const double weight = work.weights(ring, pair.a);

@@ -77,6 +77,7 @@ class FanModel {
     /// Pairs of rings that each pair of columns stands for, times the pairs of columns.
     [[nodiscard]] double most_pairs() const { return static_cast<double>(pairs_.size()) * rings_ * rings_; }
     [[nodiscard]] const config::Geometry& geometry() const { return geometry_; }
+    [[nodiscard]] const CylinderScan& scan() const { return scan_; }
 
   private:
     struct ColumnPair {
@@ -107,12 +108,12 @@ class FanModel {
     void add(const ColumnPair& pair, const GeometricFactors& factors, Work& work) const;
 
     config::Geometry geometry_;
+    CylinderScan scan_;
     std::uint32_t columns_;
     std::uint32_t rings_;
     std::uint32_t columns_in_unit_;
     std::uint32_t rings_in_unit_;
     std::uint32_t units_along_;
-    double attenuation_;
     double low_;  // mm; z of the line where it is nearest to the axis
     double high_;
     std::vector<ColumnPair> pairs_;

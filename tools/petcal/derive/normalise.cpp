@@ -141,6 +141,17 @@ void fix_patterns(const config::Geometry& g, NormalisationFit& fit) {
     }
 }
 
+NormalisationFit::Classes count_classes(const std::vector<double>& sums, const Mirror& mirror_of,
+                                        const std::function<bool(std::size_t)>& accepted) {
+    NormalisationFit::Classes classes;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        if (!accepted(i)) continue;
+        classes.all += 1;
+        classes.unseen += sums[i] + sums[mirror_of(i)] > 0 ? 0 : 1;
+    }
+    return classes;
+}
+
 void compare_units(const LineCounts& counts, const PairSums& sums, double scale, NormalisationFit& fit) {
     constexpr double enough = 20;
     double pairs = 0;
@@ -228,10 +239,15 @@ NormalisationFit fit_normalisation(const FanModel& model, const LineCounts& coun
     }
     const PairSums sums = sums_of(fit.crystals.efficiency);
     compare_units(counts, sums, scale_of(sums), fit);
-    for (std::size_t i = 0; i < sums.transaxial.size(); ++i)
-        fit.unseen_transaxial += sums.transaxial[i] + sums.transaxial[across(i)] > 0 ? 0 : 1;
-    for (std::size_t i = 0; i < sums.axial.size(); ++i)
-        fit.unseen_axial += sums.axial[i] + sums.axial[along(i)] > 0 ? 0 : 1;
+    const CylinderScan& scan = model.scan();
+    fit.transaxial = count_classes(sums.transaxial, across, [&](std::size_t i) {
+        return i / columns / columns >= scan.min_module_difference;
+    });
+    fit.axial = count_classes(sums.axial, along, [&](std::size_t i) {
+        const std::size_t a = i / g.rings();
+        const std::size_t b = i % g.rings();
+        return std::max(a, b) - std::min(a, b) <= scan.max_ring_difference;
+    });
     fix_patterns(g, fit);
     return fit;
 }

@@ -33,9 +33,14 @@ class LineCounts {
 struct NormalisationFit {
     Efficiencies crystals;
     GeometricFactors factors;
-    std::uint32_t unseen_transaxial = 0;  ///< classes without a line that counts: see fit_normalisation
-    std::uint32_t unseen_axial = 0;       ///< pairs of rings, of either order
-    double error_transaxial = 0;          ///< median relative standard error by counts, before shrinking
+    /// Classes that the scan accepts, and those of them without a line that counts: see fit_normalisation.
+    struct Classes {
+        std::uint32_t all = 0;
+        std::uint32_t unseen = 0;
+    };
+    Classes transaxial;
+    Classes axial;                ///< pairs of rings, of either order
+    double error_transaxial = 0;  ///< median relative standard error by counts, before shrinking
     double error_axial = 0;
     double chi_square = 0;  ///< per pair of detector units with at least 20 expected coincidences
     /// rms deviation of a pair of units from the model beyond that by counts, relative.

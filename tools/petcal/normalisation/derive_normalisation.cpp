@@ -254,9 +254,9 @@ std::string figures_text(const config::Scanner& scanner, const DerivedNormalisat
         fmt::format("efficiencies        spread {:.2f} %, error {:.2f} % (median, by counts)\n",
                     100 * std::sqrt(squares / live), errors.empty() ? 0 : 100 * errors[errors.size() / 2]);
     text += fmt::format("transaxial factors  {} of {} classes unseen, error {:.2f} % (median)\n",
-                        fit.unseen_transaxial, fit.factors.transaxial.size(), 100 * fit.error_transaxial);
+                        fit.transaxial.unseen, fit.transaxial.all, 100 * fit.error_transaxial);
     text += fmt::format("axial factors       {} of {} pairs of rings unseen, error {:.2f} % (median)\n",
-                        fit.unseen_axial, fit.factors.axial.size(), 100 * fit.error_axial);
+                        fit.axial.unseen, fit.axial.all, 100 * fit.error_axial);
     text +=
         fmt::format("fit                 chi-square {:.2f} by pair of units, {:.2f} % rms beyond counts\n",
                     fit.chi_square, 100 * fit.excess);
