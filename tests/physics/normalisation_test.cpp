@@ -76,7 +76,8 @@ TEST_CASE("normalisation: that of a large cylinder predicts the counts of a smal
     const auto fit =
         fit_normalisation(of_large, counts_of(of_large, scan(scanner, detector, large, 3)), options);
     CAPTURE(fit.crystals.median_counts, fit.error_transaxial, fit.error_axial);
-    CHECK(fit.chi_square == Approx(1).margin(0.1));
+    CHECK(fit.chi_square > 0.8);
+    CHECK(fit.chi_square < 1.1);
 
     const derive::FanModel of_small(scanner, small);
     const auto counts = counts_of(of_small, scan(scanner, detector, small, 3));
