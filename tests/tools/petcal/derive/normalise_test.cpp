@@ -33,7 +33,8 @@ struct Truth {
         }
         for (std::uint32_t a = 0; a < g.rings(); ++a) {
             for (std::uint32_t b = 0; b < g.rings(); ++b)
-                factors.axial[a * g.rings() + b] = 1 + 0.02 * std::abs(static_cast<double>(a) - static_cast<double>(b));
+                factors.axial[a * g.rings() + b] =
+                    1 + 0.02 * std::abs(static_cast<double>(a) - static_cast<double>(b));
         }
     }
     [[nodiscard]] Normalisation normalisation() const {
