@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "config/calibration.hpp"
 #include "config/error.hpp"
@@ -32,23 +33,30 @@ struct AboutImage {
 AboutImage about_image(const DeriveActivityOptions& o, const normalisation::Normalisation& n) {
     const auto file = o.image / "image.json";
     const json about = config::read_json_file(file, config::max_run_json_bytes);
-    const auto text = [&](const char* key) {
-        const json value = about.is_object() ? about.value(key, json()) : json();
-        return value.is_string() ? value.get<std::string>() : "none";
+    const auto value = [&about](const char* key) {
+        return about.is_object() ? about.value(key, json()) : json();
     };
-    const auto expect = [&](const char* key, const std::string& expected) {
-        if (text(key) == expected) return;
-        throw config::Error(file.string() + ": " + key + ": expected " + expected + ", found " + text(key) +
+    const auto text = [&value](const char* key) {
+        const json found = value(key);
+        return found.is_string() ? found.get<std::string>() : "none";
+    };
+    const auto refuse = [&file](const char* key, const std::string& expected, const std::string& found) {
+        throw config::Error(file.string() + ": " + key + ": expected " + expected + ", found " + found +
                             ": make the image with this normalisation");
     };
-    expect("normalisation_sha256", n.sha256);
-    expect("unit", "kBq/ml");
-    const json applied = about.value("activity_factor", json());
+    if (text("normalisation_sha256") != n.sha256)
+        refuse("normalisation_sha256", n.sha256, text("normalisation_sha256"));
+    // Without a factor petlm image adds that the unit is not calibrated.
+    constexpr std::string_view unit = "kBq/ml";
+    if (text("unit").substr(0, unit.size()) != unit) refuse("unit", std::string(unit), text("unit"));
+    const json stated = value("activity_factor");
+    double applied = 1;
+    if (!stated.is_null()) applied = stated.is_number() ? stated.get<double>() : 0;
     const double expected = n.activity_factor.value_or(1);
-    if (!applied.is_number() || std::abs(applied.get<double>() / expected - 1) > 1e-6)
-        throw config::Error(file.string() + ": activity_factor: expected that of the normalisation, " +
-                            fmt::format("{:g}", expected) + ", found " + applied.dump());
-    return {applied.get<double>(), text("time_of_activity_utc")};
+    if (!(std::abs(applied / expected - 1) < 1e-6))
+        refuse("activity_factor", "that of the normalisation, " + fmt::format("{:g}", expected),
+               stated.dump());
+    return {applied, text("time_of_activity_utc")};
 }
 
 struct Region {

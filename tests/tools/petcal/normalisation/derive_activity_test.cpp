@@ -83,6 +83,10 @@ class Measured {
 
 TEST_CASE("derive activity: the factor gives the image the known concentration") {
     Measured m;
+    if (GENERATE(false, true)) {  // as petlm image states it without a factor
+        m.about["unit"] = "kBq/ml, uncalibrated";
+        m.about["activity_factor"] = nullptr;
+    }
     const auto noisy = [](double x, double y, double z) {
         return 20 * (1 + 0.3 * std::sin(17 * x + 5 * y * y + 11 * z));
     };
@@ -101,6 +105,7 @@ TEST_CASE("derive activity: the factor gives the image the known concentration")
     m.options.normalisation = m.dir / "next.h5";
     m.about["normalisation_sha256"] = next.sha256;
     m.about["activity_factor"] = found.factor;
+    m.about["unit"] = "kBq/ml";
     m.write([&](double x, double y, double z) { return 1.1 * found.factor * noisy(x, y, z); });
     CHECK(petcal::derive_activity(m.scanner, m.options).factor == Approx(found.factor / 1.1));
 }
@@ -117,6 +122,17 @@ TEST_CASE("derive activity: an image that does not tell the factor is refused") 
         m.about.erase("unit");
         m.write(even);
         CHECK_THAT(m.refusal(), contains("unit: expected kBq/ml, found none"));
+    }
+    SECTION("that misses the factor") {
+        m.options.normalisation = m.dir / "with.h5";
+        auto n = normalisation::load(m.dir / "n.h5", m.scanner.geometry);
+        n.activity_factor = 2;
+        save(m.dir / "with.h5", m.scanner.geometry, n);
+        m.about["normalisation_sha256"] = normalisation::load(m.dir / "with.h5", m.scanner.geometry).sha256;
+        m.about["activity_factor"] = nullptr;
+        m.write(even);
+        CHECK_THAT(m.refusal(),
+                   contains("activity_factor: expected that of the normalisation, 2, found null"));
     }
     SECTION("with another factor") {
         m.about["activity_factor"] = 2;
