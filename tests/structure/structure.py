@@ -25,7 +25,7 @@ ORDER = [
     ["daemon/control"],
     ["daemon/http"],
     ["daemon"],
-    ["tools/geometry", "tools/html", "tools/normalisation", "tools/petsim/random"],
+    ["tools/geometry", "tools/html", "tools/nifti", "tools/normalisation", "tools/petsim/random"],
     ["tools/petsim/detector", "tools/petsim/physics", "tools/petcal/derive"],
     ["tools/petctl", "tools/petsim/simulation"],
     ["tools/petsim"],

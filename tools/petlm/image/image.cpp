@@ -12,11 +12,12 @@
 #include <thread>
 
 #include "daemon/host/progress_line.hpp"
+#include "tools/nifti/nifti.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/image/corrections.hpp"
-#include "tools/petlm/image/nifti.hpp"
 #include "tools/petlm/image/pictures.hpp"
 #include "tools/petlm/image/quick_look.hpp"
+#include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -200,6 +201,19 @@ std::string description_text(const ExportSource& source, const std::vector<std::
     return text + "\nThe page docs/how-to/image.md has a worked example.\n";
 }
 
+void write_nifti(const std::filesystem::path& file, const image::Grid& grid, std::span<const float> image,
+                 const std::string& description) {
+    const double mm = grid.voxel_mm;
+    const nifti::Volume volume{grid.n,
+                               {{{mm, 0, 0}, {0, mm, 0}, {0, 0, mm}}},
+                               {grid.centre(0, 0), grid.centre(1, 0), grid.centre(2, 0)},
+                               {}};
+    OutputFile out(file);
+    out.text(nifti::header(volume, description));
+    out.text({reinterpret_cast<const char*>(image.data()), image.size_bytes()});
+    out.close();
+}
+
 }  // namespace
 
 int image(const ImageOptions& options) {
@@ -253,7 +267,7 @@ int image(const ImageOptions& options) {
     });
 
     const auto lines = summary(options, source, counts, corrections, how, look);
-    image::write_nifti(options.output / "image.nii", how.grid, look.em.image, nifti_description);
+    write_nifti(options.output / "image.nii", how.grid, look.em.image, nifti_description);
     if (!no_pictures) {
         image::write_projections(options.output / "projections.png", how.grid, look.em.image, warning,
                                  options.max);
