@@ -5,7 +5,7 @@
 #include <string>
 
 #include "config/scanner.hpp"
-#include "tools/petlm/export/source.hpp"
+#include "tools/petlm/records/source.hpp"
 #include "tools/petlm/image/lines.hpp"
 #include "tools/petlm/records/run_randoms.hpp"
 
