@@ -7,7 +7,7 @@
 #include "config/scanner.hpp"
 #include "tools/petlm/records/source.hpp"
 #include "tools/petlm/image/lines.hpp"
-#include "tools/petlm/records/run_randoms.hpp"
+#include "tools/petlm/corrections/run_randoms.hpp"
 
 namespace petacq::image {
 

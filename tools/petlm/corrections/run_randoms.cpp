@@ -1,4 +1,4 @@
-#include "tools/petlm/records/run_randoms.hpp"
+#include "tools/petlm/corrections/run_randoms.hpp"
 
 #include <algorithm>
 #include <limits>
