@@ -31,7 +31,7 @@ nifti::Volume map_of(const Vector3& at, double radius, double length, double per
                 int inside = 0;
                 for (int i = 0; i < fine * fine * fine; ++i) {
                     Vector3 p = map.at(x, y, z);
-                    const double f[3] = {i % fine, i / fine % fine, i / fine / fine};  // NOLINT
+                    const std::array<int, 3> f = {i % fine, i / fine % fine, i / fine / fine};
                     for (std::size_t k = 0; k < 3; ++k) {
                         for (std::size_t axis = 0; axis < 3; ++axis)
                             p[axis] += step[k][axis] * ((f[k] + 0.5) / fine - 0.5);
