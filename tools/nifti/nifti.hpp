@@ -1,66 +1,47 @@
-// NIfTI-1, one file (.nii): https://nifti.nimh.nih.gov/nifti-1/ (nifti1.h).
+// NIfTI-1 in one file (.nii): https://nifti.nimh.nih.gov/nifti-1/ (nifti1.h).
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
+
+#include "config/scanner.hpp"
 
 namespace petacq::nifti {
 
-// NOLINTBEGIN(modernize-avoid-c-arrays): the layout of the file
-/// The beginning of a file of 32-bit floats, little-endian, in mm in the axes of the scanner.
-struct Header {
-    std::int32_t sizeof_hdr = 348;
-    char unused_1[34] = {};
-    char regular = 'r';
-    char dim_info = 0;
-    std::int16_t dim[8] = {3, 0, 0, 0, 1, 1, 1, 1};
-    float intent_p[3] = {};
-    std::int16_t intent_code = 0;
-    std::int16_t datatype = 16;  // 32-bit float
-    std::int16_t bitpix = 32;
-    std::int16_t slice_start = 0;
-    float pixdim[8] = {1, 0, 0, 0, 0, 0, 0, 0};
-    float vox_offset = 352;
-    float scl_slope = 1;
-    float scl_inter = 0;
-    std::int16_t slice_end = 0;
-    char slice_code = 0;
-    char xyzt_units = 2;  // mm
-    float cal_max = 0;
-    float cal_min = 0;
-    float slice_duration = 0;
-    float toffset = 0;
-    std::int32_t glmax = 0;
-    std::int32_t glmin = 0;
-    char descrip[80] = {};
-    char aux_file[24] = {};
-    std::int16_t qform_code = 1;  // scanner
-    std::int16_t sform_code = 1;
-    float quatern[3] = {};
-    float qoffset[3] = {};
-    float srow[3][4] = {};
-    char intent_name[16] = {};
-    char magic[4] = {'n', '+', '1', 0};
-    char extension[4] = {};  // none
-};
-// NOLINTEND(modernize-avoid-c-arrays)
-static_assert(sizeof(Header) == 352);
-static_assert(offsetof(Header, dim) == 40 && offsetof(Header, pixdim) == 76);
-static_assert(offsetof(Header, descrip) == 148 && offsetof(Header, qform_code) == 252);
-static_assert(offsetof(Header, srow) == 280 && offsetof(Header, magic) == 344);
+using config::Vector3;
 
-struct Image {
-    std::array<std::uint32_t, 3> n{};   ///< along x, y, z
-    std::array<double, 3> voxel_mm{};   ///< above 0
-    std::array<double, 3> origin_mm{};  ///< middle of voxel (0, 0, 0)
-    std::vector<float> values;          ///< x fastest
+/// Voxels, x fastest, and where they are in the axes of the scanner (docs/reference/geometry.md).
+struct Volume {
+    std::array<std::uint32_t, 3> n{};  ///< along the axes of the voxels
+    std::array<Vector3, 3> step{};     ///< [axis of the voxels] from a voxel to the next, mm
+    Vector3 first{};                   ///< middle of voxel (0, 0, 0), mm
+    std::vector<float> values;
+
+    [[nodiscard]] std::size_t voxels() const { return std::size_t{n[0]} * n[1] * n[2]; }
+    /// The middle of a voxel, mm.
+    [[nodiscard]] Vector3 at(std::size_t x, std::size_t y, std::size_t z) const {
+        Vector3 out = first;
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            out[axis] += static_cast<double>(x) * step[0][axis] + static_cast<double>(y) * step[1][axis] +
+                         static_cast<double>(z) * step[2][axis];
+        return out;
+    }
+    [[nodiscard]] double voxel_mm3() const;
 };
 
-/// Reads a file like those that petlm image writes: three dimensions, 32-bit floats, axes along those of the
-/// scanner. Throws config::Error naming the file, what was expected and what was found; config::IoError.
-Image read(const std::filesystem::path& file);
+/// Reads a volume of any of the types of whole and floating-point numbers up to 64 bits, scaled as its header
+/// says, with positions by sform or, without one, qform. Throws config::IoError when the file cannot be read,
+/// and config::Error naming the file, what was expected and what was found: another format, compression,
+/// the other byte order, more than one volume, a truncated file, no position, values that are not finite.
+Volume load(const std::filesystem::path& file);
+
+/// The 352 bytes in front of the values of a file of 32-bit floats, little-endian. qform and sform both give
+/// the position, with code 1 (scanner). At most 79 characters of `description` are kept. Throws
+/// std::invalid_argument when the axes of the voxels are not those of the scanner, or `n` is above 32,767.
+std::string header(const Volume& volume, const std::string& description);
 
 }  // namespace petacq::nifti

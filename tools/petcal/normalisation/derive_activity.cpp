@@ -71,7 +71,7 @@ struct Region {
     [[nodiscard]] double mean() const { return n > 0 ? sum / n : 0; }
 };
 
-void check(const DeriveActivityOptions& o, const nifti::Image& image) {
+void check(const DeriveActivityOptions& o, const nifti::Volume& image) {
     for (const double value : o.cylinder) {
         if (!std::isfinite(value)) throw config::Error("--cylinder: expected finite numbers");
     }
@@ -84,8 +84,9 @@ void check(const DeriveActivityOptions& o, const nifti::Image& image) {
         throw config::Error("--cylinder: expected a radius and half a length above the margin");
     for (std::size_t axis = 0; axis < 3; ++axis) {
         const double reach = axis == 2 ? half_length : radius;
-        const double low = image.origin_mm[axis] - image.voxel_mm[axis] / 2;
-        const double high = low + image.voxel_mm[axis] * static_cast<double>(image.n[axis]);
+        const double voxel = image.step[axis][axis];
+        const double low = image.first[axis] - voxel / 2;
+        const double high = low + voxel * static_cast<double>(image.n[axis]);
         if (o.cylinder[axis] - reach >= low && o.cylinder[axis] + reach <= high) continue;
         throw config::Error(
             fmt::format("--cylinder: reaches from {:g} to {:g} mm along {}; expected it inside the image, "
@@ -99,7 +100,7 @@ void check(const DeriveActivityOptions& o, const nifti::Image& image) {
 DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActivityOptions& o) {
     normalisation::Normalisation n = normalisation::load(o.normalisation, scanner.geometry);
     const AboutImage about = about_image(o, n);
-    const nifti::Image image = nifti::read(o.image / "image.nii");
+    const nifti::Volume image = nifti::load(o.image / "image.nii");
     check(o, image);
     const double radius = o.cylinder[3] - o.margin_mm;
     const double half_length = o.cylinder[4] / 2 - o.margin_mm;
@@ -109,9 +110,10 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     for (std::uint32_t k = 0; k < image.n[2]; ++k) {
         for (std::uint32_t j = 0; j < image.n[1]; ++j) {
             for (std::uint32_t i = 0; i < image.n[0]; ++i, ++index) {
-                const double x = image.origin_mm[0] + image.voxel_mm[0] * i - o.cylinder[0];
-                const double y = image.origin_mm[1] + image.voxel_mm[1] * j - o.cylinder[1];
-                const double z = image.origin_mm[2] + image.voxel_mm[2] * k - o.cylinder[2];
+                const config::Vector3 at = image.at(i, j, k);
+                const double x = at[0] - o.cylinder[0];
+                const double y = at[1] - o.cylinder[1];
+                const double z = at[2] - o.cylinder[2];
                 if (std::hypot(x, y) > radius || std::abs(z) > half_length) continue;
                 const double value = image.values[index];
                 if (!std::isfinite(value))

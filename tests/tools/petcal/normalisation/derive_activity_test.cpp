@@ -39,13 +39,10 @@ class Measured {
     /// value(x, y, z) relative to the middle of the cylinder; 1 beyond its surface.
     template <class Value>
     void write(Value value) {
-        nifti::Header h;
+        const double first = 0.5 - size / 2;
+        const nifti::Volume volume{
+            {size, size, size}, {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {first, first, first}, {}};
         std::string voxels;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-            h.dim[axis + 1] = size;
-            h.srow[axis][axis] = 1;
-            h.srow[axis][3] = 0.5F - size / 2;
-        }
         for (int k = 0; k < size; ++k) {
             for (int j = 0; j < size; ++j) {
                 for (int i = 0; i < size; ++i) {
@@ -58,8 +55,7 @@ class Measured {
                 }
             }
         }
-        write_file(dir / "image/image.nii",
-                   std::string(reinterpret_cast<const char*>(&h), sizeof h) + voxels);
+        write_file(dir / "image/image.nii", nifti::header(volume, "a test") + voxels);
         write_file(dir / "image/image.json", about.dump());
     }
     [[nodiscard]] std::string refusal() const {
