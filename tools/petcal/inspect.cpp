@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string>
 
+#include "tools/petcal/text.hpp"
+
 namespace petacq::petcal {
 
 namespace {
@@ -25,15 +27,6 @@ std::vector<std::uint32_t> positions_per_crystal(const config::Geometry& g, cons
         }
     }
     return count;
-}
-
-/// Text of a file, whatever it contains, for JSON and a terminal.
-std::string printable(std::string text) {
-    const auto other = [](char c) {
-        return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E;
-    };
-    std::replace_if(text.begin(), text.end(), other, '?');
-    return text;
 }
 
 json factor_figures(const config::Calibration& c) {

@@ -1,4 +1,4 @@
-// petcal: makes, imports, derives, compares and inspects calibration files.
+// petcal: makes, imports, derives, compares and inspects calibrations and normalisations.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -6,15 +6,21 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 
+#include "config/calibration.hpp"
 #include "config/error.hpp"
 #include "config/make_calibration.hpp"
+#include "tools/normalisation/normalisation.hpp"
 #include "tools/petcal/apply.hpp"
 #include "tools/petcal/compare.hpp"
 #include "tools/petcal/derive_crystals.hpp"
 #include "tools/petcal/derive_energy.hpp"
 #include "tools/petcal/derive_time.hpp"
 #include "tools/petcal/inspect.hpp"
+#include "tools/petcal/normalisation/derive_activity.hpp"
+#include "tools/petcal/normalisation/derive_normalisation.hpp"
+#include "tools/petcal/normalisation/inspect_normalisation.hpp"
 #include "tools/petcal/raw_tables.hpp"
 
 namespace {
@@ -35,6 +41,8 @@ struct Options {
     petcal::DeriveCrystalsOptions crystals;
     petcal::DeriveEnergyOptions energy;
     petcal::DeriveTimeOptions time;
+    petcal::DeriveNormalisationOptions normalisation;
+    petcal::DeriveActivityOptions activity;
     petcal::ApplyOptions apply;
 };
 
@@ -71,7 +79,8 @@ CLI::App* add_import(CLI::App& app, Options& o) {
 }
 
 CLI::App* add_inspect(CLI::App& app, Options& o) {
-    CLI::App* inspect = app.add_subcommand("inspect", "Checks a calibration and shows its contents");
+    CLI::App* inspect =
+        app.add_subcommand("inspect", "Checks a calibration or normalisation and shows its contents");
     inspect->add_option("file", o.input, "HDF5 file")->required();
     inspect->add_option("--scanner", o.scanner, "Scanner description")->required();
     inspect->add_flag("--json", o.json, "Print JSON");
@@ -92,7 +101,44 @@ struct DeriveCommands {
     CLI::App* crystals;
     CLI::App* energy;
     CLI::App* time;
+    CLI::App* normalisation;
+    CLI::App* activity;
 };
+
+constexpr const char* cylinder_help = "X,Y,Z,RADIUS,LENGTH in mm: even activity, along the axis";
+
+CLI::App* add_derive_normalisation(CLI::App* derive, Options& o) {
+    petcal::DeriveNormalisationOptions& n = o.normalisation;
+    CLI::App* app = derive->add_subcommand(
+        "normalisation", "Efficiencies and geometric factors from a run of a known cylinder");
+    app->add_option("--scanner", o.scanner, "Scanner description")->required();
+    app->add_option("--run", n.run, "Run directory with coincidences")->required();
+    app->add_option("--cylinder", n.cylinder, cylinder_help)->delimiter(',')->expected(5)->required();
+    app->add_option("--attenuation-per-cm", n.attenuation_per_cm, "Of the cylinder, at 511 keV")
+        ->capture_default_str();
+    app->add_option("--depth-mm", n.depth_mm,
+                    "Mean depth of interaction behind the front face; default: half a crystal");
+    app->add_option("-o,--output", n.output, "Normalisation to write")->required();
+    app->add_option("--report", n.report, "HTML file with pictures to write");
+    return app;
+}
+
+CLI::App* add_derive_activity(CLI::App* derive, Options& o) {
+    petcal::DeriveActivityOptions& a = o.activity;
+    CLI::App* app =
+        derive->add_subcommand("activity", "Activity factor from the image of a cylinder of known activity");
+    app->add_option("--scanner", o.scanner, "Scanner description")->required();
+    app->add_option("--normalisation", a.normalisation, "The one that was in use for the image")->required();
+    app->add_option("--image", a.image, "Directory that petlm image wrote")->required();
+    app->add_option("--cylinder", a.cylinder, cylinder_help)->delimiter(',')->expected(5)->required();
+    app->add_option("--concentration-kBq-ml", a.concentration_kBq_ml,
+                    "In the cylinder, at the time of the image's activity")
+        ->required();
+    app->add_option("--margin-mm", a.margin_mm, "Voxels nearer to the surface do not count")
+        ->capture_default_str();
+    app->add_option("-o,--output", a.output, "Normalisation to write")->required();
+    return app;
+}
 
 DeriveCommands add_derive(CLI::App& app, Options& o) {
     CLI::App* derive = app.add_subcommand("derive", "Derives a step of a calibration from data");
@@ -110,12 +156,13 @@ DeriveCommands add_derive(CLI::App& app, Options& o) {
     c.time->add_option("--run", o.time.run, "Run directory with coincidences")->required();
     c.time->add_option("--calibration", o.time.calibration, "The one that was in use for the run")
         ->required();
-    auto* cylinder = c.time->add_option("--cylinder", o.time.cylinder,
-                                        "X,Y,Z,RADIUS,LENGTH in mm: even activity, along the axis");
+    auto* cylinder = c.time->add_option("--cylinder", o.time.cylinder, cylinder_help);
     cylinder->delimiter(',')->expected(5);
     auto* point = c.time->add_option("--point", o.time.point, "X,Y,Z in mm");
     point->delimiter(',')->expected(3)->excludes(cylinder);
     c.time->add_option("-o,--output", o.time.output, "Calibration to write")->required();
+    c.normalisation = add_derive_normalisation(derive, o);
+    c.activity = add_derive_activity(derive, o);
     return c;
 }
 
@@ -130,7 +177,7 @@ CLI::App* add_apply(CLI::App& app, Options& o) {
 }
 
 CLI::App* add_compare(CLI::App& app, Options& o) {
-    CLI::App* compare = app.add_subcommand("compare", "Shows how two calibrations differ");
+    CLI::App* compare = app.add_subcommand("compare", "Shows how two calibrations or normalisations differ");
     compare->add_option("a", o.input, "HDF5 file")->required();
     compare->add_option("b", o.other, "HDF5 file")->required();
     compare->add_option("--scanner", o.scanner, "Scanner description")->required();
@@ -150,8 +197,33 @@ int make_file(const config::Scanner& scanner, const Options& o) {
     return 0;
 }
 
+void print_comparison(const config::Scanner& scanner, const Options& o) {
+    namespace normalisation = petacq::normalisation;
+    const auto both = [&](auto load) { return std::pair(load(o.input), load(o.other)); };
+    if (petcal::is_normalisation(o.input)) {
+        const auto [a, b] =
+            both([&](const auto& file) { return normalisation::load(file, scanner.geometry); });
+        const auto figures = petcal::compare_normalisations(a, b);
+        std::cout << (o.json ? figures.dump(2) + '\n' : petcal::compare_normalisations_text(figures));
+        return;
+    }
+    const auto [a, b] =
+        both([&](const auto& file) { return config::load_calibration(file, scanner.geometry); });
+    const auto figures = petcal::compare(scanner, a, b);
+    std::cout << (o.json ? figures.dump(2) + '\n' : petcal::compare_text(figures));
+}
+
+void print_contents(const config::Geometry& g, const Options& o) {
+    const bool normalised = petcal::is_normalisation(o.input);
+    const auto figures = normalised
+                             ? petcal::inspect_normalisation(g, petacq::normalisation::load(o.input, g))
+                             : petcal::inspect(g, config::load_calibration(o.input, g));
+    const auto text = normalised ? petcal::inspect_normalisation_text : petcal::inspect_text;
+    std::cout << (o.json ? figures.dump(2) + '\n' : text(figures));
+}
+
 int run(int argc, char** argv) {
-    CLI::App app("petcal: makes, imports, derives, compares and inspects calibration files", "petcal");
+    CLI::App app("petcal: makes, imports, derives, compares and inspects calibrations", "petcal");
     app.require_subcommand(1);
     Options o;
     const CLI::App* make = add_make(app, o);
@@ -177,18 +249,18 @@ int run(int argc, char** argv) {
         petcal::derive_energy(scanner, o.energy);
     } else if (derive.time->parsed()) {
         petcal::derive_time(scanner, o.time);
+    } else if (derive.normalisation->parsed()) {
+        std::cout << figures_text(scanner, petcal::derive_normalisation(scanner, o.normalisation));
+    } else if (derive.activity->parsed()) {
+        std::cout << figures_text(petcal::derive_activity(scanner, o.activity));
     } else if (apply->parsed()) {
         petcal::apply(scanner, o.apply);
     } else if (compare->parsed()) {
-        const auto a = config::load_calibration(o.input, scanner.geometry);
-        const auto b = config::load_calibration(o.other, scanner.geometry);
-        const auto figures = petcal::compare(scanner, a, b);
-        std::cout << (o.json ? figures.dump(2) + '\n' : petcal::compare_text(figures)) << std::flush;
+        print_comparison(scanner, o);
     } else if (inspect->parsed()) {
-        const auto figures =
-            petcal::inspect(scanner.geometry, config::load_calibration(o.input, scanner.geometry));
-        std::cout << (o.json ? figures.dump(2) + '\n' : petcal::inspect_text(figures)) << std::flush;
+        print_contents(scanner.geometry, o);
     }
+    std::cout << std::flush;
     if (!std::cout || std::fflush(stdout) != 0) throw config::IoError("standard output: cannot be written");
     return 0;
 }

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "tools/html/escaped.hpp"
+#include "tools/petcal/figures.hpp"
 #include "tools/petcal/page.hpp"
-#include "tools/petcal/png.hpp"
 #include "tools/petcal/report.hpp"
 #include "tools/petcal/units.hpp"
 
@@ -53,24 +53,16 @@ std::string spectrum_figure(const Curve& curve, const Curve* other, const std::s
 std::string crystals_figure(const config::Geometry& g, const std::vector<UnitEnergies>& units, double low,
                             double high, const std::function<double(const Photopeak&)>& value,
                             const std::string& caption) {
-    GreyPicture p{g.crystals_in_ring(), g.rings(), {}};
-    p.pixels.resize(g.crystal_count());
+    std::vector<double> values(g.crystal_count(), -1);
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
         for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
             const CrystalPeak& c = units[unit].crystals[local];
             if (c.state != PeakState::fitted) continue;
             const auto number = static_cast<std::uint32_t>(unit);
-            const double part = std::clamp((value(c.peak) - low) / (high - low), 0.0, 1.0);
-            p.pixels[g.crystal(number / g.du_count, number % g.du_count, local)] =
-                static_cast<std::uint8_t>(30 + 225 * part);
+            values[g.crystal(number / g.du_count, number % g.du_count, local)] = value(c.peak);
         }
     }
-    return fmt::sprintf(
-               R"(<figure><svg viewBox="0 0 %u %u" preserveAspectRatio="none" style="height:12rem">)",
-               p.width, p.height) +
-           fmt::sprintf(R"(<image width="%u" height="%u" preserveAspectRatio="none" href=")", p.width,
-                        p.height) +
-           png_data(p) + "\"/></svg><figcaption>" + caption + "</figcaption></figure>\n";
+    return picture_figure(grey_picture(g.crystals_in_ring(), g.rings(), values, low, high), caption);
 }
 
 /// The sums of all spectra by the energies in use, and by those that put every photopeak at 511 keV.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/error.hpp"
+#include "tools/petcal/derive/median.hpp"
 
 namespace petacq::derive {
 
@@ -14,13 +15,6 @@ namespace {
 
 constexpr double step_part = 2.0 / 3;
 constexpr double settled_change = 1e-4;  // rms of the relative change
-
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 /// Those of the crystals that are seen.
 std::vector<double> pick(const std::vector<double>& values, const std::vector<bool>& seen) {
@@ -33,7 +27,7 @@ std::vector<double> pick(const std::vector<double>& values, const std::vector<bo
 
 /// One step. The rms of the relative changes, weighted with the efficiencies: crystals that are nearly dead
 /// do not matter.
-double step(const FanCounts& counts, const std::vector<bool>& seen, const FanSums& fan_sums,
+double step(const NetCounts& counts, const std::vector<bool>& seen, const FanSums& fan_sums,
             std::vector<double>& efficiency, std::vector<double>& sums) {
     fan_sums(efficiency, sums);
     double changes = 0;
@@ -50,7 +44,7 @@ double step(const FanCounts& counts, const std::vector<bool>& seen, const FanSum
     return std::sqrt(changes / total);
 }
 
-void check(const FanCounts& counts, const std::vector<bool>& seen, const EfficiencyOptions& options,
+void check(const NetCounts& counts, const std::vector<bool>& seen, const EfficiencyOptions& options,
            Efficiencies& out) {
     out.median_counts = median(pick(counts.net, seen));
     if (!(out.median_counts >= options.least_counts))
@@ -60,7 +54,7 @@ void check(const FanCounts& counts, const std::vector<bool>& seen, const Efficie
                             ": measure longer, or check the place of the source");
 }
 
-void finish(const FanCounts& counts, const std::vector<bool>& seen, const EfficiencyOptions& options,
+void finish(const NetCounts& counts, const std::vector<bool>& seen, const EfficiencyOptions& options,
             Efficiencies& out) {
     const double limit = options.dead_below * median(pick(out.efficiency, seen));
     double sum = 0;
@@ -84,28 +78,32 @@ void finish(const FanCounts& counts, const std::vector<bool>& seen, const Effici
 
 }  // namespace
 
-Efficiencies crystal_efficiencies(const FanCounts& counts, const FanSums& fan_sums,
+Efficiencies crystal_efficiencies(const NetCounts& counts, const FanSums& fan_sums,
                                   const EfficiencyOptions& options) {
     const std::size_t crystals = counts.net.size();
     if (crystals == 0 || counts.variance.size() != crystals)
         throw std::invalid_argument("crystal_efficiencies: " + std::to_string(crystals) + " counts and " +
                                     std::to_string(counts.variance.size()) + " variances");
+    if (!options.start.empty() && options.start.size() != crystals)
+        throw std::invalid_argument("crystal_efficiencies: a start of " +
+                                    std::to_string(options.start.size()) + " efficiencies");
     Efficiencies out;
     std::vector<double> sums(crystals);
-    out.efficiency.assign(crystals, 1);
-    fan_sums(out.efficiency, sums);
+    const std::vector<double> start =
+        options.start.empty() ? std::vector<double>(crystals, 1) : options.start;
+    fan_sums(start, sums);
     std::vector<bool> seen(crystals);
     double all_counts = 0;
     double all_expected = 0;
     for (std::size_t i = 0; i < crystals; ++i) {
         seen[i] = sums[i] > 0;
         all_counts += seen[i] ? std::max(counts.net[i], 0.0) : 0;
-        all_expected += sums[i];
+        all_expected += start[i] * sums[i];
     }
     check(counts, seen, options, out);
-    const double start = std::sqrt(all_counts / all_expected);
+    const double scale = std::sqrt(all_counts / all_expected);
     for (std::size_t i = 0; i < crystals; ++i)
-        out.efficiency[i] = seen[i] && counts.net[i] > 0 ? start : 0;
+        out.efficiency.push_back(seen[i] && counts.net[i] > 0 ? scale * start[i] : 0);
     do {
         if (out.steps == options.most_steps)
             throw config::Error("efficiencies: no solution after " + std::to_string(out.steps) +

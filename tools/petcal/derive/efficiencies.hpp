@@ -8,20 +8,26 @@
 
 namespace petacq::derive {
 
-/// Of each crystal: over all pairs in which it takes part.
-struct FanCounts {
+/// Of each crystal, over all pairs in which it takes part; or of classes of pairs.
+struct NetCounts {
     std::vector<double> net;       ///< prompts less randoms; may be below 0
     std::vector<double> variance;  ///< of net; prompts plus the squares of the weights of the delayeds
+
+    void add(std::size_t at, double count, double its_variance) {
+        net[at] += count;
+        variance[at] += its_variance;
+    }
 };
 
 /// The expected coincidences: sums[i] = sum over j of g_ij weights[j], with g_ij that of two crystals of
-/// efficiency 1, of any common unit. FanModel::fan_sums is one.
+/// efficiency 1, of any common unit. FanModel::sums gives them.
 using FanSums = std::function<void(std::span<const double> weights, std::span<double> sums)>;
 
 struct EfficiencyOptions {
     double dead_below = 0.2;    ///< of the median efficiency
     double least_counts = 100;  ///< median over the crystals; with fewer the data are refused
     std::uint32_t most_steps = 60;
+    std::vector<double> start;  ///< [crystal] what to begin with, of any common unit; empty: all the same
 };
 
 struct Efficiencies {
@@ -46,7 +52,7 @@ struct Efficiencies {
 ///
 /// Throws config::Error when the data are insufficient (too few counts, no solution after most_steps),
 /// std::invalid_argument when sizes differ.
-Efficiencies crystal_efficiencies(const FanCounts& counts, const FanSums& fan_sums,
+Efficiencies crystal_efficiencies(const NetCounts& counts, const FanSums& fan_sums,
                                   const EfficiencyOptions& options = {});
 
 }  // namespace petacq::derive

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "tools/petcal/derive/median.hpp"
+
 namespace petacq::petcal {
 
 namespace {
@@ -32,18 +34,11 @@ CrystalPeak peak_near(std::span<const std::uint32_t> spectrum, double from, doub
     return out;
 }
 
-double median_of(std::vector<double> values) {
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 double median_place(const std::vector<CrystalPeak>& crystals) {
     std::vector<double> places;
     for (const CrystalPeak& c : crystals)
         if (c.state == PeakState::fitted) places.push_back(c.peak.place);
-    return median_of(std::move(places));
+    return derive::median(std::move(places));
 }
 
 /// What the peaks have in common, also those with few counts; none without peaks.
@@ -56,7 +51,7 @@ std::optional<PeakShape> shape_of(const std::vector<CrystalPeak>& crystals) {
         steps.push_back(c.peak.step * c.peak.sigma / c.peak.counts);
     }
     if (steps.empty()) return std::nullopt;
-    return PeakShape{median_of(std::move(resolutions)), median_of(std::move(steps))};
+    return PeakShape{derive::median(std::move(resolutions)), derive::median(std::move(steps))};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/run_randoms.hpp"
+#include "tools/petlm/corrections/run_randoms.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {

@@ -11,7 +11,7 @@
 
 #include "config/nuclides.hpp"
 #include "config/scanner.hpp"
-#include "tools/petlm/export/source.hpp"
+#include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/output.hpp"
 
 namespace petacq::petlm {

@@ -12,6 +12,7 @@ namespace petacq::image {
 namespace {
 
 constexpr std::size_t rays = 4096;
+constexpr double golden_share = 0.6180339887498949;
 
 /// A direction, and a place in a cell with coordinates from -1/2 to 1/2.
 struct Ray {
@@ -102,16 +103,17 @@ class Nodes {
 }  // namespace
 
 std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                               gpu::WorkerPool& pool) {
+                               gpu::WorkerPool& pool, const FactorOfRay& factor) {
     const geometry::HitFinder finder(scanner);
     const auto all_rays = even_rays();
     // Lines from a gap to the opposite gap all meet on the axis, so the sensitivity varies there. EM
     // amplifies such differences: every voxel near the axis has a node.
     constexpr double dense = 4;
+    const bool folded = !factor;
     const bool even = scanner.geometry.modules_in_ring() % 2 == 0;
-    const Nodes x(grid, 0, dense, 8, even);
-    const Nodes y(grid, 1, dense, 8, true);
-    const Nodes z(grid, 2, 0, 16, true);
+    const Nodes x(grid, 0, dense, 8, folded && even);
+    const Nodes y(grid, 1, dense, 8, folded);
+    const Nodes z(grid, 2, 0, 16, folded);
     const double inside = 0.99 * scanner.dimensions.ring_radius_mm;
     std::vector<float> nodes(x.count() * y.count() * z.count());
     for_each_on(pool, nodes.size(), [&](std::size_t index) {
@@ -120,7 +122,13 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
         const std::size_t k = index / x.count() / y.count();
         // No nodes far outside. Just outside they take the value at the wall, for interpolation.
         if (std::hypot(x.at(i), y.at(j)) > 1.2 * inside) return;
-        std::size_t found = 0;
+        double found = 0;
+        // Without symmetry each node has directions of its own, so that their errors do not add up along the
+        // axis.
+        const double turn =
+            folded ? 0 : 2 * std::numbers::pi * std::fmod(golden_share * static_cast<double>(index), 1.0);
+        const double cosine = std::cos(turn);
+        const double sine = std::sin(turn);
         for (const Ray& ray : all_rays) {
             config::Vector3 from = {x.in_cell(i, ray.place[0]), y.in_cell(j, ray.place[1]),
                                     z.in_cell(k, ray.place[2])};
@@ -129,11 +137,22 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
                 from[0] *= inside / radius;
                 from[1] *= inside / radius;
             }
-            const auto& u = ray.direction;
+            const auto& d = ray.direction;
+            const config::Vector3 u = {cosine * d[0] - sine * d[1], sine * d[0] + cosine * d[1], d[2]};
             const auto a = finder.find(from, u);
             if (!a) continue;
             const auto b = finder.find(from, {-u[0], -u[1], -u[2]});
-            if (b && rule.good(a->crystal, b->crystal)) ++found;
+            if (!b || !rule.good(a->crystal, b->crystal)) continue;
+            if (!factor) {
+                ++found;
+                continue;
+            }
+            Entrance ends[2] = {{a->crystal, from}, {b->crystal, from}};  // NOLINT(modernize-avoid-c-arrays)
+            for (std::size_t axis = 0; axis < 3; ++axis) {
+                ends[0].at[axis] += a->distance_mm * u[axis];
+                ends[1].at[axis] -= b->distance_mm * u[axis];
+            }
+            found += factor(ends[0], ends[1]);
         }
         nodes[index] = static_cast<float>(found) / rays;
     });

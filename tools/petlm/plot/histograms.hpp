@@ -9,7 +9,7 @@
 
 #include "config/scanner.hpp"
 #include "gpu/types.hpp"
-#include "tools/petlm/export/source.hpp"
+#include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/tags.hpp"
 
 namespace petacq::petlm {

@@ -1,6 +1,7 @@
 // Efficiencies against those of the simulator's true detector.
 #include "tools/petcal/derive/efficiencies.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -25,12 +26,13 @@ sim::Detector uneven_detector(double spot_sigma) {
 }
 
 /// Less the randoms of another scan of a quarter of the length, as delayeds of weight 4.
-derive::FanCounts fan_counts(const std::vector<test::SimulatedPair>& pairs,
-                             const std::vector<test::SimulatedPair>& other, std::size_t crystals) {
-    derive::FanCounts out;
-    out.net.assign(crystals, 0);
-    out.variance.assign(crystals, 0);
+derive::NetCounts fan_counts(const derive::FanModel& model, const std::vector<test::SimulatedPair>& pairs,
+                             const std::vector<test::SimulatedPair>& other) {
+    derive::NetCounts out;
+    out.net.assign(model.geometry().crystal_count(), 0);
+    out.variance = out.net;
     const auto add = [&](const test::SimulatedPair& p, double weight) {
+        if (!model.counts(p.a, p.b)) return;
         for (const std::uint32_t crystal : {p.a, p.b}) {
             out.net[crystal] += weight;
             out.variance[crystal] += weight * weight;
@@ -46,7 +48,8 @@ derive::FanCounts fan_counts(const std::vector<test::SimulatedPair>& pairs,
 
 derive::FanSums sums_of(const derive::FanModel& model) {
     return [&model](std::span<const double> weights, std::span<double> sums) {
-        model.fan_sums(weights, sums, 2);
+        const auto fans = model.sums(weights, derive::GeometricFactors::even(model.geometry()), 2).fans;
+        std::copy(fans.begin(), fans.end(), sums.begin());
     };
 }
 
@@ -59,7 +62,7 @@ void ring_sums(std::span<const double> weights, std::span<double> sums) {
     }
 }
 
-std::string refusal(const derive::FanCounts& counts, const derive::FanSums& sums) {
+std::string refusal(const derive::NetCounts& counts, const derive::FanSums& sums) {
     try {
         (void)derive::crystal_efficiencies(counts, sums);
     } catch (const config::Error& e) {
@@ -86,8 +89,8 @@ TEST_CASE("efficiencies: 1.2 / sqrt(N), with dead crystals and a dead detector u
     scan.seed += 1;
     scan.duration_s /= 4;
     const auto other = test::simulate_pairs(scanner, scan, detector, window);
-    const auto counts = fan_counts(pairs, other, detector.crystals.size());
     const derive::FanModel model(scanner, {{0, 0, 0}, 15, 50});
+    const auto counts = fan_counts(model, pairs, other);
     const auto found = derive::crystal_efficiencies(counts, sums_of(model));
     CHECK(std::set(found.dead.begin(), found.dead.end()) == dead);
     CHECK(found.unseen.empty());
@@ -118,7 +121,7 @@ TEST_CASE("efficiencies: exact counts give exact efficiencies, whatever the unit
     std::vector<double> truth(40);
     for (std::size_t i = 0; i < 40; ++i)
         truth[i] = i == 17 ? 0 : 1 + 0.4 * std::sin(static_cast<double>(i * i));
-    derive::FanCounts counts;
+    derive::NetCounts counts;
     counts.net.resize(40);
     ring_sums(truth, counts.net);
     double mean = 0;
@@ -144,7 +147,7 @@ TEST_CASE("efficiencies: a crystal that the source does not reach keeps 1, noise
         ring_sums(more, out.first(40));
         out[40] = 0;
     };
-    derive::FanCounts counts;
+    derive::NetCounts counts;
     counts.net.assign(41, 1000);
     counts.net[5] = -3;
     counts.net[40] = 12;
@@ -158,7 +161,7 @@ TEST_CASE("efficiencies: a crystal that the source does not reach keeps 1, noise
 }
 
 TEST_CASE("efficiencies: insufficient data are refused") {
-    derive::FanCounts counts{std::vector<double>(40, 80), std::vector<double>(40, 80)};
+    derive::NetCounts counts{std::vector<double>(40, 80), std::vector<double>(40, 80)};
     CHECK_THAT(refusal(counts, ring_sums),
                Catch::Contains("a median of 80") && Catch::Contains("at least 100"));
     // Only pairs of opposite crystals: high at phi and low at phi + pi fits as well.

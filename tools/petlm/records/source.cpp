@@ -1,4 +1,4 @@
-#include "tools/petlm/export/source.hpp"
+#include "tools/petlm/records/source.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

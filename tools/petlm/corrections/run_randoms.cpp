@@ -1,4 +1,4 @@
-#include "tools/petlm/records/run_randoms.hpp"
+#include "tools/petlm/corrections/run_randoms.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -18,6 +18,69 @@ void add_scaled(std::vector<double>& to, const std::vector<double>& more, double
     for (std::size_t i = 0; i < to.size(); ++i)
         to[i] += factor * more[i];
 }
+
+/// Adds up the dead time of a run, second by second. The boards tell it now and then: seconds shorter than
+/// half a second belong to the next one, or at the end of the run to the previous one.
+class DeadTimeSum {
+  public:
+    DeadTimeSum(const daemon::SecondsReader& seconds, std::size_t modules, double least_ticks)
+        : field_(seconds.find("module_dead_time")),
+          least_ticks_(least_ticks),
+          known_(field_ != nullptr && field_->count == modules),
+          dead_(modules),
+          sums_(modules * modules) {}
+
+    void add(const daemon::SecondsReader& seconds, double trues) {
+        if (!known_) return;
+        const daemon::FieldValues dead = seconds.values(*field_);
+        for (std::size_t m = 0; m < dead_.size(); ++m)
+            dead_[m] += dead.number(m);
+        ticks_ += static_cast<double>(seconds.length());
+        trues_ += trues;
+        if (ticks_ < least_ticks_) return;
+        live_ = live();
+        add_pairs();
+    }
+    [[nodiscard]] RunDeadTime mean(double trues) && {
+        if (known_ && trues_ > 0) {
+            if (live_.empty()) live_ = live();
+            add_pairs();
+        }
+        if (!known_ || !(trues > 0)) return {};
+        for (double& sum : sums_)
+            sum /= trues;
+        return {std::move(sums_)};
+    }
+
+  private:
+    [[nodiscard]] std::vector<double> live() const {
+        std::vector<double> out;
+        for (const double dead : dead_)
+            out.push_back(1 - dead / ticks_);
+        return out;
+    }
+    void add_pairs() {
+        // Not of a module that was blind all the time, nor of one that told nothing (NaN).
+        for (const double share : live_)
+            known_ = known_ && share > 0 && share <= 1;
+        for (std::size_t m = 0; m < live_.size(); ++m) {
+            for (std::size_t n = 0; n < live_.size(); ++n)
+                sums_[m * live_.size() + n] += trues_ / (live_[m] * live_[n]);
+        }
+        std::fill(dead_.begin(), dead_.end(), 0);
+        ticks_ = 0;
+        trues_ = 0;
+    }
+
+    const daemon::SecondField* field_;
+    double least_ticks_;
+    bool known_;
+    std::vector<double> dead_;  // [module] ticks, not yet in the sums
+    double ticks_ = 0;
+    double trues_ = 0;
+    std::vector<double> live_;  // [module] share of the time, latest
+    std::vector<double> sums_;  // [module a * modules + module b]
+};
 
 }  // namespace
 
@@ -54,11 +117,12 @@ struct RunRandoms::Frame {
 
 RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& scanner,
                        const gpu::CoincidenceRules& rules)
-    : cells_(gpu::PairCells::of(scanner.geometry, rules)) {
+    : geometry_(scanner.geometry), cells_(gpu::PairCells::of(scanner.geometry, rules)) {
     const config::Geometry& geometry = scanner.geometry;
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     const daemon::SecondField* const pile_up = seconds.find("pile_up");
     daemon::SumsReader sums(seconds, geometry);
+    DeadTimeSum dead_time(seconds, geometry.bdm_count, 0.5e12 / scanner.tick_ps);
     gpu::RandomsEstimator estimator(geometry, rules);
     gpu::ExpectedRandoms randoms;
     std::vector<Frame> frames;
@@ -85,6 +149,7 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
             pile_up_.least = std::min(pile_up_.least, factor);
             pile_up_.most = std::max(pile_up_.most, factor);
         }
+        dead_time.add(seconds, std::max(trues, 0.0));
         if (seconds_.size() % in_frame == 0)
             frames.emplace_back(geometry.crystal_count(), std::size_t{cells_.count()} * cells_.count());
         frames.back().add(estimator.by_pair(), randoms.total);
@@ -97,6 +162,7 @@ RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& sc
         seconds_[i].per_s = total > 0 ? seconds_[i].per_s / total : 0;
     }
     if (found > 0) pile_up_.mean = without_losses / found;
+    dead_time_ = std::move(dead_time).mean(found);
     finish(frames, geometry, rules);
 }
 
@@ -183,6 +249,18 @@ double RunRandoms::rate(std::uint64_t time, std::uint32_t a, std::uint32_t b) co
                                   [](std::uint64_t t, const Moment& second) { return t < second.start; });
     const Moment& second = after == seconds_.begin() ? *after : *(after - 1);
     return std::max(product(second.frame, a, b), 0.0) * second.per_s;
+}
+
+double RunRandoms::live(std::uint32_t a, std::uint32_t b) const {
+    if (dead_time_.factor.empty()) return 1;
+    const auto module = [this](std::uint32_t crystal) {
+        const std::uint32_t ring = crystal / geometry_.crystals_in_ring();
+        const std::uint32_t row = ring / (geometry_.blocks.z * geometry_.crystals.z);
+        const std::uint32_t around =
+            crystal % geometry_.crystals_in_ring() / geometry_.crystals_per_module_y();
+        return std::size_t{row} * geometry_.modules_in_ring() + around;
+    };
+    return 1 / dead_time_.factor[module(a) * geometry_.bdm_count + module(b)];
 }
 
 double RunRandoms::total() const {

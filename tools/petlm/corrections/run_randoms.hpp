@@ -8,7 +8,7 @@
 // total. The approximation is that the distribution over the crystals does not change within a frame; its
 // level may.
 //
-// The same pass over the seconds gives the pile-up factor of the run.
+// The same pass over the seconds gives the pile-up factor of the run, and its dead time.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,13 @@ struct RunPileUp {
     double most = 0;
 };
 
+/// True pairs of two modules that would be found without dead time, for each one found: 1 / ((1 - d) (1 -
+/// e)), where d and e are the shares of the time in which they were blind (module_dead_time); of each second,
+/// weighted with the trues of the run. Empty: the boards did not report it, or there are no trues.
+struct RunDeadTime {
+    std::vector<double> factor;  ///< [module a * modules + module b]
+};
+
 /// Both functions of a pair give 0 for pairs that the rules refuse, and where noise makes the estimate
 /// negative. The order of the crystals does not matter.
 class RunRandoms {
@@ -61,6 +68,9 @@ class RunRandoms {
     /// Over the whole run and all pairs.
     [[nodiscard]] double total() const;
     [[nodiscard]] const RunPileUp& pile_up() const { return pile_up_; }
+    [[nodiscard]] const RunDeadTime& dead_time() const { return dead_time_; }
+    /// The share of the true pairs of two crystals that dead time leaves; 1 if it is unknown.
+    [[nodiscard]] double live(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
 
   private:
     struct Frame;
@@ -73,12 +83,14 @@ class RunRandoms {
                 const gpu::CoincidenceRules& rules);
     [[nodiscard]] double product(std::size_t frame, std::uint32_t a, std::uint32_t b) const;
 
+    config::Geometry geometry_;
     gpu::PairCells cells_;
     std::vector<Moment> seconds_;
     std::vector<double> totals_;   ///< [frame]
     std::vector<double> rates_;    ///< [crystal][kind of single][frame]
     std::vector<double> chances_;  ///< [pair of cells][kind][kind][frame], scaled
     RunPileUp pile_up_;
+    RunDeadTime dead_time_;
 };
 
 }  // namespace petacq::petlm

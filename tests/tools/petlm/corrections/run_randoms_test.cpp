@@ -1,5 +1,5 @@
 // The randoms of each pair of crystals from the seconds of a run, against the estimates of the seconds.
-#include "tools/petlm/records/run_randoms.hpp"
+#include "tools/petlm/corrections/run_randoms.hpp"
 
 #include "daemon/seconds/file.hpp"
 #include "gpu/pair_cells.hpp"

@@ -1,13 +1,11 @@
-#include "tools/petlm/image/nifti.hpp"
+// The header of a NIfTI-1 file as it lies in the file.
+#pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
-#include "tools/petlm/records/output.hpp"
-
-namespace petacq::image {
-namespace {
+namespace petacq::nifti {
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -53,23 +51,4 @@ static_assert(offsetof(Header, dim) == 40 && offsetof(Header, pixdim) == 76);
 static_assert(offsetof(Header, descrip) == 148 && offsetof(Header, qform_code) == 252);
 static_assert(offsetof(Header, srow) == 280 && offsetof(Header, magic) == 344);
 
-}  // namespace
-
-void write_nifti(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                 const std::string& description) {
-    Header header;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-        header.dim[axis + 1] = static_cast<std::int16_t>(grid.n[axis]);
-        header.pixdim[axis + 1] = static_cast<float>(grid.voxel_mm);
-        header.qoffset[axis] = static_cast<float>(grid.centre(axis, 0));
-        header.srow[axis][axis] = static_cast<float>(grid.voxel_mm);
-        header.srow[axis][3] = header.qoffset[axis];
-    }
-    description.copy(header.descrip, sizeof header.descrip - 1);
-    petlm::OutputFile out(file);
-    out.put(header);
-    out.text({reinterpret_cast<const char*>(image.data()), image.size_bytes()});
-    out.close();
-}
-
-}  // namespace petacq::image
+}  // namespace petacq::nifti

@@ -1,0 +1,45 @@
+// The normalisation of a scanner from the run of a known cylinder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "tools/normalisation/normalisation.hpp"
+#include "tools/petcal/derive/normalise.hpp"
+#include "tools/petcal/normalisation/dead_units.hpp"
+
+namespace petacq::petcal {
+
+struct DeriveNormalisationOptions {
+    std::filesystem::path run;     ///< run directory with coincidences
+    std::vector<double> cylinder;  ///< mm: x, y, z, radius, length; along the axis
+    double attenuation_per_cm = 0.096;
+    std::optional<double> depth_mm;  ///< mean depth of detection; absent: half of a crystal
+    std::filesystem::path output;
+    std::filesystem::path report;  ///< empty: none
+};
+
+struct DerivedNormalisation {
+    derive::NormalisationFit fit;
+    normalisation::Normalisation normalisation;
+    std::uint64_t prompts = 0;
+    std::uint64_t used = 0;  ///< of these, on a line through the source
+    double randoms = 0;      ///< expected among those used
+    std::string randoms_from;
+    DeadCrystals dead;
+};
+
+/// Finds efficiencies and factors from the prompts of the run less its expected randoms, and writes them.
+/// Throws config::Error when the run was taken with another scanner, when nothing tells its randoms, when
+/// most prompts miss the source, when there are too few, and when the run cannot be read.
+DerivedNormalisation derive_normalisation(const config::Scanner& scanner,
+                                          const DeriveNormalisationOptions& options);
+
+/// The figures as lines of text.
+std::string figures_text(const config::Scanner& scanner, const DerivedNormalisation& derived);
+
+}  // namespace petacq::petcal

@@ -1,0 +1,138 @@
+#include "tools/petlm/corrections/attenuation.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/LU>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "config/error.hpp"
+#include "tools/petlm/projector/ray.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::corrections {
+namespace {
+
+constexpr const char* form = "x,y,z,radius,length[,1/cm] in mm, or a NIfTI map in 1/cm";
+
+/// The numbers of a list; none if it is something else.
+std::optional<std::vector<double>> numbers_of(const std::string& list) {
+    std::vector<double> numbers;
+    const char* at = list.data();
+    const char* const end = at + list.size();
+    for (;;) {
+        double number = 0;
+        const auto [next, error] = std::from_chars(at, end, number);
+        if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
+        numbers.push_back(number);
+        if (next == end) return numbers;
+        if (*next != ',') return std::nullopt;
+        at = next + 1;
+    }
+}
+
+AttenuatingCylinder cylinder_of(const std::string& part, const std::vector<double>& v) {
+    const auto expect = [&](bool good, const std::string& what) {
+        if (!good) throw petlm::UsageError("--attenuation " + part + ": expected " + what);
+    };
+    expect(v.size() == 5 || v.size() == 6, form);
+    expect(v[3] > 0 && v[4] > 0, "a radius and a length above 0");
+    AttenuatingCylinder out;
+    out.shape = {{v[0], v[1], v[2] - v[4] / 2}, {v[0], v[1], v[2] + v[4] / 2}, v[3]};
+    if (v.size() == 6) out.per_cm = v[5];
+    expect(out.per_cm > 0 && out.per_cm <= most_per_cm,
+           fmt::format("more than 0 and at most {} per cm", most_per_cm));
+    return out;
+}
+
+}  // namespace
+
+/// A map, and the way from a point of the scanner to its voxels: voxel i reaches from i to i + 1.
+struct AttenuatingObject::Map {
+    nifti::Volume volume;
+    std::string name;
+    image::Box box{};
+    Eigen::Matrix3d to_voxels;
+    Eigen::Vector3d first;
+
+    Map(nifti::Volume map, std::string of) : volume(std::move(map)), name(std::move(of)) {
+        Eigen::Matrix3d steps;
+        for (int i = 0; i < 3; ++i) {
+            const auto axis = static_cast<std::size_t>(i);
+            box.low[i] = 0;
+            box.n[i] = static_cast<std::int32_t>(volume.n[axis]);
+            steps.col(i) = Eigen::Map<const Eigen::Vector3d>(volume.step[axis].data());
+        }
+        box.voxel = 1;
+        to_voxels = steps.inverse();
+        first = Eigen::Map<const Eigen::Vector3d>(volume.first.data());
+    }
+    [[nodiscard]] image::Point in_voxels(const Vector3& point) const {
+        const Eigen::Vector3d at = to_voxels * (Eigen::Map<const Eigen::Vector3d>(point.data()) - first);
+        image::Point out{};
+        for (int i = 0; i < 3; ++i)
+            out.x[i] = static_cast<float>(at[i] + 0.5);
+        return out;
+    }
+    [[nodiscard]] double integral(const Vector3& from, const Vector3& to) const {
+        const image::Point a = in_voxels(from);
+        const image::Point b = in_voxels(to);
+        double sum = 0;
+        image::Ray(box, a, b).walk([&](std::uint32_t voxel, float length) {
+            sum += static_cast<double>(volume.values[voxel]) * static_cast<double>(length);
+        });
+        if (sum == 0) return 0;
+        const double voxels = std::hypot(a.x[0] - b.x[0], a.x[1] - b.x[1], a.x[2] - b.x[2]);
+        const double mm = std::hypot(from[0] - to[0], from[1] - to[1], from[2] - to[2]);
+        return sum * mm / voxels / 10;
+    }
+};
+
+AttenuatingObject AttenuatingObject::of(const std::vector<std::string>& parts) {
+    AttenuatingObject out;
+    for (const std::string& part : parts) {
+        if (const auto numbers = numbers_of(part)) {
+            out.add(cylinder_of(part, *numbers));
+        } else if (std::filesystem::exists(part)) {
+            out.add(nifti::load(part), part);
+        } else {
+            throw petlm::UsageError("--attenuation " + part + ": expected " + form +
+                                    ", found neither such numbers nor a file");
+        }
+    }
+    return out;
+}
+
+void AttenuatingObject::add(nifti::Volume map, const std::string& name) {
+    for (const float value : map.values) {
+        if (value >= 0 && static_cast<double>(value) <= most_per_cm) continue;
+        throw config::Error(fmt::format(
+            "{}: expected linear attenuation at 511 keV, 0 to {} per cm (water: {}), found {}: Hounsfield "
+            "units and other numbers of a CT have to be converted",
+            name, most_per_cm, water_per_cm, value));
+    }
+    maps_.push_back(std::make_shared<const Map>(std::move(map), name));
+}
+
+double AttenuatingObject::integral(const Vector3& from, const Vector3& to) const {
+    double sum = 0;
+    for (const AttenuatingCylinder& cylinder : cylinders_) {
+        if (const auto chord = derive::chord_of(cylinder.shape, from, to))
+            sum += cylinder.per_cm * (chord->end_mm - chord->begin_mm) / 10;
+    }
+    for (const auto& map : maps_)
+        sum += map->integral(from, to);
+    return sum;
+}
+
+std::string AttenuatingObject::text() const {
+    std::string out;
+    if (!cylinders_.empty())
+        out = fmt::format("{} cylinder{}", cylinders_.size(), cylinders_.size() == 1 ? "" : "s");
+    for (const auto& map : maps_)
+        out += (out.empty() ? "map " : ", map ") + map->name;
+    return out;
+}
+
+}  // namespace petacq::corrections

@@ -1,0 +1,51 @@
+// What absorbs and scatters photons in the scanner: cylinders, or a map.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/nifti/nifti.hpp"
+#include "tools/petcal/derive/known_source.hpp"
+
+namespace petacq::corrections {
+
+using config::Vector3;
+
+inline constexpr double water_per_cm = 0.096;  ///< linear attenuation of water at 511 keV
+/// No substance in a scanner attenuates more: a map with larger values is not one of 1/cm.
+inline constexpr double most_per_cm = 10;
+
+struct AttenuatingCylinder {
+    derive::KnownSource shape;  ///< its axis along z
+    double per_cm = water_per_cm;
+};
+
+/// The sum of its cylinders and maps: where they overlap, their coefficients add up. Thread-safe.
+class AttenuatingObject {
+  public:
+    AttenuatingObject() = default;
+    /// Each part is the name of a NIfTI map in 1/cm at 511 keV, or "x,y,z,radius,length[,1/cm]", mm: a
+    /// cylinder around that centre with its axis along z, water by default. Throws petlm::UsageError naming
+    /// the part, what was expected and what was found; config::Error and config::IoError as nifti::load does.
+    static AttenuatingObject of(const std::vector<std::string>& parts);
+
+    void add(const AttenuatingCylinder& cylinder) { cylinders_.push_back(cylinder); }
+    /// Throws config::Error for negative values and for values above most_per_cm. `name` is for errors.
+    void add(nifti::Volume map, const std::string& name);
+
+    [[nodiscard]] bool empty() const { return cylinders_.empty() && maps_.empty(); }
+    /// The integral of the coefficient along the straight line between two different points; a map has the
+    /// same value everywhere in a voxel.
+    [[nodiscard]] double integral(const Vector3& from, const Vector3& to) const;
+    /// "1 cylinder", "map mouse.nii", ...
+    [[nodiscard]] std::string text() const;
+
+  private:
+    struct Map;
+    std::vector<AttenuatingCylinder> cylinders_;
+    std::vector<std::shared_ptr<const Map>> maps_;
+};
+
+}  // namespace petacq::corrections
