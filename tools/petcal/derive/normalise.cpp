@@ -105,8 +105,8 @@ std::vector<double> take_pattern(Efficiencies& crystals, const std::vector<bool>
 double place_along(const config::Geometry& g, std::size_t axis, std::size_t crystal) {
     const double rings = g.rings();
     const double columns = g.crystals_in_ring();
-    const auto ring = static_cast<double>(crystal / g.crystals_in_ring());
-    if (axis == 2) return rings > 1 ? 2 * ring / (rings - 1) - 1 : 0;
+    const std::size_t ring = crystal / g.crystals_in_ring();
+    if (axis == 2) return rings > 1 ? 2 * static_cast<double>(ring) / (rings - 1) - 1 : 0;
     const double column = static_cast<double>(crystal % g.crystals_in_ring());
     const double angle = 2 * std::numbers::pi * (column - (g.crystals_per_module_y() - 1) / 2.0) / columns;
     return axis == 0 ? std::cos(angle) : std::sin(angle);
