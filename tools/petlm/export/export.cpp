@@ -6,8 +6,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
+#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {

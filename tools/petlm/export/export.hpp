@@ -11,8 +11,8 @@
 
 #include "config/nuclides.hpp"
 #include "config/scanner.hpp"
-#include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/output.hpp"
+#include "tools/petlm/records/source.hpp"
 
 namespace petacq::petlm {
 
