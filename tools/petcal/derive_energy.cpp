@@ -64,20 +64,6 @@ void check_same_calibration(const std::filesystem::path& spectra, const config::
         " with calibration_sha256 " + c.sha256 + " (" + calibration.string() + "), found " + used);
 }
 
-/// The spectra of the crystals of a unit, by local crystal.
-std::vector<std::uint32_t> spectra_of(const config::Geometry& g, const config::Spectra& spectra,
-                                      std::size_t unit) {
-    constexpr std::size_t bins = config::Spectra::energy_bins;
-    std::vector<std::uint32_t> out;
-    for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
-        const auto number = static_cast<std::uint32_t>(unit);
-        const std::size_t crystal = g.crystal(number / g.du_count, number % g.du_count, local);
-        const auto first = spectra.energies.begin() + static_cast<std::ptrdiff_t>(crystal * bins);
-        out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(bins));
-    }
-    return out;
-}
-
 EnergyResult energy_result(const config::Geometry& g, const config::Calibration& old,
                            const std::vector<UnitEnergies>& units) {
     constexpr double width = config::Spectra::energy_bin_keV;
@@ -147,12 +133,9 @@ void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o)
     check_same_map(g, old, spectra);
     check_same_calibration(o.spectra, old, o.calibration);
     std::vector<UnitEnergies> units(std::size_t{g.bdm_count} * g.du_count);
-    // From half to nearly twice the energy of the peak: what factors that were never calibrated may give.
-    constexpr double from = 250 / config::Spectra::energy_bin_keV;
-    constexpr double to = 960 / config::Spectra::energy_bin_keV;
     for_each_unit("photopeaks", units.size(), [&](std::size_t unit) {
-        units[unit] =
-            derive_unit_energies(spectra_of(g, spectra, unit), config::Spectra::energy_bins, from, to);
+        units[unit] = derive_unit_energies(unit_spectra(g, spectra, unit), config::Spectra::energy_bins,
+                                           peaks_from, peaks_to);
     });
     std::vector<std::string> refused;
     refused.reserve(units.size());

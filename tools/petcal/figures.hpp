@@ -1,0 +1,34 @@
+// Figures that the reports share: HTML with pictures inside.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/geometry.hpp"
+#include "tools/petcal/derive/flood.hpp"
+#include "tools/petcal/png.hpp"
+
+namespace petacq::petcal {
+
+/// Counts by bin of config::Spectra; the last bin is not shown.
+using Curve = std::vector<double>;
+
+/// A spectrum from 0 to 1020 keV, with a line at 511 keV; a second one in another colour. `caption` is HTML.
+std::string spectrum_figure(const Curve& curve, const Curve* other, const std::string& caption);
+
+/// In crystals_figure(): there is no value.
+inline constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+
+/// All crystals, one row for each ring, ring 0 at the top; dark at `low`, white at `high`, black without a
+/// value. `value`: of a crystal number. `caption` is HTML.
+std::string crystals_figure(const config::Geometry& geometry, double low, double high,
+                            const std::function<double(std::uint32_t)>& value, const std::string& caption);
+
+/// The flood map, brighter as the square root of its counts; large maps at half their size.
+GreyPicture flood_picture(const FloodShape& shape, std::span<const std::uint32_t> flood);
+
+}  // namespace petacq::petcal
