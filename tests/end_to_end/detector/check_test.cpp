@@ -20,8 +20,8 @@ using nlohmann::json;
 
 namespace {
 
-/// A ring of twelve modules of 40 crystals, each a source of its own, with a true detector and the calibration
-/// that fits it.
+/// A ring of twelve modules of 40 crystals, each a source of its own, with a true detector and the
+/// calibration that fits it.
 class Clinic {
   public:
     explicit Clinic(const json& patch = json::object()) : site_(json{{"spectra", {{"enabled", true}}}}) {
@@ -55,8 +55,9 @@ class Clinic {
     void take(const std::string& run, const std::vector<std::string>& more,
               const std::string& cylinder = "0,0,0,20,20,3") const {
         sim::save_detector(file("detector.h5"), geometry(), detector_);
-        std::vector<std::string> arguments{"--detector",   file("detector.h5"), "--cylinder", cylinder,
-                                           "--duration-s", "1",                 "--write",    file("stream.pcap")};
+        std::vector<std::string> arguments{"--detector", file("detector.h5"), "--cylinder",
+                                           cylinder,     "--duration-s",      "1",
+                                           "--write",    file("stream.pcap")};
         arguments.insert(arguments.end(), more.begin(), more.end());
         simulate(site_, arguments);
         const Outcome replayed = run_program(PETACQD_PROGRAM, {"--config", site_.configuration(), "--replay",
@@ -110,8 +111,9 @@ TEST_CASE("petcal check names what has moved since the reference", "[e2e][check]
         const config::Geometry& g = clinic.geometry();
         for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local)
             clinic.detector().crystals[g.crystal(10, 1, local)].spot_x += 2.5;
-        clinic.take("moved", {"--seed", "3", "--clock-jump", "5@0:64", "--gain-step", "2@0:-3", "--silent-unit",
-                              "7.1@0-100", "--noisy-crystal", std::to_string(g.crystal(9, 0, 7)) + "@0:9000"});
+        clinic.take("moved",
+                    {"--seed", "3", "--clock-jump", "5@0:64", "--gain-step", "2@0:-3", "--silent-unit",
+                     "7.1@0-100", "--noisy-crystal", std::to_string(g.crystal(9, 0, 7)) + "@0:9000"});
         const Outcome moved = clinic.check("moved", {"--json", "--report", clinic.file("moved.html")});
         INFO(moved.out << moved.err);
         CHECK(moved.status == 1);

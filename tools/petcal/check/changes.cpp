@@ -7,7 +7,6 @@
 
 #include "config/error.hpp"
 #include "tools/petcal/check/module_times.hpp"
-#include "tools/petcal/derive/efficiencies.hpp"
 #include "tools/petcal/derive/flood_shift.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"
 #include "tools/petcal/units.hpp"
@@ -20,9 +19,10 @@ namespace {
 constexpr double silent_share = 0.3;
 /// Ends of prompts. The mean of as many is normally distributed.
 constexpr double enough_ends = 30;
-/// A crystal counts as much more than the others of its module, at most, as far as its prompts are concerned:
-/// noise makes singles and no prompts.
-constexpr double most_singles = 1.5;
+/// A module with a smaller part of its prompts is left out where those of its partners are expected.
+constexpr double least_partner = 0.5;
+/// There are no pairs to be expected.
+constexpr double no_growth = -1;
 
 double median(std::vector<double> values) {
     if (values.empty()) return 0;
@@ -117,15 +117,17 @@ std::vector<Change> times_of(const DailyRun& run) {
         differences.push_back(m.dt);
         all += m;
     }
-    const double tick_ns = run.scanner.tick_ps * 1e-3;
-    // That of a few ends of one module says little, so it counts as at least that of all modules.
-    const double spread_of_all = all.ends > 0 ? std::max(all.dt_squared / all.ends, 1.0) : 1.0;
     const std::vector<double> ticks = module_times(run.module_true, differences);
+    // What is left of the squares of all pairs; each pair has two ends.
+    double squares = all.dt_squared / 2;
+    for (std::size_t bdm = 0; bdm < modules.size(); ++bdm)
+        squares += ticks[bdm] * differences[bdm];
+    const double spread = all.ends > 0 ? std::max(squares / (all.ends / 2), 1.0) : 1;
+    const double tick_ns = run.scanner.tick_ps * 1e-3;
     std::vector<Change> times(modules.size());
     for (std::size_t bdm = 0; bdm < modules.size(); ++bdm) {
         const daemon::ModuleSums& m = modules[bdm];
         if (!m.has_trues() || m.ends < enough_ends) continue;
-        const double spread = std::max(spread_of_all, m.dt_squared / m.ends);
         times[bdm] = {ticks[bdm] * tick_ns, std::sqrt(m.ends * spread) / m.trues * tick_ns};
     }
     return times;
@@ -146,55 +148,64 @@ void find_times(const DailyRun& reference, const DailyRun& run, DetectorChanges&
         change.size -= common;
 }
 
-/// How many prompts a module has for what its partners let expect, so that a module that misses them is told
-/// from its partners; divided by its singles.
-void find_prompts(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
-    const daemon::ModuleTable& modules = run.sums.modules;
-    const std::size_t n = modules.size();
-    derive::FanCounts counts;
-    for (const daemon::ModuleSums& m : modules) {
-        counts.net.push_back(m.trues);
-        counts.variance.push_back(m.ends);
-    }
-    const auto expected = [&](std::span<const double> weights, std::span<double> sums) {
-        for (std::size_t a = 0; a < n; ++a) {
-            sums[a] = 0;
-            for (std::size_t b = 0; b < n; ++b)
-                sums[a] += reference.module_true[a * n + b] * weights[b];
-        }
-    };
-    derive::EfficiencyOptions options;
-    options.most_steps = 500;
-    const derive::Efficiencies found = derive::crystal_efficiencies(counts, expected, options);
-    const std::size_t in_module = out.singles.size() / n;
-    std::vector<double> per_single(n);
-    for (std::size_t bdm = 0; bdm < n; ++bdm) {
+/// Singles of each module for each one of the reference, at most 1: noise makes singles and no prompts.
+std::vector<double> singles_left(const DetectorChanges& changes, std::size_t modules) {
+    const std::size_t in_module = changes.singles.size() / modules;
+    std::vector<double> left(modules, 1);
+    for (std::size_t bdm = 0; bdm < modules; ++bdm) {
         double sum = 0;
         double known = 0;
         for (std::size_t i = bdm * in_module; i < (bdm + 1) * in_module; ++i) {
-            if (!out.singles[i].known()) continue;
-            sum += std::min(1 + out.singles[i].size, most_singles);
+            if (!changes.singles[i].known()) continue;
+            sum += std::min(1 + changes.singles[i].size, 1.0);
             known += 1;
         }
-        // Of a module that counts next to nothing, nothing more is known.
-        per_single[bdm] = sum > silent_share * known ? found.efficiency[bdm] * known / sum : 0;
+        if (known > 0) left[bdm] = sum / known;
     }
-    std::vector<double> counted;
-    std::vector<double> growth;
-    for (std::size_t bdm = 0; bdm < n; ++bdm) {
-        const daemon::ModuleSums& before = reference.sums.modules[bdm];
-        if (per_single[bdm] > 0) counted.push_back(per_single[bdm]);
-        if (before.trues > 0) growth.push_back(modules[bdm].trues / before.trues);
+    return left;
+}
+
+/// True prompts of modules for what their singles and their partners let expect. The module that misses most
+/// comes first, and is then no partner of the others.
+void find_prompts(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
+    const daemon::ModuleTable& before = reference.sums.modules;
+    const std::size_t n = before.size();
+    const std::vector<double> left = singles_left(out, n);
+    std::vector<bool> partner(n, true);
+    std::vector<double> growth(n);
+    const auto measure = [&](std::size_t a) {
+        double trues = 0;
+        double expected = 0;
+        for (std::size_t b = 0; b < n; ++b) {
+            if (!partner[b]) continue;
+            trues += run.module_true[a * n + b];
+            expected += left[a] * left[b] * reference.module_true[a * n + b];
+        }
+        growth[a] = expected > 0 ? trues / expected : no_growth;
+    };
+    std::vector<double> known;
+    for (std::size_t a = 0; a < n; ++a) {
+        measure(a);
+        if (growth[a] != no_growth) known.push_back(growth[a]);
     }
-    const double usual = median(std::move(counted));
-    const double usual_growth = median(std::move(growth));
+    const double usual = median(std::move(known));
     out.prompts.resize(n);
-    for (std::size_t bdm = 0; bdm < n && usual > 0 && usual_growth > 0; ++bdm) {
-        const daemon::ModuleSums& before = reference.sums.modules[bdm];
-        if (per_single[bdm] <= 0 || !before.has_trues() || before.ends < enough_ends) continue;
+    if (!(usual > 0)) return;
+    for (;;) {
+        std::size_t worst = n;
+        for (std::size_t a = 0; a < n; ++a) {
+            if (!partner[a]) continue;
+            measure(a);
+            if (growth[a] != no_growth && (worst == n || growth[a] < growth[worst])) worst = a;
+        }
+        if (worst == n || growth[worst] > least_partner * usual) break;
+        partner[worst] = false;
+    }
+    for (std::size_t a = 0; a < n; ++a) {
+        if (growth[a] == no_growth || !before[a].has_trues() || before[a].ends < enough_ends) continue;
         // By the prompts of both if nothing has changed.
-        out.prompts[bdm] = {per_single[bdm] / usual - 1,
-                            std::sqrt(before.ends * (1 + 1 / usual_growth)) / before.trues};
+        const double error = std::sqrt(before[a].ends * (1 + 1 / usual)) / before[a].trues;
+        if (left[a] > silent_share) out.prompts[a] = {growth[a] / usual - 1, error};
     }
 }
 

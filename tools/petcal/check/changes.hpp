@@ -29,7 +29,7 @@ struct DetectorChanges {
     std::vector<bool> silent;         ///< [unit] no longer counts
     std::vector<Change> spots;        ///< [unit] largest displacement, in distances of spots
     std::vector<Change> times;        ///< [module] ns; later ones positive
-    std::vector<Change> prompts;      ///< [module] relative, prompts for each single
+    std::vector<Change> prompts;  ///< [module] relative, to those that its singles and partners let expect
 };
 
 /// The activity may differ: counts are compared as shares. Throws config::Error if the data of either run are

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "config/error.hpp"
 #include "tools/petcal/check/check_page.hpp"
 
 namespace petacq::petcal {
@@ -44,8 +45,8 @@ json modules_json(const config::Geometry& g, const DetectorChanges& changes) {
     return out;
 }
 
-std::string text_of(const DailyRun& reference, const DailyRun& run,
-                    const std::vector<CheckFinding>& findings) {
+std::string text_of(const DailyRun& reference, const DailyRun& run, const std::vector<CheckFinding>& findings,
+                    const std::vector<std::string>& unchecked) {
     std::string out = std::string("verdict    ") + name_of(verdict_of(findings)) + "\nrun        " +
                       run.directory.string() + "\nreference  " + reference.directory.string() + '\n';
     if (!findings.empty()) {
@@ -56,6 +57,8 @@ std::string text_of(const DailyRun& reference, const DailyRun& run,
     }
     for (const CheckFinding& f : findings)
         out += f.text + '\n';
+    for (const std::string& why : unchecked)
+        out += "not checked: " + why + '\n';
     return out;
 }
 
@@ -66,15 +69,21 @@ Verdict check(const CheckOptions& options) {
     const DailyRun reference = load_daily_reference(options.reference, options.run);
     const DetectorChanges changes = changes_between(reference, run);
     const auto findings = find_in_changes(run.scanner.geometry, changes, options.limits);
+    const auto unchecked = insufficient_data(run.scanner.geometry, changes, options.limits);
+    // What was found stands; that nothing was found would mean nothing.
+    if (findings.empty() && !unchecked.empty())
+        throw config::Error(options.run.string() + " and its reference: " + unchecked.front() +
+                            "; take longer runs");
     if (!options.report.empty())
-        write_check_page(options.report, reference, run, changes, findings, options.limits);
+        write_check_page(options.report, reference, run, changes, findings, unchecked, options.limits);
     const json document = {{"verdict", name_of(verdict_of(findings))},
                            {"run", run.directory.string()},
                            {"reference", reference.directory.string()},
                            {"findings", findings_json(findings)},
+                           {"not_checked", unchecked},
                            {"modules", modules_json(run.scanner.geometry, changes)}};
     std::cout << (options.json ? document.dump(2, ' ', false, json::error_handler_t::replace) + '\n'
-                               : text_of(reference, run, findings));
+                               : text_of(reference, run, findings, unchecked));
     return verdict_of(findings);
 }
 

@@ -189,9 +189,11 @@ std::vector<ModuleChanges> by_module(const config::Geometry& g, const DetectorCh
 
 void write_check_page(const std::filesystem::path& file, const DailyRun& reference, const DailyRun& run,
                       const DetectorChanges& changes, const std::vector<CheckFinding>& findings,
-                      const CheckLimits& limits) {
+                      const std::vector<std::string>& unchecked, const CheckLimits& limits) {
     const config::Geometry& g = run.scanner.geometry;
     std::string body = verdict_text(verdict_of(findings)) + findings_html(findings);
+    for (const std::string& why : unchecked)
+        body += "<p class=\"bad\">Not checked: " + escaped(why) + "</p>\n";
     body += "<p class=\"muted\">Run: " + name_and_time(run) + "<br>Reference: " + name_and_time(reference) +
             "</p>\n" + limits_html(limits) + modules_html(g, changes, findings);
     const double photopeak = 3 * limits.photopeak_percent;

@@ -23,10 +23,10 @@ struct ModuleChanges {
 };
 std::vector<ModuleChanges> by_module(const config::Geometry& geometry, const DetectorChanges& changes);
 
-/// Verdict, findings, table of modules, maps of crystals, and pictures of the units that were found. Throws
-/// std::system_error.
+/// Verdict, findings, what could not be checked, table of modules, maps of crystals, and pictures of the
+/// units that were found. Throws std::system_error.
 void write_check_page(const std::filesystem::path& file, const DailyRun& reference, const DailyRun& run,
                       const DetectorChanges& changes, const std::vector<CheckFinding>& findings,
-                      const CheckLimits& limits);
+                      const std::vector<std::string>& unchecked, const CheckLimits& limits);
 
 }  // namespace petacq::petcal

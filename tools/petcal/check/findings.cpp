@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "config/error.hpp"
 #include "tools/petcal/units.hpp"
 
 namespace petacq::petcal {
@@ -205,22 +204,22 @@ void Search::lost_peaks(const std::vector<bool>& lost) {
     }
 }
 
-/// The limit must be above chance in most of the parts that count.
-void check_errors(const std::string& what, const std::vector<Change>& parts, double limit, double unit,
-                  std::string_view name) {
+/// The limit must be above chance in half of the parts; else why it is not. `unit`: of the text.
+std::string too_uncertain(const std::string& what, const std::vector<Change>& parts, double limit,
+                          double factor, std::string_view unit) {
+    if (parts.empty()) return "";
     std::vector<double> errors;
     for (const Change& part : parts)
         errors.push_back(sigmas * part.error);
     const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
-    if (errors.empty()) throw config::Error("the data are insufficient: there are no " + what);
     std::nth_element(errors.begin(), middle, errors.end());
-    if (*middle <= limit) return;
+    if (*middle <= limit) return "";
     const std::string found =
-        std::isfinite(*middle) ? fmt::format("only one of {:.3g} {}", *middle * unit, name) : "none";
-    throw config::Error(fmt::format(
-        "the data are insufficient for {}: expected that a change of {:.3g} {} can be told from chance (6.5 "
-        "sigma) in at least half of them, found {}; take longer runs, or a more active source",
-        what, limit * unit, name, found));
+        std::isfinite(*middle) ? fmt::format("only one of {:.3g} {}", *middle * factor, unit) : "none";
+    return fmt::format(
+        "too few counts for {}: expected that a change by {:.3g} {} can be told from chance (6.5 sigma) in "
+        "at least half of them, found {}",
+        what, limit * factor, unit, found);
 }
 
 std::vector<Change> counting(const std::vector<Change>& parts, const std::vector<bool>& silent,
@@ -263,26 +262,13 @@ Verdict verdict_of(const std::vector<CheckFinding>& findings) {
 
 std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, const DetectorChanges& changes,
                                           const CheckLimits& limits) {
-    const std::size_t n = geometry.crystals_per_du();
-    const double photopeak = limits.photopeak_percent / 100;
     const double counts = limits.counts_percent / 100;
-    const double spots = limits.spots_percent / 100;
-    std::vector<Change> peaks_of_units;
-    for (std::size_t unit = 0; unit < changes.silent.size(); ++unit)
-        peaks_of_units.push_back(median_of(std::span(changes.photopeaks).subspan(unit * n, n)));
-    check_errors("the times of modules", changes.times, limits.time_ns, 1, "ns");
-    check_errors("the photopeaks of detector units", counting(peaks_of_units, changes.silent, 1), photopeak,
-                 100, "%");
-    check_errors("the singles of crystals", counting(changes.singles, changes.silent, n), 1, 100, "%");
-    check_errors("the flood maps", counting(changes.spots, changes.silent, 1), spots, 100,
-                 "% of the distance between spots");
-
     std::vector<CheckFinding> findings;
     Search search(geometry, findings);
     search.silent_units(changes.silent);
     search.modules(Subject::times, DetectorFault::Kind::time_off, changes.times, limits.time_ns, false);
     search.levels({Subject::photopeak, "its photopeak differs", "their photopeaks differ"},
-                  changes.photopeaks, photopeak, true, changes.silent);
+                  changes.photopeaks, limits.photopeak_percent / 100, true, changes.silent);
     search.lost_peaks(changes.lost_peaks);
     search.levels({Subject::resolution, "its energy resolution differs", "their energy resolutions differ"},
                   changes.resolutions, limits.resolution_percent / 100, false, changes.silent);
@@ -290,8 +276,26 @@ std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, cons
         {Subject::singles, "its share of the singles differs", "their shares of the singles differ"},
         changes.singles, counts, true, changes.silent);
     search.modules(Subject::prompts, DetectorFault::Kind::prompts_off, changes.prompts, counts, true);
-    search.spots(changes.spots, spots);
+    search.spots(changes.spots, limits.spots_percent / 100);
     return findings;
+}
+
+std::vector<std::string> insufficient_data(const config::Geometry& geometry, const DetectorChanges& changes,
+                                           const CheckLimits& limits) {
+    const std::size_t n = geometry.crystals_per_du();
+    std::vector<Change> peaks;
+    for (std::size_t unit = 0; unit < changes.silent.size(); ++unit)
+        peaks.push_back(median_of(std::span(changes.photopeaks).subspan(unit * n, n)));
+    std::vector<std::string> out;
+    for (const std::string& why :
+         {too_uncertain("the times of modules", changes.times, limits.time_ns, 1, "ns"),
+          too_uncertain("the photopeaks of detector units", counting(peaks, changes.silent, 1),
+                        limits.photopeak_percent / 100, 100, "%"),
+          too_uncertain("the singles of crystals", counting(changes.singles, changes.silent, n), 1, 100, "%"),
+          too_uncertain("the flood maps of detector units", counting(changes.spots, changes.silent, 1),
+                        limits.spots_percent / 100, 100, "% of the distance between spots")})
+        if (!why.empty()) out.push_back(why);
+    return out;
 }
 
 }  // namespace petacq::petcal

@@ -46,4 +46,8 @@ Verdict verdict_of(const std::vector<CheckFinding>& findings);
 std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, const DetectorChanges& changes,
                                           const CheckLimits& limits);
 
+/// What cannot be checked because errors are too large for the limits: what was expected and what was found.
+std::vector<std::string> insufficient_data(const config::Geometry& geometry, const DetectorChanges& changes,
+                                           const CheckLimits& limits);
+
 }  // namespace petacq::petcal
