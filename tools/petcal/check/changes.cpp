@@ -206,6 +206,8 @@ void find_prompts(const DailyRun& reference, const DailyRun& run, DetectorChange
         // By the prompts of both if nothing has changed.
         const double error = std::sqrt(before[a].ends * (1 + 1 / usual)) / before[a].trues;
         if (left[a] > silent_share) out.prompts[a] = {growth[a] / usual - 1, error};
+        // Of the peak in time, only the edge lies in the coincidence window.
+        if (growth[a] < least_partner * usual) out.times[a] = {};
     }
 }
 
@@ -223,8 +225,13 @@ Change median_of(std::span<const Change> changes) {
     if (known == 0 || 2 * known < changes.size()) return {};
     // The median of many is by sqrt(pi / 2) less certain than their mean.
     const double wider = known > 2 ? std::numbers::pi / 2 : 1;
-    const auto n = static_cast<double>(known);
-    return {median(std::move(sizes)), std::sqrt(wider * variance) / n};
+    const double error = std::sqrt(wider * variance) / static_cast<double>(known);
+    std::sort(sizes.begin(), sizes.end());
+    // Of an even number: the smaller change of the middle two, so that half of the parts do not stand for
+    // all.
+    const double high = sizes[known / 2];
+    const double low = sizes[(known - 1) / 2];
+    return {std::abs(low) < std::abs(high) ? low : high, error};
 }
 
 DetectorChanges changes_between(const DailyRun& reference, const DailyRun& run) {

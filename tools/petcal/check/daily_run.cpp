@@ -1,6 +1,6 @@
 #include "tools/petcal/check/daily_run.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "config/error.hpp"
@@ -38,18 +38,31 @@ void check_same(const std::filesystem::path& directory, const json& reference, c
                         " as in the run; take another reference");
 }
 
-/// Randoms are spread over the pairs of modules as the prompts are.
-std::vector<double> true_pairs(const std::vector<double>& prompts, const daemon::ModuleTable& modules) {
-    std::vector<double> share;
-    share.reserve(modules.size());
-    for (const daemon::ModuleSums& m : modules)
-        share.push_back(m.ends > 0 ? std::sqrt(std::max(m.trues / m.ends, 0.0)) : 0);
-    std::vector<double> trues(prompts.size());
-    for (std::size_t a = 0; a < modules.size(); ++a)
-        for (std::size_t b = 0; b < modules.size(); ++b)
-            trues[a * modules.size() + b] =
-                share[a] * share[b] * (prompts[a * modules.size() + b] + prompts[b * modules.size() + a]);
-    return trues;
+/// Adds the true prompts of each pair of modules in a second. Randoms are known for modules around the ring;
+/// along the axis they are spread as those of the modules.
+void add_true_pairs(const config::Geometry& g, const daemon::Second& second, const daemon::DetectorSums& sums,
+                    std::vector<double>& pairs) {
+    const std::size_t n = g.bdm_count;
+    const std::size_t ring = g.modules_in_ring();
+    std::vector<double> randoms(n);
+    std::vector<double> of_column(ring);
+    for (std::size_t bdm = 0; bdm < n; ++bdm) {
+        randoms[bdm] = std::max(sums.modules[bdm].ends - sums.modules[bdm].trues, 0.0);
+        of_column[bdm % ring] += randoms[bdm];
+    }
+    const auto share = [&](std::size_t bdm) {
+        return of_column[bdm % ring] > 0 ? randoms[bdm] / of_column[bdm % ring] : 0;
+    };
+    for (std::size_t a = 0; a < n; ++a) {
+        for (std::size_t b = 0; b < n; ++b) {
+            pairs[a * n + b] += static_cast<double>(second.sums.module_pairs[a * n + b]) +
+                                second.sums.module_pairs[b * n + a];
+            if (second.randoms.module_pairs.empty()) continue;
+            const double orders = a % ring == b % ring ? 2 : 1;
+            pairs[a * n + b] -=
+                orders * share(a) * share(b) * second.randoms.module_pairs[a % ring * ring + b % ring];
+        }
+    }
 }
 
 void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
@@ -57,16 +70,17 @@ void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
     const auto crystals = daemon::crystals_by_unit(g);
     run.sums = daemon::DetectorSums::none(g);
     run.singles.resize(g.crystal_count());
-    std::vector<double> pairs(std::size_t{g.bdm_count} * g.bdm_count);
+    run.module_true.resize(std::size_t{g.bdm_count} * g.bdm_count);
     while (const auto second = recorded.next()) {
         run.length_s += second->length_s;
-        run.sums += daemon::detector_sums(*second, g, crystals);
+        const daemon::DetectorSums sums = daemon::detector_sums(*second, g, crystals);
+        run.sums += sums;
         for (std::size_t i = 0; i < run.singles.size(); ++i)
             run.singles[i] += static_cast<double>(second->sums.unpaired[i]) + second->sums.grouped[i];
-        for (std::size_t i = 0; i < pairs.size(); ++i)
-            pairs[i] += second->sums.module_pairs[i];
+        add_true_pairs(g, *second, sums, run.module_true);
     }
-    run.module_true = true_pairs(pairs, run.sums.modules);
+    for (double& pairs : run.module_true)
+        pairs = std::max(pairs, 0.0);
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ namespace petacq::petcal {
 
 namespace {
 
-/// Shift along x and y, stretch along x and y; then the scale of the counts.
-constexpr std::size_t parameters = 5;
-using Parameters = std::array<double, 4>;
+/// Shift along x and y, stretch along x and y.
+constexpr std::size_t parameters = 4;
+using Parameters = std::array<double, parameters>;
 
 /// From -1 to 1 over the map.
 double place_in(std::size_t i, std::size_t size) {
@@ -54,7 +54,7 @@ struct Step {
 };
 
 /// One step towards the greatest likelihood. `floor`: counts, so that no position weighs too much.
-Step step_of(const FloodImage& model, std::span<const std::uint32_t> counts, std::size_t size, double floor) {
+Step step_of(const FloodImage& model, const FloodImage& counts, std::size_t size, double floor) {
     Step step;
     for (std::size_t y = 1; y + 1 < size; ++y) {
         for (std::size_t x = 1; x + 1 < size; ++x) {
@@ -62,7 +62,7 @@ Step step_of(const FloodImage& model, std::span<const std::uint32_t> counts, std
             const double dx = (model[at - 1] - model[at + 1]) / 2;
             const double dy = (model[at - size] - model[at + size]) / 2;
             const std::array<double, parameters> slopes{dx, dy, dx * place_in(x, size),
-                                                        dy * place_in(y, size), model[at]};
+                                                        dy * place_in(y, size)};
             const double weight = 1 / (model[at] + floor);
             const double rest = (counts[at] - model[at]) * weight;
             for (std::size_t i = 0; i < parameters; ++i) {
@@ -95,20 +95,27 @@ std::optional<FloodShift> flood_shift(const FloodShape& shape, std::span<const s
     if (std::min(before, after) < least_flood_counts * shape.crystals()) return std::nullopt;
     FloodShift found;
     found.pitch = flood_pitch(shape, earlier);
-    const FloodPoint blur{std::max(0.6, 0.1 * found.pitch.x), std::max(0.6, 0.1 * found.pitch.y)};
-    const FloodImage map = smoothed({earlier.begin(), earlier.end()}, shape.size, blur);
+    const auto blurred = [&](std::span<const std::uint32_t> map, double pitches) {
+        return smoothed({map.begin(), map.end()}, shape.size,
+                        {std::max(0.6, pitches * found.pitch.x), std::max(0.6, pitches * found.pitch.y)});
+    };
+    const FloodImage fine_before = blurred(earlier, 0.1);
+    const FloodImage fine_after = blurred(later, 0.1);
+    // Crystals may count more or less than before.
+    const FloodImage coarse_before = blurred(earlier, 0.5);
+    const FloodImage coarse_after = blurred(later, 0.5);
     const double scale = after / before;
     const double floor = 0.02 * after / static_cast<double>(shape.positions());
 
     Parameters by{};
-    double counts = scale;
     Step step;
     constexpr int most_steps = 15;
     for (int i = 0; i < most_steps && !found.converged; ++i) {
-        FloodImage model = moved(map, shape.size, by);
-        for (double& m : model)
-            m *= counts;
-        step = step_of(model, later, shape.size, floor);
+        FloodImage model = moved(fine_before, shape.size, by);
+        const FloodImage coarse = moved(coarse_before, shape.size, by);
+        for (std::size_t at = 0; at < model.size(); ++at)
+            model[at] *= (coarse_after[at] + floor) / (coarse[at] + floor / scale);
+        step = step_of(model, fine_after, shape.size, floor);
         if (!step.solved) return std::nullopt;
         double largest = 0;
         for (std::size_t p = 0; p < by.size(); ++p) {
@@ -117,7 +124,6 @@ std::optional<FloodShift> flood_shift(const FloodShape& shape, std::span<const s
             by[p] += change;
             largest = std::max(largest, std::abs(change));
         }
-        counts *= 1 + std::clamp(step.change[4], -0.5, 0.5);
         found.converged = largest < 1e-3;
     }
     found.shift = {by[0], by[1]};
@@ -128,9 +134,9 @@ std::optional<FloodShift> flood_shift(const FloodShape& shape, std::span<const s
     const double x = (std::abs(by[0]) + reach_x * std::abs(by[2])) / found.pitch.x;
     const double y = (std::abs(by[1]) + reach_y * std::abs(by[3])) / found.pitch.y;
     found.largest = std::hypot(x, y);
-    const double variance_x = variance_of(step, 0, scale) + variance_of(step, 2, scale);
-    const double variance_y = variance_of(step, 1, scale) + variance_of(step, 3, scale);
-    found.error = std::hypot(std::sqrt(variance_x) / found.pitch.x, std::sqrt(variance_y) / found.pitch.y);
+    const auto error = [&](std::size_t parameter) { return std::sqrt(variance_of(step, parameter, scale)); };
+    found.error = std::hypot((error(0) + reach_x * error(2)) / found.pitch.x,
+                             (error(1) + reach_y * error(3)) / found.pitch.y);
     return found;
 }
 
