@@ -120,6 +120,7 @@ DeriveCommands add_derive(CLI::App& app, Options& o) {
     auto* point = c.time->add_option("--point", o.time.point, "X,Y,Z in mm");
     point->delimiter(',')->expected(3)->excludes(cylinder);
     c.time->add_option("-o,--output", o.time.output, "Calibration to write")->required();
+    c.time->add_option("--report", o.time.report, "HTML file with pictures to write");
     return c;
 }
 

@@ -8,6 +8,7 @@
 #include "config/spectra.hpp"
 #include "tools/petcal/derive/crystal_map.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"
+#include "tools/petcal/derive_time.hpp"
 
 namespace petacq::petcal {
 
@@ -21,5 +22,10 @@ void write_crystals_report(const std::filesystem::path& file, const config::Scan
 /// Throws std::system_error.
 void write_energy_report(const std::filesystem::path& file, const config::Scanner& scanner,
                          const config::Spectra& spectra, const std::vector<UnitEnergies>& units);
+
+/// Time differences before and after, changes as a histogram, as a map and by module, and the crystals
+/// without an offset. Throws std::system_error.
+void write_time_report(const std::filesystem::path& file, const config::Scanner& scanner,
+                       const DerivedTimes& times);
 
 }  // namespace petacq::petcal

@@ -88,7 +88,8 @@ void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
 DailyRun load_daily_run(const std::filesystem::path& directory) {
     const json content = run_json(directory);
     const std::string state = text_at(content, "/state");
-    if (state != "complete") fail(directory, "expected a run whose state is complete, found " + state);
+    if (state != "complete")
+        fail(directory, "expected a run whose state is complete, found " + (state.empty() ? "none" : state));
     if (const std::string why = text_at(content, "/spectra/failure"); !why.empty())
         fail(directory, "its spectra were not saved: " + why);
     if (!std::filesystem::exists(directory / daemon::spectra_file))
