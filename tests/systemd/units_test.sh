@@ -24,6 +24,7 @@ done
 
 # The units can be verified without an installed program.
 sed -i "s#^\(Exec[A-Za-z]*\)=[^ ]*/petacqd[^ ]*#\1=/bin/true#" "$directory/petacqd.service" "$directory/petacqd-check.service"
+# shellcheck disable=SC2086 # a list of words
 said=$(cd "$directory" && systemd-analyze verify --man=no --recursive-errors=no $units 2>&1) || {
     echo "$said"
     exit 1

@@ -28,9 +28,10 @@ class Clinic {
     Clinic() : site_(json{{"spectra", {{"enabled", true}}}}) {
         json scanner = json::parse(read_file(site_.scanner()));
         scanner["geometry"].merge_patch({{"modules", {{"y", 2}, {"z", 1}}},
-                                         {"blocks", {{"y", 2}, {"z", 1}}},
+                                         {"blocks", {{"y", 1}, {"z", 2}}},
                                          {"bdm_count", 12},
                                          {"du_count", 2}});
+        scanner["dimensions"]["ring_radius_mm"] = 18;  // many prompts
         scanner["sources"] = json::array();
         for (int bdm = 0; bdm < 12; ++bdm)
             scanner["sources"].push_back({{"id", bdm}, {"bdms", {bdm}}});
@@ -62,7 +63,7 @@ class Clinic {
         sim::save_detector(file("detector.h5"), geometry(), detector_);
         std::vector<std::string> arguments{
             "--scanner",         site_.scanner(), "--calibration",    site_.calibration(), "--detector",
-            file("detector.h5"), "--cylinder",    cylinder,           "--duration-s",      "1",
+            file("detector.h5"), "--cylinder",    cylinder,           "--duration-s",      seconds,
             "--quiet",           "--write",       file(run + ".pcap")};
         arguments.insert(arguments.end(), more.begin(), more.end());
         const Outcome simulated = run_program(PETSIM_PROGRAM, arguments);
@@ -107,15 +108,15 @@ std::set<int> modules_of(const json& document) {
 
 /// The phantom with this activity.
 std::string activity(const std::string& MBq) {  // NOLINT(readability-identifier-naming)
-    return "0,0,0,10,10," + MBq;
+    return "0,0,0,8,14," + MBq;
 }
 
 }  // namespace
 
 TEST_CASE("petcal check names what has moved since the reference, and nothing else", "[e2e][check]") {
     Clinic clinic;
-    clinic.take("reference", activity("6"));
-    clinic.take("next", activity("3"), {"--seed", "2"});
+    clinic.take("reference", activity("2"));
+    clinic.take("next", activity("1"), {"--seed", "2"});
     const Outcome same = clinic.check("next", {"--report", clinic.file("next.html")});
     INFO(same.out << same.err);
     CHECK(same.status == 0);
@@ -126,7 +127,7 @@ TEST_CASE("petcal check names what has moved since the reference, and nothing el
     for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local)
         clinic.detector().crystals[g.crystal(10, 1, local)].spot_x += 2.5F;
     const std::string noisy = std::to_string(g.crystal(9, 0, 7));
-    clinic.take("moved", activity("5"),
+    clinic.take("moved", activity("1.7"),
                 {"--seed", "3", "--clock-jump", "5@0:64", "--gain-step", "2@0:-3", "--silent-unit",
                  "7.1@0-100", "--noisy-crystal", noisy + "@0:9000"});
     const Outcome moved = clinic.check("moved", {"--json", "--report", clinic.file("moved.html")});
@@ -152,8 +153,8 @@ TEST_CASE("petcal check names what has moved since the reference, and nothing el
 
 TEST_CASE("petcal check refuses runs that cannot be used or compared", "[e2e][check]") {
     const Clinic clinic;
-    clinic.take("reference", activity("4"));
-    clinic.take("weak", activity("0.3"));
+    clinic.take("reference", activity("1.5"));
+    clinic.take("weak", activity("0.1"));
     const auto refused = [&](const std::string& run, const std::string& why, int status = 78,
                              const std::string& reference = "reference") {
         const Outcome outcome = clinic.check(run, {}, reference);
@@ -209,9 +210,9 @@ TEST_CASE("petcal check refuses runs that cannot be used or compared", "[e2e][ch
 
 TEST_CASE("each fault of a detector is named alone", "[e2e][check][.long]") {
     const Clinic clinic;
-    clinic.take("reference", activity("8"));
+    clinic.take("reference", activity("3"));
     const auto found = [&](const std::string& run, const std::vector<std::string>& faults,
-                           const std::string& phantom = activity("6")) {
+                           const std::string& phantom = activity("2")) {
         std::vector<std::string> arguments{"--seed", "5"};
         arguments.insert(arguments.end(), faults.begin(), faults.end());
         clinic.take(run, phantom, arguments);
@@ -250,14 +251,14 @@ TEST_CASE("each fault of a detector is named alone", "[e2e][check][.long]") {
     CHECK(texts.size() == 1);
     CHECK(texts["singles 8"] == "module 8: 2 detector units from unit 0 do not count");
     // Nothing, at other activities and a little off the place.
-    CHECK(found("weak", {}, activity("3")).empty());
-    CHECK(found("strong", {}, activity("30")).empty());
-    CHECK(found("aside", {}, "1.5,0,1,10,10,6").empty());
+    CHECK(found("weak", {}, activity("1")).empty());
+    CHECK(found("strong", {}, activity("10")).empty());
+    CHECK(found("aside", {}, "1,0,1,8,14,2").empty());
 }
 
 TEST_CASE("the daily check takes a run, checks it and keeps the page", "[e2e][check]") {
     Clinic clinic;
-    clinic.take("reference", activity("2"), {}, "3");  // the daemon wants two whole seconds
+    clinic.take("reference", activity("1"), {}, "3");  // the daemon wants two whole seconds
     clinic.configure({{"detector_reference", "data/reference"}});
     Daemon daemon(clinic.site());
     const auto environment = [&](const std::string& socket) {
@@ -269,7 +270,7 @@ TEST_CASE("the daily check takes a run, checks it and keeps the page", "[e2e][ch
     const std::vector<std::string> arguments{clinic.file("data"), "1"};
     Process boards(PETSIM_PROGRAM,
                    petsim_arguments(clinic.site(), {"--detector", clinic.file("detector.h5"), "--cylinder",
-                                                    activity("6"), "--duration-s", "60", "--seed", "7",
+                                                    activity("1"), "--duration-s", "60", "--seed", "7",
                                                     "--silent-unit", "7.1@0-100", "--to", daemon.address()}),
                    clinic.site().directory() / "boards");
     REQUIRE(daemon.received(100));

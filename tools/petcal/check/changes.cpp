@@ -111,24 +111,31 @@ void find_spots(const DailyRun& reference, const DailyRun& run, DetectorChanges&
 /// Times of modules, ns, and their errors: unknown with few true prompts.
 std::vector<Change> times_of(const DailyRun& run) {
     const daemon::ModuleTable& modules = run.sums.modules;
-    std::vector<double> differences;
+    const std::size_t n = modules.size();
+    std::vector<double> pairs = run.module_true;
+    std::vector<double> differences(n);
     daemon::ModuleSums all;
-    for (const daemon::ModuleSums& m : modules) {
-        differences.push_back(m.dt);
-        all += m;
+    for (std::size_t a = 0; a < n; ++a) {
+        if (modules[a].has_trues() && modules[a].ends >= enough_ends) {
+            differences[a] = modules[a].dt;
+            all += modules[a];
+            continue;
+        }
+        for (std::size_t b = 0; b < n; ++b)
+            pairs[a * n + b] = pairs[b * n + a] = 0;
     }
-    const std::vector<double> ticks = module_times(run.module_true, differences);
-    // What is left of the squares of all pairs; each pair has two ends.
+    const ModuleTimes found = module_times(pairs, differences);
+    // What is left of the squares of all pairs, of which each has two ends. Random ones do not move the
+    // times, but they make them less certain.
     double squares = all.dt_squared / 2;
-    for (std::size_t bdm = 0; bdm < modules.size(); ++bdm)
-        squares += ticks[bdm] * differences[bdm];
+    for (std::size_t a = 0; a < n; ++a)
+        squares += found.times[a] * differences[a];
     const double spread = all.ends > 0 ? std::max(squares / (all.ends / 2), 1.0) : 1;
     const double tick_ns = run.scanner.tick_ps * 1e-3;
-    std::vector<Change> times(modules.size());
-    for (std::size_t bdm = 0; bdm < modules.size(); ++bdm) {
-        const daemon::ModuleSums& m = modules[bdm];
-        if (!m.has_trues() || m.ends < enough_ends) continue;
-        times[bdm] = {ticks[bdm] * tick_ns, std::sqrt(m.ends * spread) / m.trues * tick_ns};
+    std::vector<Change> times(n);
+    for (std::size_t a = 0; a < n; ++a) {
+        const double randoms = all.trues > 0 ? all.ends / all.trues : 1;
+        times[a] = {found.times[a] * tick_ns, std::sqrt(found.variance[a] * randoms * spread) * tick_ns};
     }
     return times;
 }
