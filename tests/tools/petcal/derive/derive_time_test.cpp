@@ -95,8 +95,8 @@ TEST_CASE("derive time: the next calibration has the true offsets") {
     CHECK(after.sigma() < 0.5 * before.sigma());
     petcal::write_time_report(dir / "times.html", scanner, found);
     const std::string page = test::read_file(dir / "times.html");
-    for (const char* text : {"Time offsets of small", "All crystals have an offset.", "data:image/png;base64,",
-                             "Changes of the offsets"}) {
+    for (const char* text : {"Time offsets of small", "All crystals have an offset.",
+                             "data:image/png;base64,", "Changes of the offsets"}) {
         INFO(text);
         CHECK(page.find(text) != std::string::npos);
     }
