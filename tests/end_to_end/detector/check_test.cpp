@@ -290,7 +290,7 @@ TEST_CASE("the daily check takes a run, checks it and keeps the page", "[e2e][ch
     daemon.start("patient");
     const Outcome busy = run_program(script, arguments, {.environment = environment(clinic.site().socket())});
     CHECK(busy.status == 1);
-    CHECK(daemon.status()["run"]["run_id"] == "patient");
+    CHECK(daemon.status()["run"]["id"] == "patient");
     daemon.stop();
     CHECK(run_program(script, arguments, {.environment = environment(clinic.file("none"))}).status != 0);
     CHECK(run_program(script, {clinic.file("data")}).status == 64);
