@@ -65,10 +65,8 @@ std::shared_ptr<const Second> RecordedDetector::next() {
     return meter_->measure(range, sums_->read(), {});
 }
 
-std::shared_ptr<const DetectorBaseline> load_reference(const std::filesystem::path& directory,
-                                                       const config::Configuration& configuration,
-                                                       const config::Scanner& scanner) {
-    RecordedDetector recorded(directory);
+void check_comparable(const std::filesystem::path& directory, const RecordedDetector& recorded,
+                      const config::Configuration& configuration, const config::Scanner& scanner) {
     const json found = config::to_json(recorded.scanner());
     const json expected = config::to_json(scanner);
     for (const char* key : {"name", "geometry", "tick_ps"}) {
@@ -77,6 +75,13 @@ std::shared_ptr<const DetectorBaseline> load_reference(const std::filesystem::pa
                             ", expected " + expected.at(key).dump());
     }
     check_same(directory, recorded.configuration(), configuration);
+}
+
+std::shared_ptr<const DetectorBaseline> load_reference(const std::filesystem::path& directory,
+                                                       const config::Configuration& configuration,
+                                                       const config::Scanner& scanner) {
+    RecordedDetector recorded(directory);
+    check_comparable(directory, recorded, configuration, scanner);
     DetectorWatch watch(scanner.geometry, recorded.ticks_per_s());
     watch.start_run(recorded.start_ticks().value_or(0));
     while (watch.baseline().length_s < DetectorWatch::longest_baseline_s) {

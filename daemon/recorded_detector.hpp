@@ -42,8 +42,13 @@ class RecordedDetector {
     std::optional<SecondsMeter> meter_;
 };
 
-/// The start of an earlier run, to compare with. Throws config::Error if the run was not of this scanner, or
-/// not taken with the same conditions on energies and coincidences.
+/// Throws config::Error, naming the directory of the recorded run, if it was not of this scanner, or not
+/// taken with the same conditions on energies and coincidences.
+void check_comparable(const std::filesystem::path& directory, const RecordedDetector& recorded,
+                      const config::Configuration& configuration, const config::Scanner& scanner);
+
+/// The start of an earlier run, to compare with. Throws config::Error as RecordedDetector and
+/// check_comparable() do.
 std::shared_ptr<const DetectorBaseline> load_reference(const std::filesystem::path& directory,
                                                        const config::Configuration& configuration,
                                                        const config::Scanner& scanner);

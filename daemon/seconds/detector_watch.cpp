@@ -51,31 +51,32 @@ double median(std::vector<double> values) {
 }  // namespace
 
 std::string DetectorFault::text() const {
-    const auto since = fmt::format("since {:.1f} s", since_s);
+    return fmt::format("{} since {:.1f} s", what(), since_s);
+}
+
+std::string DetectorFault::what() const {
     switch (kind) {
         case Kind::time_step:
-            return fmt::format("module {}: its times moved by {:+.2f} ns {}", bdm, size, since);
+            return fmt::format("module {}: its times moved by {:+.2f} ns", bdm, size);
         case Kind::gain_step:
-            return fmt::format("module {}: its photopeak moved by {:+.2f} % {}", bdm, 100 * size, since);
+            return fmt::format("module {}: its photopeak moved by {:+.2f} %", bdm, 100 * size);
         case Kind::few_prompts:
-            return fmt::format("module {}: its prompts per single changed by {:+.0f} % {}", bdm, 100 * size,
-                               since);
+            return fmt::format("module {}: its prompts per single changed by {:+.0f} %", bdm, 100 * size);
         case Kind::time_off:
-            return fmt::format("module {}: its times differ by {:+.2f} ns from the reference {}", bdm, size,
-                               since);
+            return fmt::format("module {}: its times differ by {:+.2f} ns from the reference", bdm, size);
         case Kind::gain_off:
-            return fmt::format("module {}: its photopeak differs by {:+.2f} % from the reference {}", bdm,
-                               100 * size, since);
+            return fmt::format("module {}: its photopeak differs by {:+.2f} % from the reference", bdm,
+                               100 * size);
         case Kind::prompts_off:
-            return fmt::format("module {}: its prompts per single differ by {:+.0f} % from the reference {}",
-                               bdm, 100 * size, since);
+            return fmt::format("module {}: its prompts per single differ by {:+.0f} % from the reference",
+                               bdm, 100 * size);
         case Kind::silent_units:
-            return size > 1 ? fmt::format("module {}: {:.0f} detector units from unit {} do not count {}",
-                                          bdm, size, part, since)
-                            : fmt::format("module {}: detector unit {} does not count {}", bdm, part, since);
+            return size > 1 ? fmt::format("module {}: {:.0f} detector units from unit {} do not count", bdm,
+                                          size, part)
+                            : fmt::format("module {}: detector unit {} does not count", bdm, part);
         case Kind::noisy_crystal:
-            return fmt::format("module {}: crystal {} counts {:.0f} times as much as its neighbours {}", bdm,
-                               part, size, since);
+            return fmt::format("module {}: crystal {} counts {:.0f} times as much as its neighbours", bdm,
+                               part, size);
     }
     return "";
 }

@@ -54,7 +54,9 @@ struct DetectorFault {
     std::uint32_t part = 0;  ///< silent_units: the first one; noisy_crystal: the crystal
     double since_s = 0;      ///< of the run, or detector time outside runs: begin of the first second with it
 
-    /// "module 7: its times moved by +1.02 ns since 12.0 s"
+    /// "module 7: its times moved by +1.02 ns"
+    [[nodiscard]] std::string what() const;
+    /// The same, "since 12.0 s".
     [[nodiscard]] std::string text() const;
 };
 

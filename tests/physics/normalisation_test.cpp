@@ -4,7 +4,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/tools/petcal/derive/simulated_scan.hpp"
 #include "tests/tools/petsim/common.hpp"
-#include "tools/petcal/derive/normalise.hpp"
+#include "tools/petcal/derive/pairs/normalise.hpp"
 
 using namespace petacq;
 

@@ -43,13 +43,14 @@ with tempfile.TemporaryDirectory(prefix="petacq-installed-") as name:
         wanted(list(prefix.glob(f"share/man/man[18]/{program}.[18]*")), f"a man page of {program}")
         wanted((prefix / "share/bash-completion/completions" / program).is_file(), f"completion for {program}")
     for file in ("lib/systemd/system/petacqd.socket", "lib/sysusers.d/petacqd.conf", "lib/tmpfiles.d/petacqd.conf",
-                 "lib/sysctl.d/50-petacqd.conf", "share/petacqd/petacqd.schema.json"):
+                 "lib/sysctl.d/50-petacqd.conf", "lib/systemd/system/petacqd-check.timer", "share/petacqd/petacqd.schema.json"):
         wanted((prefix / file).is_file(), file)
     wanted(list(prefix.glob("share/man/man5/petacqd.json.5*")), "a man page of the configuration")
 
-    # The unit runs the installed programs.
-    for line in re.findall(r"^Exec\w+=(/\S+/petacqd)\b", units[0].read_text(), re.M):
-        wanted(os.access(name + line, os.X_OK), f"{line}, which the unit runs")
+    # The units run installed programs.
+    for unit in (units[0], units[0].with_name("petacqd-check.service")):
+        for line in re.findall(r"^Exec\w+=(/\S+petacqd\S*)", unit.read_text(), re.M):
+            wanted(os.access(name + line, os.X_OK), f"{line}, which {unit.name} runs")
     documents = list(prefix.glob("share/doc/*/**/*.md"))
     wanted([d for d in documents if d.name == "operations.md"], "the manual for operators")
     for document in documents:

@@ -67,7 +67,7 @@ wanted "without a calibration it says so: $(cat "$work/check")" '[ $status -eq 7
 inside petcal make --scanner /etc/petacqd/mouse.scanner.json --output /etc/petacqd/calibration.h5 >/dev/null
 wanted "with one the configuration is good" "inside petacqd --check --config /etc/petacqd/petacqd.json >/dev/null"
 wanted "the units are clean where they are" \
-    "inside systemd-analyze verify --man=no --recursive-errors=no /lib/systemd/system/petacqd.service /lib/systemd/system/petacqd.socket"
+    "inside systemd-analyze verify --man=no --recursive-errors=no /lib/systemd/system/petacqd.service /lib/systemd/system/petacqd.socket /lib/systemd/system/petacqd-check.timer"
 
 # An edited configuration survives upgrade and removal; a run survives a purge.
 echo >>"$root/etc/petacqd/petacqd.json"

@@ -14,7 +14,7 @@
 #include "config/json_schema.hpp"
 #include "config/spectra.hpp"
 #include "tools/petcal/refusals.hpp"
-#include "tools/petcal/report.hpp"
+#include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results.hpp"
 #include "tools/petcal/units.hpp"
 

@@ -13,7 +13,7 @@
 #include "config/spectra.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"
 #include "tools/petcal/refusals.hpp"
-#include "tools/petcal/report.hpp"
+#include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results.hpp"
 #include "tools/petcal/units.hpp"
 
@@ -32,20 +32,6 @@ void check_same_calibration(const DeriveEnergyOptions& o, const config::Spectra&
                         o.calibration.string() + " (SHA-256 " + c.sha256 + "), found " +
                         (used.empty() ? "no attribute calibration_sha256, which names the calibration"
                                       : "those of another one (calibration_sha256 " + used + ")"));
-}
-
-/// The spectra of the crystals of a unit, by local crystal.
-std::vector<std::uint32_t> spectra_of(const config::Geometry& g, const config::Spectra& spectra,
-                                      std::size_t unit) {
-    constexpr std::size_t bins = config::Spectra::energy_bins;
-    std::vector<std::uint32_t> out;
-    for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
-        const auto number = static_cast<std::uint32_t>(unit);
-        const std::size_t crystal = g.crystal(number / g.du_count, number % g.du_count, local);
-        const auto first = spectra.energies.begin() + static_cast<std::ptrdiff_t>(crystal * bins);
-        out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(bins));
-    }
-    return out;
 }
 
 EnergyResult energy_result(const config::Geometry& g, const config::Calibration& old,
@@ -116,12 +102,9 @@ void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o)
     const config::Spectra spectra = config::load_spectra(o.spectra, g);
     check_same_calibration(o, spectra, old);
     std::vector<UnitEnergies> units(std::size_t{g.bdm_count} * g.du_count);
-    // From half to nearly twice the energy of the peak: what factors that were never calibrated may give.
-    constexpr double from = 250 / config::Spectra::energy_bin_keV;
-    constexpr double to = 960 / config::Spectra::energy_bin_keV;
     for_each_unit("photopeaks", units.size(), [&](std::size_t unit) {
-        units[unit] =
-            derive_unit_energies(spectra_of(g, spectra, unit), config::Spectra::energy_bins, from, to);
+        units[unit] = derive_unit_energies(unit_spectra(g, spectra, unit), config::Spectra::energy_bins,
+                                           peaks_from, peaks_to);
     });
     std::vector<std::string> refused;
     refused.reserve(units.size());

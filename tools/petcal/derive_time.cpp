@@ -10,8 +10,10 @@
 
 #include "config/calibration.hpp"
 #include "config/error.hpp"
+#include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/reader.hpp"
-#include "tools/petcal/derive/known_source.hpp"
+#include "tools/petcal/derive/pairs/known_source.hpp"
+#include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
@@ -69,7 +71,9 @@ std::vector<derive::TimeDifference> read_differences(const config::Scanner& scan
         throw config::Error(e.what());
     }
     petlm::RecordSource& source = *opened;
+    daemon::ProgressLine progress("prompts", source.total_bytes());
     while (out.prompts < most && source.next()) {
+        progress.show(source.bytes_done());
         for (const gpu::Coincidence& c : source.reader().coincidences()) {
             if (c.kind != gpu::Kind::prompt || c.crystal_a == c.crystal_b) continue;
             if (std::max(c.crystal_a, c.crystal_b) >= crystals)
@@ -97,7 +101,20 @@ DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOption
     DerivedTimes out;
     out.tick_ps = scanner.tick_ps;
     const std::uint32_t crystals = scanner.geometry.crystal_count();
-    out.offsets = derive::time_offsets(crystals, read_differences(scanner, options, out));
+    const auto differences = read_differences(scanner, options, out);
+    derive::TimeOffsetOptions solving;
+    daemon::ProgressLine progress("offsets", solving.most_steps, daemon::ProgressUnit::steps);
+    solving.on_step = [&](std::uint32_t step) { progress.show(step); };
+    out.offsets = derive::time_offsets(crystals, differences, solving);
+    constexpr std::size_t enough_for_pictures = 200'000;
+    const std::size_t every = 1 + differences.size() / enough_for_pictures;
+    for (std::size_t i = 0; i < differences.size(); i += every) {
+        const derive::TimeDifference& d = differences[i];
+        if (!std::isfinite(out.offsets.error_ticks[d.a]) || !std::isfinite(out.offsets.error_ticks[d.b]))
+            continue;
+        out.before_ps.push_back(scanner.tick_ps * d.ticks);
+        out.after_ps.push_back(scanner.tick_ps * (d.ticks + out.offsets.ticks[d.b] - out.offsets.ticks[d.a]));
+    }
     calibration.time_offset.resize(crystals);
     for (std::uint32_t i = 0; i < crystals; ++i) {
         using Offset = std::numeric_limits<std::int32_t>;
@@ -114,6 +131,7 @@ DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOption
 
 void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& options) {
     const DerivedTimes times = derive_times(scanner, options);
+    if (!options.report.empty()) write_time_report(options.report, scanner, times);
     const derive::TimeOffsets& found = times.offsets;
     double squares = 0;
     double errors = 0;

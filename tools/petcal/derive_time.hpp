@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "tools/petcal/derive/time_offsets.hpp"
+#include "tools/petcal/derive/pairs/time_offsets.hpp"
 
 namespace petacq::petcal {
 
@@ -17,6 +17,7 @@ struct DeriveTimeOptions {
     /// One of the two, mm: x, y, z, radius, length of a cylinder along the axis; x, y, z of a point.
     std::vector<double> cylinder;
     std::vector<double> point;
+    std::filesystem::path report = {};  ///< HTML file to write; empty: none
 };
 
 struct DerivedTimes {
@@ -24,6 +25,9 @@ struct DerivedTimes {
     std::uint64_t prompts = 0;  ///< read; no more than are of use
     std::uint64_t missed = 0;   ///< of these, their line misses the source
     double tick_ps = 0;
+    /// Of some pairs: time difference less what the path difference makes, before and after.
+    std::vector<double> before_ps;
+    std::vector<double> after_ps;
 };
 
 /// Finds the offsets from the prompts of the run and writes `calibration` with them added, rounded to ticks.
@@ -32,7 +36,7 @@ struct DerivedTimes {
 /// data are insufficient (derive::time_offsets), and when the run cannot be read.
 DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOptions& options);
 
-/// Derives them and prints the figures. Throws as derive_times.
+/// Derives them, writes the report and prints the figures. Throws as derive_times, and std::system_error.
 void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& options);
 
 }  // namespace petacq::petcal

@@ -1,6 +1,8 @@
-// petcal: makes, imports, derives, compares and inspects calibrations and normalisations.
+// petcal: makes, imports, derives, compares and inspects calibrations, and checks the detector daily.
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@
 #include "config/make_calibration.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petcal/apply.hpp"
+#include "tools/petcal/check/check.hpp"
 #include "tools/petcal/compare.hpp"
 #include "tools/petcal/derive_crystals.hpp"
 #include "tools/petcal/derive_energy.hpp"
@@ -28,7 +31,7 @@ namespace {
 namespace config = petacq::config;
 namespace petcal = petacq::petcal;
 
-enum Status { usage = 64, internal = 70, io = 74, bad_input = 78 };
+enum Status { changed = 1, usage = 64, internal = 70, io = 74, bad_input = 78 };
 
 struct Options {
     std::string scanner;
@@ -44,6 +47,7 @@ struct Options {
     petcal::DeriveNormalisationOptions normalisation;
     petcal::DeriveActivityOptions activity;
     petcal::ApplyOptions apply;
+    petcal::CheckOptions check;
 };
 
 CLI::App* add_make(CLI::App& app, Options& o) {
@@ -161,6 +165,7 @@ DeriveCommands add_derive(CLI::App& app, Options& o) {
     auto* point = c.time->add_option("--point", o.time.point, "X,Y,Z in mm");
     point->delimiter(',')->expected(3)->excludes(cylinder);
     c.time->add_option("-o,--output", o.time.output, "Calibration to write")->required();
+    c.time->add_option("--report", o.time.report, "HTML file with pictures to write");
     c.normalisation = add_derive_normalisation(derive, o);
     c.activity = add_derive_activity(derive, o);
     return c;
@@ -183,6 +188,30 @@ CLI::App* add_compare(CLI::App& app, Options& o) {
     compare->add_option("--scanner", o.scanner, "Scanner description")->required();
     compare->add_flag("--json", o.json, "Print JSON");
     return compare;
+}
+
+std::string above_0(const std::string& text) {
+    const double value = std::strtod(text.c_str(), nullptr);
+    return std::isfinite(value) && value > 0 ? "" : "expected a number above 0, found " + text;
+}
+
+CLI::App* add_check(CLI::App& app, Options& o) {
+    CLI::App* check = app.add_subcommand("check", "Compares a run with a reference of the same source");
+    check->add_option("run", o.check.run, "Run directory with spectra")->required();
+    check->add_option("--reference", o.check.reference,
+                      "Run directory; default: the detector_reference of the run");
+    check->add_option("--report", o.check.report, "HTML file with pictures to write");
+    check->add_flag("--json", o.check.json, "Print JSON");
+    petcal::CheckLimits& limits = o.check.limits;
+    const auto limit = [&](const char* name, double& value, const char* help) {
+        check->add_option(name, value, help)->check(above_0, "above 0")->capture_default_str();
+    };
+    limit("--time-ns", limits.time_ns, "Smallest change of the times of a module that is named");
+    limit("--photopeak-percent", limits.photopeak_percent, "The same of a photopeak");
+    limit("--resolution-percent", limits.resolution_percent, "The same of an energy resolution");
+    limit("--counts-percent", limits.counts_percent, "The same of a share of the singles, and of prompts");
+    limit("--spots-percent", limits.spots_percent, "The same of spots, of their distance");
+    return check;
 }
 
 int make_file(const config::Scanner& scanner, const Options& o) {
@@ -222,8 +251,15 @@ void print_contents(const config::Geometry& g, const Options& o) {
     std::cout << (o.json ? figures.dump(2) + '\n' : text(figures));
 }
 
+void check_output() {
+    if (!std::cout.flush() || std::fflush(stdout) != 0)
+        throw config::IoError("standard output: cannot be written");
+}
+
 int run(int argc, char** argv) {
-    CLI::App app("petcal: makes, imports, derives, compares and inspects calibrations", "petcal");
+    CLI::App app(
+        "petcal: makes, imports, derives, compares and inspects calibrations, and checks the detector",
+        "petcal");
     app.require_subcommand(1);
     Options o;
     const CLI::App* make = add_make(app, o);
@@ -232,12 +268,18 @@ int run(int argc, char** argv) {
     const CLI::App* apply = add_apply(app, o);
     const CLI::App* compare = add_compare(app, o);
     const CLI::App* inspect = add_inspect(app, o);
+    const CLI::App* check = add_check(app, o);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : usage;
     }
 
+    if (check->parsed()) {
+        const petcal::Verdict verdict = petcal::check(o.check);
+        check_output();
+        return verdict == petcal::Verdict::pass ? 0 : changed;
+    }
     const config::Scanner scanner = config::load_scanner(o.scanner);
     if (make->parsed()) return make_file(scanner, o);
     if (import->parsed()) {
@@ -260,8 +302,7 @@ int run(int argc, char** argv) {
     } else if (inspect->parsed()) {
         print_contents(scanner.geometry, o);
     }
-    std::cout << std::flush;
-    if (!std::cout || std::fflush(stdout) != 0) throw config::IoError("standard output: cannot be written");
+    check_output();
     return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "config/geometry.hpp"
+#include "config/spectra.hpp"
 #include "daemon/host/progress_line.hpp"
 
 namespace petacq::petcal {
@@ -18,6 +20,25 @@ namespace petacq::petcal {
 inline std::string unit_name(const config::Geometry& g, std::size_t unit) {
     return "module " + std::to_string(unit / g.du_count) + ", unit " + std::to_string(unit % g.du_count);
 }
+
+/// The spectra of the crystals of a unit, [local crystal][bin].
+inline std::vector<std::uint32_t> unit_spectra(const config::Geometry& g, const config::Spectra& spectra,
+                                               std::size_t unit) {
+    constexpr std::size_t bins = config::Spectra::energy_bins;
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+        const auto number = static_cast<std::uint32_t>(unit);
+        const std::size_t crystal = g.crystal(number / g.du_count, number % g.du_count, local);
+        const auto first = spectra.energies.begin() + static_cast<std::ptrdiff_t>(crystal * bins);
+        out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(bins));
+    }
+    return out;
+}
+
+/// Bins between which photopeaks are searched: from half to nearly twice their energy, what factors that were
+/// never calibrated may give.
+inline constexpr double peaks_from = 250 / config::Spectra::energy_bin_keV;
+inline constexpr double peaks_to = 960 / config::Spectra::energy_bin_keV;
 
 /// Calls `work` once for each number below `count`, on several threads, and shows the progress on a terminal.
 /// Passes on what it throws.

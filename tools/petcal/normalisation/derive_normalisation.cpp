@@ -19,9 +19,9 @@
 #include "tools/petcal/results.hpp"
 #include "tools/petcal/text.hpp"
 #include "tools/petcal/units.hpp"
+#include "tools/petlm/corrections/run_randoms.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/run_randoms.hpp"
 
 namespace petacq::petcal {
 

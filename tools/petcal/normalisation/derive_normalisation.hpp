@@ -9,7 +9,7 @@
 
 #include "config/scanner.hpp"
 #include "tools/normalisation/normalisation.hpp"
-#include "tools/petcal/derive/normalise.hpp"
+#include "tools/petcal/derive/pairs/normalise.hpp"
 #include "tools/petcal/normalisation/dead_units.hpp"
 
 namespace petacq::petcal {

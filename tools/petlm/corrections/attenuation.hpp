@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tools/nifti/nifti.hpp"
-#include "tools/petcal/derive/known_source.hpp"
+#include "tools/petcal/derive/pairs/known_source.hpp"
 
 namespace petacq::corrections {
 

@@ -13,6 +13,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/petcal/derive/simulated_scan.hpp"
 #include "tests/tools/petsim/common.hpp"
+#include "tools/petcal/report/reports.hpp"
 
 using namespace petacq;
 
@@ -82,6 +83,21 @@ TEST_CASE("derive time: the next calibration has the true offsets") {
         error.add(next.time_offset[i] * scanner.tick_ps - double{detector.crystals[i].time_offset_ps});
     CAPTURE(2 * pairs.size() / next.time_offset.size());
     CHECK(error.sigma() < 30);
+
+    // The report shows the same. Randoms and scatter lie outside of the peak.
+    const auto in_peak = [](const std::vector<double>& ps) {
+        return std::count_if(ps.begin(), ps.end(), [](double d) { return std::abs(d) < 500; });
+    };
+    CHECK(found.before_ps.size() > 10'000);
+    CHECK(found.after_ps.size() == found.before_ps.size());
+    CHECK(in_peak(found.after_ps) > 2 * in_peak(found.before_ps));
+    petcal::write_time_report(dir / "times.html", scanner, found);
+    const std::string page = test::read_file(dir / "times.html");
+    for (const char* text : {"Time offsets of ", "All crystals have an offset.", "data:image/png;base64,",
+                             "Changes of the offsets"}) {
+        INFO(text);
+        CHECK(page.find(text) != std::string::npos);
+    }
 
     // A run that was taken with another calibration.
     options.calibration = dir / "next.h5";

@@ -1,5 +1,5 @@
 // Efficiencies against those of the simulator's true detector.
-#include "tools/petcal/derive/efficiencies.hpp"
+#include "tools/petcal/derive/pairs/efficiencies.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/tools/petcal/derive/simulated_scan.hpp"
 #include "tests/tools/petsim/common.hpp"
-#include "tools/petcal/derive/fan_model.hpp"
+#include "tools/petcal/derive/pairs/fan_model.hpp"
 
 using namespace petacq;
 

@@ -1,5 +1,5 @@
 // The sums of the model against sums over all pairs of crystals, one by one.
-#include "tools/petcal/derive/fan_model.hpp"
+#include "tools/petcal/derive/pairs/fan_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/normalisation/normalisation.hpp"
-#include "tools/petcal/derive/known_source.hpp"
+#include "tools/petcal/derive/pairs/known_source.hpp"
 
 using namespace petacq;
 

@@ -1,5 +1,5 @@
 // Chords and path differences against points along the line.
-#include "tools/petcal/derive/known_source.hpp"
+#include "tools/petcal/derive/pairs/known_source.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Efficiencies and geometric factors from counts that a known normalisation makes.
-#include "tools/petcal/derive/normalise.hpp"
+#include "tools/petcal/derive/pairs/normalise.hpp"
 
 #include <algorithm>
 #include <cmath>

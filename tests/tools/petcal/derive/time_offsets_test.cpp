@@ -1,5 +1,5 @@
 // Time offsets against those of the simulator's true detector.
-#include "tools/petcal/derive/time_offsets.hpp"
+#include "tools/petcal/derive/pairs/time_offsets.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/tools/petcal/derive/simulated_scan.hpp"
 #include "tests/tools/petsim/common.hpp"
-#include "tools/petcal/derive/known_source.hpp"
+#include "tools/petcal/derive/pairs/known_source.hpp"
 
 using namespace petacq;
 

@@ -1,4 +1,4 @@
-#include "tools/petcal/derive/fan_model.hpp"
+#include "tools/petcal/derive/pairs/fan_model.hpp"
 
 #include <Eigen/Core>
 #include <algorithm>

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct TimeOffsetOptions {
     std::uint32_t least_pairs = 50;  ///< a crystal with fewer is left out
     double least_determined = 0.5;   ///< share of all crystals; with fewer the data are refused
     std::uint32_t most_steps = 60;   ///< of reweighting
+    std::function<void(std::uint32_t)> on_step = {};  ///< called after each step with their number
 };
 
 struct TimeOffsets {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "tools/petcal/derive/efficiencies.hpp"
-#include "tools/petcal/derive/fan_model.hpp"
+#include "tools/petcal/derive/pairs/efficiencies.hpp"
+#include "tools/petcal/derive/pairs/fan_model.hpp"
 
 namespace petacq::derive {
 

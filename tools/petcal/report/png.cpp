@@ -1,4 +1,4 @@
-#include "tools/petcal/png.hpp"
+#include "tools/petcal/report/png.hpp"
 
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-#include "tools/petcal/derive/efficiencies.hpp"
+#include "tools/petcal/derive/pairs/efficiencies.hpp"
 
 #include <algorithm>
 #include <cmath>

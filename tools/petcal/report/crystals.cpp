@@ -1,37 +1,18 @@
 #include <fmt/printf.h>
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 
 #include "tools/html/escaped.hpp"
-#include "tools/petcal/page.hpp"
-#include "tools/petcal/png.hpp"
-#include "tools/petcal/report.hpp"
+#include "tools/petcal/report/figures.hpp"
+#include "tools/petcal/report/page.hpp"
+#include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/units.hpp"
 
 namespace petacq::petcal {
 
 namespace {
-
-/// The flood map, brighter as the square root of its counts; large maps at half their size.
-GreyPicture flood_picture(const FloodShape& shape, std::span<const std::uint32_t> flood) {
-    const std::uint32_t block = shape.size > 128 ? 2 : 1;
-    GreyPicture p{(shape.size + block - 1) / block, (shape.size + block - 1) / block, {}};
-    std::vector<double> sums(std::size_t{p.width} * p.height);
-    for (std::uint32_t y = 0; y < shape.size; ++y)
-        for (std::uint32_t x = 0; x < shape.size; ++x)
-            sums[x / block + std::size_t{y / block} * p.width] += flood[x + std::size_t{y} * shape.size];
-    std::vector<double> sorted = sums;
-    // A few noisy positions must not darken the rest.
-    const auto high = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() * 998 / 1000);
-    std::nth_element(sorted.begin(), high, sorted.end());
-    const double most = std::max(1.0, *high);
-    for (const double sum : sums)
-        p.pixels.push_back(static_cast<std::uint8_t>(255 * std::sqrt(std::min(1.0, sum / most))));
-    return p;
-}
 
 /// Points as a path: round ends of lines without length.
 std::string points(const std::vector<FloodPoint>& at, const char* colour, double width) {

@@ -1,4 +1,4 @@
-#include "tools/petcal/derive/known_source.hpp"
+#include "tools/petcal/derive/pairs/known_source.hpp"
 
 #include <algorithm>
 #include <cmath>

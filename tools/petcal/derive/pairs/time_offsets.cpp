@@ -1,4 +1,4 @@
-#include "tools/petcal/derive/time_offsets.hpp"
+#include "tools/petcal/derive/pairs/time_offsets.hpp"
 
 #include <Eigen/IterativeLinearSolvers>
 #include <Eigen/SparseCore>
@@ -142,6 +142,7 @@ void Fit::measure() {
 bool Fit::step(double limit, bool redescend) {
     measure();
     ++out_.steps;
+    if (options_.on_step) options_.on_step(out_.steps);
     Eigen::VectorXd right(matrix_.rows());
     double* values = matrix_.valuePtr();
     for (std::size_t i = 0; i < pairs_.size(); ++i) {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tools/html/escaped.hpp"
-#include "tools/petcal/figures.hpp"
 #include "tools/petcal/normalisation/report_normalisation.hpp"
-#include "tools/petcal/page.hpp"
+#include "tools/petcal/report/figures.hpp"
+#include "tools/petcal/report/page.hpp"
 #include "tools/petcal/units.hpp"
 
 namespace petacq::petcal {
@@ -20,11 +20,11 @@ constexpr double lowest = 0.5;  // of the grey scale
 constexpr double highest = 1.5;
 
 std::string efficiencies_figure(const config::Geometry& g, const normalisation::Normalisation& n) {
-    std::vector<double> values;
-    for (const float efficiency : n.efficiency)
-        values.push_back(efficiency > 0 ? efficiency : -1);
-    return picture_figure(
-        grey_picture(g.crystals_in_ring(), g.rings(), values, lowest, highest),
+    return crystals_figure(
+        g, lowest, highest,
+        [&](std::uint32_t crystal) {
+            return n.efficiency[crystal] > 0 ? double{n.efficiency[crystal]} : no_value;
+        },
         "Efficiencies, 0.5 (dark) to 1.5 (bright); black: dead. One row for each ring, ring 0 "
         "at the top");
 }

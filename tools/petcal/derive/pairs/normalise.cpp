@@ -1,4 +1,4 @@
-#include "tools/petcal/derive/normalise.hpp"
+#include "tools/petcal/derive/pairs/normalise.hpp"
 
 #include <algorithm>
 #include <cmath>

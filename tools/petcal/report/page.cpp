@@ -1,12 +1,8 @@
-#include "tools/petcal/page.hpp"
+#include "tools/petcal/report/page.hpp"
 
-#include <cerrno>
-#include <cstdio>
 #include <string_view>
-#include <system_error>
 
-#include "config/error.hpp"
-#include "config/file.hpp"
+#include "daemon/host/file.hpp"
 #include "tools/html/escaped.hpp"
 
 namespace petacq::petcal {
@@ -23,6 +19,8 @@ h1 { font-size: 1.5rem; margin: 0; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 .muted, figcaption { color: var(--muted); }
 .bad { color: var(--bad); font-weight: 600; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.verdict { font-size: 1.15rem; margin: .5rem 0; }
 .units { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); align-items: start; }
 figure { margin: 0; }
 figure svg { display: block; width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; box-sizing: border-box; }
@@ -39,19 +37,12 @@ svg text { fill: var(--muted); font-size: 11px; }
 }  // namespace
 
 void write_page(const std::filesystem::path& file, const std::string& title, const std::string& body) {
-    const auto fail = [&] {
-        throw config::IoError(file.string() +
-                              ": cannot be written: " + std::generic_category().message(errno));
-    };
-    config::FilePointer out(std::fopen(file.c_str(), "wbe"));
-    if (!out) fail();
     const std::string page =
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
         escaped(title) + "</title>\n<style>" + std::string(page_style) + "</style>\n</head>\n<body>\n<h1>" +
         escaped(title) + "</h1>\n" + body + "</body>\n</html>\n";
-    if (std::fwrite(page.data(), 1, page.size(), out.get()) != page.size()) fail();
-    if (std::fclose(out.release()) != 0) fail();
+    daemon::replace_file(file, page);
 }
 
 }  // namespace petacq::petcal

@@ -8,18 +8,24 @@
 #include "config/spectra.hpp"
 #include "tools/petcal/derive/crystal_map.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"
+#include "tools/petcal/derive_time.hpp"
 
 namespace petacq::petcal {
 
 /// The flood map of each unit with the places of its crystals, and its quality. `maps` and `known` are by
-/// unit (bdm * du_count + du). Throws config::IoError.
+/// unit (bdm * du_count + du). Throws std::system_error.
 void write_crystals_report(const std::filesystem::path& file, const config::Scanner& scanner,
                            const config::Spectra& spectra, const std::vector<UnitMap>& maps,
                            const std::vector<std::vector<KnownSpot>>& known);
 
 /// Spectra before and after, maps of peaks and resolutions, and the spectra of crystals without a photopeak.
-/// Throws config::IoError.
+/// Throws std::system_error.
 void write_energy_report(const std::filesystem::path& file, const config::Scanner& scanner,
                          const config::Spectra& spectra, const std::vector<UnitEnergies>& units);
+
+/// Time differences before and after, changes as a histogram, as a map and by module, and the crystals
+/// without an offset. Throws std::system_error.
+void write_time_report(const std::filesystem::path& file, const config::Scanner& scanner,
+                       const DerivedTimes& times);
 
 }  // namespace petacq::petcal

@@ -1,0 +1,259 @@
+#include "tools/petcal/check/changes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "config/error.hpp"
+#include "tools/petcal/check/module_times.hpp"
+#include "tools/petcal/derive/flood_shift.hpp"
+#include "tools/petcal/derive/unit_energies.hpp"
+#include "tools/petcal/units.hpp"
+
+namespace petacq::petcal {
+
+namespace {
+
+/// Of the singles that a unit should have. As the daemon does: a source that moves leaves more.
+constexpr double silent_share = 0.3;
+/// Ends of prompts. The mean of as many is normally distributed.
+constexpr double enough_ends = 30;
+/// A module with a smaller part of its prompts is left out where those of its partners are expected.
+constexpr double least_partner = 0.5;
+/// There are no pairs to be expected.
+constexpr double no_growth = -1;
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// Singles of the run for each one of the reference, in the median unit.
+double scale_of(const DailyRun& reference, const DailyRun& run) {
+    std::vector<double> ratios;
+    for (std::size_t unit = 0; unit < run.sums.units.size(); ++unit) {
+        const double before = reference.sums.units[unit].singles;
+        if (before > 0) ratios.push_back(run.sums.units[unit].singles / before);
+    }
+    return median(std::move(ratios));
+}
+
+void find_singles(const DailyRun& reference, const DailyRun& run, double scale, DetectorChanges& out) {
+    const auto crystals = daemon::crystals_by_unit(run.scanner.geometry);
+    for (const std::uint32_t crystal : crystals) {
+        const double expected = scale * reference.singles[crystal];
+        Change change;
+        if (expected > 0) {
+            change.size = run.singles[crystal] / expected - 1;
+            // By the counts of both, if nothing has changed.
+            change.error = std::sqrt(scale * (run.singles[crystal] + reference.singles[crystal])) / expected;
+        }
+        out.singles.push_back(change);
+    }
+    const std::vector<daemon::UnitSums>& before = reference.sums.units;
+    for (std::size_t unit = 0; unit < before.size(); ++unit) {
+        const double expected = scale * before[unit].singles;
+        out.silent.push_back(expected >= 100 && run.sums.units[unit].singles < silent_share * expected);
+    }
+}
+
+void find_photopeaks(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
+    constexpr std::size_t bins = config::Spectra::energy_bins;
+    const config::Geometry& g = run.scanner.geometry;
+    const std::size_t units = run.sums.units.size();
+    std::vector<UnitEnergies> before(units);
+    std::vector<UnitEnergies> after(units);
+    for_each_unit("photopeaks", units, [&](std::size_t unit) {
+        before[unit] =
+            derive_unit_energies(unit_spectra(g, reference.spectra, unit), bins, peaks_from, peaks_to);
+        after[unit] = derive_unit_energies(unit_spectra(g, run.spectra, unit), bins, peaks_from, peaks_to);
+    });
+    for (std::size_t unit = 0; unit < units; ++unit) {
+        std::vector<double> ratios;
+        const std::size_t first = out.photopeaks.size();
+        for (std::size_t local = 0; local < before[unit].crystals.size(); ++local) {
+            const CrystalPeak& a = before[unit].crystals[local];
+            const CrystalPeak& b = after[unit].crystals[local];
+            out.lost_peaks.push_back(a.state == PeakState::fitted && b.state == PeakState::no_peak);
+            out.photopeaks.emplace_back();
+            out.resolutions.emplace_back();
+            if (a.state != PeakState::fitted || b.state != PeakState::fitted) continue;
+            out.photopeaks.back() = {b.peak.place / a.peak.place - 1,
+                                     std::hypot(a.peak.error / a.peak.place, b.peak.error / b.peak.place)};
+            ratios.push_back(b.peak.sigma / b.peak.place / (a.peak.sigma / a.peak.place) - 1);
+            out.resolutions.back().size = ratios.back();
+        }
+        // The error of a width is that which the widths of the unit show.
+        const double middle = median(ratios);
+        for (double& ratio : ratios)
+            ratio = std::abs(ratio - middle);
+        const double error = 1.4826 * median(ratios);
+        for (std::size_t i = first; i < out.resolutions.size() && error > 0; ++i)
+            if (out.photopeaks[i].known()) out.resolutions[i].error = error;
+    }
+}
+
+void find_spots(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
+    const FloodShape shape = flood_shape(run.scanner.geometry);
+    out.spots.resize(run.sums.units.size());
+    for_each_unit("flood maps", out.spots.size(), [&](std::size_t unit) {
+        const auto map = [&](const DailyRun& of) {
+            return std::span(of.spectra.floods).subspan(unit * shape.positions(), shape.positions());
+        };
+        if (const auto shift = flood_shift(shape, map(reference), map(run)))
+            out.spots[unit] = {shift->largest, shift->error};
+    });
+}
+
+/// Times of modules, ns, and their errors: unknown with few true prompts.
+std::vector<Change> times_of(const DailyRun& run) {
+    const daemon::ModuleTable& modules = run.sums.modules;
+    const std::size_t n = modules.size();
+    std::vector<double> pairs = run.module_true;
+    std::vector<double> differences(n);
+    daemon::ModuleSums all;
+    for (std::size_t a = 0; a < n; ++a) {
+        if (modules[a].has_trues() && modules[a].ends >= enough_ends) {
+            differences[a] = modules[a].dt;
+            all += modules[a];
+            continue;
+        }
+        for (std::size_t b = 0; b < n; ++b)
+            pairs[a * n + b] = pairs[b * n + a] = 0;
+    }
+    const ModuleTimes found = module_times(pairs, differences);
+    // What is left of the squares of all pairs, of which each has two ends. Random ones do not move the
+    // times, but they make them less certain.
+    double squares = all.dt_squared / 2;
+    for (std::size_t a = 0; a < n; ++a)
+        squares += found.times[a] * differences[a];
+    const double spread = all.ends > 0 ? std::max(squares / (all.ends / 2), 1.0) : 1;
+    const double tick_ns = run.scanner.tick_ps * 1e-3;
+    std::vector<Change> times(n);
+    for (std::size_t a = 0; a < n; ++a) {
+        const double randoms = all.trues > 0 ? all.ends / all.trues : 1;
+        times[a] = {found.times[a] * tick_ns, std::sqrt(found.variance[a] * randoms * spread) * tick_ns};
+    }
+    return times;
+}
+
+void find_times(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
+    const std::vector<Change> before = times_of(reference);
+    out.times = times_of(run);
+    std::vector<double> changes;
+    for (std::size_t bdm = 0; bdm < out.times.size(); ++bdm) {
+        Change& change = out.times[bdm];
+        change.size -= before[bdm].size;
+        change.error = std::hypot(change.error, before[bdm].error);
+        if (change.known()) changes.push_back(change.size);
+    }
+    const double common = median(std::move(changes));
+    for (Change& change : out.times)
+        change.size -= common;
+}
+
+/// Singles of each module for each one of the reference, at most 1: noise makes singles and no prompts.
+std::vector<double> singles_left(const DetectorChanges& changes, std::size_t modules) {
+    const std::size_t in_module = changes.singles.size() / modules;
+    std::vector<double> left(modules, 1);
+    for (std::size_t bdm = 0; bdm < modules; ++bdm) {
+        double sum = 0;
+        double known = 0;
+        for (std::size_t i = bdm * in_module; i < (bdm + 1) * in_module; ++i) {
+            if (!changes.singles[i].known()) continue;
+            sum += std::min(1 + changes.singles[i].size, 1.0);
+            known += 1;
+        }
+        if (known > 0) left[bdm] = sum / known;
+    }
+    return left;
+}
+
+/// True prompts of modules for what their singles and their partners let expect. The module that misses most
+/// comes first, and is then no partner of the others.
+void find_prompts(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
+    const daemon::ModuleTable& before = reference.sums.modules;
+    const std::size_t n = before.size();
+    const std::vector<double> left = singles_left(out, n);
+    std::vector<bool> partner(n, true);
+    std::vector<double> growth(n);
+    const auto measure = [&](std::size_t a) {
+        double trues = 0;
+        double expected = 0;
+        for (std::size_t b = 0; b < n; ++b) {
+            if (!partner[b]) continue;
+            trues += run.module_true[a * n + b];
+            expected += left[a] * left[b] * reference.module_true[a * n + b];
+        }
+        growth[a] = expected > 0 ? trues / expected : no_growth;
+    };
+    std::vector<double> known;
+    for (std::size_t a = 0; a < n; ++a) {
+        measure(a);
+        if (growth[a] != no_growth) known.push_back(growth[a]);
+    }
+    const double usual = median(std::move(known));
+    out.prompts.resize(n);
+    if (!(usual > 0)) return;
+    for (;;) {
+        std::size_t worst = n;
+        for (std::size_t a = 0; a < n; ++a) {
+            if (!partner[a]) continue;
+            measure(a);
+            if (growth[a] != no_growth && (worst == n || growth[a] < growth[worst])) worst = a;
+        }
+        if (worst == n || growth[worst] > least_partner * usual) break;
+        partner[worst] = false;
+    }
+    for (std::size_t a = 0; a < n; ++a) {
+        if (growth[a] == no_growth || !before[a].has_trues() || before[a].ends < enough_ends) continue;
+        // By the prompts of both if nothing has changed.
+        const double error = std::sqrt(before[a].ends * (1 + 1 / usual)) / before[a].trues;
+        if (left[a] > silent_share) out.prompts[a] = {growth[a] / usual - 1, error};
+        // Of the peak in time, only the edge lies in the coincidence window.
+        if (growth[a] < least_partner * usual) out.times[a] = {};
+    }
+}
+
+}  // namespace
+
+Change median_of(std::span<const Change> changes) {
+    std::vector<double> sizes;
+    double variance = 0;
+    for (const Change& change : changes) {
+        if (!change.known()) continue;
+        sizes.push_back(change.size);
+        variance += change.error * change.error;
+    }
+    const std::size_t known = sizes.size();
+    if (known == 0 || 2 * known < changes.size()) return {};
+    // The median of many is by sqrt(pi / 2) less certain than their mean.
+    const double wider = known > 2 ? std::numbers::pi / 2 : 1;
+    const double error = std::sqrt(wider * variance) / static_cast<double>(known);
+    std::sort(sizes.begin(), sizes.end());
+    // Of an even number: the smaller change of the middle two, so that half of the parts do not stand for
+    // all.
+    const double high = sizes[known / 2];
+    const double low = sizes[(known - 1) / 2];
+    return {std::abs(low) < std::abs(high) ? low : high, error};
+}
+
+DetectorChanges changes_between(const DailyRun& reference, const DailyRun& run) {
+    const double scale = scale_of(reference, run);
+    if (!(scale > 0))
+        throw config::Error(run.directory.string() +
+                            ": expected singles in at least half of the detector units that have some in " +
+                            reference.directory.string());
+    DetectorChanges out;
+    find_singles(reference, run, scale, out);
+    find_photopeaks(reference, run, out);
+    find_spots(reference, run, out);
+    find_times(reference, run, out);
+    find_prompts(reference, run, out);
+    return out;
+}
+
+}  // namespace petacq::petcal

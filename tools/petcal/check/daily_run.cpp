@@ -1,0 +1,121 @@
+#include "tools/petcal/check/daily_run.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "config/error.hpp"
+#include "config/json_file.hpp"
+#include "daemon/run/directory.hpp"
+
+namespace petacq::petcal {
+
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void fail(const std::filesystem::path& directory, const std::string& why) {
+    throw config::Error(directory.string() + ": " + why);
+}
+
+json run_json(const std::filesystem::path& directory) {
+    if (!std::filesystem::is_directory(directory)) fail(directory, "expected the directory of a run");
+    return config::read_json_file(directory / daemon::run_file, config::max_run_json_bytes);
+}
+
+/// A text of run.json; empty if it has none.
+std::string text_at(const json& run, const char* pointer) {
+    const json::json_pointer at(pointer);
+    return run.contains(at) && run.at(at).is_string() ? run.at(at).get<std::string>() : "";
+}
+
+/// Both must say the same if both say anything.
+void check_same(const std::filesystem::path& directory, const json& reference, const json& run,
+                const char* pointer, const std::string& what) {
+    const std::string then = text_at(reference, pointer);
+    const std::string now = text_at(run, pointer);
+    if (then.empty() || now.empty() || then == now) return;
+    fail(directory, "the reference was taken with another " + what + ": " + then + ", expected " + now +
+                        " as in the run; take another reference");
+}
+
+/// Adds the true prompts of each pair of modules in a second. Randoms are known for modules around the ring;
+/// along the axis they are spread as those of the modules.
+void add_true_pairs(const config::Geometry& g, const daemon::Second& second, const daemon::DetectorSums& sums,
+                    std::vector<double>& pairs) {
+    const std::size_t n = g.bdm_count;
+    const std::size_t ring = g.modules_in_ring();
+    std::vector<double> randoms(n);
+    std::vector<double> of_column(ring);
+    for (std::size_t bdm = 0; bdm < n; ++bdm) {
+        randoms[bdm] = std::max(sums.modules[bdm].ends - sums.modules[bdm].trues, 0.0);
+        of_column[bdm % ring] += randoms[bdm];
+    }
+    const auto share = [&](std::size_t bdm) {
+        return of_column[bdm % ring] > 0 ? randoms[bdm] / of_column[bdm % ring] : 0;
+    };
+    for (std::size_t a = 0; a < n; ++a) {
+        for (std::size_t b = 0; b < n; ++b) {
+            pairs[a * n + b] += static_cast<double>(second.sums.module_pairs[a * n + b]) +
+                                second.sums.module_pairs[b * n + a];
+            if (second.randoms.module_pairs.empty()) continue;
+            const double orders = a % ring == b % ring ? 2 : 1;
+            pairs[a * n + b] -=
+                orders * share(a) * share(b) * second.randoms.module_pairs[a % ring * ring + b % ring];
+        }
+    }
+}
+
+void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
+    const config::Geometry& g = run.scanner.geometry;
+    const auto crystals = daemon::crystals_by_unit(g);
+    run.sums = daemon::DetectorSums::none(g);
+    run.singles.resize(g.crystal_count());
+    run.module_true.resize(std::size_t{g.bdm_count} * g.bdm_count);
+    while (const auto second = recorded.next()) {
+        run.length_s += second->length_s;
+        const daemon::DetectorSums sums = daemon::detector_sums(*second, g, crystals);
+        run.sums += sums;
+        for (std::size_t i = 0; i < run.singles.size(); ++i)
+            run.singles[i] += static_cast<double>(second->sums.unpaired[i]) + second->sums.grouped[i];
+        add_true_pairs(g, *second, sums, run.module_true);
+    }
+    for (double& pairs : run.module_true)
+        pairs = std::max(pairs, 0.0);
+}
+
+}  // namespace
+
+DailyRun load_daily_run(const std::filesystem::path& directory) {
+    const json content = run_json(directory);
+    const std::string state = text_at(content, "/state");
+    if (state != "complete")
+        fail(directory, "expected a run whose state is complete, found " + (state.empty() ? "none" : state));
+    if (const std::string why = text_at(content, "/spectra/failure"); !why.empty())
+        fail(directory, "its spectra were not saved: " + why);
+    if (!std::filesystem::exists(directory / daemon::spectra_file))
+        fail(directory,
+             std::string("expected ") + daemon::spectra_file + "; set spectra.enabled in the configuration");
+    DailyRun run;
+    run.directory = directory;
+    run.started = text_at(content, "/start_utc");
+    daemon::RecordedDetector recorded(directory);
+    run.scanner = recorded.scanner();
+    run.spectra = config::load_spectra(directory / daemon::spectra_file, run.scanner.geometry);
+    add_seconds(recorded, run);
+    return run;
+}
+
+DailyRun load_daily_reference(const std::filesystem::path& directory, const std::filesystem::path& run) {
+    const daemon::RecordedDetector now(run);
+    std::filesystem::path place = directory;
+    if (place.empty()) place = now.configuration().detector_reference;
+    if (place.empty()) fail(run, "its configuration has no detector_reference; expected --reference");
+    const json then = run_json(place);
+    daemon::check_comparable(place, daemon::RecordedDetector(place), now.configuration(), now.scanner());
+    const json content = run_json(run);
+    check_same(place, then, content, "/calibration_sha256", "calibration");
+    check_same(place, then, content, "/operator/nuclide", "nuclide");
+    return load_daily_run(place);
+}
+
+}  // namespace petacq::petcal

@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tools/html/escaped.hpp"
+#include "tools/petcal/report/figures.hpp"
+#include "tools/petcal/report/page.hpp"
+#include "tools/petcal/report/reports.hpp"
+
+namespace petacq::petcal {
+
+namespace {
+
+/// The standard deviation of all pairs says little about their peak: most of it comes from randoms.
+constexpr double shown_sigmas = 12;
+
+std::string histogram_figure(const std::vector<double>& counts, const std::vector<double>* other,
+                             double range, const std::string& caption) {
+    double most = 1;
+    for (const auto* one : {&counts, other})
+        if (one != nullptr) most = std::max(most, *std::max_element(one->begin(), one->end()));
+    const auto path = [&](const std::vector<double>& of, const char* style) {
+        std::string d = "M0 100";
+        for (std::size_t bin = 0; bin < of.size(); ++bin)
+            d += fmt::format("L{:.1f} {:.1f}",
+                             255 * (static_cast<double>(bin) + 0.5) / static_cast<double>(of.size()),
+                             100 - 95 * of[bin] / most);
+        return fmt::format(R"(<path class="{}" d="{}"/>)", style, d);
+    };
+    return R"(<figure><svg viewBox="0 0 255 115" role="img"><path class="axis" d="M0 100H255M127.5 0V100"/>)" +
+           fmt::format(R"(<text x="2" y="112">{:.0f} ps</text>)", -range) +
+           fmt::format(R"(<text x="253" y="112" text-anchor="end">+{:.0f} ps</text>)", range) +
+           (other != nullptr ? path(*other, "other") : "") + path(counts, "curve") + "</svg><figcaption>" +
+           caption + "</figcaption></figure>\n";
+}
+
+std::vector<double> histogram(const std::vector<double>& values, double range) {
+    constexpr double bins = 100;
+    std::vector<double> counts(static_cast<std::size_t>(bins));
+    for (const double value : values)
+        if (std::abs(value) < range) counts[static_cast<std::size_t>((value / range + 1) / 2 * bins)] += 1;
+    return counts;
+}
+
+/// Mean change and undetermined crystals of each module.
+std::string modules_html(const config::Geometry& g, const derive::TimeOffsets& found, double tick_ps) {
+    std::string out =
+        "<h2>Modules</h2>\n<table>\n<tr><th scope=\"col\">module</th><th scope=\"col\">mean change, ps</th>"
+        "<th scope=\"col\">rms of the change, ps</th><th scope=\"col\">crystals without an "
+        "offset</th></tr>\n";
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        double known = 0;
+        double sum = 0;
+        double squares = 0;
+        std::size_t without = 0;
+        for (std::uint32_t du = 0; du < g.du_count; ++du) {
+            for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+                const std::uint32_t crystal = g.crystal(bdm, du, local);
+                if (!std::isfinite(found.error_ticks[crystal])) {
+                    ++without;
+                    continue;
+                }
+                const double change = found.ticks[crystal] * tick_ps;
+                known += 1;
+                sum += change;
+                squares += change * change;
+            }
+        }
+        out += fmt::format(
+            "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td><td "
+            "class=\"number{}\">{}</td></tr>\n",
+            bdm, known > 0 ? fmt::format("{:+.0f}", sum / known) : "unknown",
+            known > 0 ? fmt::format("{:.0f}", std::sqrt(squares / known)) : "unknown",
+            without > 0 ? " bad" : "", without);
+    }
+    return out + "</table>\n";
+}
+
+std::string undetermined_html(const std::vector<std::uint32_t>& crystals) {
+    constexpr std::size_t most = 1000;
+    if (crystals.empty()) return "<p>All crystals have an offset.</p>\n";
+    std::string out = fmt::format("<h2>Crystals without an offset: {}</h2>\n<p>", crystals.size());
+    for (std::size_t i = 0; i < std::min(most, crystals.size()); ++i)
+        out += fmt::format("{}{}", i == 0 ? "" : ", ", crystals[i]);
+    return out + (crystals.size() > most ? ", ..." : "") +
+           "</p>\n<p class=\"muted\">They have too few prompts, or no peak in time, and keep what they "
+           "had.</p>\n";
+}
+
+}  // namespace
+
+void write_time_report(const std::filesystem::path& file, const config::Scanner& scanner,
+                       const DerivedTimes& times) {
+    const config::Geometry& g = scanner.geometry;
+    const derive::TimeOffsets& found = times.offsets;
+    std::vector<double> changes;
+    double squares = 0;
+    for (std::size_t i = 0; i < found.ticks.size(); ++i) {
+        if (!std::isfinite(found.error_ticks[i])) continue;
+        changes.push_back(found.ticks[i] * times.tick_ps);
+        squares += changes.back() * changes.back();
+    }
+    const double rms =
+        std::max(1.0, std::sqrt(squares / std::max<double>(1, static_cast<double>(changes.size()))));
+    const double range = std::max(1.0, shown_sigmas * found.sigma_ticks * times.tick_ps);
+    const auto before = histogram(times.before_ps, range);
+    std::string body = fmt::format(
+        "<p>{} prompts, of which {} miss the source; {:.1f} % of the others lie in the peak. One pair has a "
+        "standard deviation of {:.0f} ps. Groups of crystals that no pair joins: {}.</p>\n",
+        times.prompts, times.missed, 100 * found.in_peak, found.sigma_ticks * times.tick_ps, found.groups);
+    if (found.groups > 1)
+        body += "<p class=\"bad\">Nothing is known of the offsets between the groups.</p>\n";
+    body += "<div class=\"units\">\n" +
+            histogram_figure(histogram(times.after_ps, range), &before, range,
+                             "Time differences of pairs less what the path difference makes: before (orange) "
+                             "and after (blue)") +
+            histogram_figure(histogram(changes, 4 * rms), nullptr, 4 * rms, "Changes of the offsets");
+    const auto value = [&](std::uint32_t crystal) {
+        return std::isfinite(found.error_ticks[crystal]) ? found.ticks[crystal] * times.tick_ps : no_value;
+    };
+    body += crystals_figure(
+                g, -2 * rms, 2 * rms, value,
+                fmt::format("Change of the offset, -{0:.0f} ps (dark) to +{0:.0f} ps (bright); black: "
+                            "none. One row for each ring, ring 0 at the top",
+                            2 * rms)) +
+            "</div>\n" + modules_html(g, found, times.tick_ps) + undetermined_html(found.undetermined);
+    write_page(file, "Time offsets of " + scanner.name, body);
+}
+
+}  // namespace petacq::petcal
