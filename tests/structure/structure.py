@@ -34,6 +34,7 @@ ORDER = [
     ["tools/petlm/export"],
     ["tools/petlm/plot", "tools/petlm/projector"],
     ["tools/petlm/image"],
+    ["tools/petlm/nema"],
     ["tools/petlm"],
     ["tools/petbench"],
 ]

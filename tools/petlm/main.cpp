@@ -217,7 +217,8 @@ void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {
 void add_nema_activity(CLI::App& sub, petacq::nema::RunOptions& o) {
     sub.add_option("--activity-mbq", o.activity_MBq,
                    "At the start of each run, or one for all; default: what the operator said")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);
     sub.add_option("--nuclide", o.nuclide, "For example F-18; default: what the operator said");
 }
 
@@ -261,6 +262,8 @@ void add_nema(CLI::App& app, int& status) {
         auto [sub, o] = add(*nema, status, "resolution",
                             "Clause 3: the widths of point sources, one in each run", resolution);
         add_nema_runs(sub, o);
+        sub.add_option("--max-ring-difference", o.max_ring_difference,
+                       "Leave out lines of rings further apart; default: none");
     }
     {
         auto [sub, o] = add(*nema, status, "image-quality",
@@ -268,7 +271,8 @@ void add_nema(CLI::App& app, int& status) {
         sub.add_option("images", o.images, "NIfTI files (.nii), or directories of petlm image")->required();
         add_output(sub, o, "Directory to write to");
         sub.add_option("--offset-mm", o.middle_mm, "X,Y,Z of the middle of the phantom; default: 0,0,0")
-            ->delimiter(',');
+            ->delimiter(',')
+            ->allow_extra_args(false);
     }
 }
 

@@ -38,7 +38,10 @@ struct CountRateOptions : RunOptions {
     std::optional<std::filesystem::path> background;  ///< run without a source
 };
 
-using ResolutionOptions = RunOptions;
+struct ResolutionOptions : RunOptions {
+    /// Lines of rings further apart are left out; none: all that the run has.
+    std::optional<std::uint32_t> max_ring_difference;
+};
 
 struct ImageQualityOptions {
     std::vector<std::filesystem::path> images;  ///< .nii, or directories with an image.nii

@@ -82,8 +82,9 @@ std::optional<PointWidths> measured(const Volume& volume) {
 
 }  // namespace
 
-PointImage::PointImage(const Run& run, double depth_mm)
-    : bins_(run.scanner(), depth_mm, run.scanner().dimensions.crystal_pitch_y_mm / bins_per_pitch),
+PointImage::PointImage(const Run& run, double depth_mm, std::uint32_t max_ring_difference)
+    : bins_(run.scanner(), depth_mm, run.scanner().dimensions.crystal_pitch_y_mm / bins_per_pitch,
+            max_ring_difference),
       pitch_(
           std::min(run.scanner().dimensions.crystal_pitch_y_mm, run.scanner().dimensions.crystal_pitch_z_mm)),
       name_(run.source().target().string()) {
@@ -111,7 +112,8 @@ void PointImage::count_lines(const Run& run) {
     for (std::uint32_t a = 0; a < geometry.rings(); ++a) {
         for (std::uint32_t b = 0; b < geometry.rings(); ++b) {
             const std::uint32_t apart = a > b ? a - b : b - a;
-            if (apart <= rule.max_ring_difference) ++lines_of_slice_[bins_.slice_of(a, b)];
+            if (apart <= std::min(rule.max_ring_difference, bins_.max_ring_difference()))
+                ++lines_of_slice_[bins_.slice_of(a, b)];
         }
     }
 }
@@ -177,7 +179,7 @@ PointWidths PointImage::widths() const {
     auto found = widths_from(counts_);
     if (!found) {
         throw petlm::BadInput(
-            fmt::format("{}: the image of the source does not fall to a tenth of its peak on both sides "
+            fmt::format("{}: the image of the source does not fall to half of its peak on both sides "
                         "within {:.3g} mm: expected the "
                         "run of one point source, at least as far from the ends of the scanner",
                         name_, reach_in_pitches * pitch_));
@@ -194,14 +196,16 @@ PointWidths PointImage::widths() const {
             sampled[d].push_back(sample->widths[d]);
     }
     const auto spread = [](const std::vector<Widths>& all, double Widths::*member) {
-        if (all.size() < 2) return unknown;
         double sum = 0;
         double squares = 0;
+        double n = 0;
         for (const Widths& one : all) {
+            if (std::isnan(one.*member)) continue;
             sum += one.*member;
             squares += one.*member * one.*member;
+            ++n;
         }
-        const auto n = static_cast<double>(all.size());
+        if (n < 2) return unknown;
         return std::sqrt(std::max(0.0, squares - sum * sum / n) / (n - 1));
     };
     for (std::size_t d = 0; d < directions; ++d) {

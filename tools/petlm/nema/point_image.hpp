@@ -32,12 +32,12 @@ struct PointWidths {
 class PointImage {
   public:
     /// Finds the source in the run. Throws petlm::BadInput when there is no peak.
-    PointImage(const Run& run, double depth_mm);
+    PointImage(const Run& run, double depth_mm, std::uint32_t max_ring_difference);
 
     [[nodiscard]] const config::Vector3& place_mm() const { return place_; }
-    /// Of the whole run.
+    /// That were used.
     [[nodiscard]] double prompts() const { return prompts_; }
-    /// Throws petlm::BadInput when the profiles do not fall to a tenth within the image.
+    /// Throws petlm::BadInput when the profiles do not fall to a half within the image.
     [[nodiscard]] PointWidths widths() const;
     [[nodiscard]] std::vector<std::string> procedure() const;
 

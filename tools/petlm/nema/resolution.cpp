@@ -61,7 +61,7 @@ int resolution(const ResolutionOptions& options) {
         }
     }
     for (const auto& run : runs) {
-        const PointImage image(*run, depth);
+        const PointImage image(*run, depth, options.max_ring_difference.value_or(UINT32_MAX));
         const PointWidths widths = image.widths();
         report.inputs.push_back(run->sentence());
         add_row(table, *run, image, widths);
@@ -89,8 +89,10 @@ int resolution(const ResolutionOptions& options) {
                     "source, which is looked for in the image.",
                     depth));
     report.deviations = {
-        "Slices are those of single-slice rebinning with all ring differences of the run, so that the axial "
-        "width away from the axis has the blur of the rebinning, too.",
+        (options.max_ring_difference
+             ? fmt::format("Lines of rings up to {} apart are used", *options.max_ring_difference)
+             : std::string("Lines of all rings are used (--max-ring-difference)")) +
+            ": away from the axis, single-slice rebinning of oblique lines makes the axial width larger.",
         "Errors come from Poisson samples of the sinograms. The widths include the size of the source and "
         "the range of its positrons."};
     report.tables.push_back(std::move(table));

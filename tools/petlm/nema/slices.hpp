@@ -20,7 +20,9 @@ class SliceBins {
     static constexpr std::size_t outside = SIZE_MAX;
 
     /// Half as many angles as there are crystals in a ring, and bins of s about as wide as `width_mm`.
-    SliceBins(const config::Scanner& scanner, double depth_mm, double width_mm);
+    /// Lines of rings further apart than `max_ring_difference` are outside.
+    SliceBins(const config::Scanner& scanner, double depth_mm, double width_mm,
+              std::uint32_t max_ring_difference = UINT32_MAX);
 
     [[nodiscard]] std::size_t slices() const { return slices_; }
     [[nodiscard]] const geometry::LineBins& lines() const { return lines_; }
@@ -32,6 +34,8 @@ class SliceBins {
     [[nodiscard]] double slice_mm(std::size_t slice) const {
         return low_ + static_cast<double>(slice) * thickness_;
     }
+    [[nodiscard]] std::uint32_t max_ring_difference() const { return max_ring_difference_; }
+    /// Whatever their difference.
     [[nodiscard]] std::size_t slice_of(std::uint32_t ring_a, std::uint32_t ring_b) const {
         return slice_of_[std::size_t{ring_a} * rings_ + ring_b];
     }
@@ -40,7 +44,8 @@ class SliceBins {
         const std::uint32_t ring_a = crystal_a / in_ring_;
         const std::uint32_t ring_b = crystal_b / in_ring_;
         const std::uint32_t line = lines_.of(crystal_a - ring_a * in_ring_, crystal_b - ring_b * in_ring_);
-        if (line == geometry::LineBins::outside) return outside;
+        const std::uint32_t apart = ring_a > ring_b ? ring_a - ring_b : ring_b - ring_a;
+        if (line == geometry::LineBins::outside || apart > max_ring_difference_) return outside;
         return slice_of(ring_a, ring_b) * in_slice() + line;
     }
 
@@ -48,6 +53,7 @@ class SliceBins {
     geometry::LineBins lines_;
     std::uint32_t in_ring_;
     std::uint32_t rings_;
+    std::uint32_t max_ring_difference_;
     std::size_t slices_;
     double thickness_;
     double low_;

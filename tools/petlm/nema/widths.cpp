@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 namespace petacq::nema {
 namespace {
@@ -41,9 +42,9 @@ std::optional<Widths> widths_of(std::span<const double> values, double step) {
     };
     const auto half = width(w.height / 2);
     const auto tenth = width(w.height / 10);
-    if (!half || !tenth) return std::nullopt;
+    if (!half) return std::nullopt;
     w.fwhm = *half;
-    w.fwtm = *tenth;
+    w.fwtm = tenth.value_or(std::numeric_limits<double>::quiet_NaN());
     return w;
 }
 

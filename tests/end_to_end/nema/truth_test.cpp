@@ -1,0 +1,190 @@
+// petlm nema on simulated runs: its figures against the truth of the simulator.
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
+#include "tools/petlm/nema/line_source.hpp"
+#include "tools/petlm/nema/slices.hpp"
+#include "tools/petsim/simulation/truth.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+enum class Origin : std::uint8_t { genuine, scattered, random };
+
+struct Labelled {
+    gpu::Coincidence pair;
+    Origin origin;
+};
+
+/// Simulated runs of the small scanner, and what their prompts are.
+class Simulated {
+  public:
+    explicit Simulated(const json& patch = json::object()) : site_(patch) {}
+
+    /// Simulates, replays and labels.
+    std::vector<Labelled> run(const std::string& name, std::vector<std::string> arguments) {
+        const std::string capture = (site_.directory() / (name + ".pcap")).string();
+        const std::string truth = (site_.directory() / (name + ".truth")).string();
+        for (const std::string& more :
+             {std::string("--scanner"), site_.scanner(), std::string("--calibration"), site_.calibration(),
+              std::string("--threads"), std::string("2"), std::string("--write"), capture,
+              std::string("--truth"), truth})
+            arguments.push_back(more);
+        const Outcome simulated = run_program(PETSIM_PROGRAM, arguments);
+        INFO(simulated.err);
+        REQUIRE(simulated.status == 0);
+        const Outcome replayed = run_program(
+            PETACQD_PROGRAM, {"--config", site_.configuration(), "--replay", capture, "--run", name});
+        INFO(replayed.err);
+        REQUIRE(replayed.status == 0);
+        return label(name, truth);
+    }
+    /// results.json of a test of runs.
+    json nema(const std::string& test, const std::vector<std::string>& runs,
+              const std::vector<std::string>& options) {
+        std::vector<std::string> arguments = {
+            "nema", test, "--force", "--depth-mm", "0", "-o", (site_.directory() / test).string()};
+        for (const auto& name : runs)
+            arguments.push_back(site_.run(name).string());
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        const Outcome outcome = run_program(PETLM_PROGRAM, arguments);
+        INFO(outcome.out << outcome.err);
+        REQUIRE(outcome.status == 0);
+        return json::parse(read_file(site_.directory() / test / "results.json"));
+    }
+    [[nodiscard]] config::Scanner scanner() const { return config::load_scanner(site_.scanner()); }
+
+  private:
+    std::vector<Labelled> label(const std::string& name, const std::string& truth_file) {
+        std::unordered_map<std::uint64_t, sim::TruthRecord> singles;
+        const auto key = [](std::uint64_t time, std::uint32_t crystal) { return time * 4096 + crystal; };
+        for (const auto& record : sim::read_truth(truth_file))
+            singles[key(record.time, record.crystal)] = record;
+        std::vector<Labelled> all;
+        for (const auto& pair : coincidences_of(site_.run(name) / "coincidences.plm")) {
+            if (pair.kind != gpu::Kind::prompt) continue;
+            const auto& a = singles.at(key(pair.time, pair.crystal_a));
+            const auto& b = singles.at(key(pair.time + pair.dt, pair.crystal_b));
+            const bool same = a.annihilation == b.annihilation && a.annihilation != 0;
+            const bool scattered = ((a.flags | b.flags) & sim::truth_scattered) != 0;
+            all.push_back({pair, !same ? Origin::random : scattered ? Origin::scattered : Origin::genuine});
+        }
+        return all;
+    }
+
+    Site site_;
+};
+
+/// The columns of a row of a table.
+std::map<std::string, double> row_of(const json& results, const std::string& table, std::size_t row) {
+    std::map<std::string, double> values;
+    const json& columns = results["tables"][table]["columns"];
+    const json& cells = results["tables"][table]["rows"][row];
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (cells[i].is_number()) values[columns[i]] = cells[i];
+    }
+    return values;
+}
+
+/// Prompts by origin, in the slices of the phantom and no further than 8 mm from its edge.
+std::map<Origin, double> in_phantom(const config::Scanner& scanner, const std::vector<Labelled>& pairs) {
+    const auto& phantom = nema::phantom_of(nema::Phantom::mouse);
+    const nema::SliceBins bins(scanner, 0, scanner.dimensions.crystal_pitch_y_mm / 2);
+    const auto slices = nema::slices_of(bins, phantom);
+    std::map<Origin, double> counts;
+    for (const auto& [pair, origin] : pairs) {
+        const std::size_t bin = bins.of(pair.crystal_a, pair.crystal_b);
+        if (bin == nema::SliceBins::outside) continue;
+        const auto column = static_cast<std::uint32_t>(bin % bins.lines().radial());
+        const std::size_t slice = bin / bins.in_slice();
+        if (slice < slices.from || slice >= slices.to) continue;
+        if (std::abs(bins.lines().radial_mm(column)) <= phantom.diameter_mm / 2 + 8) ++counts[origin];
+    }
+    return counts;
+}
+
+}  // namespace
+
+TEST_CASE("petlm nema sensitivity: that of the simulator, at each position of the bed", "[e2e][nema]") {
+    Simulated simulated;
+    constexpr double mbq = 0.1;
+    constexpr double seconds = 1;
+    const auto pairs = simulated.run("bed", {"--point", "0,0,-16,0.1", "--bed-steps", "8,1", "--duration-s",
+                                             "5", "--tag-position", "3", "--scatter", "0", "--seed", "4"});
+    const json results = simulated.nema(
+        "sensitivity", {"bed"}, {"--by-position", "3", "--activity-mbq", std::to_string(mbq / 0.906)});
+    REQUIRE(results["tables"]["positions"]["rows"].size() == 5);
+    const double tick_s = simulated.scanner().tick_ps * 1e-12;
+    std::vector<double> found(5);
+    double randoms = 0;
+    for (const auto& [pair, origin] : pairs) {
+        const auto position =
+            static_cast<std::size_t>(std::min(4.0, static_cast<double>(pair.time) * tick_s / seconds));
+        if (origin == Origin::random)
+            ++randoms;
+        else
+            ++found[position];
+    }
+    for (std::size_t i = 0; i < 5; ++i) {
+        auto row = row_of(results, "positions", i);
+        CAPTURE(i, row["absolute_percent"], row["absolute_percent_error"], row["z_mm"], randoms, found[i]);
+        CHECK(row["z_mm"] == Approx(-16 + 8.0 * static_cast<double>(i)).margin(0.2));
+        CHECK(row["bed_mm"] == Approx(8 * static_cast<double>(i)));
+        const double truth = 100 * found[i] / (mbq * 1e6 * seconds);
+        // The same counts: what remains are randoms, and the time at which the bed moves.
+        CHECK(row["absolute_percent"] == Approx(truth).epsilon(0.003));
+        CHECK(row["absolute_percent_error"] == Approx(truth / std::sqrt(found[i])).epsilon(0.02));
+    }
+    CHECK(results["figures"]["mouse_percent"]["value"].get<double>() > 1);
+}
+
+TEST_CASE("petlm nema scatter and count-rate: trues, scatter and randoms of the simulator", "[e2e][nema]") {
+    Simulated simulated;
+    const auto scanner = simulated.scanner();
+    const auto line = [](const std::string& mbq, const std::string& seconds) {
+        return std::vector<std::string>{"--line",       "10,0,-30,10,0,30," + mbq,
+                                        "--object",     "0,0,0,12.5,70",
+                                        "--duration-s", seconds,
+                                        "--seed",       "5"};
+    };
+    const auto low = in_phantom(scanner, simulated.run("low", line("0.3", "4")));
+    const auto high = in_phantom(scanner, simulated.run("high", line("20", "0.06")));
+
+    const json scatter = simulated.nema("scatter", {"low", "high"}, {});
+    CHECK(row_of(scatter, "acquisitions", 0).size() > 0);
+    const auto fraction = scatter["figures"]["scatter_fraction_without_randoms"];
+    const double true_fraction =
+        100 * low.at(Origin::scattered) / (low.at(Origin::scattered) + low.at(Origin::genuine));
+    WARN("scatter fraction " << fraction.dump() << " truth " << true_fraction);
+
+    const json rates = simulated.nema("count-rate", {"low", "high"}, {"--activity-mbq", "0.3,20"});
+    for (std::size_t i = 0; i < 2; ++i) {
+        auto row = row_of(rates, "rates", i);
+        const auto& truth = i == 0 ? low : high;
+        const double all = truth.at(Origin::genuine) + truth.at(Origin::scattered) + truth.at(Origin::random);
+        const double t = row["duration_s"];
+        WARN("total " << row["total"] * t << " truth " << all << " trues " << row["trues"] * t << " ± "
+                      << row["trues_error"] * t << " truth " << truth.at(Origin::genuine) << " scatter "
+                      << row["scatter"] * t << " ± " << row["scatter_error"] * t << " truth "
+                      << truth.at(Origin::scattered) << " randoms " << row["randoms"] * t << " truth "
+                      << truth.at(Origin::random) << " necr " << row["necr"] << " ± " << row["necr_error"]
+                      << " truth " << truth.at(Origin::genuine) * truth.at(Origin::genuine) / all / t);
+        CHECK(row["total"] * t == Approx(all).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("petlm nema resolution: the widths of a source of known size", "[e2e][nema]") {
+    Simulated simulated;
+    simulated.run("r5", {"--point", "5,0,0,1", "--positron-range-mm", "3", "--duration-s", "1", "--scatter",
+                         "0", "--seed", "6"});
+    simulated.run("r12", {"--point", "0,12,2,1", "--positron-range-mm", "3", "--duration-s", "1", "--scatter",
+                          "0", "--seed", "7"});
+    const json results = simulated.nema("resolution", {"r5", "r12"}, {});
+    WARN(results["tables"]["widths"].dump(1));
+}
