@@ -38,14 +38,16 @@ Rates rates_of(const LineAcquisition& a, double intrinsic_per_s) {
     r.scatter = r.total - r.trues - r.randoms - r.intrinsic;
     r.scatter_error = std::sqrt(sum.variance_of_background()) / a.seconds;
     r.necr = r.total > 0 ? r.trues * r.trues / r.total : 0;
-    // trues / total is their share of two independent parts; d(T^2/R) = 2 T/R dT - T^2/R^2 dR.
+    // With the share s of trues: d(trues^2 / total) = (2 s - s^2) d trues - s^2 d background.
     const double share = r.total > 0 ? r.trues / r.total : 0;
-    const double of_trues = (2 * share - share * share) * r.trues_error;
-    const double of_rest = share * share * r.scatter_error;
-    r.necr_error = std::hypot(of_trues, of_rest);
+    const double of_trues = 2 * share - share * share;
+    const double of_rest = share * share;
+    const double variance = of_trues * of_trues * sum.variance_of_trues() +
+                            of_rest * of_rest * sum.variance_of_background() -
+                            2 * of_trues * of_rest * sum.covariance();
+    r.necr_error = std::sqrt(std::max(0.0, variance)) / a.seconds;
     r.necr_subtracted = r.total > 0 ? r.trues * r.trues / (r.total + r.randoms) : 0;
-    r.scatter_fraction =
-        share_of(r.scatter, r.scatter_error * r.scatter_error, r.trues, r.trues_error * r.trues_error);
+    r.scatter_fraction = background_share(sum, a.randoms_sum + r.intrinsic * a.seconds);
     return r;
 }
 

@@ -25,16 +25,16 @@ std::pair<std::size_t, std::size_t> columns_within(const SliceBins& bins, double
     return {from, radial - from};
 }
 
-double at(std::span<const double> values, double place, double& variance) {
+/// Adds `weight` to those of the two bins on both sides of a place, as for linear interpolation.
+void add_interpolated(std::vector<double>& weights, double place, double weight) {
     const double low = std::floor(place);
-    const auto value = [&](double index) {
-        return index < 0 || index >= static_cast<double>(values.size())
-                   ? 0
-                   : values[static_cast<std::size_t>(index)];
-    };
     const double part = place - low;
-    variance += (1 - part) * (1 - part) * value(low) + part * part * value(low + 1);
-    return (1 - part) * value(low) + part * value(low + 1);
+    const auto add = [&](double index, double share) {
+        if (index >= 0 && index < static_cast<double>(weights.size()))
+            weights[static_cast<std::size_t>(index)] += share * weight;
+    };
+    add(low, 1 - part);
+    add(low + 1, part);
 }
 
 }  // namespace
@@ -52,26 +52,29 @@ const LinePhantom& phantom_of(Phantom phantom) {
 
 StripCounts& StripCounts::operator+=(const StripCounts& other) {
     total += other.total;
-    inside += other.inside;
     background += other.background;
-    edge_variance += other.edge_variance;
+    squares += other.squares;
     return *this;
 }
 
 StripCounts strip_counts(std::span<const double> projection, double bin_mm) {
     const auto middle = static_cast<double>(projection.size() / 2);
     const double half = half_strip_mm / bin_mm;
-    StripCounts counts;
-    counts.total = std::accumulate(projection.begin(), projection.end(), 0.0);
+    std::vector<double> weights;
     for (std::size_t i = 0; i < projection.size(); ++i) {
         const double distance = static_cast<double>(i) - middle;
-        const double part = std::min(distance + 0.5, half) - std::max(distance - 0.5, -half);
-        counts.inside += std::max(part, 0.0) * projection[i];
+        const double inside = std::min(distance + 0.5, half) - std::max(distance - 0.5, -half);
+        weights.push_back(1 - std::max(inside, 0.0));
     }
-    double variance = 0;
-    const double edges = at(projection, middle - half, variance) + at(projection, middle + half, variance);
-    counts.background = counts.total - counts.inside + edges * half;
-    counts.edge_variance = variance * half * half;
+    // The trapezium below the straight line.
+    add_interpolated(weights, middle - half, half);
+    add_interpolated(weights, middle + half, half);
+    StripCounts counts;
+    for (std::size_t i = 0; i < projection.size(); ++i) {
+        counts.total += projection[i];
+        counts.background += weights[i] * projection[i];
+        counts.squares += weights[i] * weights[i] * projection[i];
+    }
     return counts;
 }
 
@@ -205,11 +208,14 @@ void describe(const CountRateOptions& options, const LineMeasurement& measured, 
     }
 }
 
-Ratio share_of(double part, double variance_of_part, double rest, double variance_of_rest) {
+Ratio background_share(const StripCounts& counts, double known) {
+    const double part = counts.background - known;
+    const double rest = counts.trues();
     const double all = part + rest;
     if (!(all > 0)) return {};
-    return {part / all,
-            std::sqrt(rest * rest * variance_of_part + part * part * variance_of_rest) / (all * all)};
+    const double variance = rest * rest * counts.variance_of_background() +
+                            part * part * counts.variance_of_trues() - 2 * rest * part * counts.covariance();
+    return {part / all, std::sqrt(std::max(0.0, variance)) / (all * all)};
 }
 
 }  // namespace petacq::nema

@@ -25,16 +25,17 @@ struct LinePhantom {
 };
 const LinePhantom& phantom_of(Phantom phantom);
 
-/// Part of the prompts that lie near the line.
+/// The prompts of a projection. Their background, randoms and scatter, are those outside of the strip of 14
+/// mm around the line and those below a straight line between its edges: a sum of the bins with weights w.
 struct StripCounts {
     double total = 0;
-    double inside = 0;      ///< less than 7 mm from the line
-    double background = 0;  ///< randoms and scatter: outside the strip, and under the line between its edges
-    double edge_variance = 0;  ///< of the background inside the strip
+    double background = 0;  ///< sum of w * counts
+    double squares = 0;     ///< sum of w * w * counts
 
     [[nodiscard]] double trues() const { return total - background; }
-    [[nodiscard]] double variance_of_trues() const { return inside + edge_variance; }
-    [[nodiscard]] double variance_of_background() const { return total - inside + edge_variance; }
+    [[nodiscard]] double variance_of_background() const { return squares; }
+    [[nodiscard]] double variance_of_trues() const { return total - 2 * background + squares; }
+    [[nodiscard]] double covariance() const { return background - squares; }
     StripCounts& operator+=(const StripCounts& other);
 };
 /// Of a projection whose middle bin (of an odd number) is at the line. Values at the edges of the strip are
@@ -77,12 +78,11 @@ LineMeasurement measure(const CountRateOptions& options, Report& report);
 /// What both tests of clause 4 do, and where they differ from the standard.
 void describe(const CountRateOptions& options, const LineMeasurement& measured, Report& report);
 
-/// value / divisor and the error of the ratio of two independent numbers.
 struct Ratio {
     double value = unknown;
     double error = unknown;
 };
-/// part / (part + rest), from their variances.
-Ratio share_of(double part, double variance_of_part, double rest, double variance_of_rest);
+/// (background - known) / (total - known), where `known` counts have no error.
+Ratio background_share(const StripCounts& counts, double known);
 
 }  // namespace petacq::nema

