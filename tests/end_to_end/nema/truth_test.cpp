@@ -218,6 +218,24 @@ TEST_CASE("petlm nema scatter and count-rate: trues, scatter and randoms of the 
     }
     CHECK(rates["figures"]["necr_at_MBq"]["value"] == 20);
     CHECK_THAT(rates["warnings"].dump(), contains("the peak may lie above it"));
+
+    // The frames of a run have all of its counts, and the activity decays from one to the next.
+    const json frames = simulated.nema("count-rate", {"low"},
+                                       {"--frame-s", "0.5", "--activity-mbq", "0.3", "--nuclide", "Rb-82"});
+    REQUIRE(frames["tables"]["rates"]["rows"].size() == 4);
+    double total = 0;
+    double randoms = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+        auto row = row_of(frames, "rates", i);
+        total += row["total"] * row["duration_s"];
+        randoms += row["randoms"] * row["duration_s"];
+        // In the order of the activity.
+        const double middle_s = 2 - 0.5 * (static_cast<double>(i) + 0.5);
+        CHECK(row["activity_MBq"] == Approx(0.3 * std::exp2(-middle_s / 75.45)).epsilon(1e-4));
+    }
+    auto whole = row_of(rates, "rates", 0);
+    CHECK(total == Approx(low.all()).epsilon(1e-9));
+    CHECK(randoms == Approx(whole["randoms"] * whole["duration_s"]).epsilon(1e-6));
 }
 
 TEST_CASE("petlm nema resolution: the widths of a source of known size", "[e2e][nema]") {
