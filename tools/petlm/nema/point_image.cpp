@@ -19,7 +19,7 @@ constexpr double reach_in_pitches = 7;
 constexpr double steps_per_pitch = 8;
 constexpr double bins_per_pitch = 4;
 constexpr double on_axis_mm = 1;  ///< nearer to the axis, radial is along x
-constexpr std::size_t samples = 16;
+constexpr std::size_t samples = 10;
 
 struct Volume {
     std::array<std::size_t, directions> n;  ///< radial, tangential, axial
