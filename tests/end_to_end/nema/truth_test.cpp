@@ -242,8 +242,9 @@ TEST_CASE("petlm nema resolution: the widths of a source of known size", "[e2e][
     Simulated simulated;
     // Not in line with the middle of a module, where a gap between blocks leaves angles without lines.
     const auto point = [](const char* at, const char* seed) {
-        return std::vector<std::string>{
-            "--point", at, "--positron-range-mm", "3", "--duration-s", "0.7", "--scatter", "0", "--seed", seed};
+        return std::vector<std::string>{"--point",      at,    "--positron-range-mm", "3",
+                                        "--duration-s", "0.7", "--scatter",           "0",
+                                        "--seed",       seed};
     };
     simulated.run("r5", point("4.957,0.653,0,1", "6"));
     simulated.run("r12", point("-1.566,11.897,2,1", "7"));
