@@ -35,6 +35,7 @@ ORDER = [
     ["tools/petcal", "tools/petlm/export"],
     ["tools/petlm/plot"],
     ["tools/petlm/image"],
+    ["tools/petlm/nema"],
     ["tools/petlm"],
     ["tools/petbench"],
 ]

@@ -13,6 +13,7 @@
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/image/image.hpp"
+#include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/plot/plot.hpp"
 #include "tools/petlm/records/gate.hpp"
 #include "tools/petlm/records/rearrange.hpp"
@@ -217,6 +218,75 @@ void add_image(CLI::App& app, int& status) {
                    "Memory of the host; default: half of the available memory, at most 4");
 }
 
+void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {
+    sub.add_option("runs", o.runs, "Run directories")->required();
+    add_output(sub, o, "Directory to write to");
+    sub.add_option("--scanner", o.scanner, scanner_help);
+    sub.add_option("--depth-mm", o.depth_mm, depth_help);
+}
+
+void add_nema_activity(CLI::App& sub, petacq::nema::RunOptions& o) {
+    sub.add_option("--activity-mbq", o.activity_MBq,
+                   "At the start of each run, or one for all; default: what the operator said")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    sub.add_option("--nuclide", o.nuclide, "For example F-18; default: what the operator said");
+}
+
+void add_nema_count_rates(CLI::App& sub, petacq::nema::CountRateOptions& o) {
+    using petacq::nema::Phantom;
+    add_nema_runs(sub, o);
+    add_nema_activity(sub, o);
+    sub.add_option("--phantom", o.phantom, "mouse (default), rat or monkey")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, Phantom>{
+            {"mouse", Phantom::mouse}, {"rat", Phantom::rat}, {"monkey", Phantom::monkey}}));
+    sub.add_option("--frame-s", o.frame_s, "Cut runs into frames of this length")->check(CLI::PositiveNumber);
+    sub.add_option("--background", o.background, "Run without a source, for the intrinsic background");
+}
+
+void add_nema(CLI::App& app, int& status) {
+    using namespace petacq::nema;
+    CLI::App* const nema =
+        app.add_subcommand("nema", "Tests of NEMA NU 4-2008: tables, pictures, CSV and JSON");
+    nema->require_subcommand(1);
+    {
+        auto [sub, o] =
+            add(*nema, status, "sensitivity", "Clause 5: a point source at several positions", sensitivity);
+        add_nema_runs(sub, o);
+        add_nema_activity(sub, o);
+        sub.add_option("--by-position", o.position_channel,
+                       "Channel of position tags: an acquisition for each position of the bed")
+            ->check(CLI::Range(0, 15));
+        sub.add_option("--background", o.background, "Run without a source");
+    }
+    {
+        auto [sub, o] = add(*nema, status, "scatter",
+                            "Clause 4: the scatter fraction of a line source in a phantom", scatter_fraction);
+        add_nema_count_rates(sub, o);
+    }
+    {
+        auto [sub, o] =
+            add(*nema, status, "count-rate", "Clause 4: count losses, randoms and NECR", count_rate);
+        add_nema_count_rates(sub, o);
+    }
+    {
+        auto [sub, o] = add(*nema, status, "resolution",
+                            "Clause 3: the widths of point sources, one in each run", resolution);
+        add_nema_runs(sub, o);
+        sub.add_option("--max-ring-difference", o.max_ring_difference,
+                       "Leave out lines of rings further apart; default: none");
+    }
+    {
+        auto [sub, o] = add(*nema, status, "image-quality",
+                            "Clause 6: uniformity, recovery and spill-over in images", image_quality);
+        sub.add_option("images", o.images, "NIfTI files (.nii), or directories of petlm image")->required();
+        add_output(sub, o, "Directory to write to");
+        sub.add_option("--offset-mm", o.middle_mm, "X,Y,Z of the middle of the phantom; default: 0,0,0")
+            ->delimiter(',')
+            ->allow_extra_args(false);
+    }
+}
+
 int run(int argc, char** argv) {
     CLI::App app{"petlm: inspects, checks, converts and shows list-mode files (.plm)"};
     app.require_subcommand(1);
@@ -225,7 +295,7 @@ int run(int argc, char** argv) {
         "78 unusable settings or scanner description.");
     int status = ok;
     for (auto* add_command : {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut,
-                              add_gate, add_merge, add_resort, add_plot, add_image})
+                              add_gate, add_merge, add_resort, add_plot, add_image, add_nema})
         add_command(app, status);
     try {
         app.parse(argc, argv);

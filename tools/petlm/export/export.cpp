@@ -138,6 +138,18 @@ const config::Nuclide* nuclide_of(const ExportSource& source) {
     return name.is_string() ? config::find_nuclide(name.get_ref<const std::string&>()) : nullptr;
 }
 
+gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry) {
+    gpu::CoincidenceRules rules;
+    const auto set = [&](std::uint32_t& to, const char* key) {
+        const auto value = source.configured(std::string("/coincidence/") + key);
+        if (value.is_number_unsigned())
+            to = static_cast<std::uint32_t>(std::min<std::uint64_t>(value.get<std::uint64_t>(), UINT32_MAX));
+    };
+    set(rules.min_module_difference, "min_module_difference");
+    set(rules.max_ring_difference, "max_ring_difference");
+    return gpu::PairRule::of(geometry, rules);
+}
+
 double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner) {
     const double length = scanner.dimensions.crystal_length_mm;
     const double depth = depth_mm.value_or(length / 2);

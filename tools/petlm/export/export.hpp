@@ -11,6 +11,7 @@
 
 #include "config/nuclides.hpp"
 #include "config/scanner.hpp"
+#include "gpu/arithmetic.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/source.hpp"
 
@@ -79,6 +80,8 @@ inline std::uint64_t milliseconds(std::uint64_t ticks, double tick_ps) {
 double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner);
 /// A sentence about that depth.
 std::string depth_sentence(const ExportOptions& options, const config::Scanner& scanner);
+/// Which pairs the run takes, by the configuration in run.json; without one, all of two crystals.
+gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry);
 /// A sentence for each limit (module difference, ring difference) of the run, followed by `how`.
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how);
 /// The nuclide that the operator named; nullptr if there is none.

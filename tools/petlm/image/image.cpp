@@ -77,18 +77,6 @@ std::uint64_t memory_by_default() {
     return most;
 }
 
-gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry) {
-    gpu::CoincidenceRules rules;
-    const auto set = [&](std::uint32_t& to, const char* key) {
-        const auto value = source.configured(std::string("/coincidence/") + key);
-        if (value.is_number_unsigned())
-            to = static_cast<std::uint32_t>(std::min<std::uint64_t>(value.get<std::uint64_t>(), UINT32_MAX));
-    };
-    set(rules.min_module_difference, "min_module_difference");
-    set(rules.max_ring_difference, "max_ring_difference");
-    return gpu::PairRule::of(geometry, rules);
-}
-
 /// Sentences about problems of the run, and about settings of the run that are not known.
 std::vector<std::string> doubts_about(const ExportSource& source) {
     const auto& run = source.run();

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <utility>
 
 namespace petacq::petlm {
@@ -198,6 +199,25 @@ void Plot::steps(std::span<const double> edges, std::span<const double> values, 
     constexpr double dash = 5;
     if (pen.dashed) cairo_set_dash(cairo_, &dash, 1, 0);
     cairo_stroke(cairo_);
+    cairo_restore(cairo_);
+}
+
+void Plot::points(std::span<const double> x, std::span<const double> y, const Pen& pen) {
+    constexpr std::size_t most_marked = 60;
+    constexpr double mark = 2.5;
+    cairo_save(cairo_);
+    set_colour(cairo_, pen.colour);
+    cairo_set_line_width(cairo_, 1.5);
+    cairo_new_path(cairo_);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        if (!std::isnan(y[i])) cairo_line_to(cairo_, x_of(x[i]), y_of(y[i]));
+    }
+    cairo_stroke(cairo_);
+    for (std::size_t i = 0; i < x.size() && x.size() <= most_marked; ++i) {
+        if (std::isnan(y[i])) continue;
+        cairo_arc(cairo_, x_of(x[i]), y_of(y[i]), mark, 0, 2 * std::numbers::pi);
+        cairo_fill(cairo_);
+    }
     cairo_restore(cairo_);
 }
 

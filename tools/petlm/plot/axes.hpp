@@ -64,6 +64,8 @@ class Plot {
 
     /// Draws each value between two neighbouring edges.
     void steps(std::span<const double> edges, std::span<const double> values, const Pen& pen);
+    /// Joins points by straight lines, and marks them unless there are very many. Leaves out NaN.
+    void points(std::span<const double> x, std::span<const double> y, const Pen& pen);
     /// Fills the axes with a map of the values, clamped to 0 and `most`.
     void heat(const Matrix& matrix, double most);
     /// Draws the colours of a map in the right margin.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <numbers>
 #include <utility>
 
 #include "tools/petlm/records/in_order.hpp"
@@ -16,9 +15,13 @@ constexpr std::uint32_t most_differences = 401;
 constexpr std::uint32_t most_ring_bins = 1024;
 constexpr std::uint32_t most_angles = 1024;
 constexpr std::uint32_t most_radial = 1024;
-/// Part of a bin: lines that lie on an edge, apart from rounding, belong to the bin above it.
-constexpr double edge = 1e-9;
-constexpr std::size_t most_in_table = std::size_t{1} << 22U;
+
+/// No finer than fits a picture.
+LineBins lines_of(const config::Scanner& scanner, double depth_mm) {
+    const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, most_angles);
+    const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
+    return {scanner, depth_mm, angles, std::min(radial, most_radial)};
+}
 
 void add(Counts& to, const Counts& more) {
     std::transform(to.begin(), to.end(), more.begin(), to.begin(), std::plus<>());
@@ -85,42 +88,6 @@ DifferenceBins DifferenceBins::covering(std::uint32_t window) {
     return bins;
 }
 
-LineBins::LineBins(const config::Scanner& scanner, double depth_mm) {
-    const std::uint32_t n = scanner.geometry.crystals_in_ring();
-    const config::Dimensions& d = scanner.dimensions;
-    angles_ = std::clamp(n / 2, 1U, most_angles);
-    radius_ = d.ring_radius_mm;
-    const double columns = std::round(2 * radius_ / (d.crystal_pitch_y_mm / 2));
-    radial_ = static_cast<std::uint32_t>(std::clamp(columns, 1.0, static_cast<double>(most_radial)));
-    for (std::uint32_t crystal = 0; crystal < n; ++crystal) {
-        const auto point = config::point_at_depth(config::crystal_place(scanner, crystal), depth_mm);
-        x_.push_back(point[0]);
-        y_.push_back(point[1]);
-    }
-    if (std::size_t{n} * n > most_in_table) return;
-    std::vector<std::uint32_t> table;
-    table.reserve(std::size_t{n} * n);
-    for (std::uint32_t a = 0; a < n; ++a) {
-        for (std::uint32_t b = 0; b < n; ++b)
-            table.push_back(line(a, b));
-    }
-    table_ = std::move(table);
-}
-
-std::uint32_t LineBins::line(std::uint32_t a, std::uint32_t b) const {
-    if (a == b) return outside;
-    if (a > b) std::swap(a, b);  // rounding must not depend on which comes first
-    constexpr double pi = std::numbers::pi;
-    double phi = std::atan2(x_[a] - x_[b], y_[b] - y_[a]);  // of the normal
-    if (phi < 0) phi += pi;
-    if (phi >= pi - edge) phi -= pi;
-    const double s = x_[a] * std::cos(phi) + y_[a] * std::sin(phi);
-    const auto row = std::min(static_cast<std::uint32_t>(phi * (angles_ / pi) + edge), angles_ - 1);
-    const double column = std::floor((s + radius_) * (radial_ / (2 * radius_)) + edge);
-    if (column < 0 || column >= radial_) return outside;
-    return row * radial_ + static_cast<std::uint32_t>(column);
-}
-
 PairBins::PairBins(const config::Scanner& scanner, double depth_mm, const TimeBins& time_bins,
                    std::uint32_t window)
     : in_ring(scanner.geometry.crystals_in_ring()),
@@ -129,7 +96,7 @@ PairBins::PairBins(const config::Scanner& scanner, double depth_mm, const TimeBi
       ring_bins((rings + rings_per_bin - 1) / rings_per_bin),
       times(time_bins),
       differences(DifferenceBins::covering(window)),
-      lines(scanner, depth_mm) {}
+      lines(lines_of(scanner, depth_mm)) {}
 
 PairHistograms::PairHistograms(const PairBins& bins)
     : energy(energy_bins),

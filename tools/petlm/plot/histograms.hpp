@@ -9,12 +9,13 @@
 
 #include "config/scanner.hpp"
 #include "gpu/types.hpp"
-#include "tools/petlm/records/source.hpp"
+#include "tools/geometry/line_bins.hpp"
 #include "tools/petlm/records/tags.hpp"
 
 namespace petacq::petlm {
 
 using Counts = std::vector<std::uint64_t>;
+using geometry::LineBins;
 
 /// Spectra have bins of 4 keV from 0 to 1020 keV, and a last one for all other values.
 inline constexpr std::uint32_t energy_bins = 256;
@@ -53,39 +54,6 @@ struct DifferenceBins {
     }
 };
 
-/// Bins of the line through two crystals of one ring: its angle phi and distance s from the axis, with
-/// s = x cos phi + y sin phi for every point on it and 0 <= phi < pi.
-class LineBins {
-  public:
-    static constexpr std::uint32_t outside = UINT32_MAX;
-
-    /// Half as many angles as there are crystals in the ring, and bins of s half a crystal wide out to the
-    /// ring, but no more than fit a picture. Lines end `depth_mm` behind the front faces.
-    LineBins(const config::Scanner& scanner, double depth_mm);
-
-    [[nodiscard]] std::uint32_t angles() const { return angles_; }
-    [[nodiscard]] std::uint32_t radial() const { return radial_; }
-    [[nodiscard]] double radius_mm() const { return radius_; }
-    [[nodiscard]] double angle_deg(std::uint32_t row) const { return (row + 0.5) * 180 / angles_; }
-    [[nodiscard]] double radial_mm(std::uint32_t column) const {
-        return (column + 0.5) * 2 * radius_ / radial_ - radius_;
-    }
-    /// angle * radial() + column for the positions of two crystals in their rings, or `outside`.
-    [[nodiscard]] std::uint32_t of(std::uint32_t a, std::uint32_t b) const {
-        return table_.empty() ? line(a, b) : table_[std::size_t{a} * x_.size() + b];
-    }
-
-  private:
-    [[nodiscard]] std::uint32_t line(std::uint32_t a, std::uint32_t b) const;
-
-    std::uint32_t angles_;
-    std::uint32_t radial_;
-    double radius_;
-    std::vector<double> x_;  ///< of the crystals of a ring, mm
-    std::vector<double> y_;
-    std::vector<std::uint32_t> table_;  ///< of all pairs; empty if that would be too large
-};
-
 /// Equal parts of the cycles that the triggers of a channel, or the openings of its gate, begin.
 struct PhaseBins {
     static constexpr std::uint32_t count = 32;
@@ -102,7 +70,7 @@ struct PairBins {
     std::uint32_t ring_bins;
     TimeBins times;
     DifferenceBins differences;
-    LineBins lines;
+    LineBins lines;  ///< half as many angles as crystals in a ring, bins of s half a crystal wide
     std::vector<PhaseBins> phases;  ///< those of the run; empty at first
 };
 

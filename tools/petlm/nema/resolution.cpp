@@ -1,0 +1,103 @@
+// petlm nema resolution: NEMA NU 4-2008, clause 3.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tools/petlm/export/export.hpp"
+#include "tools/petlm/nema/nema.hpp"
+#include "tools/petlm/nema/point_image.hpp"
+#include "tools/petlm/nema/report.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::nema {
+namespace {
+
+constexpr std::size_t most_charts = 8;
+constexpr double least_prompts = 100'000;
+
+void add_row(Table& table, const Run& run, const PointImage& image, const PointWidths& w) {
+    const auto& at = image.place_mm();
+    std::vector<Cell> row = {run.name(), at[0], at[1], at[2], std::hypot(at[0], at[1]), image.prompts()};
+    for (const auto width : {&Widths::fwhm, &Widths::fwtm}) {
+        for (std::size_t direction = 0; direction < directions; ++direction) {
+            row.emplace_back(w.widths[direction].*width);
+            row.emplace_back(w.errors[direction].*width);
+        }
+    }
+    table.rows.push_back(std::move(row));
+}
+
+Chart chart_of(const Run& run, const PointImage& image, const PointWidths& w, std::size_t number) {
+    const auto& at = image.place_mm();
+    Chart chart{
+        fmt::format("response-{}", number),
+        fmt::format("{}: response functions at ({:.3g}, {:.3g}, {:.3g}) mm", run.name(), at[0], at[1], at[2]),
+        "distance from the peak (mm)", "share of the peak"};
+    for (std::size_t direction = 0; direction < directions; ++direction) {
+        Chart::Curve curve{direction_names[direction], {}, {}};
+        const auto& profile = w.profiles[direction];
+        for (std::size_t i = 0; i < profile.values.size(); ++i) {
+            curve.x.push_back(static_cast<double>(i) * profile.step_mm - w.widths[direction].peak);
+            curve.y.push_back(profile.values[i] / w.widths[direction].height);
+        }
+        chart.curves.push_back(std::move(curve));
+    }
+    return chart;
+}
+
+}  // namespace
+
+int resolution(const ResolutionOptions& options) {
+    check_output(options.output, options.force);
+    Report report{"resolution", "Spatial resolution", "3 (Spatial resolution)"};
+    const auto runs = runs_of(options);
+    const config::Scanner& scanner = runs.front()->scanner();
+    const double depth = petlm::depth_of_interaction(options.depth_mm, scanner);
+    Table table{"widths", "Widths, mm", {"run", "x_mm", "y_mm", "z_mm", "radial_mm", "prompts"}, {}};
+    for (const char* width : {"fwhm", "fwtm"}) {
+        for (const char* direction : direction_names) {
+            table.columns.push_back(fmt::format("{}_{}_mm", direction, width));
+            table.columns.push_back(table.columns.back() + "_error");
+        }
+    }
+    for (const auto& run : runs) {
+        const PointImage image(*run, depth, options.max_ring_difference.value_or(UINT32_MAX));
+        const PointWidths widths = image.widths();
+        report.inputs.push_back(run->sentence());
+        add_row(table, *run, image, widths);
+        if (image.prompts() < least_prompts) {
+            report.warnings.push_back(
+                fmt::format("{}: {:.0f} prompts; the standard asks for at least {:.0f}.", run->name(),
+                            image.prompts(), least_prompts));
+        }
+        if (report.charts.size() < most_charts)
+            report.charts.push_back(chart_of(*run, image, widths, report.charts.size() + 1));
+        if (runs.size() == 1) {
+            for (std::size_t d = 0; d < directions; ++d) {
+                report.figures.push_back({fmt::format("fwhm_{}_mm", direction_names[d]),
+                                          fmt::format("FWHM, {}", direction_names[d]), widths.widths[d].fwhm,
+                                          widths.errors[d].fwhm, "mm"});
+                report.figures.push_back({fmt::format("fwtm_{}_mm", direction_names[d]),
+                                          fmt::format("FWTM, {}", direction_names[d]), widths.widths[d].fwtm,
+                                          widths.errors[d].fwtm, "mm"});
+            }
+        }
+        if (&run == &runs.front()) report.procedure = image.procedure();
+    }
+    report.procedure.push_back(
+        fmt::format("Lines end {:.4g} mm behind the front faces of the crystals. Each run is one point "
+                    "source, which is looked for in the image.",
+                    depth));
+    report.deviations = {
+        (options.max_ring_difference
+             ? fmt::format("Lines of rings up to {} apart are used", *options.max_ring_difference)
+             : std::string("Lines of all rings are used (--max-ring-difference)")) +
+            ": away from the axis, single-slice rebinning of oblique lines makes the axial width larger.",
+        "Errors come from Poisson samples of the sinograms. The widths include the size of the source and "
+        "the range of its positrons."};
+    report.tables.push_back(std::move(table));
+    publish(report, options.output, options.force);
+    return petlm::ok;
+}
+
+}  // namespace petacq::nema

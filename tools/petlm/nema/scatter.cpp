@@ -1,0 +1,103 @@
+// petlm nema scatter: NEMA NU 4-2008, clause 4, the scatter fraction.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tools/petlm/nema/line_source.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::nema {
+namespace {
+
+constexpr double most_randoms = 0.01;  ///< of the trues
+constexpr double least_prompts = 500'000;
+
+Table table_of_acquisitions(const LineMeasurement& measured) {
+    Table table{"acquisitions", "Acquisitions", {}, {}};
+    table.columns = {"run",   "duration_s",          "activity_MBq",          "prompts",
+                     "trues", "scatter_and_randoms", "randoms_expected",      "randoms_per_true",
+                     "used",  "scatter_fraction",    "scatter_fraction_error"};
+    for (const LineAcquisition& a : measured.acquisitions) {
+        const bool used = a.randoms_sum < most_randoms * a.sum.trues();
+        const Ratio fraction = background_share(a.sum, a.randoms_sum);
+        table.rows.push_back({a.run, a.seconds, a.mean_MBq, a.sum.total, a.sum.trues(), a.sum.background,
+                              a.randoms_sum, a.randoms_sum / a.sum.trues(), used ? "yes" : "no",
+                              fraction.value, fraction.error});
+    }
+    return table;
+}
+
+}  // namespace
+
+int scatter_fraction(const CountRateOptions& options) {
+    check_output(options.output, options.force);
+    Report report{"scatter", "Scatter fraction", "4 (Scatter fraction, count losses and randoms)"};
+    const LineMeasurement measured = measure(options, report);
+    describe(options, measured, report);
+
+    // Of the acquisitions with few randoms, all together.
+    std::vector<StripCounts> slices(measured.slices.to - measured.slices.from);
+    StripCounts all;
+    double randoms = 0;
+    double seconds = 0;
+    double fewest = INFINITY;
+    for (const LineAcquisition& a : measured.acquisitions) {
+        const double ratio = a.randoms_sum / a.sum.trues();
+        fewest = std::min(fewest, std::isfinite(ratio) ? ratio : INFINITY);
+        if (!(a.sum.trues() > 0 && ratio < most_randoms)) continue;
+        for (std::size_t i = 0; i < slices.size(); ++i)
+            slices[i] += a.slices[i];
+        all += a.sum;
+        randoms += a.randoms_sum;
+        seconds += a.seconds;
+    }
+    if (!(all.total > 0)) {
+        throw petlm::BadInput(
+            fmt::format("the scatter fraction needs an acquisition of the line source with randoms below 1 % "
+                        "of the trues; the "
+                        "lowest has {:.3g} %",
+                        100 * fewest));
+    }
+    if (all.total < least_prompts) {
+        report.warnings.push_back(fmt::format(
+            "{:.0f} prompts were used; the standard asks for at least {:.0f} in each acquisition.", all.total,
+            least_prompts));
+    }
+    report.procedure.push_back(
+        "The scatter fraction is (scatter + randoms) / prompts of the acquisitions with randoms below 1 % of "
+        "the "
+        "trues, added up. The other one has the expected randoms, and the intrinsic background, subtracted.");
+
+    const double intrinsic = measured.intrinsic_sum_per_s * seconds;
+    const Ratio fraction = background_share(all, intrinsic);
+    const Ratio without = background_share(all, intrinsic + randoms);
+    report.figures = {
+        {"scatter_fraction", "Scatter fraction", 100 * fraction.value, 100 * fraction.error, "%"},
+        {"scatter_fraction_without_randoms", "The same, less the expected randoms", 100 * without.value,
+         100 * without.error, "%"},
+        {"prompts", "Prompts used", all.total, std::sqrt(all.total), ""},
+        {"randoms_per_true", "Randoms per true", 100 * randoms / all.trues(), unknown, "%"}};
+
+    report.tables.push_back(table_of_acquisitions(measured));
+    Table by_slice{"slices",
+                   "By slice",
+                   {"z_mm", "prompts", "scatter_and_randoms", "scatter_fraction", "scatter_fraction_error"},
+                   {}};
+    Chart chart{"scatter-fraction", "Scatter fraction by slice", "z (mm)", "scatter fraction (%)"};
+    Chart::Curve curve{"scatter fraction", {}, {}};
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+        const StripCounts& s = slices[i];
+        const double z = measured.bins.slice_mm(measured.slices.from + i);
+        const Ratio of_slice = background_share(s, measured.intrinsic_per_s[i] * seconds);
+        by_slice.rows.push_back({z, s.total, s.background, of_slice.value, of_slice.error});
+        curve.x.push_back(z);
+        curve.y.push_back(100 * of_slice.value);
+    }
+    chart.curves.push_back(std::move(curve));
+    report.tables.push_back(std::move(by_slice));
+    report.charts.push_back(std::move(chart));
+    publish(report, options.output, options.force);
+    return petlm::ok;
+}
+
+}  // namespace petacq::nema

@@ -1,0 +1,82 @@
+// Single-slice rebinning: every line goes to the slice at the middle of its two crystals.
+//
+// M. E. Daube-Witherspoon, G. Muehllehner, J. Nucl. Med. 28 (1987) 1717.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "gpu/types.hpp"
+#include "tools/geometry/line_bins.hpp"
+
+namespace petacq::nema {
+
+/// One sinogram for each slice. Slices are equally thick: half of the mean distance of the rings. Gaps
+/// between blocks shift the middle of two rings by less than a slice. Thread-safe.
+class SliceBins {
+  public:
+    static constexpr std::size_t outside = SIZE_MAX;
+
+    /// Half as many angles as there are crystals in a ring, and bins of s about as wide as `width_mm`.
+    /// Lines of rings further apart than `max_ring_difference` are outside.
+    SliceBins(const config::Scanner& scanner, double depth_mm, double width_mm,
+              std::uint32_t max_ring_difference = UINT32_MAX);
+
+    [[nodiscard]] std::size_t slices() const { return slices_; }
+    [[nodiscard]] const geometry::LineBins& lines() const { return lines_; }
+    /// Bins of the sinogram of a slice, angle by angle.
+    [[nodiscard]] std::size_t in_slice() const { return std::size_t{lines_.angles()} * lines_.radial(); }
+    [[nodiscard]] std::size_t bins() const { return slices_ * in_slice(); }
+    [[nodiscard]] double thickness_mm() const { return thickness_; }
+    /// Its middle.
+    [[nodiscard]] double slice_mm(std::size_t slice) const {
+        return low_ + static_cast<double>(slice) * thickness_;
+    }
+    [[nodiscard]] std::uint32_t max_ring_difference() const { return max_ring_difference_; }
+    /// Whatever their difference.
+    [[nodiscard]] std::size_t slice_of(std::uint32_t ring_a, std::uint32_t ring_b) const {
+        return slice_of_[std::size_t{ring_a} * rings_ + ring_b];
+    }
+    /// slice * in_slice() + the bin of LineBins; `outside` for lines beyond the edge of the sinogram.
+    [[nodiscard]] std::size_t of(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
+        const std::uint32_t ring_a = crystal_a / in_ring_;
+        const std::uint32_t ring_b = crystal_b / in_ring_;
+        const std::uint32_t line = lines_.of(crystal_a - ring_a * in_ring_, crystal_b - ring_b * in_ring_);
+        const std::uint32_t apart = ring_a > ring_b ? ring_a - ring_b : ring_b - ring_a;
+        if (line == geometry::LineBins::outside || apart > max_ring_difference_) return outside;
+        return slice_of(ring_a, ring_b) * in_slice() + line;
+    }
+
+  private:
+    geometry::LineBins lines_;
+    std::uint32_t in_ring_;
+    std::uint32_t rings_;
+    std::uint32_t max_ring_difference_;
+    std::size_t slices_;
+    double thickness_;
+    double low_;
+    std::vector<std::uint32_t> slice_of_;  ///< [ring][ring]
+};
+
+/// The prompts of an acquisition.
+struct Sinograms {
+    std::vector<std::uint32_t> counts;  ///< [SliceBins::of]
+    std::uint64_t outside = 0;
+
+    explicit Sinograms(const SliceBins& bins) : counts(bins.bins()) {}
+    void add(const SliceBins& bins, const gpu::Coincidence& pair) {
+        const std::size_t bin = bins.of(pair.crystal_a, pair.crystal_b);
+        if (bin == SliceBins::outside) {
+            ++outside;
+        } else {
+            ++counts[bin];
+        }
+    }
+};
+
+/// [bin of a slice] the sum over all slices.
+std::vector<std::uint64_t> sum_of_slices(const SliceBins& bins, const Sinograms& sinograms);
+
+}  // namespace petacq::nema
