@@ -24,12 +24,31 @@ RunSetting run_setting(const Inputs& inputs, const Backend& backend) {
 
 }  // namespace
 
+namespace {
+
+/// A format has sequence numbers or not, and the operator should know which.
+void check_framing(const std::filesystem::path& configuration_file, const Inputs& inputs) {
+    const config::Framing found = inputs.configuration.receive.framing;
+    const auto expected = inputs.layout->sequence ? config::Framing::sequenced : config::Framing::bare;
+    if (found == expected) return;
+    throw config::Error(configuration_file.string() + ": /receive/framing: expected \"" +
+                        config::name_of(expected) + "\", since layout \"" + inputs.layout->name + "\" " +
+                        (inputs.layout->sequence ? "has sequence numbers" : "has no sequence numbers") +
+                        "; found \"" + config::name_of(found) + '"');
+}
+
+}  // namespace
+
 Inputs load_inputs(const std::filesystem::path& configuration_file) {
     Inputs inputs;
     inputs.configuration = config::load_configuration(configuration_file);
     inputs.scanner = config::load_scanner(inputs.configuration.scanner);
     config::check_against_scanner(inputs.configuration, inputs.scanner);
     inputs.calibration = config::load_calibration(inputs.configuration.calibration, inputs.scanner.geometry);
+    if (const auto& layout = inputs.configuration.receive.layout; !layout.empty()) {
+        inputs.layout = std::make_shared<const config::Layout>(config::load_layout(layout));
+        check_framing(configuration_file, inputs);
+    }
     if (const auto& reference = inputs.configuration.detector_reference; !reference.empty()) {
         try {
             inputs.reference = load_reference(reference, inputs.configuration, inputs.scanner);

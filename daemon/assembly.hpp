@@ -9,6 +9,7 @@
 
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
+#include "config/layout/layout.hpp"
 #include "config/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/backend.hpp"
@@ -23,6 +24,7 @@ struct Inputs {
     config::Configuration configuration;
     config::Scanner scanner;
     config::Calibration calibration;
+    std::shared_ptr<const config::Layout> layout;       ///< nullptr: petacqd's own frames
     std::shared_ptr<const DetectorBaseline> reference;  ///< nullptr: none
 };
 
