@@ -9,13 +9,13 @@
 
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
-#include "config/layout/layout.hpp"
 #include "config/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/backend.hpp"
 #include "daemon/run/run.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "net/batch_queue.hpp"
+#include "net/foreign/translator.hpp"
 
 namespace petacq::daemon {
 
@@ -24,7 +24,7 @@ struct Inputs {
     config::Configuration configuration;
     config::Scanner scanner;
     config::Calibration calibration;
-    std::shared_ptr<const config::Layout> layout;       ///< nullptr: petacqd's own frames
+    std::shared_ptr<net::ForeignFormat> foreign;        ///< nullptr: petacqd's own frames
     std::shared_ptr<const DetectorBaseline> reference;  ///< nullptr: none
 };
 
