@@ -16,6 +16,13 @@ inline constexpr std::size_t max_foreign_frames = (max_datagram_bytes - header_b
 /// Bytes behind a foreign datagram that may be read (but do not matter): a field is loaded as eight bytes.
 inline constexpr std::size_t foreign_slack_bytes = 8;
 
+template <config::ByteOrder Order>
+std::uint64_t load_word(const std::byte* at) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    return Order == config::ByteOrder::big ? swap_bytes(word) : word;
+}
+
 /// A field: eight bytes from `offset`, in the byte order of the section; then `shift` right, and `mask`.
 struct FieldPlan {
     std::uint32_t offset = 0;
@@ -24,11 +31,9 @@ struct FieldPlan {
 
     template <config::ByteOrder Order>
     [[nodiscard]] std::uint64_t of(const std::byte* section) const {
-        std::uint64_t word = 0;
-        std::memcpy(&word, section + offset, sizeof word);
-        if constexpr (Order == config::ByteOrder::big) word = swap_bytes(word);
-        return word >> shift & mask;
+        return in(load_word<Order>(section + offset));
     }
+    [[nodiscard]] std::uint64_t in(std::uint64_t word) const { return word >> shift & mask; }
     [[nodiscard]] std::uint64_t of(const std::byte* section, config::ByteOrder order) const {
         return order == config::ByteOrder::big ? of<config::ByteOrder::big>(section)
                                                : of<config::ByteOrder::little>(section);

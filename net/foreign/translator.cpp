@@ -145,14 +145,17 @@ template <ByteOrder Order>
 Translator::Last Translator::translate_piece(const Piece& piece, std::byte* out) const {
     const bool divided = plan_.time.scale.denominator != 1;
     if (plan_.time.roll_over == RollOver::upper && plan_.time.upper_in == LayoutSection::frame) {
-        return divided ? translate_frames<Order, true, true>(piece, out)
-                       : translate_frames<Order, true, false>(piece, out);
+        return divided ? translate_frames<Order, false, true, true>(piece, out)
+                       : translate_frames<Order, false, true, false>(piece, out);
     }
-    return divided ? translate_frames<Order, false, true>(piece, out)
-                   : translate_frames<Order, false, false>(piece, out);
+    if (divided) return translate_frames<Order, false, false, true>(piece, out);
+    // All fields of a short frame are loaded at once.
+    return plan_.frame.bytes <= sizeof(std::uint64_t)
+               ? translate_frames<Order, true, false, false>(piece, out)
+               : translate_frames<Order, false, false, false>(piece, out);
 }
 
-template <ByteOrder Order, bool FrameUpper, bool Divided>
+template <ByteOrder Order, bool OneWord, bool FrameUpper, bool Divided>
 Translator::Last Translator::translate_frames(const Piece& piece, std::byte* out) const {
     // Copies: the compiler cannot know that what is written does not change the plan.
     const SectionPlan& frame_plan = plan_.frame;
@@ -177,22 +180,26 @@ Translator::Last Translator::translate_frames(const Piece& piece, std::byte* out
     Last last;
     const std::byte* frame = piece.frames;
     for (std::size_t i = 0; i < piece.count; ++i, frame += stride, out += frame_bytes) {
-        const auto energy = static_cast<std::uint16_t>(energy_plan.of<Order>(frame));
-        FrameWords words{piece.base.low | du.of<Order>(frame) | bdm.of<Order>(frame) << 8,
-                         piece.base.high | x.of<Order>(frame) << 16 | y.of<Order>(frame) << 24 |
-                             std::uint64_t{__builtin_bswap16(energy)} << 32};
+        const std::uint64_t word = OneWord ? load_word<Order>(frame) : 0;
+        const auto get = [&](const FieldPlan& field) {
+            return OneWord ? field.in(word) : field.of<Order>(frame);
+        };
+        const auto energy = static_cast<std::uint16_t>(get(energy_plan));
+        FrameWords words{
+            piece.base.low | get(du) | get(bdm) << 8,
+            piece.base.high | get(x) << 16 | get(y) << 24 | std::uint64_t{__builtin_bswap16(energy)} << 32};
         for (std::size_t k = 0; k < lookup_count; ++k) {
-            const FrameWords& found = lookups[k].table[lookups[k].field.of<Order>(frame)];
+            const FrameWords& found = lookups[k].table[get(lookups[k].field)];
             words.low |= found.low;
             words.high |= found.high;
         }
         std::uint64_t wrong = words.high & LayoutPlan::no_address_high;
         for (std::size_t k = 0; k < marker_count; ++k)
-            wrong |= markers[k].field.of<Order>(frame) ^ markers[k].value;
+            wrong |= get(markers[k].field) ^ markers[k].value;
 
-        std::uint64_t counts = parts[0].field.of<Order>(frame);
+        std::uint64_t counts = get(parts[0].field);
         for (std::size_t k = 1; k < part_count; ++k)
-            counts = counts << parts[k].bits | parts[k].field.of<Order>(frame);
+            counts = counts << parts[k].bits | get(parts[k].field);
         counts += counts < threshold ? period : 0;
         if constexpr (FrameUpper) counts += plan_.time.upper.of<Order>(frame) * period;
         std::uint64_t ticks = counts * scale.numerator;

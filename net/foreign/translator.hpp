@@ -60,7 +60,7 @@ class Translator {
     [[nodiscard]] bool find_count(const std::byte* data, std::size_t size, std::uint64_t& count) const;
     template <config::ByteOrder Order>
     Last translate_piece(const Piece& piece, std::byte* out) const;
-    template <config::ByteOrder Order, bool FrameUpper, bool Divided>
+    template <config::ByteOrder Order, bool OneWord, bool FrameUpper, bool Divided>
     Last translate_frames(const Piece& piece, std::byte* out) const;
 
     const std::shared_ptr<ForeignFormat> format_;

@@ -18,7 +18,7 @@ namespace petacq::bench {
 
 namespace {
 
-constexpr std::size_t block_bytes = std::size_t{384} << 10;
+constexpr std::size_t source_bytes = std::size_t{384} << 10;
 constexpr std::size_t batch_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_frames_in_block = 64;
 
@@ -77,7 +77,7 @@ void run(const TranslateSuite& suite) {
     for (const std::size_t payload : suite.payloads) {
         std::vector<std::byte> block;
         std::vector<std::pair<std::size_t, std::size_t>> datagrams;  // offset, size
-        while (block.size() + payload + net::foreign_slack_bytes < block_bytes || datagrams.empty()) {
+        while (block.size() + payload + net::foreign_slack_bytes < source_bytes || datagrams.empty()) {
             const std::vector<std::byte> one = datagram_of(layout, payload, random);
             datagrams.emplace_back(block.size(), one.size());
             block.insert(block.end(), one.begin(), one.end());
