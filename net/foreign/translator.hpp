@@ -1,6 +1,7 @@
 // Datagrams of a foreign format into frames of petacqd. Everything behind the intake sees those only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,7 +39,7 @@ class Translator {
                    DatagramHeader& header, std::byte* out);
     /// Most bytes that translate() writes for a payload of `size` bytes.
     [[nodiscard]] std::size_t most_bytes(std::size_t size) const {
-        return (size / plan_.frame.bytes + 1) * frame_bytes;
+        return std::min(size / plan_.frame.bytes + 1, max_foreign_frames) * frame_bytes;
     }
 
   private:
