@@ -36,7 +36,7 @@ void from_json(const json& j, E& value) {
 // The keys of each section. A key of the schema that is missing here fails
 // tests/config/configuration_test.cpp.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Socket, address, port, count, multicast_group, multicast_interface, cpus)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Receive, framing, sockets, receive_buffer_bytes, gro, batch_bytes,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Receive, framing, layout, sockets, receive_buffer_bytes, gro, batch_bytes,
                                    batch_count, huge_pages, lock_memory, flush_interval_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sources, ids, addresses, accept_any)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FrameMarkers, head_marker, tail_marker, tag_marker)
@@ -248,7 +248,8 @@ Configuration configuration_from_json(const json& document, const std::filesyste
     for (const char* key : {"scanner", "calibration", "data_dir"})
         resolve(full[key], directory);
     resolve(full["control"]["socket"], directory);
-    for (json* const path : {&full["http"]["chart_library"], &full["detector_reference"]}) {
+    for (json* const path :
+         {&full["receive"]["layout"], &full["http"]["chart_library"], &full["detector_reference"]}) {
         if (!path->get_ref<const std::string&>().empty()) resolve(*path, directory);
     }
 

@@ -27,6 +27,7 @@ struct Socket {
 
 struct Receive {
     Framing framing;
+    std::filesystem::path layout;  ///< empty: petacqd's own frames
     std::vector<Socket> sockets;
     std::uint64_t receive_buffer_bytes;
     bool gro;

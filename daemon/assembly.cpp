@@ -1,14 +1,26 @@
 #include "daemon/assembly.hpp"
 
+#include <string>
 #include <utility>
 
 #include "config/error.hpp"
+#include "config/json_file.hpp"
+#include "config/layout/layout.hpp"
 #include "daemon/recorded_detector.hpp"
 #include "daemon/settings.hpp"
 
 namespace petacq::daemon {
 
 namespace {
+
+/// A format has sequence numbers or not, and the operator should know which.
+void check_framing(const config::Configuration& configuration, const config::Layout& layout) {
+    const config::Framing expected = layout.sequence ? config::Framing::sequenced : config::Framing::bare;
+    if (configuration.receive.framing == expected) return;
+    throw config::Error(std::string("/receive/framing: expected \"") + config::name_of(expected) +
+                        "\", since layout \"" + layout.name + "\" has " + (layout.sequence ? "" : "no ") +
+                        "sequence numbers; found \"" + config::name_of(configuration.receive.framing) + '"');
+}
 
 RunSetting run_setting(const Inputs& inputs, const Backend& backend) {
     RunSetting setting;
@@ -30,6 +42,14 @@ Inputs load_inputs(const std::filesystem::path& configuration_file) {
     inputs.scanner = config::load_scanner(inputs.configuration.scanner);
     config::check_against_scanner(inputs.configuration, inputs.scanner);
     inputs.calibration = config::load_calibration(inputs.configuration.calibration, inputs.scanner.geometry);
+    if (const auto& file = inputs.configuration.receive.layout; !file.empty()) {
+        const config::Layout layout = config::load_layout(file);
+        config::naming_file(configuration_file, [&] { check_framing(inputs.configuration, layout); });
+        inputs.foreign = config::naming_file(file, [&] {
+            return std::make_shared<net::ForeignFormat>(
+                layout, frame_check(inputs.configuration, inputs.scanner), inputs.scanner.tick_ps);
+        });
+    }
     if (const auto& reference = inputs.configuration.detector_reference; !reference.empty()) {
         try {
             inputs.reference = load_reference(reference, inputs.configuration, inputs.scanner);

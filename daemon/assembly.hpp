@@ -15,6 +15,7 @@
 #include "daemon/run/run.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "net/batch_queue.hpp"
+#include "net/foreign/translator.hpp"
 
 namespace petacq::daemon {
 
@@ -23,6 +24,7 @@ struct Inputs {
     config::Configuration configuration;
     config::Scanner scanner;
     config::Calibration calibration;
+    std::shared_ptr<net::ForeignFormat> foreign;        ///< nullptr: petacqd's own frames
     std::shared_ptr<const DetectorBaseline> reference;  ///< nullptr: none
 };
 

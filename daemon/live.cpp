@@ -121,7 +121,8 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
 }
 
 std::vector<net::ReceiverOptions> Live::sockets() const {
-    std::vector<net::ReceiverOptions> sockets = receiver_options(configuration_, inputs_.scanner);
+    std::vector<net::ReceiverOptions> sockets =
+        receiver_options(configuration_, inputs_.scanner, inputs_.foreign);
     take_inherited_sockets(sockets);
     return sockets;
 }

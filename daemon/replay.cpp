@@ -79,7 +79,7 @@ std::unique_ptr<net::Replayer> open_replayer(const ReplayOptions& options, const
                                              Assembly& assembly) {
     try {
         auto replayer = std::make_unique<net::Replayer>(
-            options.files, receiver_options(inputs.configuration, inputs.scanner).at(0),
+            options.files, receiver_options(inputs.configuration, inputs.scanner, inputs.foreign).at(0),
             ports_of(inputs.configuration), assembly.pool, assembly.filled.lane(0));
         assembly.acquisition.replay = true;
         return replayer;

@@ -20,9 +20,20 @@ std::uint32_t address_of(const std::string& text) {
 
 }  // namespace
 
-std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration,
-                                                   const config::Scanner& scanner) {
+net::FrameCheck frame_check(const config::Configuration& configuration, const config::Scanner& scanner) {
     const config::Geometry& g = scanner.geometry;
+    return {configuration.frame.head_marker,
+            configuration.frame.tail_marker,
+            static_cast<std::uint16_t>(g.bdm_count),
+            static_cast<std::uint16_t>(g.du_count),
+            static_cast<std::uint16_t>(g.position_size),
+            configuration.frame.tag_marker};
+}
+
+std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration,
+                                                   const config::Scanner& scanner,
+                                                   const std::shared_ptr<net::ForeignFormat>& foreign) {
+    const net::FrameCheck frames = frame_check(configuration, scanner);
     std::vector<std::uint32_t> addresses;
     for (const std::string& text : configuration.sources.addresses)
         addresses.push_back(address_of(text));
@@ -47,12 +58,8 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
             o.gro = configuration.receive.gro;
             o.cpu = socket.cpus.empty() ? -1 : socket.cpus.at(i);
             o.framing = configuration.receive.framing;
-            o.frames = {configuration.frame.head_marker,
-                        configuration.frame.tail_marker,
-                        static_cast<std::uint16_t>(g.bdm_count),
-                        static_cast<std::uint16_t>(g.du_count),
-                        static_cast<std::uint16_t>(g.position_size),
-                        configuration.frame.tag_marker};
+            o.frames = frames;
+            o.foreign = foreign;
             o.flush_interval_ms = static_cast<int>(configuration.receive.flush_interval_ms);
             o.allowed_addresses = addresses;
             o.allowed_sources = sources;

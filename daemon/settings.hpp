@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "config/calibration.hpp"
@@ -14,9 +15,14 @@
 
 namespace petacq::daemon {
 
-/// One for each receiving thread, in the order of the configuration.
+/// The frames that the scanner's boards send.
+net::FrameCheck frame_check(const config::Configuration& configuration, const config::Scanner& scanner);
+
+/// One for each receiving thread, in the order of the configuration. `foreign`: nullptr for petacqd's own
+/// frames.
 std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration,
-                                                   const config::Scanner& scanner);
+                                                   const config::Scanner& scanner,
+                                                   const std::shared_ptr<net::ForeignFormat>& foreign);
 
 /// By default the CPU back-end leaves cores to the threads on either side of it: `producers` threads that
 /// fill batches, the acquisition and the list-mode writers.

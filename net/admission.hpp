@@ -22,8 +22,13 @@ class Admission {
     /// Checks a payload from `sender`, and reads its header. Whether a sender is known by its address is
     /// decided first, so that nothing of what strangers send is looked at.
     Admitted judge(Endpoint sender, const std::byte* data, std::size_t size, DatagramHeader& header) const {
+        return judge(sender, header, [&] { return parse_datagram(framing_, data, size, header); });
+    }
+    /// The same for another format: `parse` checks a payload and fills in `header`.
+    template <class Parse>
+    Admitted judge(Endpoint sender, const DatagramHeader& header, Parse parse) const {
         if (!may_send(sender)) return Admitted::unknown_source;
-        if (parse_datagram(framing_, data, size, header) != Malformed::none) return Admitted::malformed;
+        if (parse() != Malformed::none) return Admitted::malformed;
         if (!address_of_id_.empty()) {
             const std::uint32_t address = address_of_id_[header.source];
             if (address != any_address && address != sender.address) return Admitted::unknown_source;

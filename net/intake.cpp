@@ -71,7 +71,8 @@ Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool
       counters_(counters),
       splitter_(options, counters),
       local_(local),
-      overflow_(new std::byte[max_messages * overflow_bytes]),  // pages are touched only when used
+      // Pages are touched only when used.
+      overflow_(new std::byte[max_messages * overflow_bytes + foreign_slack_bytes]),
       stride_(first_stride) {
     if (pool.batch_bytes() < overflow_bytes) {
         throw std::invalid_argument("batches of " + std::to_string(pool.batch_bytes()) +
@@ -176,8 +177,9 @@ unsigned Intake::read() {
 unsigned Intake::prepare_slots() {
     slots_batch_ = batch_;
     std::size_t count = max_messages;
-    if (batch_ == nullptr) {
-        // Slots of size 0 send everything to the overflow areas, to be dropped.
+    if (batch_ == nullptr || splitter_.translates()) {
+        // Slots of size 0 send everything to the overflow areas, to be dropped or translated.
+        slots_batch_ = nullptr;
         call_stride_ = 0;
         slots_ = overflow_.get();
     } else {
@@ -208,6 +210,11 @@ bool Intake::process(unsigned i, WithoutBatch without) {
     const MessageFacts facts = facts_of(header, size);
     const std::size_t segments = size == 0 ? 1 : (size + facts.segment - 1) / facts.segment;
     segments_ = std::max(segments_, segments);
+    if (splitter_.translates()) {
+        return translate({overflow(i), size, facts.segment, ntohl(senders_[i].sin_addr.s_addr),
+                          ntohs(senders_[i].sin_port), arrival_of(facts.realtime_ns)},
+                         without);
+    }
     std::byte* const room = find_room(i, size, segments);
     if (room == nullptr && without == WithoutBatch::wait) return false;
     Splitter::Message m{room,
@@ -238,6 +245,23 @@ bool Intake::process(unsigned i, WithoutBatch without) {
             packed_ = used;
         }
     }
+    return true;
+}
+
+// Translates the datagrams of a message. Returns false if there is no room for the next and it should wait.
+bool Intake::translate(const Splitter::Message& m, WithoutBatch without) {
+    do {  // an empty message is a datagram, too
+        const std::size_t need = splitter_.room_for(std::min(m.segment, m.size - translated_));
+        const bool full = batch_ != nullptr && (batch_->capacity - batch_->used < need || !has_records(1));
+        if (full) {
+            splitter_.publish_counts();
+            finish(batch_);
+        }
+        if (full || batch_ == nullptr) batch_ = take_batch();
+        if (batch_ == nullptr && without == WithoutBatch::wait) return false;
+        translated_ = splitter_.translate(m, translated_, batch_);
+    } while (translated_ < m.size);
+    translated_ = 0;
     return true;
 }
 

@@ -6,6 +6,9 @@
 // copied. The rare longer message is joined by a copy. A call that would leave more holes than data is
 // packed. Long messages whose sizes vary come one per call, with room for any size, and leave no holes.
 //
+// Messages of a foreign format go to the overflow areas as a whole, and are translated from there into the
+// batch.
+//
 // Without a free batch nothing is read: datagrams wait in the socket buffer. If the last batch is full in the
 // middle of a call, the rest of its messages move to the overflow areas until a batch comes back.
 #pragma once
@@ -73,6 +76,7 @@ class Intake {
     unsigned read();
     unsigned prepare_slots();
     bool process(unsigned i, WithoutBatch without);
+    bool translate(const Splitter::Message& m, WithoutBatch without);
     std::byte* join(unsigned i);
     void set_rest_aside();
     std::byte* find_room(unsigned i, std::size_t size, std::size_t segments);
@@ -110,11 +114,12 @@ class Intake {
     std::byte* slots_ = nullptr;
     std::size_t call_stride_ = 0;
     unsigned call_count_ = 0;
-    unsigned next_ = 0;         // the message to be processed next
-    bool more_ = false;         // the socket may hold more
-    std::int64_t call_ns_ = 0;  // steady clock before the call
-    std::size_t packed_ = 0;    // offset of the next message if the call is packed
-    std::size_t tail_ = 0;      // offset behind all slots, where long messages are joined
+    unsigned next_ = 0;           // the message to be processed next
+    std::size_t translated_ = 0;  // bytes of it that have been translated
+    bool more_ = false;           // the socket may hold more
+    std::int64_t call_ns_ = 0;    // steady clock before the call
+    std::size_t packed_ = 0;      // offset of the next message if the call is packed
+    std::size_t tail_ = 0;        // offset behind all slots, where long messages are joined
     bool packing_ = false;
     unsigned steady_ = 0;  // messages in a row that were as long as the stride
     std::size_t full_count_ = 0;

@@ -14,6 +14,8 @@
 
 namespace petacq::net {
 
+struct ForeignFormat;
+
 /// A source that may send.
 struct AllowedSource {
     std::uint16_t id = 0;  ///< sequenced framing
@@ -36,6 +38,8 @@ struct ReceiverOptions {
     int cpu = -1;     ///< core the thread is pinned to; -1: not pinned
     Framing framing = Framing::sequenced;
     FrameCheck frames;  ///< which frames speak for a time
+    /// The format of the boards, if it is not petacqd's own; its framing is `framing`.
+    std::shared_ptr<ForeignFormat> foreign;
     /// A receiver that hears nothing looks this often, and publishes that it has read everything.
     int flush_interval_ms = 5;
     /// Addresses that may send (host byte order); empty: all.

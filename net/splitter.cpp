@@ -17,7 +17,9 @@ Splitter::Splitter(const ReceiverOptions& options, ReceiverCounters& counters)
       test_(options.frames),
       strangers_(options),
       keep_rejected_(options.keep_rejected),
-      counters_(counters) {}
+      counters_(counters) {
+    if (options.foreign) translator_.emplace(options.foreign);
+}
 
 std::size_t Splitter::split(const Message& m, Batch* into) {
     std::size_t kept = 0;
@@ -136,6 +138,47 @@ std::size_t Splitter::take_one(const Message& m, std::size_t at, Batch* into) {
     judged(sender, data) = {sender, load_frame(data).low, header.source, header.flags,
                             &admission_.modules_of(header, sender)};
     return static_cast<std::size_t>(data - m.data) + size;
+}
+
+std::size_t Splitter::translate(const Message& m, std::size_t at, Batch* into) {
+    const Endpoint sender{m.address, m.port};
+    const std::size_t size = std::min(m.segment, m.size - at);
+    const std::byte* const data = m.data + at;
+    ++tally_.received;
+    tally_.bytes += size;
+    DatagramHeader header;
+    std::size_t frames = 0;
+    const auto parse = [&] { return translator_->parse(data, size, header, frames); };
+    const Admitted admitted = admission_.judge(sender, header, parse);
+    if (admitted == Admitted::unknown_source) {
+        ++tally_.unknown;
+        const bool good = parse() == Malformed::none;
+        strangers_.heard(sender, good ? &header : nullptr, good ? frames : 0, m.arrival_ns);
+        return at + size;
+    }
+    std::byte* const out = into == nullptr ? nullptr : into->data + into->used;
+    if (admitted == Admitted::malformed) {
+        ++tally_.malformed;
+        if (!keep_rejected_ || into == nullptr) return at + size;
+        // Its beginning alone: too short for petacqd's own format, so that a replay finds it malformed, too.
+        const std::size_t kept = std::min(size, frame_bytes - 1);
+        std::copy_n(data, kept, out);
+        add_record(m, *into, out, kept).admitted = admitted;
+        into->used += frame_bytes;
+        return at + size;
+    }
+    if (into == nullptr) {
+        ++tally_.dropped;
+        tally_.frames_dropped += frames;
+        return at + size;
+    }
+    translator_->translate(data, size, sender, m.arrival_ns, header, out);
+    const std::size_t own_size = admission_.header_size() + frames * frame_bytes;
+    admission_.describe(header, sender, out, own_size, add_record(m, *into, out, own_size));
+    into->used += frames * frame_bytes;
+    ++tally_.delivered;
+    tally_.frames += frames;
+    return at + size;
 }
 
 Datagram& Splitter::add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size) {

@@ -1,12 +1,15 @@
 // Messages into datagrams: the part of the receiver that looks at what has been received. Internal to net/.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "net/admission.hpp"
 #include "net/batch.hpp"
+#include "net/foreign/translator.hpp"
 #include "net/frame_test.hpp"
 #include "net/receiver.hpp"
 #include "net/strangers.hpp"
@@ -31,6 +34,16 @@ class Splitter {
     /// Records the datagrams of a message that lies in `into`; without a batch, counts them as dropped.
     /// Returns the end of the last recorded datagram, relative to m.data; 0 if none was recorded.
     std::size_t split(const Message& m, Batch* into);
+    /// The datagrams are of a foreign format: they go through translate() and not through split().
+    [[nodiscard]] bool translates() const { return translator_.has_value(); }
+    /// Translates the datagram at `at` of a message, and records it in `into`, which has room for a record
+    /// and for room_for() bytes; without a batch, counts it as dropped. Returns the end of the datagram.
+    /// Behind the message, foreign_slack_bytes can be read.
+    std::size_t translate(const Message& m, std::size_t at, Batch* into);
+    /// Bytes that a foreign datagram of `size` bytes may take.
+    [[nodiscard]] std::size_t room_for(std::size_t size) const {
+        return std::max(translator_->most_bytes(size), frame_bytes);
+    }
     /// Bytes of the datagrams since the latest publish_counts().
     [[nodiscard]] std::size_t bytes() const { return tally_.bytes; }
     /// Adds what has been counted to the counters.
@@ -58,6 +71,7 @@ class Splitter {
     static Datagram& add_record(const Message& m, Batch& into, const std::byte* data, std::size_t size);
 
     Admission admission_;
+    std::optional<Translator> translator_;
     FrameTest test_;
     Strangers strangers_;
     bool keep_rejected_;

@@ -23,23 +23,33 @@ void Stranger::add(const Stranger& other) {
 }
 
 void Strangers::heard(Endpoint sender, const std::byte* data, std::size_t size, std::int64_t now_ns) {
-    changed_ = true;
     DatagramHeader header;
     const bool good = parse_datagram(framing_, data, size, header) == Malformed::none;
+    const std::size_t before = framing_ == Framing::sequenced ? header_bytes : 0;
+    const std::size_t frames = good ? (size - before) / frame_bytes : 0;
+    Stranger& s = note(sender, good ? &header : nullptr, frames, now_ns);
+    if (frames == 0) return;
+    const Frame frame = decode_frame(data + before + s.datagrams % frames * frame_bytes);
+    if (frame.head_marker == head_marker_ && frame.tail_marker == tail_marker_) s.bdms.set(frame.bdm);
+}
+
+void Strangers::heard(Endpoint sender, const DatagramHeader* header, std::size_t frames,
+                      std::int64_t now_ns) {
+    note(sender, header, frames, now_ns);
+}
+
+Stranger& Strangers::note(Endpoint sender, const DatagramHeader* header, std::size_t frames,
+                          std::int64_t now_ns) {
+    changed_ = true;
     Stranger who;
     who.sender = sender;
-    if (good && framing_ == Framing::sequenced) who.id = header.source;
+    if (header != nullptr && framing_ == Framing::sequenced) who.id = header->source;
     Stranger& s = place_of(who, now_ns);
     s.sender = sender;
     s.latest_ns = now_ns;
     ++s.datagrams;
-    if (!good) return;
-    const std::size_t before = framing_ == Framing::sequenced ? header_bytes : 0;
-    const std::size_t frames = (size - before) / frame_bytes;
     s.frames += frames;
-    if (frames == 0) return;
-    const Frame frame = decode_frame(data + before + s.datagrams % frames * frame_bytes);
-    if (frame.head_marker == head_marker_ && frame.tail_marker == tail_marker_) s.bdms.set(frame.bdm);
+    return s;
 }
 
 Stranger& Strangers::place_of(const Stranger& who, std::int64_t now_ns) {

@@ -44,6 +44,8 @@ class Strangers {
 
     // For one thread, which receives. None of these allocates; heard() takes a constant time.
     void heard(Endpoint sender, const std::byte* data, std::size_t size, std::int64_t now_ns);
+    /// The same for a datagram of a foreign format. `header`: nullptr if it is malformed.
+    void heard(Endpoint sender, const DatagramHeader* header, std::size_t frames, std::int64_t now_ns);
     /// Lets other threads see what has been heard so far. To be called a few times a second.
     void publish();
 
@@ -56,6 +58,7 @@ class Strangers {
         std::size_t count = 0;
     };
 
+    Stranger& note(Endpoint sender, const DatagramHeader* header, std::size_t frames, std::int64_t now_ns);
     Stranger& place_of(const Stranger& who, std::int64_t now_ns);
 
     const Framing framing_;

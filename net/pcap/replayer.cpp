@@ -11,6 +11,7 @@ namespace petacq::net {
 namespace {
 
 // Short, because the pool is empty only while the pipeline is the slowest stage.
+constexpr std::size_t max_payload_bytes = 65'535;
 constexpr auto pool_wait = std::chrono::microseconds(50);
 
 }  // namespace
@@ -34,6 +35,10 @@ std::size_t joined_length(std::span<const std::byte> payload) {
 Replayer::Replayer(const std::vector<std::string>& files, const ReceiverOptions& options,
                    const std::vector<std::uint16_t>& ports, BatchPool& pool, BatchLane& output)
     : framing_(options.framing), admission_(options), pool_(pool), output_(output) {
+    if (options.foreign) {
+        translator_.emplace(options.foreign);
+        foreign_.resize(max_payload_bytes + foreign_slack_bytes);
+    }
     for (const std::string& file : files)
         inputs_.push_back(std::unique_ptr<Input>(new Input{PcapReader(file, ports), {}, false}));
     try {
@@ -109,6 +114,10 @@ Replayer::Input* Replayer::earliest() {
 
 void Replayer::take(const Input& input) {
     const CapturedDatagram& datagram = input.datagram;
+    if (translator_ && !input.reader.is_one_datagram_each()) {
+        translate(datagram);
+        return;
+    }
     std::span<const std::byte> rest = datagram.payload;
     const bool may_be_joined = framing_ == Framing::sequenced && !input.reader.is_one_datagram_each();
     const std::size_t length = may_be_joined ? joined_length(rest) : rest.size();
@@ -127,16 +136,43 @@ void Replayer::take_one(const CapturedDatagram& datagram, std::span<const std::b
     if (!make_room(frames.size())) return;
     std::byte* const first = batch_->data + batch_->used;
     std::copy(frames.begin(), frames.end(), first);
+    Datagram& d = add_record(datagram, admitted);
+    if (admitted == Admitted::yes) admission_.describe(header, datagram.from, first, payload.size(), d);
+    d.bytes = static_cast<std::uint32_t>(payload.size());
+    batch_->used += frames.size();
+}
+
+/// The same for a datagram of a foreign format.
+void Replayer::translate(const CapturedDatagram& datagram) {
+    const std::size_t size = std::min(datagram.payload.size(), max_payload_bytes);
+    std::copy_n(datagram.payload.begin(), size, foreign_.begin());
+    DatagramHeader header;
+    std::size_t frames = 0;
+    const auto parse = [&] { return translator_->parse(foreign_.data(), size, header, frames); };
+    const Admitted admitted = admission_.judge(datagram.from, header, parse);
+    if (admitted != Admitted::yes) frames = 0;
+    if (!make_room(frames * frame_bytes)) return;
+    std::byte* const first = batch_->data + batch_->used;
+    Datagram& d = add_record(datagram, admitted);
+    d.bytes = static_cast<std::uint32_t>(size);
+    if (admitted != Admitted::yes) return;
+    translator_->translate(foreign_.data(), size, datagram.from, d.arrival_ns, header, first);
+    const std::size_t own_size = admission_.header_size() + frames * frame_bytes;
+    admission_.describe(header, datagram.from, first, own_size, d);
+    d.bytes = static_cast<std::uint32_t>(own_size);
+    batch_->used += frames * frame_bytes;
+}
+
+/// A record at the end of the batch, for data that follow.
+Datagram& Replayer::add_record(const CapturedDatagram& datagram, Admitted admitted) {
     if (batch_->datagrams.empty()) batch_->to = datagram.to;
     Datagram& d = batch_->datagrams.emplace_back(Datagram());
-    if (admitted == Admitted::yes) admission_.describe(header, datagram.from, first, payload.size(), d);
     d.admitted = admitted;
     d.offset = static_cast<std::uint32_t>(batch_->used);
-    d.bytes = static_cast<std::uint32_t>(payload.size());
     d.arrival_ns = now_ns_ = std::max(now_ns_, datagram.time_ns);
     d.address = datagram.from.address;
     d.port = datagram.from.port;
-    batch_->used += frames.size();
+    return d;
 }
 
 /// Waits for a batch with room. False if stop() was called meanwhile.

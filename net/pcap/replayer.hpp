@@ -12,6 +12,7 @@
 #include "net/admission.hpp"
 #include "net/batch_queue.hpp"
 #include "net/counter.hpp"
+#include "net/foreign/translator.hpp"
 #include "net/pcap/pcap_reader.hpp"
 #include "net/receiver.hpp"
 
@@ -23,8 +24,9 @@ namespace petacq::net {
 /// them.
 class Replayer {
   public:
-    /// Uses the framing and the allow-lists of `options`, as a receiver does. `ports`: destination ports to
-    /// read; empty: all. Throws what PcapReader throws. The pool and the lane must outlive the replayer.
+    /// Uses the framing and the allow-lists of `options`, as a receiver does. A foreign format applies to
+    /// captures of other programs: those of petacqd hold its own frames. `ports`: destination ports to read;
+    /// empty: all. Throws what PcapReader throws. The pool and the lane must outlive the replayer.
     Replayer(const std::vector<std::string>& files, const ReceiverOptions& options,
              const std::vector<std::uint16_t>& ports, BatchPool& pool, BatchLane& output);
     ~Replayer();
@@ -59,11 +61,15 @@ class Replayer {
     Input* earliest();
     void take(const Input& input);
     void take_one(const CapturedDatagram& datagram, std::span<const std::byte> payload);
+    void translate(const CapturedDatagram& datagram);
+    Datagram& add_record(const CapturedDatagram& datagram, Admitted admitted);
     [[nodiscard]] bool make_room(std::size_t bytes);
     void finish();
 
     const Framing framing_;
     const Admission admission_;
+    std::optional<Translator> translator_;
+    std::vector<std::byte> foreign_;  // the datagram being translated
     BatchPool& pool_;
     BatchLane& output_;
     std::vector<std::unique_ptr<Input>> inputs_;

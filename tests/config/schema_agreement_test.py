@@ -17,13 +17,14 @@ def load(path):
 
 
 configuration = jsonschema.validators.validator_for(load(folder / "petacqd.schema.json"))
-for name in ("petacqd", "scanner"):
-    configuration.check_schema(load(folder / f"{name}.schema.json"))
+SCHEMAS = {"petacqd": "petacqd.schema.json", "scanner": "scanner.schema.json", "layout": "layout/layout.schema.json"}
+for name in SCHEMAS.values():
+    configuration.check_schema(load(folder / name))
 
 checked = 0
 for path in sorted((folder / "examples").glob("*.json")):
-    name = "scanner" if path.name.endswith(".scanner.json") else "petacqd"
-    jsonschema.validate(load(path), load(folder / f"{name}.schema.json"))
+    name = path.name.split(".")[1] if path.name.count(".") == 2 else "petacqd"
+    jsonschema.validate(load(path), load(folder / SCHEMAS[name]))
     checked += 1
 assert checked >= 4, f"expected the examples in {folder}, found {checked}"
 

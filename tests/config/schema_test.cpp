@@ -68,7 +68,8 @@ void check_words(const json& schema) {
 const json& schema_of(const std::string& name) {
     static const json petacqd = json::parse(config::petacqd_schema_text());
     static const json scanner = json::parse(config::scanner_schema_text());
-    return name == "petacqd" ? petacqd : scanner;
+    static const json layout = json::parse(config::layout_schema_text());
+    return name == "petacqd" ? petacqd : name == "scanner" ? scanner : layout;
 }
 
 }  // namespace
@@ -78,6 +79,8 @@ TEST_CASE("the schemas in the program are the files") {
           read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "config/petacqd.schema.json"));
     CHECK(config::scanner_schema_text() ==
           read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "config/scanner.schema.json"));
+    CHECK(config::layout_schema_text() ==
+          read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "config/layout/layout.schema.json"));
     CHECK(config::configuration_schema() == schema_of("petacqd"));
 }
 
@@ -106,6 +109,7 @@ TEST_CASE("every key has a description, and a default unless it is required") {
 TEST_CASE("the schemas use only words that the validator knows") {
     check_words(schema_of("petacqd"));
     check_words(schema_of("scanner"));
+    check_words(schema_of("layout"));
 }
 
 }  // namespace petacq::test

@@ -51,6 +51,15 @@ void add_options(CLI::App& app, ReceiveSuite& s) {
         "Send over virtual Ethernet devices between two network namespaces, not loopback; needs root");
 }
 
+void add_options(CLI::App& app, TranslateSuite& s) {
+    option(app, "--layout", s.layout, "Layout of the frames")->check(CLI::ExistingFile);
+    option(app, "--tick-ps", s.tick_ps, "Picoseconds of a tick")->check(CLI::PositiveNumber);
+    option(app, "--payload", s.payloads, "Datagram sizes in bytes, cut to whole frames")
+        ->check(CLI::Range(std::size_t{32}, net::max_datagram_bytes));
+    option(app, "--seconds", s.seconds, "Length of one measurement")->check(CLI::PositiveNumber);
+    add_repetitions(app, s.repetitions);
+}
+
 void add_options(CLI::App& app, AcquisitionSuite& s) {
     option(app, "--sources", s.sources, "Boards")->check(CLI::Range(1, 4096));
     option(app, "--sockets", s.sockets, "Receivers")->check(CLI::Range(1, 64));
@@ -241,6 +250,7 @@ void add(CLI::App& app, const char* name, const char* help) {
 
 void add_suites(CLI::App& app) {
     add<ReceiveSuite>(app, "receive", "The UDP receiver against a bare recvmmsg loop");
+    add<TranslateSuite>(app, "translate", "The translation of foreign frames");
     add<PipelineSuite>(app, "pipeline", "Conversion, order, coincidences and the whole");
     add<AcquisitionSuite>(app, "acquisition", "The acquisition thread alone, without receivers and pipeline");
     add<WriterSuite>(app, "writer", "List-mode writer against plain writes by as many threads");

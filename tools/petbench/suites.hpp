@@ -24,6 +24,16 @@ struct ReceiveSuite {
 };
 void run(const ReceiveSuite& suite);
 
+/// The translation of foreign frames (docs/reference/layout.md), on one core.
+struct TranslateSuite {
+    std::string layout = "config/examples/petsys-tofpet2.layout.json";
+    double tick_ps = 5000;
+    std::vector<std::size_t> payloads{1472, 8972};
+    double seconds = 1;
+    unsigned repetitions = 5;
+};
+void run(const TranslateSuite& suite);
+
 /// The acquisition thread with made-up datagrams and a pipeline that takes no time.
 struct AcquisitionSuite {
     std::size_t sources = 12;

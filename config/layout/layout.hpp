@@ -1,0 +1,103 @@
+// The declared layout of a foreign frame format: one JSON file. config/layout/layout.schema.json declares and
+// describes every key; docs/reference/layout.md has examples.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/words.hpp"
+
+namespace petacq::config {
+
+/// Where a word stands.
+enum class LayoutSection : std::uint8_t { datagram, block, frame };
+/// How the periods of a time counter are told apart.
+enum class RollOver : std::uint8_t { none, upper, near, count };
+enum class ByteOrder : std::uint8_t { big, little };
+
+template <>
+inline constexpr Words<3> words<LayoutSection>{"section", {"datagram", "block", "frame"}};
+template <>
+inline constexpr Words<4> words<RollOver>{"roll-over", {"none", "upper", "near", "count"}};
+template <>
+inline constexpr Words<2> words<ByteOrder>{"byte order", {"big", "little"}};
+
+/// Bits of a word of 1 to 8 bytes.
+struct LayoutField {
+    std::uint32_t offset = 0;  ///< of the word, bytes
+    std::uint32_t bytes = 1;   ///< of the word
+    std::uint32_t low_bit = 0;
+    std::uint32_t bits = 8;
+};
+
+struct LayoutMarker {
+    LayoutField field;
+    std::uint64_t value = 0;
+};
+
+/// An address or an energy: constant, or from a word by arithmetic and a table.
+struct LayoutValue {
+    std::optional<std::uint32_t> constant;  ///< then the rest means nothing
+    LayoutSection in = LayoutSection::frame;
+    LayoutField field;
+    std::uint32_t divide = 1;
+    std::optional<std::uint32_t> modulo;
+    std::vector<std::optional<std::uint32_t>> table;  ///< empty: none
+
+    /// The value of these bits; nothing if there is none.
+    [[nodiscard]] std::optional<std::uint32_t> of(std::uint64_t bits) const;
+    /// The value is the bits themselves.
+    [[nodiscard]] bool is_plain() const { return divide == 1 && !modulo && table.empty(); }
+};
+
+struct LayoutTemperature {
+    std::optional<double> constant;  ///< degrees C
+    LayoutSection in = LayoutSection::frame;
+    LayoutField field;
+    bool is_signed = false;
+    double degrees_per_count = 0;
+    double degrees_at_zero = 0;
+
+    /// Sixteenths of a degree C, within what a frame can hold.
+    [[nodiscard]] std::int16_t of(std::uint64_t bits) const;
+};
+
+struct LayoutTime {
+    std::vector<LayoutField> counter;  ///< the most significant first
+    std::uint64_t numerator = 1;       ///< ticks in `denominator` counts
+    std::uint64_t denominator = 1;
+    std::uint64_t period = 0;  ///< counts; 0: 2^64
+    RollOver roll_over = RollOver::none;
+    std::vector<LayoutField> upper;
+    LayoutSection upper_in = LayoutSection::datagram;
+};
+
+struct Layout {
+    std::string name;
+    /// Headers of the datagram and the block (0: there are no blocks), and the frame.
+    struct Section {
+        std::uint32_t bytes = 0;
+        ByteOrder byte_order = ByteOrder::big;
+        std::vector<LayoutMarker> markers;  ///< of a datagram or frame
+    };
+    Section datagram, block, frame;
+    std::uint32_t trailer_bytes = 0;
+    std::optional<LayoutField> length;  ///< of the datagram
+    std::optional<LayoutField> source;
+    std::optional<LayoutField> sequence;
+    std::optional<LayoutMarker> end_of_stream;
+    LayoutField frames;  ///< in a block
+    LayoutValue bdm, du, x, y, energy;
+    LayoutTemperature temperature;
+    LayoutTime time;
+};
+
+/// Reads and checks a layout. Throws config::Error with the key's path and the expectation.
+Layout load_layout(const std::filesystem::path& file);
+Layout layout_from_json(const nlohmann::json& document);
+
+}  // namespace petacq::config
