@@ -10,6 +10,7 @@
 #include "config/scanner.hpp"
 #include "gpu/types.hpp"
 #include "tools/geometry/line_bins.hpp"
+#include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/tags.hpp"
 
 namespace petacq::petlm {
