@@ -6,9 +6,12 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <thread>
 
 #include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/line_model.hpp"
+#include "tools/petlm/export/ordered_output.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
