@@ -76,6 +76,7 @@ void run(const ImageSuite& suite) {
     options.subsets = suite.subsets;
     options.max_memory = static_cast<std::uint64_t>(suite.max_memory_gb * 1e9);
     options.smooth_mm = 2 * options.grid.voxel_mm;
+    const corrections::LineFactors factors(scanner, 0);
     gpu::WorkerPool pool(suite.threads != 0 ? suite.threads
                                             : std::max(1U, std::thread::hardware_concurrency()));
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
@@ -97,7 +98,7 @@ void run(const ImageSuite& suite) {
                     pairs.add(records);
                     pairs.finish();
                 });
-                looks[b] = image::make_quick_look(scanner, rule, pairs, {}, pool, options);
+                looks[b] = image::make_quick_look(scanner, rule, pairs, factors, {}, pool, options);
             });
             if (round == 0) continue;
             times.count.push_back(count);

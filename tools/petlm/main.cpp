@@ -183,23 +183,34 @@ void add_plot(CLI::App& app, int& status) {
 void add_image(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "image",
-            "Shows what was in the scanner, as PNG and NIfTI. For viewing, not for quantification: there "
-            "is no correction for attenuation, scatter or normalisation",
+            "Shows what was in the scanner, as PNG and NIfTI. With a normalisation and what attenuates, its "
+            "values are in kBq/ml; without them it is for viewing only",
             image);
     sub.add_option("target", o.target, coincidences_help)->required();
     add_output(sub, o, "Directory to write to");
     sub.add_option("--scanner", o.scanner, scanner_help);
     sub.add_option("--depth-mm", o.depth_mm, depth_help);
+    sub.add_option("--normalisation", o.lines.normalisation,
+                   "Normalisation file (petcal derive normalisation); values are then in kBq/ml");
+    sub.add_option(
+           "--attenuation", o.lines.attenuation,
+           "What attenuates: x,y,z,radius,length[,1/cm] of a cylinder along z (mm; water by default), or a "
+           "NIfTI map in 1/cm; repeatable, parts add up")
+        ->take_all();
+    sub.add_option(
+        "--scatter", o.scatter,
+        "tails: fitted to the lines that miss what attenuates; none; default: tails with --attenuation");
+    sub.add_option("--nuclide", o.nuclide,
+                   "With --normalisation: correct for its decay; default: the one that the operator named");
     sub.add_option("--voxel-mm", o.voxel_mm, "Edge of a voxel; default: the smaller crystal pitch");
     sub.add_option("--size", o.size, "Voxels across, instead of --voxel-mm");
     sub.add_option("--fov-mm", o.fov_mm, "Width across; default: the bore");
     sub.add_option("--iterations", o.iterations, "Iterations over all subsets")->capture_default_str();
     sub.add_option("--subsets", o.subsets, "Subsets of the lines; 1: MLEM")->capture_default_str();
     sub.add_option("--smooth-mm", o.smooth_mm, "FWHM of a Gaussian applied at the end; default: two voxels");
-    sub.add_option(
-        "--max", o.max,
-        "Decays per voxel that the pictures show black, on an even scale; default: the largest value, "
-        "on a scale that also shows what is much weaker");
+    sub.add_option("--max", o.max,
+                   "Value that the pictures show black, on an even scale; default: the largest value, "
+                   "on a scale that also shows what is much weaker");
     sub.add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
     sub.add_option("--threads", o.threads, "Threads on the CPU; 0: one per core")->capture_default_str();
     sub.add_option("--max-memory-gb", o.max_memory_gb,

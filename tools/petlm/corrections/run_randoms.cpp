@@ -117,7 +117,7 @@ struct RunRandoms::Frame {
 
 RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& scanner,
                        const gpu::CoincidenceRules& rules)
-    : cells_(gpu::PairCells::of(scanner.geometry, rules)) {
+    : geometry_(scanner.geometry), cells_(gpu::PairCells::of(scanner.geometry, rules)) {
     const config::Geometry& geometry = scanner.geometry;
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     const daemon::SecondField* const pile_up = seconds.find("pile_up");
@@ -249,6 +249,18 @@ double RunRandoms::rate(std::uint64_t time, std::uint32_t a, std::uint32_t b) co
                                   [](std::uint64_t t, const Moment& second) { return t < second.start; });
     const Moment& second = after == seconds_.begin() ? *after : *(after - 1);
     return std::max(product(second.frame, a, b), 0.0) * second.per_s;
+}
+
+double RunRandoms::live(std::uint32_t a, std::uint32_t b) const {
+    if (dead_time_.factor.empty()) return 1;
+    const auto module = [this](std::uint32_t crystal) {
+        const std::uint32_t ring = crystal / geometry_.crystals_in_ring();
+        const std::uint32_t row = ring / (geometry_.blocks.z * geometry_.crystals.z);
+        const std::uint32_t around =
+            crystal % geometry_.crystals_in_ring() / geometry_.crystals_per_module_y();
+        return std::size_t{row} * geometry_.modules_in_ring() + around;
+    };
+    return 1 / dead_time_.factor[module(a) * geometry_.bdm_count + module(b)];
 }
 
 double RunRandoms::total() const {

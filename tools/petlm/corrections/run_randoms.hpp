@@ -69,6 +69,8 @@ class RunRandoms {
     [[nodiscard]] double total() const;
     [[nodiscard]] const RunPileUp& pile_up() const { return pile_up_; }
     [[nodiscard]] const RunDeadTime& dead_time() const { return dead_time_; }
+    /// The share of the true pairs of two crystals that dead time leaves; 1 if it is unknown.
+    [[nodiscard]] double live(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
 
   private:
     struct Frame;
@@ -81,6 +83,7 @@ class RunRandoms {
                 const gpu::CoincidenceRules& rules);
     [[nodiscard]] double product(std::size_t frame, std::uint32_t a, std::uint32_t b) const;
 
+    config::Geometry geometry_;
     gpu::PairCells cells_;
     std::vector<Moment> seconds_;
     std::vector<double> totals_;   ///< [frame]

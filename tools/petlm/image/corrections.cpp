@@ -1,10 +1,17 @@
 #include "tools/petlm/image/corrections.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "config/nuclides.hpp"
+#include "tools/petlm/corrections/decay.hpp"
+#include "tools/petlm/corrections/measured_time.hpp"
+#include "tools/petlm/export/export.hpp"
 
 namespace petacq::image {
 namespace {
@@ -43,10 +50,24 @@ std::string sentence_about(const petlm::RunPileUp& pile_up) {
     return text + ".";
 }
 
+/// The one named on the command line, or else by the operator.
+const config::Nuclide* nuclide_of(const petlm::ExportSource& source, const petlm::ImageOptions& options) {
+    if (!options.nuclide) return petlm::nuclide_of(source);
+    if (const config::Nuclide* const found = config::find_nuclide(*options.nuclide)) return found;
+    std::string known;
+    for (const config::Nuclide& nuclide : config::nuclides)
+        known += (known.empty() ? "" : ", ") + std::string(nuclide.name);
+    throw petlm::UsageError(
+        fmt::format("--nuclide: expected one of {}, found '{}'", known, *options.nuclide));
+}
+
 }  // namespace
 
 Corrections::Corrections(const petlm::ExportSource& source, const config::Scanner& scanner,
-                         const RandomsByModules& delayeds) {
+                         const gpu::PairRule& rule, const corrections::LineFactors& lines,
+                         const RandomsByModules& delayeds, const PairCounts& pairs,
+                         const petlm::ImageOptions& options, double voxel_mm, gpu::WorkerPool& pool)
+    : lines_(lines), asked_(lines.normalised() || !lines.object().empty()) {
     std::string why;
     of_run_ = petlm::RunRandoms::of_run(source.target(), source.run(), scanner, why);
     if (of_run_) {
@@ -54,36 +75,231 @@ Corrections::Corrections(const petlm::ExportSource& source, const config::Scanne
     } else {
         use_delayeds(source, delayeds, why);
     }
+    use_lines(options);
+    use_scatter(scanner, rule, pairs, options, pool);
+    list_.push_back(randoms_made_);
+    list_.push_back(pile_up_made_);
+    use_dead_time(why);
+    use_quantity(source, scanner, options, voxel_mm);
 }
 
 void Corrections::use_seconds() {
     randoms_ = [this](Pair pair) { return of_run_->sum(pair.a, pair.b); };
-    randoms_sentence_ = fmt::format(
+    randoms_made_.made = true;
+    randoms_made_.figures["expected"] = of_run_->total();
+    randoms_made_.sentence = fmt::format(
         "Randoms: {:.0f} expected from the singles of each second, by pair of crystals; added to what the "
         "image predicts.",
         of_run_->total());
     const petlm::RunPileUp& pile_up = of_run_->pile_up();
-    if (!std::isnan(pile_up.mean)) pile_up_ = pile_up.mean;
-    pile_up_sentence_ = sentence_about(pile_up);
+    if (!std::isnan(pile_up.mean)) {
+        pile_up_ = pile_up.mean;
+        pile_up_made_.made = true;
+        pile_up_made_.figures["factor"] = pile_up_;
+    }
+    pile_up_made_.sentence = sentence_about(pile_up);
 }
 
 void Corrections::use_delayeds(const petlm::ExportSource& source, const RandomsByModules& delayeds,
                                const std::string& why) {
-    pile_up_sentence_ = "Pile-up: not corrected, as " + why + ".";
+    pile_up_made_.sentence = "Pile-up: not corrected, as " + why + ".";
     if (delayeds.total() == 0) {
-        randoms_sentence_ = std::string("Randoms: none subtracted, as there are no delayeds") +
-                            (source.may_hold_delayeds() ? "" : "; the run did not search for them") +
-                            ", and " + why + ".";
+        randoms_made_.sentence = std::string("Randoms: none subtracted, as there are no delayeds") +
+                                 (source.may_hold_delayeds() ? "" : "; the run did not search for them") +
+                                 ", and " + why + ".";
         return;
     }
     const auto weight = weight_of_delayeds(source);
     randoms_ = [factor = weight.value_or(1), &delayeds](Pair pair) {
         return factor * delayeds.expected(pair);
     };
-    randoms_sentence_ =
+    randoms_made_.made = true;
+    randoms_made_.figures["expected"] = weight.value_or(1) * static_cast<double>(delayeds.total());
+    randoms_made_.sentence =
         "Randoms: expected from the delayeds of each pair of modules, each of which stands for " +
         (weight ? fmt::format("{:.4g} randoms", *weight) : "1 random (its weight is unknown)") +
         "; added to what the image predicts. Not from the singles, as " + why + ".";
+}
+
+void Corrections::use_lines(const petlm::ImageOptions& options) {
+    Correction normalisation{"normalisation",
+                             lines_.normalised(),
+                             "Normalisation: not corrected; no file was named (--normalisation).",
+                             {}};
+    if (lines_.normalised()) {
+        const auto& efficiency = lines_.file().efficiency;
+        const auto dead = std::count(efficiency.begin(), efficiency.end(), 0.0F);
+        normalisation.sentence = fmt::format("Normalisation: by {}, in which {} crystals are dead.",
+                                             options.lines.normalisation->string(), dead);
+        normalisation.figures = {{"file", options.lines.normalisation->string()},
+                                 {"sha256", lines_.file().sha256},
+                                 {"dead_crystals", static_cast<double>(dead)}};
+    }
+    list_.push_back(normalisation);
+    const bool object = !lines_.object().empty();
+    Correction attenuation{
+        "attenuation", object, "Attenuation: not corrected; no object was named (--attenuation).", {}};
+    if (object) {
+        attenuation.sentence = "Attenuation: by " + lines_.object().text() + ".";
+        attenuation.figures["object"] = lines_.object().text();
+    }
+    list_.push_back(attenuation);
+}
+
+void Corrections::use_dead_time(const std::string& why) {
+    Correction out{"dead time", false, "", {}};
+    const std::vector<double>* const factors = of_run_ ? &of_run_->dead_time().factor : nullptr;
+    if (!asked_) {
+        out.sentence = "Dead time: not corrected without --normalisation or --attenuation.";
+    } else if (factors == nullptr || factors->empty()) {
+        out.sentence = "Dead time: not corrected, as " +
+                       (factors == nullptr ? why : "the boards did not report it in all seconds") + ".";
+    } else {
+        const auto [least, most] = std::minmax_element(factors->begin(), factors->end());
+        out.made = true;
+        out.sentence = fmt::format(
+            "Dead time: by factors of {:.4g} to {:.4g}, by pair of modules, from the reports of the boards.",
+            *least, *most);
+        out.figures = {{"least_factor", *least}, {"largest_factor", *most}};
+    }
+    list_.push_back(out);
+}
+
+void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule,
+                              const PairCounts& pairs, const petlm::ImageOptions& options,
+                              gpu::WorkerPool& pool) {
+    Correction out{"scatter", false, "Scatter: not corrected; no object was named (--attenuation).", {}};
+    if (options.scatter == "none") out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
+    if (!lines_.object().empty() && options.scatter != "none") {
+        scatter_ = std::make_unique<corrections::ScatterTails>(
+            scanner, rule, lines_,
+            [this](std::uint32_t a, std::uint32_t b) { return found(a, b) * lines_.solid_angle(a, b); },
+            [this](std::uint32_t a, std::uint32_t b) {
+                return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
+            },
+            pool);
+        for (std::size_t i = 0; i < pairs.pairs().size(); ++i)
+            scatter_->add(pairs.pairs()[i].a, pairs.pairs()[i].b, pairs.counts()[i]);
+        out.made = scatter_->fit(pairs.share());
+        if (out.made) {
+            const double share = scatter_->total() * pairs.share() / static_cast<double>(pairs.prompts());
+            out.sentence = fmt::format(
+                "Scatter: {:.0f} expected, {:.3g} of the prompts, from {:.0f} pairs in the tails, on lines "
+                "that "
+                "miss the object by {:.3g} mm or more; added to what the image predicts.",
+                scatter_->total(), share, scatter_->tail_trues(), scatter_->margin_mm());
+            out.figures = {{"method", "fit to the tails"},
+                           {"expected", scatter_->total()},
+                           {"share_of_prompts", share},
+                           {"pairs_in_tails", scatter_->tail_trues()}};
+        } else {
+            out.sentence = "Scatter: not corrected, as " + scatter_->why() + ".";
+            scatter_.reset();
+        }
+    }
+    list_.push_back(out);
+}
+
+void Corrections::use_quantity(const petlm::ExportSource& source, const config::Scanner& scanner,
+                               const petlm::ImageOptions& options, double voxel_mm) {
+    Correction decay{"decay", false, "Decay: not corrected; values are decays in the whole run.", {}};
+    Correction calibration{"calibration", false, "Calibration: none without --normalisation.", {}};
+    const corrections::MeasuredTime time = corrections::measured_time(source, scanner.tick_ps);
+    quantity_.seconds = time.seconds;
+    const config::Nuclide* const nuclide = nuclide_of(source, options);
+    if (nuclide != nullptr) quantity_.nuclide = nuclide->name;
+    if (lines_.normalised() && time.seconds > 0) {
+        quantity_.activity = true;
+        quantity_.calibrated = lines_.file().activity_factor.has_value();
+        quantity_.time_of_activity = time.start_utc;
+        // A decay per mm^3 and second is 1 kBq/ml.
+        quantity_.scale = lines_.file().activity_factor.value_or(1) / (std::pow(voxel_mm, 3) * time.seconds);
+        quantity_.unit = quantity_.calibrated ? "kBq/ml" : "kBq/ml, uncalibrated";
+        decay.sentence = fmt::format(
+            "Decay: not corrected, as the nuclide is unknown (--nuclide): values are the mean over {:.6g} s, "
+            "of "
+            "positrons rather than decays.",
+            time.seconds);
+        if (nuclide != nullptr) {
+            const double factor = corrections::decay_factor(*nuclide, time.seconds);
+            quantity_.scale *= factor / nuclide->branching_ratio;
+            decay.made = true;
+            decay.sentence = fmt::format(
+                "Decay: activity of {} at the start of the run{}: {:.6g} times the mean over {:.6g} s, and "
+                "{} "
+                "positrons per decay.",
+                nuclide->name, time.start_utc ? ", " + *time.start_utc : "", factor, time.seconds,
+                nuclide->branching_ratio);
+            decay.figures = {{"factor", factor}, {"branching_ratio", nuclide->branching_ratio}};
+        }
+        calibration.made = quantity_.calibrated;
+        calibration.sentence =
+            "Calibration: none; the normalisation has no activity factor, so values are as if the mean "
+            "crystal "
+            "detected every photon.";
+        if (calibration.made) {
+            calibration.sentence = fmt::format("Calibration: activity factor {:.6g} of the normalisation.",
+                                               *lines_.file().activity_factor);
+            calibration.figures["activity_factor"] = *lines_.file().activity_factor;
+        }
+    } else if (lines_.normalised()) {
+        calibration.sentence =
+            "Calibration: none, as the length of the measurement is unknown (that of a run directory is "
+            "known).";
+    }
+    list_.push_back(decay);
+    list_.push_back(calibration);
+}
+
+QuickLookModel Corrections::model() const {
+    QuickLookModel out;
+    out.line.background = randoms_;
+    if (scatter_) {
+        out.line.background = [this](Pair pair) {
+            return (randoms_ ? randoms_(pair) : 0) + scatter_->counts(pair.a, pair.b);
+        };
+    }
+    if (!asked_) return out;
+    out.line.factor = [this](Pair pair) {
+        return found(pair.a, pair.b) * lines_.attenuation(pair.a, pair.b);
+    };
+    out.ray = [this](const Entrance& a, const Entrance& b) {
+        const double chance = found(a.crystal, b.crystal);
+        return chance > 0 ? chance * lines_.attenuation(a.at, b.at) : 0;
+    };
+    return out;
+}
+
+std::vector<std::string> Corrections::sentences() const {
+    std::vector<std::string> out;
+    for (const Correction& correction : list_) {
+        if (!asked_ && correction.name != randoms_made_.name && correction.name != pile_up_made_.name)
+            continue;
+        out.push_back(correction.sentence);
+    }
+    return out;
+}
+
+std::vector<std::string> Corrections::names(bool made) const {
+    std::vector<std::string> out;
+    for (const Correction& correction : list_)
+        if (correction.made == made) out.emplace_back(correction.name);
+    return out;
+}
+
+std::string Corrections::warning() const {
+    if (!asked_) return "For looking, not for quantification: no attenuation, scatter or normalisation.";
+    const auto missing = names(false);
+    std::string text = fmt::format("Corrected for {}.", fmt::join(names(true), ", "));
+    if (!missing.empty()) text += fmt::format(" Not for {}.", fmt::join(missing, ", "));
+    return text;
+}
+
+std::string Corrections::short_warning() const {
+    if (!asked_) return "petlm image: for looking, not quantification (no AC, SC, normalisation)";
+    const auto missing = names(false);
+    if (missing.empty()) return "petlm image: " + quantity_.unit + ", all corrections made (image.json)";
+    return fmt::format("petlm image: {}, no {}", quantity_.unit, fmt::join(missing, ", "));
 }
 
 }  // namespace petacq::image

@@ -17,17 +17,12 @@
 #include "tools/petlm/image/corrections.hpp"
 #include "tools/petlm/image/pictures.hpp"
 #include "tools/petlm/image/quick_look.hpp"
+#include "tools/petlm/image/statement.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
-
-constexpr const char* warning =
-    "For looking, not for quantification: no attenuation, scatter or normalisation.";
-constexpr const char* nifti_description =
-    "petlm image: for looking, not quantification (no AC, SC, normalisation)";
-static_assert(std::char_traits<char>::length(nifti_description) < 80);
 
 constexpr double default_smoothing = 2;  // voxels, FWHM
 
@@ -50,6 +45,12 @@ void check_options(const ImageOptions& o) {
         expect(*o.max_memory_gb > 0 && *o.max_memory_gb <= 1e6, "--max-memory-gb", "more than 0",
                *o.max_memory_gb);
     }
+    if (o.scatter && *o.scatter != "tails" && *o.scatter != "none")
+        throw UsageError("--scatter: expected tails or none, found '" + *o.scatter + "'");
+    if (o.scatter == "tails" && o.lines.attenuation.empty())
+        throw UsageError("--scatter tails: expected --attenuation, which tells what scatters");
+    if (o.nuclide && !o.lines.normalisation)
+        throw UsageError("--nuclide: expected --normalisation, without which no activity is stated");
     if (o.backend != "auto" && o.backend != "cpu" && o.backend != "cuda") {
         throw UsageError("--backend: expected auto, cuda or cpu, found '" + o.backend + "'");
     }
@@ -145,7 +146,8 @@ struct Counts {
 
 std::vector<std::string> summary(const ImageOptions& options, const ExportSource& source,
                                  const Counts& counts, const image::Corrections& corrections,
-                                 const image::QuickLookOptions& how, const image::QuickLook& look) {
+                                 const image::QuickLookOptions& how, double depth_mm,
+                                 const image::QuickLook& look) {
     const image::Grid& grid = how.grid;
     std::vector<std::string> lines = doubts_about(source);
     lines.push_back(fmt::format("{} prompts on {} pairs of crystals, {} delayeds.", counts.prompts,
@@ -156,14 +158,14 @@ std::vector<std::string> summary(const ImageOptions& options, const ExportSource
             "of the allowed memory (--max-memory-gb).",
             std::llround(1 / counts.pairs.share()), counts.pairs.prompts()));
     }
-    lines.push_back(corrections.randoms_sentence());
-    lines.push_back(corrections.pile_up_sentence());
+    for (const std::string& sentence : corrections.sentences())
+        lines.push_back(sentence);
     lines.push_back(fmt::format(
         "{} x {} x {} voxels of {:.4g} mm; {} of {} subsets; smoothed by {:.3g} mm FWHM; photons interact "
         "{:.3g} mm behind the front face{}.",
         grid.n[0], grid.n[1], grid.n[2], grid.voxel_mm,
         options.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", options.iterations),
-        options.subsets, how.smooth_mm, how.depth_mm,
+        options.subsets, how.smooth_mm, depth_mm,
         options.depth_mm ? "" : ", half a crystal (--depth-mm; data of petsim: 0)"));
     if (look.em.outside != 0) {
         lines.push_back(fmt::format("{} prompts lie on lines that miss the image.", look.em.outside));
@@ -180,25 +182,6 @@ std::vector<std::string> summary(const ImageOptions& options, const ExportSource
         "Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image ({:.1f} of it to build the matrix).",
         counts.seconds, look.sensitivity_s, look.em_s, look.em.build_s));
     return lines;
-}
-
-std::string description_text(const ExportSource& source, const std::vector<std::string>& lines,
-                             bool pictures) {
-    std::string text = fmt::format("Made by petlm image from {}.\n{}\n\n", source.target().string(), warning);
-    for (const auto& line : lines)
-        text += line + '\n';
-    text +=
-        "\nimage.nii: NIfTI-1, 32-bit floats. A value is the number of decays in the voxel if every photon "
-        "that meets a crystal is detected.\nThe axes are those of the scanner, in mm, with the origin in its "
-        "middle (docs/reference/geometry.md): +x to module 0, z along the axis. They do not define a "
-        "patient's left and right.\n";
-    if (pictures) {
-        text +=
-            "projections.png: the largest value along z, y and x.\nslices.png: transaxial slabs, the mean "
-            "of their planes.\nThe bar of a picture shows its grey scale; the caption explains it "
-            "(--max sets another).\n";
-    }
-    return text + "\nThe page docs/how-to/image.md has a worked example.\n";
 }
 
 void write_nifti(const std::filesystem::path& file, const image::Grid& grid, std::span<const float> image,
@@ -225,7 +208,7 @@ int image(const ImageOptions& options) {
     }
     const config::Scanner scanner = source.scanner(options.scanner);
     image::QuickLookOptions how;
-    how.depth_mm = depth_of_interaction(options.depth_mm, scanner);
+    const double depth_mm = depth_of_interaction(options.depth_mm, scanner);
     how.grid = image::choose_grid(scanner, options);
     how.iterations = options.iterations;
     how.subsets = options.subsets;
@@ -242,10 +225,11 @@ int image(const ImageOptions& options) {
         }
     };
     within_memory([&] { image::check_before_reading(how); });
+    const corrections::LineFactors factors(scanner, depth_mm, options.lines);
     const auto no_pictures = image::no_pictures_reason();
     Outputs outputs(options.force);
     outputs.make_directory(options.output);
-    for (const char* file : {"image.nii", "projections.png", "slices.png", "README.txt"})
+    for (const char* file : {"image.nii", "image.json", "projections.png", "slices.png", "README.txt"})
         outputs.claim(options.output / file);
 
     gpu::WorkerPool pool(options.threads != 0 ? options.threads
@@ -256,30 +240,34 @@ int image(const ImageOptions& options) {
     if (counts.prompts == 0) {
         throw BadInput(options.target.string() + ": no prompts, so there is nothing to make an image of");
     }
-    const image::Corrections corrections(source, scanner, counts.delayeds);
-    how.pile_up = corrections.pile_up();
+    const image::Corrections corrections(source, scanner, rule, factors, counts.delayeds, counts.pairs,
+                                         options, how.grid.voxel_mm, pool);
+    how.scale = corrections.scale();
     const image::QuickLook look = within_memory([&] {
         daemon::ProgressLine progress("image of " + source.target().filename().string(),
                                       std::uint64_t{how.iterations} * how.subsets,
                                       daemon::ProgressUnit::steps);
         how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
-        return image::make_quick_look(scanner, rule, counts.pairs, corrections.randoms(), pool, how);
+        return image::make_quick_look(scanner, rule, counts.pairs, factors, corrections.model(), pool, how);
     });
 
-    const auto lines = summary(options, source, counts, corrections, how, look);
-    write_nifti(options.output / "image.nii", how.grid, look.em.image, nifti_description);
+    const auto lines = summary(options, source, counts, corrections, how, depth_mm, look);
+    const image::Statement statement{source.target(), how.grid, corrections, lines, !no_pictures};
+    write_nifti(options.output / "image.nii", how.grid, look.em.image, corrections.short_warning());
     if (!no_pictures) {
-        image::write_projections(options.output / "projections.png", how.grid, look.em.image, warning,
+        const image::PictureTexts texts = image::picture_texts(corrections);
+        image::write_projections(options.output / "projections.png", how.grid, look.em.image, texts,
                                  options.max);
-        image::write_slices(options.output / "slices.png", how.grid, look.em.image, warning, options.max);
+        image::write_slices(options.output / "slices.png", how.grid, look.em.image, texts, options.max);
     }
-    write_text(options.output / "README.txt", description_text(source, lines, !no_pictures));
+    write_text(options.output / "image.json", image::json_text(statement));
+    write_text(options.output / "README.txt", image::readme(statement));
     outputs.commit();
 
     if (no_pictures) std::cerr << "petlm: no PNG pictures: " << *no_pictures << '\n';
     for (const auto& line : lines)
         std::cout << line << '\n';
-    std::cout << warning << "\nSee " << (options.output / "README.txt").string() << '\n';
+    std::cout << corrections.warning() << "\nSee " << (options.output / "README.txt").string() << '\n';
     return ok;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/scanner.hpp"
+#include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::petlm {
@@ -22,15 +23,19 @@ struct ImageOptions {
     std::optional<double> fov_mm;       ///< width across
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
-    std::optional<double> smooth_mm;  ///< FWHM of a Gaussian applied at the end
-    std::optional<double> max;        ///< value that the pictures show black
-    std::string backend = "auto";     ///< auto, cpu or cuda
-    std::uint32_t threads = 0;        ///< 0: one per core
+    std::optional<double> smooth_mm;     ///< FWHM of a Gaussian applied at the end
+    std::optional<double> max;           ///< value that the pictures show black
+    corrections::LineOptions lines;      ///< normalisation and attenuation
+    std::optional<std::string> scatter;  ///< tails or none; by default tails if there is an object
+    std::optional<std::string> nuclide;  ///< instead of the one that the operator named
+    std::string backend = "auto";        ///< auto, cpu or cuda
+    std::uint32_t threads = 0;           ///< 0: one per core
     std::optional<double> max_memory_gb;
 };
-/// Makes a small image of the coincidences, for viewing, not for quantification: NIfTI and, if the program
-/// was built with cairo, PNG pictures. Returns an exit status. Throws UsageError, BadInput,
-/// daemon::NotListMode, config::Error, std::system_error, std::runtime_error when the GPU fails.
+/// Makes an image of the coincidences: NIfTI, image.json about its values and, if the program was built with
+/// cairo, PNG pictures. Without normalisation and attenuation it is for viewing, not for quantification.
+/// Returns an exit status. Throws UsageError, BadInput, daemon::NotListMode, config::Error,
+/// std::system_error, std::runtime_error when the GPU fails.
 int image(const ImageOptions& options);
 
 }  // namespace petacq::petlm

@@ -54,31 +54,11 @@ double RandomsByModules::expected(Pair pair) const {
     return good_pairs_[at] > 0 ? static_cast<double>(delayeds_[at]) / good_pairs_[at] : 0;
 }
 
-Lines make_lines(const config::Scanner& scanner, const Grid& grid, const std::vector<Pair>& pairs,
-                 const std::vector<std::uint32_t>& counts, const RandomsOfPair& randoms,
-                 std::size_t subsets) {
-    std::vector<config::CrystalPlace> places;
-    for (std::uint32_t crystal = 0; crystal < scanner.geometry.crystal_count(); ++crystal)
-        places.push_back(config::crystal_place(scanner, crystal));
-    const double face = scanner.dimensions.crystal_pitch_y_mm * scanner.dimensions.crystal_pitch_z_mm;
+Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
+                 const Grid& grid, const std::vector<Pair>& pairs, const std::vector<std::uint32_t>& counts,
+                 const LineModel& model, std::size_t subsets) {
+    const double face = dimensions.crystal_pitch_y_mm * dimensions.crystal_pitch_z_mm;
     const double scale = face * face / (2 * std::numbers::pi * std::pow(grid.voxel_mm, 3));
-    const auto weight = [&](Pair pair) {
-        const config::CrystalPlace& a = places[pair.a];
-        const config::CrystalPlace& b = places[pair.b];
-        double squares = 0;
-        double at_a = 0;
-        double at_b = 0;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-            const double along = a.front_centre_mm[axis] - b.front_centre_mm[axis];
-            squares += along * along;
-            at_a += along * a.outward[axis];
-            at_b -= along * b.outward[axis];
-        }
-        // Crystals side by side in one module do not see each other; the minimum prevents a division by zero.
-        const double cosines = std::max(at_a * at_b / squares, 1e-6);
-        return scale * cosines / squares;
-    };
-
     Lines lines;
     lines.pairs.reserve(pairs.size());
     lines.prompts.reserve(pairs.size());
@@ -86,21 +66,24 @@ Lines make_lines(const config::Scanner& scanner, const Grid& grid, const std::ve
     for (std::size_t subset = 0; subset < subsets; ++subset) {
         lines.subset_start.push_back(lines.pairs.size());
         for (std::size_t i = subset; i < pairs.size(); i += subsets) {
-            lines.pairs.push_back(pairs[i]);
+            const Pair pair = pairs[i];
+            const double factor = model.factor ? model.factor(pair) : 1;
+            if (!(factor > 0)) continue;
+            const double weight = factor * factors.solid_angle(pair.a, pair.b, scale);
+            lines.pairs.push_back(pair);
             lines.prompts.push_back(static_cast<float>(counts[i]));
-            lines.additive.push_back(static_cast<float>(randoms ? randoms(pairs[i]) / weight(pairs[i]) : 0));
+            lines.additive.push_back(
+                static_cast<float>(model.background ? model.background(pair) / weight : 0));
         }
     }
     lines.subset_start.push_back(lines.pairs.size());
     return lines;
 }
 
-std::vector<Point> crystal_points(const config::Scanner& scanner, double depth_mm) {
+std::vector<Point> points_of(const std::vector<config::Vector3>& ends) {
     std::vector<Point> points;
-    for (std::uint32_t crystal = 0; crystal < scanner.geometry.crystal_count(); ++crystal) {
-        const auto at = config::point_at_depth(config::crystal_place(scanner, crystal), depth_mm);
+    for (const config::Vector3& at : ends)
         points.push_back({{static_cast<float>(at[0]), static_cast<float>(at[1]), static_cast<float>(at[2])}});
-    }
     return points;
 }
 

@@ -7,12 +7,19 @@
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
+#include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {
 
-/// Randoms expected among the prompts of a pair; empty: none.
-using RandomsOfPair = std::function<double(Pair)>;
+/// A number of a pair of crystals.
+using OfPair = std::function<double(Pair)>;
+
+/// What EM knows of a line besides its weight and its prompts.
+struct LineModel {
+    OfPair background;  ///< randoms and scatter expected among the prompts; empty: none
+    OfPair factor;      ///< chance that a pair towards the two crystals is found; empty: 1
+};
 
 /// Delayed coincidences by pair of modules. The pairs of crystals of two modules share them evenly.
 class RandomsByModules {
@@ -41,8 +48,8 @@ class RandomsByModules {
 struct Lines {
     std::vector<Pair> pairs;
     std::vector<float> prompts;  ///< [line]
-    /// [line] expected randoms divided by the weight, so that
-    /// expected prompts = weight * (sum of lengths times voxels + additive).
+    /// [line] expected background divided by weight and factor, so that
+    /// expected prompts = weight * factor * (sum of lengths times voxels + additive).
     std::vector<float> additive;
     std::vector<std::size_t> subset_start;  ///< [subset] first line, and the end
 
@@ -53,11 +60,14 @@ struct Lines {
 /// photons of a decay in a voxel fly along the line, per mm of it in the voxel,
 ///     face^2 * cos * cos / (2 pi * distance^2 * voxel^3),
 /// with the area of the front faces, the angles at which the line meets them, and the distance between them.
-/// The value of a voxel is then its number of decays if every photon that meets a crystal is detected.
-Lines make_lines(const config::Scanner& scanner, const Grid& grid, const std::vector<Pair>& pairs,
-                 const std::vector<std::uint32_t>& counts, const RandomsOfPair& randoms, std::size_t subsets);
+/// The value of a voxel is then its number of decays if every photon that meets a crystal is detected, or
+/// with that chance which the factor of the model says: it multiplies the weight. Lines with a factor of 0,
+/// of dead crystals, are left out.
+Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
+                 const Grid& grid, const std::vector<Pair>& pairs, const std::vector<std::uint32_t>& counts,
+                 const LineModel& model, std::size_t subsets);
 
-/// The ends of the lines: a point in each crystal at that depth behind its front face.
-std::vector<Point> crystal_points(const config::Scanner& scanner, double depth_mm);
+/// The ends of the lines as the projector takes them.
+std::vector<Point> points_of(const std::vector<config::Vector3>& ends);
 
 }  // namespace petacq::image

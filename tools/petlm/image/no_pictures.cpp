@@ -7,10 +7,10 @@ std::optional<std::string> no_pictures_reason() {
     return "this program was built without cairo";
 }
 void write_projections(const std::filesystem::path& /*file*/, const Grid& /*grid*/,
-                       std::span<const float> /*image*/, const std::string& /*caption*/,
+                       std::span<const float> /*image*/, const PictureTexts& /*texts*/,
                        std::optional<double> /*black*/) {}
 void write_slices(const std::filesystem::path& /*file*/, const Grid& /*grid*/,
-                  std::span<const float> /*image*/, const std::string& /*caption*/,
+                  std::span<const float> /*image*/, const PictureTexts& /*texts*/,
                   std::optional<double> /*black*/) {}
 
 }  // namespace petacq::image

@@ -68,13 +68,13 @@ class Drawing {
     }
 
     /// The greys of the scale and their values, from the bottom to the top.
-    void bar(const GreyScale& scale, double left, double top, double height) const {
+    void bar(const GreyScale& scale, const std::string& unit, double left, double top, double height) const {
         constexpr std::size_t shades = 128;
         petlm::Cells cells{1, shades, {}};
         for (std::size_t row = shades; row-- > 0;)
             cells.colours.push_back(grey((static_cast<double>(row) + 0.5) / shades));
         framed({left, top, bar_thickness, height}, cells);
-        text(left, top - 6, "decays per voxel");
+        text(left, top - 6, unit);
         if (scale.black <= 0) return;
         const double right = left + bar_thickness;
         double last = top + height + line_height;
@@ -97,12 +97,10 @@ class Drawing {
     }
 
     /// `what` says what is shown.
-    void captions(double top, const std::string& warning, const std::string& what,
+    void captions(double top, const PictureTexts& texts, const std::string& what,
                   const GreyScale& scale) const {
-        text(gap, top + line_height, warning);
-        text(
-            gap, top + 2 * line_height,
-            what + " Values: decays per voxel in the run, if every photon that meets a crystal is detected.");
+        text(gap, top + line_height, texts.warning);
+        text(gap, top + 2 * line_height, what + " Values: " + texts.values);
         text(gap, top + 3 * line_height, scale.text());
     }
 
@@ -200,7 +198,7 @@ std::optional<std::string> no_pictures_reason() {
 }
 
 void write_projections(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                       const std::string& caption, std::optional<double> black) {
+                       const PictureTexts& texts, std::optional<double> black) {
     const std::vector<Plane> planes = {projection(grid, image, 2), projection(grid, image, 1),
                                        projection(grid, image, 0)};
     const GreyScale scale = grey_scale(image, black);
@@ -219,14 +217,14 @@ void write_projections(const std::filesystem::path& file, const Grid& grid, std:
         draw_scales(drawing, grid, plane, left, top, pixels);
         left += static_cast<double>(plane.n[0]) * pixels + gap + scale_width;
     }
-    drawing.bar(scale, width, gap + title_height, height);
-    drawing.captions(gap + title_height + height + scale_height, caption,
-                     "The largest value along each axis.", scale);
+    drawing.bar(scale, texts.unit, width, gap + title_height, height);
+    drawing.captions(gap + title_height + height + scale_height, texts, "The largest value along each axis.",
+                     scale);
     drawing.write(file);
 }
 
 void write_slices(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                  const std::string& caption, std::optional<double> black) {
+                  const PictureTexts& texts, std::optional<double> black) {
     const std::size_t count = std::min<std::size_t>(20, grid.n[2]);
     std::vector<Plane> planes;
     for (std::size_t i = 0; i < count; ++i)
@@ -248,8 +246,8 @@ void write_slices(const std::filesystem::path& file, const Grid& grid, std::span
         drawing.plane(planes[i], gap + static_cast<double>(column) * wide,
                       static_cast<double>(row) * high + title_height, pixels, scale);
     }
-    drawing.bar(scale, bar_left, title_height, high - title_height - gap);
-    drawing.captions(static_cast<double>(rows) * high, caption,
+    drawing.bar(scale, texts.unit, bar_left, title_height, high - title_height - gap);
+    drawing.captions(static_cast<double>(rows) * high, texts,
                      "The mean of each slab, seen from +z: x to the right, y up.", scale);
     drawing.write(file);
 }

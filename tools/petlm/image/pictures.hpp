@@ -10,19 +10,26 @@
 
 namespace petacq::image {
 
+/// What stands beside and below the pictures.
+struct PictureTexts {
+    std::string unit;     ///< above the grey scale
+    std::string warning;  ///< first line of the caption
+    std::string values;   ///< what the values are
+};
+
 /// The reason why no pictures can be drawn, if there is one.
 std::optional<std::string> no_pictures_reason();
 
 /// Both functions write the partial file of `file` (Outputs), with a bar that shows the grey scale
-/// (grey_scale.hpp; `black` as there) and with `caption` below the pictures. Both throw std::system_error,
+/// (grey_scale.hpp; `black` as there) and with the texts. Both throw std::system_error,
 /// and std::runtime_error when cairo fails.
 ///
 /// The largest value along z (x to the right, y up: seen from +z), along y (x right, z up) and along x (y
 /// right, z up), with scales in mm.
 void write_projections(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                       const std::string& caption, std::optional<double> black);
+                       const PictureTexts& texts, std::optional<double> black);
 /// Up to 20 consecutive transaxial slabs along z, each the mean of its planes, seen from +z.
 void write_slices(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
-                  const std::string& caption, std::optional<double> black);
+                  const PictureTexts& texts, std::optional<double> black);
 
 }  // namespace petacq::image

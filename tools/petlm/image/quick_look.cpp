@@ -3,7 +3,6 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "tools/petlm/image/sensitivity.hpp"
 #include "tools/petlm/image/smooth.hpp"
 #include "tools/petlm/projector/backend.hpp"
 
@@ -46,18 +45,18 @@ void check_before_reading(const QuickLookOptions& options) {
 }
 
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
-                          const RandomsOfPair& randoms, gpu::WorkerPool& pool,
-                          const QuickLookOptions& options) {
+                          const corrections::LineFactors& factors, const QuickLookModel& model,
+                          gpu::WorkerPool& pool, const QuickLookOptions& options) {
     QuickLook look;
     const std::uint64_t budget = matrix_budget(options, counts.pairs().size());
-    const std::vector<Point> points = crystal_points(scanner, options.depth_mm);
+    const std::vector<Point> points = points_of(factors.ends());
     auto start = Clock::now();
-    const auto sensitive = sensitivity(scanner, rule, options.grid, pool);
+    const auto sensitive = sensitivity(scanner, rule, options.grid, pool, model.ray);
     look.sensitivity_s = seconds_since(start);
 
     start = Clock::now();
-    const Lines lines =
-        make_lines(scanner, options.grid, counts.pairs(), counts.counts(), randoms, options.subsets);
+    const Lines lines = make_lines(factors, scanner.dimensions, options.grid, counts.pairs(), counts.counts(),
+                                   model.line, options.subsets);
     EmOptions em;
     em.iterations = options.iterations;
     em.share = counts.share();
@@ -71,7 +70,7 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
     look.backend = (computed.cuda ? "CUDA" : std::to_string(pool.size()) + " threads of the CPU") + " (" +
                    computed.why + ")";
     for (float& value : look.em.image)
-        value *= static_cast<float>(options.pile_up);
+        value *= static_cast<float>(options.scale);
     smooth(look.em.image, options.grid, options.smooth_mm, pool);
     look.em_s = seconds_since(start);
     return look;

@@ -9,25 +9,30 @@
 #include "gpu/arithmetic.hpp"
 #include "tools/petlm/image/mlem.hpp"
 #include "tools/petlm/image/pair_counts.hpp"
+#include "tools/petlm/image/sensitivity.hpp"
 
 namespace petacq::image {
 
 struct QuickLookOptions {
     Grid grid;
-    double depth_mm = 0;
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
     double smooth_mm = 0;
-    /// True pairs that there would have been for each one found. EM with this loss in its model and EM
-    /// without differ by this factor, which multiplies the image.
-    double pile_up = 1;
+    /// Multiplies the image: a loss that is the same for all lines, and the unit.
+    double scale = 1;
     std::string backend = "auto";
     std::uint64_t max_memory = 0;  ///< bytes of host memory
     std::function<void(std::uint64_t, std::uint64_t)> progress;
 };
 
+/// The model of each line, and the same chance for the sensitivity; both empty or both given.
+struct QuickLookModel {
+    LineModel line;
+    FactorOfRay ray;
+};
+
 struct QuickLook {
-    EmResult em;  ///< em.image is corrected for pile-up and smoothed
+    EmResult em;  ///< em.image is scaled and smoothed
     std::string backend;
     double sensitivity_s = 0;
     double em_s = 0;
@@ -41,7 +46,7 @@ void check_before_reading(const QuickLookOptions& options);
 /// Throws config::Error (unusable back-end), std::invalid_argument (too little memory), std::runtime_error
 /// (the GPU fails).
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
-                          const RandomsOfPair& randoms, gpu::WorkerPool& pool,
-                          const QuickLookOptions& options);
+                          const corrections::LineFactors& factors, const QuickLookModel& model,
+                          gpu::WorkerPool& pool, const QuickLookOptions& options);
 
 }  // namespace petacq::image

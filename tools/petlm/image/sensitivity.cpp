@@ -102,16 +102,17 @@ class Nodes {
 }  // namespace
 
 std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                               gpu::WorkerPool& pool) {
+                               gpu::WorkerPool& pool, const FactorOfRay& factor) {
     const geometry::HitFinder finder(scanner);
     const auto all_rays = even_rays();
     // Lines from a gap to the opposite gap all meet on the axis, so the sensitivity varies there. EM
     // amplifies such differences: every voxel near the axis has a node.
     constexpr double dense = 4;
+    const bool folded = !factor;
     const bool even = scanner.geometry.modules_in_ring() % 2 == 0;
-    const Nodes x(grid, 0, dense, 8, even);
-    const Nodes y(grid, 1, dense, 8, true);
-    const Nodes z(grid, 2, 0, 16, true);
+    const Nodes x(grid, 0, dense, 8, folded && even);
+    const Nodes y(grid, 1, dense, 8, folded);
+    const Nodes z(grid, 2, 0, 16, folded);
     const double inside = 0.99 * scanner.dimensions.ring_radius_mm;
     std::vector<float> nodes(x.count() * y.count() * z.count());
     for_each_on(pool, nodes.size(), [&](std::size_t index) {
@@ -120,7 +121,7 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
         const std::size_t k = index / x.count() / y.count();
         // No nodes far outside. Just outside they take the value at the wall, for interpolation.
         if (std::hypot(x.at(i), y.at(j)) > 1.2 * inside) return;
-        std::size_t found = 0;
+        double found = 0;
         for (const Ray& ray : all_rays) {
             config::Vector3 from = {x.in_cell(i, ray.place[0]), y.in_cell(j, ray.place[1]),
                                     z.in_cell(k, ray.place[2])};
@@ -133,7 +134,17 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
             const auto a = finder.find(from, u);
             if (!a) continue;
             const auto b = finder.find(from, {-u[0], -u[1], -u[2]});
-            if (b && rule.good(a->crystal, b->crystal)) ++found;
+            if (!b || !rule.good(a->crystal, b->crystal)) continue;
+            if (!factor) {
+                ++found;
+                continue;
+            }
+            Entrance ends[2] = {{a->crystal, from}, {b->crystal, from}};  // NOLINT(modernize-avoid-c-arrays)
+            for (std::size_t axis = 0; axis < 3; ++axis) {
+                ends[0].at[axis] += a->distance_mm * u[axis];
+                ends[1].at[axis] -= b->distance_mm * u[axis];
+            }
+            found += factor(ends[0], ends[1]);
         }
         nodes[index] = static_cast<float>(found) / rays;
     });

@@ -139,7 +139,8 @@ struct EmInput {
     gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
     image::Grid grid{{33, 33, 27}, 1.9};
     gpu::WorkerPool pool;
-    std::vector<image::Point> points = image::crystal_points(scanner, 0);
+    corrections::LineFactors factors{scanner, 0};
+    std::vector<image::Point> points = image::points_of(factors.ends());
     const std::vector<float>& sensitivity;
     image::Lines lines;
 
@@ -153,7 +154,8 @@ struct EmInput {
         for (const auto& c : of_kind(records, gpu::Kind::delayed))
             randoms.add(c.crystal_a, c.crystal_b);
         const auto expected = [&](image::Pair pair) { return randoms.expected(pair); };
-        lines = image::make_lines(scanner, grid, counts.pairs(), counts.counts(), expected, subsets);
+        lines = image::make_lines(factors, scanner.dimensions, grid, counts.pairs(), counts.counts(),
+                                  {expected, {}}, subsets);
     }
     /// Computed once: it is the same for all inputs.
     static const std::vector<float>& once(EmInput& of) {

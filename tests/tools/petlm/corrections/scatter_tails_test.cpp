@@ -1,0 +1,125 @@
+// The fit of scatter to the lines that miss the object, on numbers drawn from a known distribution.
+#include "tools/petlm/corrections/scatter_tails.hpp"
+
+#include <cmath>
+#include <random>
+
+#include "tests/support/catch.hpp"
+#include "tests/tools/petlm/support.hpp"
+#include "tools/petlm/corrections/decay.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+using corrections::LineFactors;
+using corrections::ScatterTails;
+
+namespace {
+
+/// Scatter that is a Gaussian across around (2, -3) mm and along the axis around 4 mm, on top of randoms, in
+/// a scanner with uneven crystals.
+struct Scattered {
+    config::Scanner scanner = export_scanner();
+    gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
+    LineFactors lines;
+    gpu::WorkerPool pool{2};
+    double scale = 0;
+    static constexpr double randoms_of_each = 0.02;
+
+    explicit Scattered(const std::string& object) : lines(scanner, 0, {{}, {object}}) {}
+
+    static double efficiency(std::uint32_t crystal) {
+        return crystal % 50 == 7 ? 0 : 0.5 + crystal % 3 * 0.5;
+    }
+    [[nodiscard]] double weight(std::uint32_t a, std::uint32_t b) const {
+        return lines.solid_angle(a, b) * efficiency(a) * efficiency(b);
+    }
+    [[nodiscard]] double truth(std::uint32_t a, std::uint32_t b) const {
+        const auto& from = lines.ends()[a];
+        const auto& to = lines.ends()[b];
+        const double dx = to[0] - from[0];
+        const double dy = to[1] - from[1];
+        const double across = (dy * (2 - from[0]) - dx * (-3 - from[1])) / std::max(std::hypot(dx, dy), 1e-9);
+        const double along = (from[2] + to[2]) / 2 - 4;
+        return scale * weight(a, b) *
+               std::exp(-across * across / (2 * 15 * 15) - along * along / (2 * 20 * 20));
+    }
+    template <class Use>
+    void each_pair(Use use) const {
+        for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); ++a) {
+            for (std::uint32_t b = a + 1; b < scanner.geometry.crystal_count(); ++b)
+                if (rule.good(a, b)) use(a, b);
+        }
+    }
+    ScatterTails tails(std::size_t most_pairs = 8'000'000) {
+        return {scanner,
+                rule,
+                lines,
+                [this](std::uint32_t a, std::uint32_t b) { return weight(a, b); },
+                [](std::uint32_t, std::uint32_t) { return randoms_of_each; },
+                pool,
+                most_pairs};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("corrections: scatter within the object follows from the lines that miss it",
+          "[petlm][corrections]") {
+    Scattered s("1,-2,0,10,60");
+    s.scale = 1;
+    double sum = 0;
+    s.each_pair([&](std::uint32_t a, std::uint32_t b) { sum += s.truth(a, b); });
+    s.scale = 300'000 / sum;
+    // Of four pairs one is known, as when the others did not fit into the memory.
+    ScatterTails all = s.tails();
+    ScatterTails quarter = s.tails(1'000'000);
+    std::mt19937 random(5);
+    std::uint64_t number = 0;
+    s.each_pair([&](std::uint32_t a, std::uint32_t b) {
+        const double true_pairs = s.lines.object().integral(s.lines.ends()[a], s.lines.ends()[b]) * 20;
+        std::poisson_distribution<int> drawn(s.truth(a, b) + Scattered::randoms_of_each +
+                                             true_pairs * s.weight(a, b) * s.scale);
+        const int prompts = drawn(random);
+        all.add(a, b, prompts);
+        if (number++ % 4 == 0) quarter.add(a, b, prompts);
+    });
+    REQUIRE(all.fit());
+    REQUIRE(quarter.fit(0.25));
+    CHECK(all.total() == Approx(300'000).epsilon(0.03));
+    CHECK(quarter.total() == Approx(300'000).epsilon(0.06));
+    double expected = 0;
+    double found = 0;
+    s.each_pair([&](std::uint32_t a, std::uint32_t b) {
+        if (s.lines.attenuation(a, b) > 0.85) return;
+        expected += s.truth(a, b);
+        found += all.counts(a, b);
+    });
+    CAPTURE(expected);
+    CHECK(found == Approx(expected).epsilon(0.04));
+    CHECK(all.counts(3, 100) == Approx(all.counts(100, 3)));
+    CHECK(all.counts(7, 100) == 0);  // dead
+}
+
+TEST_CASE("corrections: tails that do not tell are refused with the reason", "[petlm][corrections]") {
+    Scattered wide("0,0,0,31,200");
+    ScatterTails none = wide.tails(100'000);
+    CHECK_FALSE(none.fit());
+    CHECK_THAT(none.why(), contains("no line misses the object by"));
+    Scattered narrow("0,0,0,5,200");
+    ScatterTails noise = narrow.tails(100'000);
+    narrow.each_pair([&](std::uint32_t a, std::uint32_t b) {
+        if ((a * 7919 + b) % 50 == 0) noise.add(a, b, 1);  // as many as randoms
+    });
+    CHECK_FALSE(noise.fit());
+    CHECK_THAT(noise.why(), contains("besides randoms"));
+    CHECK(noise.counts(1, 200) == 0);
+    CHECK(noise.total() == 0);
+}
+
+TEST_CASE("corrections: the activity at the start of a run", "[petlm][corrections]") {
+    const config::Nuclide& f18 = *config::find_nuclide("F-18");
+    CHECK(corrections::decay_factor(f18, 0) == 1);
+    CHECK(corrections::decay_factor(f18, 1) == Approx(1).epsilon(1e-3));
+    // A mean over one half-life: ln 2 / (1 - 1/2).
+    CHECK(corrections::decay_factor(f18, f18.half_life_s) == Approx(1.3862944));
+}
