@@ -221,10 +221,11 @@ void describe_lines(Exported& exported, const LineModel& model, std::uint64_t li
         "With -norm lines.cdh the image is in kBq/ml, up to the calibration. The normalisation factor holds "
         "the solid angle of the line, its normalisation, dead time and pile-up.");
     if (ignored != 0) {
-        exported.notes.push_back(fmt::format(
-            "{} prompts are of dead crystals or refused pairs. Their normalisation factor is 0: CASToR leaves "
-            "them out.",
-            ignored));
+        exported.notes.push_back(
+            fmt::format("{} prompts are of dead crystals or refused pairs. Their normalisation factor is 0: "
+                        "CASToR leaves "
+                        "them out.",
+                        ignored));
     }
     if (tof && model.scatters()) {
         exported.lost.emplace_back(
@@ -260,8 +261,12 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     }
     // One millisecond longer: CASToR leaves out events that are not before the end.
     const double seconds = static_cast<double>(length_ms + 1) / 1000;
-    const Events::Layout layout{source.time_origin(), scanner.tick_ps, options.tof_resolution_ps.has_value(),
-                                options.event_kind,   options.randoms, model.get(),
+    const Events::Layout layout{source.time_origin(),
+                                scanner.tick_ps,
+                                options.tof_resolution_ps.has_value(),
+                                options.event_kind,
+                                options.randoms,
+                                model.get(),
                                 seconds};
     Events prompts(options.output / "prompts", unknown_event);
     std::unique_ptr<Events> delayeds;

@@ -8,8 +8,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
+#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -104,11 +104,12 @@ void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair&
     randoms.found = [of_run, factor](std::uint32_t a, std::uint32_t b) {
         return of_run->live(a, b) / factor;
     };
-    randoms.found_sentence =
-        pile_up ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
-                : "Pile-up: not corrected, as no formula holds for the policy on multiples.";
+    randoms.found_sentence = pile_up
+                                 ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
+                                 : "Pile-up: not corrected, as no formula holds for the policy on multiples.";
     if (dead_time.empty()) {
-        randoms.found_sentence += " Dead time: not corrected, as the boards did not report it in all seconds.";
+        randoms.found_sentence +=
+            " Dead time: not corrected, as the boards did not report it in all seconds.";
     } else {
         const auto [least, most] = std::minmax_element(dead_time.begin(), dead_time.end());
         randoms.found_sentence += fmt::format(

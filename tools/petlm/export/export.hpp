@@ -12,8 +12,8 @@
 #include "config/nuclides.hpp"
 #include "config/scanner.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
-#include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/output.hpp"
+#include "tools/petlm/records/source.hpp"
 
 namespace petacq::petlm {
 

@@ -40,10 +40,9 @@ std::uint64_t good_pairs(const config::Geometry& geometry, const gpu::PairRule& 
                 if (good(a, b)) ++pairs;
         return pairs;
     };
-    const std::uint64_t of_modules =
-        ordered(rule.modules, [&](std::uint32_t a, std::uint32_t b) {
-            return rule.modules_apart(a, b) >= rule.min_module_difference;
-        });
+    const std::uint64_t of_modules = ordered(rule.modules, [&](std::uint32_t a, std::uint32_t b) {
+        return rule.modules_apart(a, b) >= rule.min_module_difference;
+    });
     const std::uint64_t of_rings = ordered(geometry.rings(), [&](std::uint32_t a, std::uint32_t b) {
         return (a > b ? a - b : b - a) <= rule.max_ring_difference;
     });
@@ -135,8 +134,9 @@ void LineModel::use_run(const ExportSource& source, const config::Scanner& scann
                      randoms_.sum ? "Randoms: expected from the singles of each second, by pair of crystals."
                                   : "Randoms: not estimated, as " + options.no_seconds + "."});
     list_.push_back({"dead time and pile-up", static_cast<bool>(randoms_.found),
-                     randoms_.found ? randoms_.found_sentence
-                                    : "Dead time and pile-up: not corrected, as " + options.no_seconds + "."});
+                     randoms_.found
+                         ? randoms_.found_sentence
+                         : "Dead time and pile-up: not corrected, as " + options.no_seconds + "."});
     ExportCorrection decay{"decay", false, "Decay: not corrected, as the nuclide is unknown (--nuclide)."};
     if (const config::Nuclide* const nuclide = nuclide_of(source, options)) {
         const double s =
@@ -145,17 +145,18 @@ void LineModel::use_run(const ExportSource& source, const config::Scanner& scann
         decay_ = factor / nuclide->branching_ratio;
         decay.made = true;
         decay.sentence = fmt::format(
-            "Decay: of {}, to the start of the run: {:.6g} times the mean over {:.6g} s, and {} positrons per "
+            "Decay: of {}, to the start of the run: {:.6g} times the mean over {:.6g} s, and {} positrons "
+            "per "
             "decay.",
             nuclide->name, factor, s, nuclide->branching_ratio);
     }
     list_.push_back(decay);
     const bool calibrated = lines_.normalised() && lines_.file().activity_factor;
-    list_.push_back({"calibration", calibrated,
-                     calibrated ? fmt::format("Calibration: activity factor {:.6g} of the normalisation.",
-                                              calibration())
-                                : "Calibration: none; values are as if the mean crystal detected every "
-                                  "photon."});
+    list_.push_back(
+        {"calibration", calibrated,
+         calibrated ? fmt::format("Calibration: activity factor {:.6g} of the normalisation.", calibration())
+                    : "Calibration: none; values are as if the mean crystal detected every "
+                      "photon."});
 }
 
 std::vector<std::string> sentences_of(const std::vector<ExportCorrection>& list) {

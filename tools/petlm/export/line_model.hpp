@@ -52,6 +52,7 @@ class LineModel {
         return randoms_.sum ? randoms_.sum(a, b) : 0;
     }
     [[nodiscard]] bool attenuates() const { return !lines_.object().empty(); }
+    [[nodiscard]] bool has_randoms() const { return static_cast<bool>(randoms_.sum); }
     [[nodiscard]] bool scatters() const { return scatter_ != nullptr; }
     /// The true activity divided by that of an image in which each photon is detected; 1 if it is unknown.
     [[nodiscard]] double calibration() const;

@@ -11,7 +11,8 @@
 
 namespace petacq::petlm {
 
-/// make(i, bytes) appends piece i, for i below `count`, to its bytes; it is called by several threads at once.
+/// make(i, bytes) appends piece i, for i below `count`, to its bytes; it is called by several threads at
+/// once.
 template <class Make>
 void write_in_order(OutputFile& out, gpu::WorkerPool& pool, std::size_t count, const std::string& activity,
                     const Make& make) {
