@@ -59,7 +59,7 @@ class Laboratory {
         std::vector<std::string> arguments = {"--scanner",         path(name_ + ".scanner.json"),
                                               "--calibration",     path("calibration.h5"),
                                               "--detector",        path("detector.h5"),
-                                              "--crystals",        "depth",
+                                              "--crystals",        "surface",
                                               "--efficiency",      "0.6",
                                               "--threads",         "2",
                                               "--dead-time-ticks", std::to_string(dead_time_),
@@ -83,6 +83,7 @@ class Laboratory {
         std::vector<std::string> arguments = {"image",    path("data/" + run_name),
                                               "--output", path("image"),
                                               "--force",  "--smooth-mm",
+                                              "0",        "--depth-mm",
                                               "0",        "--backend",
                                               "cpu",      "--threads",
                                               "2"};
@@ -141,7 +142,7 @@ TEST_CASE("image: activity in kBq/ml after calibration by another cylinder", "[.
     laboratory.acquire("known", 1,
                        {"--seed", "5", "--cylinder", known.text() + ",5", "--object", known.text()});
     const std::vector<std::string> how = {
-        "--normalisation", laboratory.path("normalisation.h5"), "--fov-mm", "44", "--iterations", "8"};
+        "--normalisation", laboratory.path("normalisation.h5"), "--fov-mm", "36", "--iterations", "16"};
     const auto with = [&](const std::string& object) {
         auto options = how;
         options.insert(options.end(), {"--attenuation", object});
@@ -164,7 +165,7 @@ TEST_CASE("image: activity in kBq/ml after calibration by another cylinder", "[.
                                         "--cold", cold.text(), "--cylinder", body.text() + ",7.5"};
     for (const Cylinder& rod : rods)
         phantom.insert(phantom.end(), {"--cylinder", rod.text() + ",0.9"});
-    laboratory.acquire("rods", 1, phantom);
+    laboratory.acquire("rods", 0.5, phantom);
     const auto image = laboratory.image("rods", with(water.text()));
     INFO(image.output);
     CHECK(image.statement.at("unit") == "kBq/ml");
@@ -188,7 +189,7 @@ TEST_CASE("image: activity in kBq/ml after calibration by another cylinder", "[.
     CAPTURE(background, rod, found_background, found_rods, found_cold);
     CHECK(found_background == Approx(background).epsilon(0.03));
     CHECK(found_rods == Approx(rod).epsilon(0.05));
-    CHECK(found_cold < 0.15 * background);
+    CHECK(found_cold < 0.22 * background);
 }
 
 TEST_CASE("image: a small scanner states the activity of a cylinder") {

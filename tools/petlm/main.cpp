@@ -195,7 +195,7 @@ void add_image(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "image",
             "Shows what was in the scanner, as PNG and NIfTI. With a normalisation and what attenuates, its "
-            "values are in kBq/ml; without them it is for viewing only",
+            "values are in kBq/ml; without them it is for looking, not for quantification",
             image);
     sub.add_option("target", o.target, coincidences_help)->required();
     add_output(sub, o, "Directory to write to");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "tools/petlm/projector/for_each_on.hpp"
 
@@ -74,16 +75,15 @@ ScatterTails::Functions ScatterTails::functions_of(const Line& l) {
     const double square = l.across * l.across;
     const double cos2 = l.cosine * l.cosine - l.sine * l.sine;
     const double sin2 = 2 * l.cosine * l.sine;
-    return {1,    square, l.across * l.cosine, l.across * l.sine, l.along,          l.along * l.along,
-            cos2, sin2,   square * cos2,       square * sin2,     l.apart * l.apart};
+    return {
+        1,    square, l.across * l.cosine, l.across * l.sine, l.along,           l.along * l.along,
+        cos2, sin2,   square * cos2,       square * sin2,     l.apart * l.apart, square * l.along * l.along};
 }
 
 double ScatterTails::density(const Line& line) const {
     const Functions f = functions_of(line);
-    double sum = 0;
-    for (std::size_t i = 0; i < functions; ++i)
-        sum += c_[i] * f[i];
-    return std::exp(std::min(sum, 700.0));
+    const double root = std::max(std::inner_product(c_.begin(), c_.end(), f.begin(), 0.0), 0.0);
+    return root * root;
 }
 
 /// Adds up weights and randoms, and finds the bins with lines through the object.
@@ -183,34 +183,38 @@ bool ScatterTails::fit(double share) {
 
     using Matrix = Eigen::Matrix<double, functions, functions>;
     using Vector = Eigen::Matrix<double, functions, 1>;
+    // The scale of the square root of the density.
+    const double typical = std::sqrt(tail_trues_ / weight);
+    const double certainty = 1 / (prior_sigma * prior_sigma * typical * typical);
     c_ = {};
-    c_[0] = std::log(tail_trues_ / weight);
-    for (int step = 0; step < 50; ++step) {
+    c_[0] = typical;
+    for (int step = 0; step < 100 && !fitted_; ++step) {
         Matrix normal = Matrix::Zero();
         Vector slope = Vector::Zero();
-        for (std::size_t k = 1; k < functions; ++k) {
-            normal(static_cast<int>(k), static_cast<int>(k)) = 1 / (prior_sigma * prior_sigma);
-            slope(static_cast<int>(k)) = -c_[k] / (prior_sigma * prior_sigma);
+        for (int k = 1; k < static_cast<int>(functions); ++k) {
+            normal(k, k) = certainty;
+            slope(k) = -c_[static_cast<std::size_t>(k)] * certainty;
         }
         for (const std::size_t i : tail) {
             const Line middle = middle_of(i);
             const Functions f = functions_of(middle);
             const double scatter = bins_[i].weight * density(middle);
             const double expected = scatter + std::max(bins_[i].randoms, 0.0);
-            if (!(expected > 0)) continue;
-            const Eigen::Map<const Vector> functions_here(f.data());
-            normal += share * scatter * scatter / expected * functions_here * functions_here.transpose();
-            slope += share * scatter * (bins_[i].prompts / expected - 1) * functions_here;
+            if (!(scatter > 0)) continue;
+            const Eigen::Map<const Vector> here(f.data());
+            // Of the expected counts with respect to the square root.
+            const double derivative = 2 * std::sqrt(scatter * bins_[i].weight);
+            normal += share * derivative * derivative / expected * here * here.transpose();
+            slope += share * derivative * (bins_[i].prompts / expected - 1) * here;
         }
         Vector change = normal.ldlt().solve(slope);
         if (!change.allFinite()) break;
         // Far from the solution a whole step may lead away from it.
-        const double largest = change.cwiseAbs().maxCoeff();
+        const double largest = change.cwiseAbs().maxCoeff() / typical;
         if (largest > 1) change /= largest;
         for (std::size_t k = 0; k < functions; ++k)
             c_[k] += change(static_cast<int>(k));
-        fitted_ = largest < 1e-6;
-        if (fitted_) break;
+        fitted_ = largest < 1e-4;
     }
     for (std::size_t i = 0; i < bins; ++i)
         total_ += bins_[i].weight * density(middle_of(i));

@@ -21,11 +21,12 @@ using OfPair = std::function<double(std::uint32_t a, std::uint32_t b)>;
 /// Lines are binned by angle, distance from the axis, place along the axis, and distance of their ends along
 /// the axis. A bin is in the tails if no line of it, nor of the bins within `margin_mm` across and one along
 /// the axis, meets the object. The scatter of a pair is
-///     weight * exp(c . f),
-/// where the weight is solid angle * normalisation * live and f are eleven smooth functions of the line: a
-/// Gaussian across, its centre and width depending on the angle, times one along the axis. c maximises the
-/// Poisson likelihood of the prompts in the tails, randoms added (iteratively reweighted least squares;
-/// McCullagh and Nelder, Generalized Linear Models, 1989, section 2.5).
+///     weight * (c . f)^2, or 0 where c . f is negative,
+/// where the weight is solid angle * normalisation * live and f are smooth functions of the line: a parabola
+/// across, its middle and width depending on the angle, and along the axis. (The tails fall faster than a
+/// Gaussian, since the energy threshold limits the angle of scatter.) c maximises the Poisson likelihood of
+/// the prompts in the tails, randoms added (iteratively reweighted least squares; McCullagh and Nelder,
+/// Generalized Linear Models, 1989, section 2.5).
 ///
 /// The idea is that of D. L. Bailey and S. R. Meikle, Phys. Med. Biol. 39 (1994) 411, and of C. C. Watson's
 /// scaling to the tails; what such a fit cannot do is in docs/explanation/image.md.
@@ -54,7 +55,7 @@ class ScatterTails {
     /// Least distance between a line in the tails and the object, mm.
     [[nodiscard]] double margin_mm() const { return margin_mm_; }
 
-    static constexpr std::size_t functions = 11;
+    static constexpr std::size_t functions = 12;
 
   private:
     struct Line {

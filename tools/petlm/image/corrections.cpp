@@ -50,17 +50,6 @@ std::string sentence_about(const petlm::RunPileUp& pile_up) {
     return text + ".";
 }
 
-/// The one named on the command line, or else by the operator.
-const config::Nuclide* nuclide_of(const petlm::ExportSource& source, const petlm::ImageOptions& options) {
-    if (!options.nuclide) return petlm::nuclide_of(source);
-    if (const config::Nuclide* const found = config::find_nuclide(*options.nuclide)) return found;
-    std::string known;
-    for (const config::Nuclide& nuclide : config::nuclides)
-        known += (known.empty() ? "" : ", ") + std::string(nuclide.name);
-    throw petlm::UsageError(
-        fmt::format("--nuclide: expected one of {}, found '{}'", known, *options.nuclide));
-}
-
 }  // namespace
 
 Corrections::Corrections(const petlm::ExportSource& source, const config::Scanner& scanner,
@@ -206,7 +195,8 @@ void Corrections::use_quantity(const petlm::ExportSource& source, const config::
     Correction calibration{"calibration", false, "Calibration: none without --normalisation.", {}};
     const corrections::MeasuredTime time = corrections::measured_time(source, scanner.tick_ps);
     quantity_.seconds = time.seconds;
-    const config::Nuclide* const nuclide = nuclide_of(source, options);
+    const config::Nuclide* const nuclide =
+        options.nuclide ? config::find_nuclide(*options.nuclide) : petlm::nuclide_of(source);
     if (nuclide != nullptr) quantity_.nuclide = nuclide->name;
     if (lines_.normalised() && time.seconds > 0) {
         quantity_.activity = true;

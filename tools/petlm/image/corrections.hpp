@@ -40,7 +40,7 @@ struct Quantity {
 /// scatter and attenuation an object. Either of them also brings the correction for dead time.
 class Corrections {
   public:
-    /// Throws UsageError for a nuclide that is not known. All must outlive it.
+    /// All must outlive it.
     Corrections(const petlm::ExportSource& source, const config::Scanner& scanner, const gpu::PairRule& rule,
                 const corrections::LineFactors& lines, const RandomsByModules& delayeds,
                 const PairCounts& pairs, const petlm::ImageOptions& options, double voxel_mm,

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "config/nuclides.hpp"
 #include "daemon/host/progress_line.hpp"
 #include "tools/nifti/nifti.hpp"
 #include "tools/petlm/export/export.hpp"
@@ -49,6 +50,12 @@ void check_options(const ImageOptions& o) {
         throw UsageError("--scatter: expected tails or none, found '" + *o.scatter + "'");
     if (o.scatter == "tails" && o.lines.attenuation.empty())
         throw UsageError("--scatter tails: expected --attenuation, which tells what scatters");
+    if (o.nuclide && config::find_nuclide(*o.nuclide) == nullptr) {
+        std::string known;
+        for (const config::Nuclide& nuclide : config::nuclides)
+            known += (known.empty() ? "" : ", ") + std::string(nuclide.name);
+        throw UsageError(fmt::format("--nuclide: expected one of {}, found '{}'", known, *o.nuclide));
+    }
     if (o.nuclide && !o.lines.normalisation)
         throw UsageError("--nuclide: expected --normalisation, without which no activity is stated");
     if (o.backend != "auto" && o.backend != "cpu" && o.backend != "cuda") {

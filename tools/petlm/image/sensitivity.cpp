@@ -12,6 +12,7 @@ namespace petacq::image {
 namespace {
 
 constexpr std::size_t rays = 4096;
+constexpr double golden_share = 0.6180339887498949;
 
 /// A direction, and a place in a cell with coordinates from -1/2 to 1/2.
 struct Ray {
@@ -122,6 +123,12 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
         // No nodes far outside. Just outside they take the value at the wall, for interpolation.
         if (std::hypot(x.at(i), y.at(j)) > 1.2 * inside) return;
         double found = 0;
+        // Without symmetry each node has directions of its own, so that their errors do not add up along the
+        // axis.
+        const double turn =
+            folded ? 0 : 2 * std::numbers::pi * std::fmod(golden_share * static_cast<double>(index), 1.0);
+        const double cosine = std::cos(turn);
+        const double sine = std::sin(turn);
         for (const Ray& ray : all_rays) {
             config::Vector3 from = {x.in_cell(i, ray.place[0]), y.in_cell(j, ray.place[1]),
                                     z.in_cell(k, ray.place[2])};
@@ -130,7 +137,8 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
                 from[0] *= inside / radius;
                 from[1] *= inside / radius;
             }
-            const auto& u = ray.direction;
+            const auto& d = ray.direction;
+            const config::Vector3 u = {cosine * d[0] - sine * d[1], sine * d[0] + cosine * d[1], d[2]};
             const auto a = finder.find(from, u);
             if (!a) continue;
             const auto b = finder.find(from, {-u[0], -u[1], -u[2]});

@@ -31,7 +31,7 @@ nifti::Volume map_of(const Vector3& at, double radius, double length, double per
                 int inside = 0;
                 for (int i = 0; i < fine * fine * fine; ++i) {
                     Vector3 p = map.at(x, y, z);
-                    const double f[3] = {i % fine, i / fine % fine, i / fine / fine};  // NOLINT
+                    const std::array<int, 3> f = {i % fine, i / fine % fine, i / fine / fine};
                     for (std::size_t k = 0; k < 3; ++k) {
                         for (std::size_t axis = 0; axis < 3; ++axis)
                             p[axis] += step[k][axis] * ((f[k] + 0.5) / fine - 0.5);
@@ -74,6 +74,7 @@ TEST_CASE("corrections: a map of a cylinder attenuates as the cylinder does", "[
     std::uniform_real_distribution<double> angle(0, 2 * std::numbers::pi);
     std::uniform_real_distribution<double> z(-40, 40);
     double largest = 0;
+    double squares = 0;
     for (int i = 0; i < 500; ++i) {
         const double phi = angle(random);
         const double psi = angle(random);
@@ -81,12 +82,16 @@ TEST_CASE("corrections: a map of a cylinder attenuates as the cylinder does", "[
         const Vector3 b = {60 * std::cos(psi), 60 * std::sin(psi), z(random)};
         const double expected = cylinder.integral(a, b);
         largest = std::max(largest, expected);
-        CHECK(straight.integral(a, b) == Approx(expected).margin(0.02));
-        CHECK(turned.integral(a, b) == Approx(expected).margin(0.02));
+        // Lines that graze a face see steps of voxels.
+        CHECK(straight.integral(a, b) == Approx(expected).margin(0.15));
+        CHECK(turned.integral(a, b) == Approx(expected).margin(0.15));
+        squares +=
+            std::pow(straight.integral(a, b) - expected, 2) + std::pow(turned.integral(a, b) - expected, 2);
         CHECK(cylinder.integral(b, a) == Approx(expected).margin(1e-9));
         CHECK(turned.integral(b, a) == Approx(turned.integral(a, b)).margin(1e-5));
     }
     CHECK(largest > 0.5);
+    CHECK(std::sqrt(squares / 1000) < 0.01);
 }
 
 TEST_CASE("corrections: parts of the object add up", "[petlm][corrections]") {

@@ -15,8 +15,8 @@ using corrections::ScatterTails;
 
 namespace {
 
-/// Scatter that is a Gaussian across around (2, -3) mm and along the axis around 4 mm, on top of randoms, in
-/// a scanner with uneven crystals.
+/// Scatter whose square root is a parabola across around (2, -3) mm and along the axis around 4 mm, on top of
+/// randoms, in a scanner with uneven crystals.
 struct Scattered {
     config::Scanner scanner = export_scanner();
     gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
@@ -40,8 +40,8 @@ struct Scattered {
         const double dy = to[1] - from[1];
         const double across = (dy * (2 - from[0]) - dx * (-3 - from[1])) / std::max(std::hypot(dx, dy), 1e-9);
         const double along = (from[2] + to[2]) / 2 - 4;
-        return scale * weight(a, b) *
-               std::exp(-across * across / (2 * 15 * 15) - along * along / (2 * 20 * 20));
+        const double root = 1 - across * across / (35 * 35) - along * along / (50 * 50);
+        return root > 0 ? scale * weight(a, b) * root * root : 0;
     }
     template <class Use>
     void each_pair(Use use) const {

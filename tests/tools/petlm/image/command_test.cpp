@@ -69,7 +69,7 @@ TEST_CASE("petlm image: points are where they were, each axis with its sign", "[
         CHECK(bytes.size() > 1000);
     }
     CHECK(names_in(directory / "out") ==
-          std::set<std::string>{"README.txt", "image.nii", "projections.png", "slices.png"});
+          std::set<std::string>{"README.txt", "image.json", "image.nii", "projections.png", "slices.png"});
 }
 
 TEST_CASE("petlm image: the same bytes for every number of threads and every memory", "[petlm][image]") {
