@@ -26,6 +26,12 @@ constexpr const char* two_factors =
     "    End Bin Normalisation From ProjData :=\n"
     "  End Chained Bin Normalisation Parameters :=\n";
 
+/// The width of the voxels of osem.par: a crystal's. Lines from crystal to crystal do not fill smaller ones
+/// evenly.
+double stir_voxel_mm(const config::Scanner& scanner) {
+    return 2 * stir_bin_mm(scanner);
+}
+
 std::string comments(const LineModel& model) {
     std::string text;
     for (const auto& sentence : sentences_of(model.list()))
@@ -44,7 +50,7 @@ std::string osem_parameters(const LineModel& model, bool background, std::int64_
            "  input file := sinograms_f1g1d0b0.hs\n" +
            fmt::format("  maximum absolute segment number to process := {}\n", segments) +
            "  zero end planes of segment 0 := 0\n"
-           "  zoom := 1\n"
+           "  zoom := 0.5\n"
            "  recompute sensitivity := 1\n"
            "  use subset sensitivities := 1\n"
            "  subset sensitivity filenames := sensitivity_%d.hv\n"
@@ -102,7 +108,7 @@ void write_stir_lines(const std::filesystem::path& directory, const StirLines& h
         exported.files.push_back(name + ".hs, " + name + ".s: " + what);
     };
     // STIR's projectors state lengths in voxels.
-    const double per_trues = model.calibration() * model.decay() / (how.seconds * stir_bin_mm(how.scanner));
+    const double per_trues = model.calibration() * model.decay() / (how.seconds * stir_voxel_mm(how.scanner));
     const auto normalisation = [&](std::uint32_t a, std::uint32_t b) {
         const double trues = model.trues(a, b);
         return trues > 0 ? per_trues / trues : nothing_found;
@@ -132,8 +138,8 @@ void write_stir_lines(const std::filesystem::path& directory, const StirLines& h
     exported.notes.push_back(
         fmt::format("The image of osem.par is in kBq/ml, up to the calibration. STIR's projectors state "
                     "lengths in voxels: "
-                    "the factors hold for voxels of {} mm across (zoom 1).",
-                    stir_bin_mm(how.scanner)));
+                    "the factors hold for voxels of {} mm across (zoom 0.5).",
+                    stir_voxel_mm(how.scanner)));
 }
 
 }  // namespace petacq::petlm

@@ -34,10 +34,6 @@ std::uint64_t StirProjections::bins(const config::Geometry& geometry) const {
     return static_cast<std::uint64_t>(planes * tangential) * (geometry.crystals_in_ring() / 2);
 }
 
-double stir_bin_mm(const config::Scanner& scanner) {
-    return scanner.dimensions.crystal_pitch_y_mm / 2;
-}
-
 void write_stir_header(const std::filesystem::path& file, const std::string& data,
                        const config::Scanner& scanner, const StirProjections& projections, double depth_mm,
                        const std::string& study) {

@@ -41,8 +41,10 @@ struct StirProjections {
     [[nodiscard]] std::uint64_t bins(const config::Geometry& geometry) const;
 };
 
-/// The width of a bin of the template, and of the voxels that STIR chooses by default, mm.
-double stir_bin_mm(const config::Scanner& scanner);
+/// The width of a bin of the template, mm. STIR's voxels have this width divided by the zoom.
+inline double stir_bin_mm(const config::Scanner& scanner) {
+    return scanner.dimensions.crystal_pitch_y_mm / 2;
+}
 
 /// The header of projection data whose values are in the file `data`. `study` are lines of it.
 void write_stir_header(const std::filesystem::path& file, const std::string& data,
