@@ -150,8 +150,9 @@ TEST_CASE("castor: the lines have factors of every accepted pair of live crystal
         REQUIRE(events.take<std::uint32_t>() == c.crystal_a);
         REQUIRE(events.take<std::uint32_t>() == c.crystal_b);
         // CASToR leaves out events with a factor of 0.
-        const bool left_out = c.crystal_a == dead || !scene.accepted(c.crystal_a, c.crystal_b);
-        REQUIRE(factor == (left_out ? Approx(0) : Approx(1 / scene.trues(c.crystal_a, c.crystal_b))));
+        const bool left_out =
+            c.crystal_a == dead || c.crystal_b == dead || !scene.accepted(c.crystal_a, c.crystal_b);
+        REQUIRE(factor == Approx(left_out ? 0 : 1 / scene.trues(c.crystal_a, c.crystal_b)));
     }
     CHECK(events.at_end());
     const std::string text = read_file(out / "prompts.cdh") + read_file(out / "README.txt");
