@@ -248,7 +248,10 @@ TEST_CASE("exports refuse corrections that do not fit, before they read records"
                    s.options.max_lines_gb = 0.001;
                }),
                contains("--max-lines-gb"));
-    CHECK_THAT(refusal([](Scene& s) { s.options.format = "csv"; }),
+    CHECK_THAT(refusal([](Scene& s) {
+                   s.options.format = "csv";
+                   s.options.depth_mm.reset();
+               }),
                contains("--normalisation is for castor"));
     CHECK_THAT(refusal([](Scene& s) { s.options.scatter = "some"; }), contains("expected tails or none"));
     CHECK_THAT(refusal([](Scene& s) {
