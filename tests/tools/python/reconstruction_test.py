@@ -1,5 +1,7 @@
-"""CASToR, STIR and petlm image reconstruct one run with the corrections of our exports, and must agree. Takes minutes and
-needs castor-recon with CASTOR_CONFIG, lm_to_projdata and OSMAPOSL; skipped without them."""
+"""CASToR, STIR and petlm image reconstruct one run with the corrections of the exports, and must agree.
+
+Takes minutes and needs castor-recon with CASTOR_CONFIG, lm_to_projdata and OSMAPOSL; skipped without them.
+"""
 
 import os
 import re

@@ -24,8 +24,8 @@ class Normalisation:
     efficiency: npt.NDArray[np.float32]  #: ``[crystal]``; 0: dead
     transaxial: npt.NDArray[np.float32]  #: ``[modules apart][column][column]``
     axial: npt.NDArray[np.float32]  #: ``[ring][ring]``
-    #: Turns the activity concentration of an image, as if each photon in a crystal were detected with chance 1, into the
-    #: true one; None until a source of known activity was measured.
+    #: Turns the activity concentration of an image, as if each photon in a crystal were detected with chance 1, into
+    #: the true one; None until a source of known activity was measured.
     activity_factor: float | None
     sha256: str
 

@@ -31,7 +31,8 @@ def module_pairs(scanner: Scanner, least: int, by_rows: bool) -> npt.NDArray[np.
     up = (place[None, :] - place[:, None]) % scanner.modules_in_ring
     apart = np.minimum(up, scanner.modules_in_ring - up)
     # The factors of opposite modules depend on which of them has the lower number.
-    turn = np.where((2 * up == scanner.modules_in_ring) & (place[:, None] > place[None, :]), scanner.modules_in_ring, up)
+    half = 2 * up == scanner.modules_in_ring
+    turn = np.where(half & (place[:, None] > place[None, :]), scanner.modules_in_ring, up)
     group = (turn * rows + row[:, None]) * rows + row[None, :] if by_rows else np.zeros_like(up)
     return np.where(apart >= least, group, -1).astype(np.int32)
 

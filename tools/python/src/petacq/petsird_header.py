@@ -245,7 +245,7 @@ def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extra
             said.append("the note: the header has no place for it")
         if run.operator.get("keys"):
             said.append("keys of the operator: the header has no place for them")
-    said.append("attenuation, scatter, randoms by pair, dead time of pairs and decay: no correction for them is written")
+    said.append("attenuation, scatter, randoms by pair, dead time of pairs, decay: no correction is written")
     if options.normalisation is None:
         said.append("normalisation and calibration: not known (--normalisation)")
     said += extras.not_held
