@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "tools/petlm/corrections/decay.hpp"
+#include "tools/petlm/corrections/measured_time.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -72,7 +73,7 @@ double LineModel::trues(std::uint32_t a, std::uint32_t b) const {
 }
 
 double LineModel::calibration() const {
-    return lines_.normalised() ? lines_.file().activity_factor.value_or(1) : 1;
+    return per_measured_ * (lines_.normalised() ? lines_.file().activity_factor.value_or(1) : 1);
 }
 
 void LineModel::use_lines(const ExportOptions& options) {
@@ -137,26 +138,35 @@ void LineModel::use_run(const ExportSource& source, const config::Scanner& scann
                      randoms_.found
                          ? randoms_.found_sentence
                          : "Dead time and pile-up: not corrected, as " + options.no_seconds + "."});
+    const double span =
+        static_cast<double>(source.time_end() - source.time_origin()) * scanner.tick_ps * 1e-12;
+    const double measured = corrections::measured_time(source, scanner.tick_ps).seconds;
+    if (measured > 0) per_measured_ = span / measured;
+    list_.push_back(
+        {"measured time", measured > 0,
+         measured > 0
+             ? fmt::format("Measured time: {:.6g} s, in a run of {:.6g} s.", measured, span)
+             : fmt::format("Measured time: not known, as this is a file, not a run directory; taken to "
+                           "be {:.6g} s, that of its records.",
+                           span)});
     ExportCorrection decay{"decay", false, "Decay: not corrected, as the nuclide is unknown (--nuclide)."};
     if (const config::Nuclide* const nuclide = nuclide_of(source, options)) {
-        const double s =
-            static_cast<double>(source.time_end() - source.time_origin()) * scanner.tick_ps * 1e-12;
-        const double factor = corrections::decay_factor(*nuclide, s);
+        const double factor = corrections::decay_factor(*nuclide, span);
         decay_ = factor / nuclide->branching_ratio;
         decay.made = true;
         decay.sentence = fmt::format(
             "Decay: of {}, to the start of the run: {:.6g} times the mean over {:.6g} s, and {} positrons "
             "per "
             "decay.",
-            nuclide->name, factor, s, nuclide->branching_ratio);
+            nuclide->name, factor, span, nuclide->branching_ratio);
     }
     list_.push_back(decay);
     const bool calibrated = lines_.normalised() && lines_.file().activity_factor;
-    list_.push_back(
-        {"calibration", calibrated,
-         calibrated ? fmt::format("Calibration: activity factor {:.6g} of the normalisation.", calibration())
-                    : "Calibration: none; values are as if the mean crystal detected every "
-                      "photon."});
+    list_.push_back({"calibration", calibrated,
+                     calibrated ? fmt::format("Calibration: activity factor {:.6g} of the normalisation.",
+                                              *lines_.file().activity_factor)
+                                : "Calibration: none; values are as if the mean crystal detected every "
+                                  "photon."});
 }
 
 std::vector<std::string> sentences_of(const std::vector<ExportCorrection>& list) {

@@ -54,7 +54,9 @@ class LineModel {
     [[nodiscard]] bool attenuates() const { return !lines_.object().empty(); }
     [[nodiscard]] bool has_randoms() const { return static_cast<bool>(randoms_.sum); }
     [[nodiscard]] bool scatters() const { return scatter_ != nullptr; }
-    /// The true activity divided by that of an image in which each photon is detected; 1 if it is unknown.
+    /// The true activity divided by that of an image in which each photon is detected; 1 if it is unknown. If
+    /// records were taken during a part of the run only (a gate, a cut), times the run's length over that
+    /// part's, since the programs divide by the length of the run.
     [[nodiscard]] double calibration() const;
     /// From positrons per second, the mean over the run, to the activity at its start; 1 without a nuclide.
     [[nodiscard]] double decay() const { return decay_; }
@@ -73,6 +75,7 @@ class LineModel {
     RandomsPerPair randoms_;
     double scale_;  ///< of the solid angle
     double decay_ = 1;
+    double per_measured_ = 1;  ///< length of the run / time in which records were taken
     std::unique_ptr<corrections::ScatterTails> scatter_;  // only with success
     std::vector<ExportCorrection> list_;
 };
