@@ -93,6 +93,17 @@ void add_export(CLI::App& app, int& status) {
     sub.add_option("--depth-mm", o.depth_mm, std::string(depth_help) + " (castor, stir)");
     sub.add_flag("--time-from-start", o.time_from_start,
                  "Count ticks from the start of the run (coinstruct)");
+    sub.add_option("--normalisation", o.lines.normalisation,
+                   "Normalisation file: write the factors of all lines (castor, stir)");
+    sub.add_option("--attenuation", o.lines.attenuation,
+                   "What attenuates, as of petlm image; repeatable (castor, stir)")
+        ->take_all();
+    sub.add_option("--scatter", o.scatter, "tails or none; default: tails with --attenuation (castor, stir)");
+    sub.add_option("--nuclide", o.nuclide,
+                   "Nuclide of the run; default: the one that the operator named (castor, stir)");
+    sub.add_option("--max-lines-gb", o.max_lines_gb,
+                   "Largest size of the files about all lines (castor, stir)")
+        ->capture_default_str();
 }
 
 void add_import(CLI::App& app, int& status) {

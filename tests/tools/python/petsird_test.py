@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from dataclasses import replace
 
 import numpy as np
 import support
@@ -15,6 +16,7 @@ import support
 import petacq
 from petacq import petsird as tool
 from petacq import petsird_events
+from petacq.normalisation import Normalisation
 from petacq.petsird_check import compare
 from petacq.petsird_header import is_0_9
 
@@ -136,6 +138,52 @@ class Petsird(unittest.TestCase):
             found = get_detection_efficiency(self.information, [0, 0], *pair)
             self.assertEqual(found, 0 if near else 1)
         self.assertEqual(count, 24 * 120)
+
+    def test_efficiencies_of_a_normalisation(self):
+        s = self.run_.scanner
+        random = np.random.default_rng(5)
+        axial = random.uniform(0.5, 1.5, (24, 24)).astype(np.float32)
+        normalisation = Normalisation(
+            s,
+            random.uniform(0, 2, s.crystal_count).astype(np.float32),
+            random.uniform(0.5, 1.5, (7, 10, 10)).astype(np.float32),
+            (axial + axial.T) / 2,
+            2.5,
+            "0123",
+        )
+        options = replace(tool.DEFAULTS, normalisation=normalisation)
+        path = support.scratch() / "normalised.petsird"
+        report = tool.convert(self.run_, path, options)
+        compare(self.run_, path, options)
+        self.assertIn("dead time of pairs", " ".join(report.not_held))
+        self.assertNotIn("--normalisation", " ".join(report.not_held))
+        with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
+            information = reader.read_header().scanner
+            for _ in reader.read_time_blocks():
+                pass
+        said = information.detection_efficiencies.method_description
+        self.assertIn("SHA-256 0123", said)
+        self.assertIn("activity factor 2.5", said)
+        element = petsird_events.bins_of(self.run_, options).element
+        front, outward = s.positions_mm(), s.outward()
+        for a, b in random.integers(0, s.crystal_count, (300, 2)).tolist():
+            modules = abs(a % 120 // 10 - b % 120 // 10)
+            pair = sorted((int(element[a]), int(element[b])), reverse=True)
+            found = get_detection_efficiency(information, [0, 0], *pair)
+            if min(modules, 12 - modules) < 2:
+                self.assertEqual(found, 0)
+                continue
+            up = (b % 120 // 10 - a % 120 // 10) % 12
+            first, second = (a, b) if (up < 6 or (up == 6 and a % 120 < b % 120)) else (b, a)
+            line = front[a] - front[b]
+            length = np.linalg.norm(line)
+            expected = (
+                (1.6 * 1.7) ** 2 / (2 * np.pi) * (line @ outward[a]) * -(line @ outward[b]) / length**4
+                * normalisation.efficiency[a] * normalisation.efficiency[b]
+                * normalisation.transaxial[min(up, 12 - up), first % 10, second % 10]
+                * normalisation.axial[a // 120, b // 120] / 2.5
+            )
+            self.assertAlmostEqual(found / expected, 1, places=5)
 
     def test_header(self):
         information, exam = self.information, self.header.exam

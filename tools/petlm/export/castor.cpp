@@ -5,8 +5,11 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/line_model.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -26,14 +29,26 @@ class Events {
         bool tof;
         bool kind;
         const std::optional<RandomsPerPair>& randoms;  ///< for prompts
+        const LineModel* model;                        ///< for prompts; null: no factors were asked for
+        double seconds;                                ///< of the run, as the header states it
     };
 
     void write(const gpu::Coincidence& c, const Layout& layout) {
         const auto time = static_cast<std::uint32_t>(milliseconds(c.time - layout.origin, layout.tick_ps));
         data_.put(time);
+        const LineModel* const model = model_of(layout);
+        if (model != nullptr && model->attenuates())
+            data_.put(static_cast<float>(1 / model->attenuation(c.crystal_a, c.crystal_b)));
         if (layout.kind) data_.put(kind_);
+        if (has_scatter(layout))
+            data_.put(static_cast<float>(model->scatter(c.crystal_a, c.crystal_b) / layout.seconds));
         if (has_randoms(layout))
             data_.put(static_cast<float>(layout.randoms->rate(c.time, c.crystal_a, c.crystal_b)));
+        if (model != nullptr) {
+            const float factor = normalisation_factor(*model, c.crystal_a, c.crystal_b);
+            data_.put(factor);
+            if (factor == 0) ++ignored_;
+        }
         if (layout.tof) data_.put(tof_of(c, layout));
         data_.put(c.crystal_a, c.crystal_b);
         ++events_;
@@ -54,11 +69,28 @@ class Events {
         }
         if (layout.kind) text += "Coincidence kind flag: 1\n";
         if (has_randoms(layout)) text += "Random correction flag: 1\n";
+        if (const LineModel* const model = model_of(layout)) {
+            text += "Normalization correction flag: 1\n";
+            if (model->attenuates()) text += "Attenuation correction flag: 1\n";
+            if (has_scatter(layout)) text += "Scatter correction flag: 1\n";
+            for (const auto& sentence : sentences_of(model->list()))
+                text += "# " + sentence + '\n';
+        }
         write_text(stem_.string() + ".cdh", text);
     }
     [[nodiscard]] std::uint64_t events() const { return events_; }
+    /// Events of dead crystals or refused pairs: CASToR leaves out those with a factor of 0.
+    [[nodiscard]] std::uint64_t ignored() const { return ignored_; }
 
   private:
+    [[nodiscard]] const LineModel* model_of(const Layout& layout) const {
+        return kind_ == unknown_event ? layout.model : nullptr;
+    }
+    // With TOF, CASToR takes the scatter per mm along the line, which is not known.
+    [[nodiscard]] bool has_scatter(const Layout& layout) const {
+        const LineModel* const model = model_of(layout);
+        return model != nullptr && model->scatters() && !layout.tof;
+    }
     [[nodiscard]] bool has_randoms(const Layout& layout) const {
         return kind_ == unknown_event && layout.randoms.has_value();
     }
@@ -72,6 +104,7 @@ class Events {
     EventKind kind_;
     OutputFile data_;
     std::uint64_t events_ = 0;
+    std::uint64_t ignored_ = 0;
     std::uint32_t largest_dt_ = 0;
 };
 
@@ -169,10 +202,36 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
             "Each prompt has the randoms to be expected in its pair of crystals in the second of the prompt, "
             "in counts per second.");
     }
-    exported.lost.push_back(
-        "castor: no normalisation was written, and the calibration factor is 1: the run has neither.");
+    if (!options.corrects_lines()) {
+        exported.lost.push_back(
+            "castor: no normalisation was written, and the calibration factor is 1; they require "
+            "--normalisation.");
+    }
     exported.lost.push_back("castor: the format does not hold energies.");
     exported.lost.push_back("castor: times are whole milliseconds.");
+}
+
+void describe_lines(Exported& exported, const LineModel& model, std::uint64_t lines, std::uint64_t ignored,
+                    bool tof) {
+    exported.files.push_back(fmt::format(
+        "lines.cdh, lines.cdf: the {} lines of the run with their factors, for castor-recon -norm", lines));
+    for (auto& sentence : sentences_of(model.list()))
+        exported.notes.push_back(std::move(sentence));
+    exported.notes.emplace_back(
+        "With -norm lines.cdh the image is in kBq/ml, up to the calibration. The normalisation factor holds "
+        "the solid angle of the line, its normalisation, dead time and pile-up.");
+    if (ignored != 0) {
+        exported.notes.push_back(
+            fmt::format("{} prompts are of dead crystals or refused pairs. Their normalisation factor is 0: "
+                        "CASToR leaves "
+                        "them out.",
+                        ignored));
+    }
+    if (tof && model.scatters()) {
+        exported.lost.emplace_back(
+            "castor: no scatter was written: with TOF, it would have to tell how scatter is spread along the "
+            "line.");
+    }
 }
 
 }  // namespace
@@ -185,14 +244,30 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         outputs.claim(options.output / file);
     outputs.claim(options.output / (name + ".lut"));
     outputs.claim(options.output / (name + ".hscan"));
+    outputs.claim(options.output / "lines.cdh");
+    outputs.claim(options.output / "lines.cdf");
 
-    const Events::Layout layout{source.time_origin(), scanner.tick_ps, options.tof_resolution_ps.has_value(),
-                                options.event_kind, options.randoms};
-    const std::uint64_t length_ms = milliseconds(source.time_end() - layout.origin, layout.tick_ps);
+    const config::Nuclide* const nuclide = nuclide_of(source, options);
+    const std::uint64_t length_ms = milliseconds(source.time_end() - source.time_origin(), scanner.tick_ps);
     if (length_ms >= UINT32_MAX) {
         throw BadInput(source.target().string() + ": " + std::to_string(length_ms / 1000) +
                        " s long; castor counts 32-bit milliseconds, up to 4294967 s");
     }
+    gpu::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
+    std::unique_ptr<const LineModel> model;
+    if (options.corrects_lines()) {
+        check_castor_lines(source, scanner, options);
+        model = std::make_unique<const LineModel>(source, scanner, options, pool);
+    }
+    // One millisecond longer: CASToR leaves out events that are not before the end.
+    const double seconds = static_cast<double>(length_ms + 1) / 1000;
+    const Events::Layout layout{source.time_origin(),
+                                scanner.tick_ps,
+                                options.tof_resolution_ps.has_value(),
+                                options.event_kind,
+                                options.randoms,
+                                model.get(),
+                                seconds};
     Events prompts(options.output / "prompts", unknown_event);
     std::unique_ptr<Events> delayeds;
     const auto open_delayeds = [&] {
@@ -210,12 +285,10 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         }
     });
 
-    // One millisecond longer: CASToR leaves out events that are not before the end.
     std::string common = fmt::format(
         "Data mode: list-mode\nData type: PET\nStart time (s): 0\nDuration (s): {}\nScanner name: {}\n"
-        "Calibration factor: 1\n",
-        static_cast<double>(length_ms + 1) / 1000, name);
-    const config::Nuclide* const nuclide = nuclide_of(source);
+        "Calibration factor: {}\n",
+        seconds, name, model ? model->calibration() : 1);
     if (nuclide != nullptr) common += fmt::format("Isotope: {}\n", nuclide->name);
     if (const auto axial = largest_axial_difference(scanner, source)) {
         // Slightly larger, so that rounding excludes no pair.
@@ -232,6 +305,10 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     exported.prompts = prompts.events();
     exported.delayeds = delayeds ? delayeds->events() : 0;
     describe(exported, source, options, scanner);
+    if (model) {
+        const std::uint64_t lines = write_castor_lines(options.output, scanner, *model, pool);
+        describe_lines(exported, *model, lines, prompts.ignored(), options.tof_resolution_ps.has_value());
+    }
     if (nuclide != nullptr) {
         exported.notes.push_back(fmt::format(
             "CASToR corrects for the decay of {0} since the start of the run, and for its branching "

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -44,6 +46,17 @@ void check_options(const ExportOptions& o) {
     only(o.tof_resolution_ps.has_value() && !castor, "--tof-resolution-ps", "castor");
     only(o.event_kind && !castor, "--kind", "castor");
     only(o.depth_mm.has_value() && !reconstruction, "--depth-mm", "castor and stir");
+    only(o.lines.normalisation && !reconstruction, "--normalisation", "castor and stir");
+    only(!o.lines.attenuation.empty() && !reconstruction, "--attenuation", "castor and stir");
+    only(o.scatter && !reconstruction, "--scatter", "castor and stir");
+    only(o.nuclide && !reconstruction, "--nuclide", "castor and stir");
+    if (o.scatter && *o.scatter != "tails" && *o.scatter != "none")
+        throw UsageError("--scatter: expected tails or none, found '" + *o.scatter + "'");
+    if (o.scatter == "tails" && o.lines.attenuation.empty())
+        throw UsageError("--scatter tails: expected --attenuation, which tells what scatters");
+    if (!(o.max_lines_gb > 0 && o.max_lines_gb <= 1e6)) {
+        throw UsageError(fmt::format("--max-lines-gb: expected more than 0, found {}", o.max_lines_gb));
+    }
     only(o.time_from_start && o.format != "coinstruct", "--time-from-start", "coinstruct");
     if (o.tof_resolution_ps && !(*o.tof_resolution_ps > 0 && *o.tof_resolution_ps < 1e9)) {
         throw UsageError(
@@ -82,6 +95,29 @@ std::string description_text(const ExportSource& source, const ExportOptions& op
     return text;
 }
 
+/// The dead time and pile-up of a run: sets `found` if they are known.
+void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair& randoms) {
+    const bool pile_up = !std::isnan(of_run->pile_up().mean);
+    const auto& dead_time = of_run->dead_time().factor;
+    if (!pile_up && dead_time.empty()) return;
+    const double factor = pile_up ? of_run->pile_up().mean : 1;
+    randoms.found = [of_run, factor](std::uint32_t a, std::uint32_t b) {
+        return of_run->live(a, b) / factor;
+    };
+    randoms.found_sentence = pile_up
+                                 ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
+                                 : "Pile-up: not corrected, as no formula holds for the policy on multiples.";
+    if (dead_time.empty()) {
+        randoms.found_sentence +=
+            " Dead time: not corrected, as the boards did not report it in all seconds.";
+    } else {
+        const auto [least, most] = std::minmax_element(dead_time.begin(), dead_time.end());
+        randoms.found_sentence += fmt::format(
+            " Dead time: by factors of {:.4g} to {:.4g}, by pair of modules, from the reports of the boards.",
+            *least, *most);
+    }
+}
+
 /// Adds the estimate from the seconds of the run. Returns why there is none, if there is none.
 std::string add_randoms(const ExportSource& source, ExportOptions& options) {
     std::string why;
@@ -91,7 +127,10 @@ std::string add_randoms(const ExportSource& source, ExportOptions& options) {
         options.randoms = {[randoms](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
                                return randoms->rate(time, a, b);
                            },
-                           [randoms](std::uint32_t a, std::uint32_t b) { return randoms->sum(a, b); }};
+                           [randoms](std::uint32_t a, std::uint32_t b) { return randoms->sum(a, b); },
+                           nullptr,
+                           {}};
+        add_losses(randoms, *options.randoms);
     }
     return why;
 }
@@ -103,7 +142,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
                                             : std::filesystem::path(options.output.string() + ".README.txt");
     outputs.claim(text_file);
     std::string no_randoms;
-    if (format.randoms && !options.randoms) no_randoms = add_randoms(source, options);
+    if (format.randoms && !options.randoms) options.no_seconds = no_randoms = add_randoms(source, options);
     Exported exported = format.exporter(source, options, outputs);
     if (!no_randoms.empty())
         exported.lost.push_back(options.format + ": no randoms by pairs of crystals: " + no_randoms + ".");
@@ -148,6 +187,23 @@ gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geom
     set(rules.min_module_difference, "min_module_difference");
     set(rules.max_ring_difference, "max_ring_difference");
     return gpu::PairRule::of(geometry, rules);
+}
+
+const config::Nuclide* nuclide_of(const ExportSource& source, const ExportOptions& options) {
+    if (!options.nuclide) return nuclide_of(source);
+    if (const config::Nuclide* const found = config::find_nuclide(*options.nuclide)) return found;
+    std::string known;
+    for (const config::Nuclide& nuclide : config::nuclides)
+        known += (known.empty() ? "" : ", ") + std::string(nuclide.name);
+    throw UsageError(fmt::format("--nuclide: expected one of {}, found '{}'", known, *options.nuclide));
+}
+
+void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std::uint64_t bytes) {
+    const double gb = static_cast<double>(bytes) / 1e9;
+    if (gb <= options.max_lines_gb) return;
+    throw UsageError(fmt::format(
+        "the {:.3g} lines of this scanner and run need {:.1f} GB; --max-lines-gb allows {:.3g} GB",
+        static_cast<double>(lines), gb, options.max_lines_gb));
 }
 
 double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner) {

@@ -12,6 +12,7 @@
 #include "config/nuclides.hpp"
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
+#include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/source.hpp"
 
@@ -24,6 +25,9 @@ struct RandomsPerPair {
     std::function<double(std::uint64_t time, std::uint32_t crystal_a, std::uint32_t crystal_b)> rate;
     /// Counts in the whole run.
     std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)> sum;
+    /// The share of the true pairs that dead time and pile-up leave; null: unknown.
+    std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)> found;
+    std::string found_sentence;  ///< about `found`
 };
 
 struct ExportOptions {
@@ -38,6 +42,14 @@ struct ExportOptions {
     bool time_from_start = false;                  ///< coinstruct: ticks from the start of the run
     /// castor, stir: write this estimate, too. Without it, that from the seconds of the run, if it has them.
     std::optional<RandomsPerPair> randoms;
+    std::string no_seconds;              ///< why there is none
+    corrections::LineOptions lines;      ///< castor, stir: normalisation and attenuation
+    std::optional<std::string> scatter;  ///< castor, stir: tails or none; by default tails with attenuation
+    std::optional<std::string> nuclide;  ///< castor, stir: instead of the one that the operator named
+    double max_lines_gb = 4;             ///< castor, stir: largest size of the files about all lines
+
+    /// Factors of lines were asked for.
+    [[nodiscard]] bool corrects_lines() const { return lines.normalisation || !lines.attenuation.empty(); }
 };
 
 /// The contents of an export and what its users must know.
@@ -86,6 +98,10 @@ gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geom
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how);
 /// The nuclide that the operator named; nullptr if there is none.
 const config::Nuclide* nuclide_of(const ExportSource& source);
+/// The one in the options, or else that one.
+const config::Nuclide* nuclide_of(const ExportSource& source, const ExportOptions& options);
+/// Throws UsageError if files of so many bytes about `lines` lines are more than the options allow.
+void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std::uint64_t bytes);
 /// The name of the scanner, with '_' for everything but letters, digits, '_' and '-'.
 std::string file_name_of(const config::Scanner& scanner);
 

@@ -134,7 +134,9 @@ TEST_CASE("castor: each prompt has the randoms of its pair, before its TOF", "[p
         petlm::RandomsPerPair{[](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
                                   return 1e-6 * (a + b) + static_cast<double>(time - run_start) * 1e-12;
                               },
-                              nullptr};
+                              nullptr,
+                              nullptr,
+                              {}};
     petlm::export_quietly(options);
     const auto prompts = read_castor(options.output / "prompts.cdh");
     check_events(prompts, of_kind(records, gpu::Kind::prompt), scanner.tick_ps, true, std::uint8_t{0});

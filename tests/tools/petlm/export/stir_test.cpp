@@ -195,7 +195,7 @@ TEST_CASE("stir: the randoms estimate as projection data has each pair in its bi
     options.format = "stir";
     options.target = directory / "run";
     options.output = directory / "out";
-    options.randoms = petlm::RandomsPerPair{nullptr, number_of};
+    options.randoms = petlm::RandomsPerPair{nullptr, number_of, nullptr, {}};
     petlm::export_quietly(options);
     const auto values = key_values(options.output / "randoms.hs", " := ");
     CHECK(values.at("name of data file") == "randoms.s");

@@ -14,11 +14,13 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
 from petacq.errors import IncompleteWarning, PetacqError
+from petacq.normalisation import Normalisation
 from petacq.petsird_blocks import SIGNAL_TYPES, Extras, blocks, extras_of
 from petacq.petsird_events import (
     NO_EVENTS,
@@ -219,6 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--tof-resolution-ps", type=_at_least(0, float), help="FWHM of the time difference of a pair")
     parser.add_argument("--energy-resolution", type=_at_least(0, float), help="FWHM / energy at 511 keV")
+    parser.add_argument("--normalisation", type=Path, metavar="FILE", help="normalisation file: detection efficiencies")
     parser.add_argument("--check", action="store_true", help="read the file back and compare every event")
     parser.add_argument("--quiet", action="store_true", help="do not say what the file does not hold")
     given = parser.parse_args(arguments)
@@ -237,12 +240,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IncompleteWarning)  # reported below, with the rest
             run = open_run(given.run)
+            if given.normalisation is not None:
+                options = replace(options, normalisation=Normalisation.load(given.normalisation, run.scanner))
             report = convert(run, given.output, options, _Progress())
             if given.check:
                 from petacq.petsird_check import compare
 
                 compare(run, given.output, options)
-    except (PetacqError, KeyError) as error:
+    except (PetacqError, ImportError, KeyError) as error:
         print(f"petacq-petsird: {error}", file=sys.stderr)
         return 65
     except OSError as error:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from petacq.errors import PetacqError
 from petacq.layout import DELAYED, PROMPT, Records
+from petacq.normalisation import Normalisation
 from petacq.run import Run
 from petacq.scanner import Scanner
 
@@ -33,6 +34,7 @@ class Options:
     energy_resolution: float | None = None  #: FWHM / energy at 511 keV, if known
     bed_channel: int | None = None  #: channel of the tags with the position of the bed
     signal_types: tuple[tuple[int, str], ...] = ()  #: channel of tags and name of its type in PETSIRD
+    normalisation: Normalisation | None = None  #: detection efficiencies, if known
 
 
 @dataclass(frozen=True)

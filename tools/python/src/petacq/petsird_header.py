@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from petacq.normalisation import Normalisation
 from petacq.petsird_blocks import Extras
+from petacq.petsird_efficiencies import MOST_PAIR_EFFICIENCIES, module_pairs, of_bins, of_module_pairs
 from petacq.petsird_events import Bins, Options
 from petacq.run import Run
 from petacq.scanner import Scanner
 
 HALF_LIGHT_MM_PER_PS = 0.299792458 / 2
-MOST_PAIR_EFFICIENCIES = 1 << 22
 
 
 @dataclass
@@ -51,7 +52,7 @@ def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extr
         tof_resolution=[[_f32((options.tof_resolution_ps or 0.0) * HALF_LIGHT_MM_PER_PS)]],
         event_energy_bin_edges=[petsird.BinEdges(edges=bins.energy_edges)],
         energy_resolution_at_511=[_f32(options.energy_resolution or 0.0)],
-        detection_efficiencies=_efficiencies(petsird, run, bins, report),
+        detection_efficiencies=_efficiencies(petsird, run, options, bins, report),
     )
     if extras.singles:
         information.singles_histogram_level = petsird.SinglesHistogramLevelType.ALL
@@ -157,38 +158,59 @@ def _geometry(petsird: Any, scanner: Scanner) -> Any:
     )
 
 
-def _efficiencies(petsird: Any, run: Run, bins: Bins, report: Report) -> Any:
-    """All 1, but for pairs of modules that were not in coincidence. (The package's own default for the factor is 0.)"""
-    scanner = run.scanner
-    efficiencies = petsird.DetectionEfficiencies(method_description="none: all equal", calibration_factor=1.0)
+def _efficiencies(petsird: Any, run: Run, options: Options, bins: Bins, report: Report) -> Any:
+    """Without a normalisation all 1, but for pairs of modules that were not in coincidence. (The package's own default
+    for the factor is 0.)"""
+    scanner, normalisation = run.scanner, options.normalisation
+    efficiencies = petsird.DetectionEfficiencies(method_description=_method(normalisation), calibration_factor=1.0)
+    if normalisation is not None and normalisation.activity_factor is not None:
+        efficiencies.calibration_factor = _f32(1 / normalisation.activity_factor)
     least = run.configuration.get("coincidence", {}).get("min_module_difference") or 0
     old = is_0_9(petsird)
-    if old and not least:
+    if old and not least and normalisation is None:
         return efficiencies
     # The helpers of 0.12 fail where a table is left out.
     in_module = scanner.crystals_per_module_y * scanner.crystals_per_module_z * bins.energies
-    fits = in_module**2 <= MOST_PAIR_EFFICIENCIES
+    table = module_pairs(scanner, least, normalisation is not None)
+    fits = in_module**2 * (int(table.max()) + 1) <= MOST_PAIR_EFFICIENCIES
     if not fits:
+        what = "solid angle, transaxial and axial factors, " if normalisation is not None else ""
         report.not_held.append(
-            f"efficiencies by pairs of modules (min_module_difference {least}): they need one for each of "
-            f"{in_module}^2 pairs of bins of two modules"
+            f"efficiencies by pairs of modules ({what}min_module_difference {least}): they need one for each of "
+            f"{in_module}^2 pairs of bins of two modules, in {int(table.max()) + 1} groups"
         )
-    place = np.arange(scanner.bdm_count) // scanner.modules_z
-    apart = np.abs(place[:, None] - place[None, :])
-    apart = np.minimum(apart, scanner.modules_in_ring - apart)
-    table = np.where(apart >= least, 0, -1).astype(np.int32)
-    ones = np.ones((in_module, in_module), np.float32) if fits else np.ones((0, 0), np.float32)
+        table = module_pairs(scanner, least, False)
+    groups = [np.ones((in_module, in_module), np.float32) if fits else np.ones((0, 0), np.float32)]
+    if fits and normalisation is not None:
+        groups = of_module_pairs(normalisation, table, bins)
+    of_each = of_bins(normalisation, bins)
     if old:
+        if normalisation is not None:
+            efficiencies.detection_bin_efficiencies = [of_each]
         if fits:
             efficiencies.module_pair_sgidlut = [[table]]
-            efficiencies.module_pair_efficiencies_vectors = [[[petsird.ModulePairEfficiencies(values=ones, sgid=0)]]]
+            efficiencies.module_pair_efficiencies_vectors = [
+                [[petsird.ModulePairEfficiencies(values=values, sgid=k) for k, values in enumerate(groups)]]
+            ]
         return efficiencies
-    efficiencies.detection_bin_efficiencies = [[1.0] * (len(bins.element) * bins.energies)]
+    efficiencies.detection_bin_efficiencies = [of_each.tolist()]
     efficiencies.module_pair_sgidlut = [[[row[: k + 1] for k, row in enumerate(table.tolist())]]]
     if fits:
-        pairs = petsird.ModulePairEfficiencies(values=ones.tolist(), sgid=0)
-        efficiencies.module_pair_efficiencies_vectors = [[[pairs]]]
+        pairs = [petsird.ModulePairEfficiencies(values=values.tolist(), sgid=k) for k, values in enumerate(groups)]
+        efficiencies.module_pair_efficiencies_vectors = [[pairs]]
     return efficiencies
+
+
+def _method(normalisation: Normalisation | None) -> str:
+    """Names the corrections that are in the efficiencies, and those that are not."""
+    if normalisation is None:
+        return "none: all equal"
+    factor = normalisation.activity_factor
+    calibrated = "calibration: none" if factor is None else f"calibration: activity factor {factor:.6g}"
+    return (
+        f"normalisation: efficiencies of crystals, transaxial and axial factors, solid angle (SHA-256 "
+        f"{normalisation.sha256}); {calibrated}; not in them: attenuation, scatter, randoms, dead time, decay"
+    )
 
 
 def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras) -> list[str]:
@@ -223,6 +245,9 @@ def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extra
             said.append("the note: the header has no place for it")
         if run.operator.get("keys"):
             said.append("keys of the operator: the header has no place for them")
+    said.append("attenuation, scatter, randoms by pair, dead time of pairs, decay: no correction is written")
+    if options.normalisation is None:
+        said.append("normalisation and calibration: not known (--normalisation)")
     said += extras.not_held
     said += [f"what is missing: {part}" for part in run.coincidences.missing]
     return said

@@ -1,0 +1,48 @@
+#include "tools/petlm/export/castor_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "tools/petlm/export/ordered_output.hpp"
+
+namespace petacq::petlm {
+
+void check_castor_lines(const ExportSource& source, const config::Scanner& scanner,
+                        const ExportOptions& options) {
+    const std::uint64_t lines = good_pairs(scanner.geometry, pair_rule(source, scanner.geometry));
+    check_size_of_lines(options, lines, lines * (options.lines.attenuation.empty() ? 12 : 16));
+}
+
+std::uint64_t write_castor_lines(const std::filesystem::path& directory, const config::Scanner& scanner,
+                                 const LineModel& model, gpu::WorkerPool& pool) {
+    OutputFile out(directory / "lines.cdf");
+    const std::uint32_t crystals = scanner.geometry.crystal_count();
+    std::atomic<std::uint64_t> lines{0};
+    write_in_order(out, pool, crystals, "lines for castor", [&](std::size_t i, std::string& bytes) {
+        const auto a = static_cast<std::uint32_t>(i);
+        std::uint64_t found = 0;
+        for (std::uint32_t b = a + 1; b < crystals; ++b) {
+            const float factor = normalisation_factor(model, a, b);
+            if (factor == 0) continue;
+            if (model.attenuates()) append(bytes, static_cast<float>(1 / model.attenuation(a, b)));
+            append(bytes, factor);
+            append(bytes, a);
+            append(bytes, b);
+            ++found;
+        }
+        lines += found;
+    });
+    out.close();
+    std::string text = fmt::format(
+        "Data filename: lines.cdf\nNumber of events: {}\nData mode: normalization\nData type: PET\n"
+        "Scanner name: {}\nNormalization correction flag: 1\n",
+        lines.load(), file_name_of(scanner));
+    if (model.attenuates()) text += "Attenuation correction flag: 1\n";
+    for (const auto& sentence : sentences_of(model.list()))
+        text += "# " + sentence + '\n';
+    write_text(directory / "lines.cdh", text);
+    return lines;
+}
+
+}  // namespace petacq::petlm

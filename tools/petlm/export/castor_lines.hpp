@@ -1,0 +1,28 @@
+// CASToR: the normalisation data file, which tells its sensitivity image what each line can find.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "config/scanner.hpp"
+#include "gpu/host/worker_pool.hpp"
+#include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/line_model.hpp"
+
+namespace petacq::petlm {
+
+/// CASToR divides by it, and leaves out events for which it is 0.
+inline float normalisation_factor(const LineModel& model, std::uint32_t a, std::uint32_t b) {
+    const double trues = model.trues(a, b);
+    return trues > 0 ? static_cast<float>(1 / trues) : 0;
+}
+
+/// Throws UsageError if the file would be larger than the options allow.
+void check_castor_lines(const ExportSource& source, const config::Scanner& scanner,
+                        const ExportOptions& options);
+/// Writes lines.cdh and lines.cdf: every pair that the run accepts and whose crystals are alive, the lower
+/// crystal first. Returns their number.
+std::uint64_t write_castor_lines(const std::filesystem::path& directory, const config::Scanner& scanner,
+                                 const LineModel& model, gpu::WorkerPool& pool);
+
+}  // namespace petacq::petlm

@@ -1,0 +1,63 @@
+"""The detection efficiencies in a PETSIRD file."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petacq.normalisation import Normalisation
+from petacq.petsird_events import Bins
+from petacq.scanner import Scanner
+
+MOST_PAIR_EFFICIENCIES = 1 << 22
+
+
+def of_bins(normalisation: Normalisation | None, bins: Bins) -> npt.NDArray[np.float32]:
+    """Of every detection bin."""
+    values = np.ones(len(bins.element), np.float32)
+    if normalisation is not None:
+        values[bins.element] = normalisation.efficiency
+    return np.repeat(values, bins.energies)
+
+
+def module_pairs(scanner: Scanner, least: int, by_rows: bool) -> npt.NDArray[np.int32]:
+    """[module][module]: the group of a pair; -1: not in coincidence, as the modules are too near. All pairs form one
+    group, or with ``by_rows`` one for each number of modules from one to the other and each pair of rows."""
+    rows = scanner.modules_z
+    place, row = np.divmod(np.arange(scanner.bdm_count), rows)
+    up = (place[None, :] - place[:, None]) % scanner.modules_in_ring
+    apart = np.minimum(up, scanner.modules_in_ring - up)
+    # The factors of opposite modules depend on which of them has the lower number.
+    half = 2 * up == scanner.modules_in_ring
+    turn = np.where(half & (place[:, None] > place[None, :]), scanner.modules_in_ring, up)
+    group = (turn * rows + row[:, None]) * rows + row[None, :] if by_rows else np.zeros_like(up)
+    return np.where(apart >= least, group, -1).astype(np.int32)
+
+
+def of_module_pairs(
+    normalisation: Normalisation, table: npt.NDArray[np.int32], bins: Bins
+) -> list[npt.NDArray[np.float32]]:
+    """[group]: efficiencies of the pairs of bins of two modules, for the integral of positrons per mm^3 over mm:
+    face^2 cos cos / (2 pi distance^2), times the normalisation. A group without modules has the values 0."""
+    s = normalisation.scanner
+    in_module = s.crystals_per_module_y * s.crystals_per_module_z
+    crystal_of = np.argsort(bins.element).reshape(s.bdm_count, in_module)
+    front, outward = s.positions_mm(), s.outward()
+    scale = (s.crystal_pitch_y_mm * s.crystal_pitch_z_mm) ** 2 / (2 * math.pi)
+    tables = []
+    for group in range(int(table.max()) + 1):
+        members = np.argwhere(table == group)
+        if len(members) == 0:
+            tables.append(np.zeros((in_module * bins.energies,) * 2, np.float32))
+            continue
+        a, b = crystal_of[members[0][0]][:, None], crystal_of[members[0][1]][None, :]
+        line = front[a] - front[b]
+        squares = np.maximum((line**2).sum(-1), 1e-12)
+        cosines = (line * outward[a]).sum(-1) * -(line * outward[b]).sum(-1) / squares
+        # Crystals side by side in one module do not see each other.
+        values = scale * np.maximum(cosines, 1e-6) / squares * normalisation.of_lines(a, b)
+        tables.append(np.repeat(np.repeat(values, bins.energies, 0), bins.energies, 1).astype(np.float32))
+    return tables
