@@ -179,6 +179,13 @@ std::string payload_of(const std::filesystem::path& file) {
     return all;
 }
 
+void replay_of(const Site& site, const std::string& run, const std::string& name) {
+    const Outcome outcome = run_program(
+        PETACQD_PROGRAM,
+        {"--config", site.configuration(), "--replay", (site.run(run) / "raw.pcap").string(), "--run", name});
+    if (outcome.status != 0) throw std::runtime_error(outcome.err);
+}
+
 void two_runs_within_a_stream(const Site& site) {
     Daemon daemon(site);
     Process stream(PETSIM_PROGRAM,

@@ -94,6 +94,9 @@ nlohmann::json simulate(const Site& site, const std::vector<std::string>& argume
 /// Arguments for a stream of about 110,000 frames in half a second, from four sources, to the daemon.
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more = {});
 
+/// Replays the raw capture of a run as the run `name`. Throws std::runtime_error if that fails.
+void replay_of(const Site& site, const std::string& run, const std::string& name);
+
 /// A daemon takes the runs "one" and "two", which start and stop while four sources send.
 void two_runs_within_a_stream(const Site& site);
 

@@ -58,15 +58,6 @@ void record(Daemon& daemon, const std::string& run, const std::function<void()>&
     CHECK(end["prompts"] > 50);
 }
 
-/// What a daemon that was started with this calibration makes of the capture of the run.
-void replay(const Site& site, const std::string& run, const std::string& name) {
-    const Outcome outcome = run_program(
-        PETACQD_PROGRAM,
-        {"--config", site.configuration(), "--replay", (site.run(run) / "raw.pcap").string(), "--run", name});
-    INFO(outcome.err);
-    REQUIRE(outcome.status == 0);
-}
-
 bool same_records(const Site& site, const std::string& a, const std::string& b) {
     return payload_of(site.run(a) / "coincidences.plm") == payload_of(site.run(b) / "coincidences.plm") &&
            payload_of(site.run(a) / "singles.plm") == payload_of(site.run(b) / "singles.plm");
@@ -123,13 +114,13 @@ TEST_CASE("a run has one calibration: the one that the daemon took before it", "
     CHECK(spectra_of(site, "one").calibration_sha256 == first);
     CHECK(spectra_of(site, "two").calibration_sha256 == second);
 
-    replay(site, "two", "two-again");
+    replay_of(site, "two", "two-again");
     CHECK(same_records(site, "two", "two-again"));
     CHECK((spectra_of(site, "two") == spectra_of(site, "two-again")));
-    replay(site, "one", "one-otherwise");
+    replay_of(site, "one", "one-otherwise");
     CHECK_FALSE(same_records(site, "one", "one-otherwise"));
     site.configure(recording);
-    replay(site, "one", "one-again");
+    replay_of(site, "one", "one-again");
     CHECK(same_records(site, "one", "one-again"));
     CHECK((spectra_of(site, "one") == spectra_of(site, "one-again")));
 }

@@ -102,14 +102,6 @@ std::uint64_t sum(const std::vector<std::uint32_t>& counts) {
     return all;
 }
 
-void replay(const Site& site, const std::string& live, const std::string& run) {
-    const Outcome outcome = run_program(
-        PETACQD_PROGRAM,
-        {"--config", site.configuration(), "--replay", (site.run(live) / "raw.pcap").string(), "--run", run});
-    INFO(outcome.err);
-    REQUIRE(outcome.status == 0);
-}
-
 }  // namespace
 
 TEST_CASE("spectra of a run are those of its frames, live and in every replay", "[e2e][spectra]") {
@@ -132,14 +124,14 @@ TEST_CASE("spectra of a run are those of its frames, live and in every replay", 
     const std::uint64_t in_crystals = sum(live.energies);
     CHECK(in_crystals > frames["accepted"].get<std::uint64_t>());
     CHECK(sum(live.floods) == in_crystals + frames["outside_crystal"].get<std::uint64_t>());
-    replay(site, "live", "again");
+    replay_of(site, "live", "again");
     CHECK((saved(site, "again") == live));
     int number = 0;
     for (const json& pipeline :
          {json{{"slice_frames", 777}, {"threads", 1}}, json{{"slice_frames", 1'000'000}, {"threads", 3}}}) {
         const std::string name = "way" + std::to_string(number++);
         site.configure({{"spectra", {{"enabled", true}}}, {"pipeline", pipeline}});
-        replay(site, "live", name);
+        replay_of(site, "live", name);
         CHECK((saved(site, name) == live));
     }
 }
@@ -152,7 +144,7 @@ TEST_CASE("spectra of runs within a stream", "[e2e][spectra]") {
         CHECK(sum(live.floods) > 10'000);
         CHECK((live == slow_count(site, name)));
         site.configure({{"spectra", {{"enabled", true}}}, {"pipeline", {{"slice_frames", 2000}}}});
-        replay(site, name, name + "-again");
+        replay_of(site, name, name + "-again");
         CHECK((saved(site, name + "-again") == live));
     }
 }
