@@ -69,6 +69,7 @@ struct Tables {
 config::Spectra slow_count(const Site& site, const std::string& run) {
     const Tables tables(site);
     config::Spectra spectra = config::Spectra::none(tables.geometry);
+    spectra.calibration_sha256 = site.run_json(run)["calibration_sha256"];
     const std::uint64_t start = site.run_json(run)["start_ticks"];
     const std::uint64_t stop = site.run_json(run)["stop_ticks"];
     const std::string bytes = read_file(site.run(run) / "raw.pcap");
