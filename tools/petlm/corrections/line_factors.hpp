@@ -32,6 +32,9 @@ class LineFactors {
     /// distance between these (mm): the chance that a pair of photons flies along the line is in this
     /// proportion.
     [[nodiscard]] double solid_angle(std::uint32_t a, std::uint32_t b, double scale = 1) const;
+    /// solid_angle() divided by the same of the ends of the line, which are further apart: weighs lines
+    /// through the ends as those through the front faces.
+    [[nodiscard]] double face_share(std::uint32_t a, std::uint32_t b) const;
     /// How well the pair is found, relative to the mean of all pairs; 1 if unknown, 0: one of them is dead.
     [[nodiscard]] double normalisation(std::uint32_t a, std::uint32_t b) const {
         return normalisation_ ? normalisation::factor_of(geometry_, *normalisation_, a, b) : 1;
@@ -48,9 +51,12 @@ class LineFactors {
     [[nodiscard]] const AttenuatingObject& object() const { return object_; }
     /// The ends of the lines: [crystal], mm.
     [[nodiscard]] const std::vector<Vector3>& ends() const { return ends_; }
+    /// Of the ends behind the front faces.
+    [[nodiscard]] double depth_mm() const { return depth_mm_; }
 
   private:
     config::Geometry geometry_;
+    double depth_mm_;
     std::vector<config::CrystalPlace> places_;
     std::vector<Vector3> ends_;
     std::optional<normalisation::Normalisation> normalisation_;

@@ -54,11 +54,15 @@ double RandomsByModules::expected(Pair pair) const {
     return good_pairs_[at] > 0 ? static_cast<double>(delayeds_[at]) / good_pairs_[at] : 0;
 }
 
+double weight_scale(const config::Dimensions& dimensions, const Grid& grid) {
+    const double face = dimensions.crystal_pitch_y_mm * dimensions.crystal_pitch_z_mm;
+    return face * face / (2 * std::numbers::pi * std::pow(grid.voxel_mm, 3));
+}
+
 Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
                  const Grid& grid, const std::vector<Pair>& pairs, const std::vector<std::uint32_t>& counts,
                  const LineModel& model, std::size_t subsets) {
-    const double face = dimensions.crystal_pitch_y_mm * dimensions.crystal_pitch_z_mm;
-    const double scale = face * face / (2 * std::numbers::pi * std::pow(grid.voxel_mm, 3));
+    const double scale = weight_scale(dimensions, grid);
     Lines lines;
     lines.pairs.reserve(pairs.size());
     lines.prompts.reserve(pairs.size());

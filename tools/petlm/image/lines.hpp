@@ -56,6 +56,9 @@ struct Lines {
     static constexpr std::uint64_t bytes_per_line = sizeof(Pair) + 2 * sizeof(float);
 };
 
+/// What solid_angle() is multiplied by to make the weight of a line in this grid (make_lines).
+double weight_scale(const config::Dimensions& dimensions, const Grid& grid);
+
 /// Line i of `pairs` goes to subset i modulo the number of subsets. The weight is the probability that the
 /// photons of a decay in a voxel fly along the line, per mm of it in the voxel,
 ///     face^2 * cos * cos / (2 pi * distance^2 * voxel^3),

@@ -15,22 +15,22 @@ constexpr std::size_t rays = 4096;
 constexpr double golden_share = 0.6180339887498949;
 
 /// A direction, and a place in a cell with coordinates from -1/2 to 1/2.
-struct Ray {
+struct Direction {
     config::Vector3 direction;
     config::Vector3 place;
 };
 
 /// Directions even over the half sphere of positive z (a Fibonacci lattice), places even over the cell
 /// (Roberts' additive sequence for three dimensions).
-std::vector<Ray> even_rays() {
+std::vector<Direction> even_directions() {
     const double golden = std::numbers::pi * (3 - std::sqrt(5.0));
     constexpr double plastic = 1.22074408460575947536;  // root of x^4 = x + 1
-    std::vector<Ray> out;
+    std::vector<Direction> out;
     for (std::size_t i = 0; i < rays; ++i) {
         const auto number = static_cast<double>(i);
         const double z = (number + 0.5) / rays;
         const double across = std::sqrt(1 - z * z);
-        Ray ray{{across * std::cos(golden * number), across * std::sin(golden * number), z}, {}};
+        Direction ray{{across * std::cos(golden * number), across * std::sin(golden * number), z}, {}};
         for (std::size_t axis = 0; axis < 3; ++axis) {
             const double step = std::pow(plastic, -1.0 - static_cast<double>(axis));
             ray.place[axis] = std::fmod(0.5 + step * number, 1.0) - 0.5;
@@ -103,13 +103,13 @@ class Nodes {
 }  // namespace
 
 std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                               gpu::WorkerPool& pool, const FactorOfRay& factor) {
+                               gpu::WorkerPool& pool, const FactorOfRay& factor, bool symmetric) {
     const geometry::HitFinder finder(scanner);
-    const auto all_rays = even_rays();
+    const auto all_directions = even_directions();
     // Lines from a gap to the opposite gap all meet on the axis, so the sensitivity varies there. EM
     // amplifies such differences: every voxel near the axis has a node.
     constexpr double dense = 4;
-    const bool folded = !factor;
+    const bool folded = !factor || symmetric;
     const bool even = scanner.geometry.modules_in_ring() % 2 == 0;
     const Nodes x(grid, 0, dense, 8, folded && even);
     const Nodes y(grid, 1, dense, 8, folded);
@@ -129,7 +129,7 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
             folded ? 0 : 2 * std::numbers::pi * std::fmod(golden_share * static_cast<double>(index), 1.0);
         const double cosine = std::cos(turn);
         const double sine = std::sin(turn);
-        for (const Ray& ray : all_rays) {
+        for (const Direction& ray : all_directions) {
             config::Vector3 from = {x.in_cell(i, ray.place[0]), y.in_cell(j, ray.place[1]),
                                     z.in_cell(k, ray.place[2])};
             const double radius = std::hypot(from[0], from[1]);

@@ -24,8 +24,9 @@ using FactorOfRay = std::function<double(const Entrance& a, const Entrance& b)>;
 /// crystals make a good pair: the sum over all good pairs of length in the voxel times weight (lines.hpp).
 /// It is computed from a fixed set of 4096 places and directions at each of some thousand nodes and
 /// interpolated, which is smoother than a sample of the pairs. The result does not depend on the number of
-/// threads. Without `factor` crystals detect every photon, and nothing attenuates.
+/// threads. Without `factor` crystals detect every photon, and nothing attenuates. `symmetric`: the factor is
+/// that of the mirror images of the pair, too, which saves most of the time.
 std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                               gpu::WorkerPool& pool, const FactorOfRay& factor = {});
+                               gpu::WorkerPool& pool, const FactorOfRay& factor = {}, bool symmetric = false);
 
 }  // namespace petacq::image
