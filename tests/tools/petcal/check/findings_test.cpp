@@ -121,7 +121,7 @@ TEST_CASE("data that cannot show changes by the limits are insufficient", "[chec
     CHECK(why[0] ==
           "too few counts for the times of modules: expected that a change by 0.1 ns can be told from "
           "chance (6.5 sigma) in at least half of them, found only one of 0.325 ns");
-    CHECK_THAT(why[1], Catch::Contains("flood maps") && Catch::Contains("found none"));
+    CHECK_THAT(why[1], petacq::test::contains("flood maps") && petacq::test::contains("found none"));
 }
 
 TEST_CASE("the median of changes needs half of them", "[check]") {

@@ -102,12 +102,14 @@ TEST_CASE("derive time: the next calibration has the true offsets") {
     // A run that was taken with another calibration.
     options.calibration = dir / "next.h5";
     CHECK_THROWS_WITH(petcal::derive_times(scanner, options),
-                      Catch::Contains("taken with the calibration of SHA-256"));
+                      petacq::test::contains("taken with the calibration of SHA-256"));
     options.calibration = dir / "old.h5";
     options.cylinder[3] = 0;
-    CHECK_THROWS_WITH(petcal::derive_times(scanner, options), Catch::Contains("a radius and a length"));
+    CHECK_THROWS_WITH(petcal::derive_times(scanner, options),
+                      petacq::test::contains("a radius and a length"));
     options.cylinder.clear();
-    CHECK_THROWS_WITH(petcal::derive_times(scanner, options), Catch::Contains("--cylinder or --point"));
+    CHECK_THROWS_WITH(petcal::derive_times(scanner, options),
+                      petacq::test::contains("--cylinder or --point"));
     options.point = {10, 0, 0};
     std::filesystem::remove(run / "coincidences.plm");
     CHECK_THROWS_AS(petcal::derive_times(scanner, options), config::Error);

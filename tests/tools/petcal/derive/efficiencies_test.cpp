@@ -163,7 +163,7 @@ TEST_CASE("efficiencies: a crystal that the source does not reach keeps 1, noise
 TEST_CASE("efficiencies: insufficient data are refused") {
     derive::NetCounts counts{std::vector<double>(40, 80), std::vector<double>(40, 80)};
     CHECK_THAT(refusal(counts, ring_sums),
-               Catch::Contains("a median of 80") && Catch::Contains("at least 100"));
+               petacq::test::contains("a median of 80") && petacq::test::contains("at least 100"));
     // Only pairs of opposite crystals: high at phi and low at phi + pi fits as well.
     counts.net.assign(40, 1000);
     counts.net[3] = 2000;
@@ -171,7 +171,7 @@ TEST_CASE("efficiencies: insufficient data are refused") {
         for (std::size_t i = 0; i < 40; ++i)
             sums[i] = weights[(i + 20) % 40];
     };
-    CHECK_THAT(refusal(counts, opposite), Catch::Contains("joins all crystals"));
+    CHECK_THAT(refusal(counts, opposite), petacq::test::contains("joins all crystals"));
     counts.variance.pop_back();
     CHECK_THROWS_AS(derive::crystal_efficiencies(counts, ring_sums), std::invalid_argument);
 }

@@ -205,9 +205,9 @@ TEST_CASE("time offsets: insufficient data are refused") {
         const std::uint32_t a = random.below(20);
         data.push_back({a, 20 + random.below(20), static_cast<float>(400 * random.symmetric())});
     }
-    CHECK_THAT(refusal(40, data), Catch::Contains("no peak above the randoms"));
-    CHECK_THAT(refusal(400, data), Catch::Contains("40 of 400 crystals have 50 or more pairs"));
-    CHECK_THAT(refusal(40, {}), Catch::Contains("expected at least 20"));
+    CHECK_THAT(refusal(40, data), petacq::test::contains("no peak above the randoms"));
+    CHECK_THAT(refusal(400, data), petacq::test::contains("40 of 400 crystals have 50 or more pairs"));
+    CHECK_THAT(refusal(40, {}), petacq::test::contains("expected at least 20"));
     CHECK_THROWS_AS(derive::time_offsets(39, data), std::invalid_argument);
     CHECK_THROWS_AS(derive::time_offsets(40, std::vector<derive::TimeDifference>{{3, 3, 0}}),
                     std::invalid_argument);
