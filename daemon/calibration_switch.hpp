@@ -23,7 +23,7 @@ class CalibrationSwitch {
 
     /// Waits from now on, in place of what waits. Absent: nothing waits any more.
     void offer(std::optional<NewCalibration> next);
-    /// What waits, for the status.
+    /// The calibration that waits, for the status; absent if none does.
     [[nodiscard]] std::optional<CalibrationInUse> waiting() const;
     /// Brings what waits into use: from then on the setting names it. `done` gets the reason if that failed,
     /// "" if it did not or if nothing waits. REQUIRES: no run, and none is started until taking() is false.

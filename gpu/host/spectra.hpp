@@ -41,7 +41,7 @@ class UnitCounts {
     std::vector<net::Mutex> mutexes_;  // [unit]
 };
 
-/// What one thread has found and not yet added to the counts: a list of cells for each unit, which is added
+/// The cells that one thread has found and not yet added to the counts: a list for each unit, which is added
 /// as a whole. So the counts of a unit come into the cache once for thousands of frames; one by one, each
 /// frame would wait for memory.
 class CellLists {

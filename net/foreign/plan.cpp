@@ -72,7 +72,7 @@ std::uint8_t wrong_marker(const FrameCheck& frames) {
     return marker;
 }
 
-/// What makes a frame have no valid address, whatever its other fields add.
+/// Bits that make the address of a frame invalid, whatever bits its other fields add.
 FrameWords no_address(const FrameCheck& frames) {
     return words_of([&](Frame& f) {
         if (frames.bdm_count < 256) {

@@ -72,7 +72,8 @@ struct LookupPlan {
     std::vector<FrameWords> table;  ///< for each value of the field
 };
 
-/// What a section (header of the datagram or block, or frame) has to say about a frame of petacqd.
+/// The fields that one section (header of a datagram, header of a block, or frame) gives to a frame of
+/// petacqd.
 struct SectionPlan {
     std::size_t bytes = 0;
     config::ByteOrder byte_order = config::ByteOrder::big;

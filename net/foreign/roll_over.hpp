@@ -26,7 +26,7 @@ struct CounterReading {
     [[nodiscard]] std::uint64_t at(std::int64_t now_ns, double counts_per_ns) const;
 };
 
-/// What all receivers know of the time: the latest reading of a source that did not fit an earlier one. Safe
+/// The time that all receivers share: the latest reading of a source that did not fit an earlier one. Safe
 /// from any thread; used rarely.
 class CommonCounter {
   public:

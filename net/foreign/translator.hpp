@@ -14,7 +14,8 @@
 
 namespace petacq::net {
 
-/// What all receivers of a scanner share: the layout, and what they know of its time.
+/// The format of a scanner's boards, which all receivers share: its layout, and the latest time of its
+/// counter.
 struct ForeignFormat {
     ForeignFormat(const config::Layout& layout, const FrameCheck& frames, double tick_ps)
         : plan(layout, frames, tick_ps) {}

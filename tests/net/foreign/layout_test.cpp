@@ -1,4 +1,4 @@
-// What a layout must not say, and how it is told.
+// Layouts that are refused, and the messages that say why.
 #include "config/error.hpp"
 #include "tests/net/foreign/formats.hpp"
 #include "tests/support/catch.hpp"

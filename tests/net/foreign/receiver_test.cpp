@@ -37,7 +37,7 @@ std::vector<std::vector<Bytes>> bursts(std::mt19937_64& random) {
     return all;
 }
 
-/// What a translator of its own makes of the same datagrams.
+/// Compares what was received with the frames that a separate translator makes of the same datagrams.
 void check_same(const std::vector<std::vector<Bytes>>& sent, const std::vector<Received>& received) {
     net::Translator reference(format_of(counted_format(), counted_tick_ps));
     std::size_t i = 0;

@@ -34,24 +34,6 @@ std::uint64_t matrix_budget(const QuickLookOptions& options, std::uint64_t lines
     return options.max_memory - volumes - of_lines;
 }
 
-/// The sensitivity to the lines between the ends. Rays that met the front faces would join other crystals
-/// than lines between points behind them: there would be rings in the image.
-std::vector<float> sensitivity_of(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                                  const corrections::LineFactors& factors, const QuickLookModel& model,
-                                  gpu::WorkerPool& pool) {
-    if (few_lines(scanner.geometry, grid))
-        return sum_of_lines(factors, scanner, grid, rule, model.line.factor, pool);
-    const FactorOfRay& ray = model.ray;
-    if (factors.depth_mm() == 0) return sensitivity(scanner, rule, grid, pool, ray);
-    config::Scanner of_ends = scanner;
-    of_ends.dimensions.ring_radius_mm += factors.depth_mm();
-    const auto share = [&](const Entrance& a, const Entrance& b) {
-        const double of_faces = factors.face_share(a.crystal, b.crystal);
-        return ray ? of_faces * ray(a, b) : of_faces;
-    };
-    return sensitivity(of_ends, rule, grid, pool, share, !ray);
-}
-
 }  // namespace
 
 std::size_t pair_capacity(std::uint64_t max_memory) {
@@ -70,7 +52,9 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
     const std::uint64_t budget = matrix_budget(options, counts.pairs().size());
     const std::vector<Point> points = points_of(factors.ends());
     auto start = Clock::now();
-    const auto sensitive = sensitivity_of(scanner, rule, options.grid, factors, model, pool);
+    const auto sensitive = few_lines(scanner.geometry, options.grid)
+                               ? sum_of_lines(factors, scanner, options.grid, rule, model.line.factor, pool)
+                               : sensitivity(factors, scanner, rule, options.grid, pool, model.ray);
     look.sensitivity_s = seconds_since(start);
 
     start = Clock::now();

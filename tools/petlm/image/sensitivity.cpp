@@ -100,16 +100,14 @@ class Nodes {
     std::vector<float> share_;        // [voxel]
 };
 
-}  // namespace
-
-std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                               gpu::WorkerPool& pool, const FactorOfRay& factor, bool symmetric) {
+/// `folded`: the factor of a pair is that of its mirror images, too, which saves most of the nodes.
+std::vector<float> sum_of_rays(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
+                               gpu::WorkerPool& pool, const FactorOfRay& factor, bool folded) {
     const geometry::HitFinder finder(scanner);
     const auto all_directions = even_directions();
     // Lines from a gap to the opposite gap all meet on the axis, so the sensitivity varies there. EM
     // amplifies such differences: every voxel near the axis has a node.
     constexpr double dense = 4;
-    const bool folded = !factor || symmetric;
     const bool even = scanner.geometry.modules_in_ring() % 2 == 0;
     const Nodes x(grid, 0, dense, 8, folded && even);
     const Nodes y(grid, 1, dense, 8, folded);
@@ -178,6 +176,21 @@ std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRu
         }
     });
     return out;
+}
+
+}  // namespace
+
+std::vector<float> sensitivity(const corrections::LineFactors& lines, const config::Scanner& scanner,
+                               const gpu::PairRule& rule, const Grid& grid, gpu::WorkerPool& pool,
+                               const FactorOfRay& chance) {
+    if (lines.depth_mm() == 0) return sum_of_rays(scanner, rule, grid, pool, chance, !chance);
+    config::Scanner of_ends = scanner;
+    of_ends.dimensions.ring_radius_mm += lines.depth_mm();
+    const auto factor = [&](const Entrance& a, const Entrance& b) {
+        const double share = lines.face_share(a.crystal, b.crystal);
+        return chance ? share * chance(a, b) : share;
+    };
+    return sum_of_rays(of_ends, rule, grid, pool, factor, !chance);
 }
 
 }  // namespace petacq::image

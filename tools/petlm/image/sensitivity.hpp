@@ -8,11 +8,12 @@
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
 #include "gpu/host/worker_pool.hpp"
+#include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {
 
-/// Where a photon enters a crystal.
+/// Where a photon meets a crystal, at the depth of the lines.
 struct Entrance {
     std::uint32_t crystal;
     config::Vector3 at;  ///< mm
@@ -24,9 +25,11 @@ using FactorOfRay = std::function<double(const Entrance& a, const Entrance& b)>;
 /// crystals make a good pair: the sum over all good pairs of length in the voxel times weight (lines.hpp).
 /// It is computed from a fixed set of 4096 places and directions at each of some thousand nodes and
 /// interpolated, which is smoother than a sample of the pairs. The result does not depend on the number of
-/// threads. Without `factor` crystals detect every photon, and nothing attenuates. `symmetric`: the factor is
-/// that of the mirror images of the pair, too, which saves most of the time.
-std::vector<float> sensitivity(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                               gpu::WorkerPool& pool, const FactorOfRay& factor = {}, bool symmetric = false);
+/// threads. The rays meet crystals at the depth of the lines: rays that met the front faces would join other
+/// crystals than lines between points behind them, and there would be rings in the image. Without `chance`
+/// crystals detect every photon, and nothing attenuates.
+std::vector<float> sensitivity(const corrections::LineFactors& lines, const config::Scanner& scanner,
+                               const gpu::PairRule& rule, const Grid& grid, gpu::WorkerPool& pool,
+                               const FactorOfRay& chance = {});
 
 }  // namespace petacq::image

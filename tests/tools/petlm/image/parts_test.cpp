@@ -171,10 +171,10 @@ void check_sensitivity(const corrections::LineFactors& factors,
     const auto summed = image::sum_of_lines(factors, scanner, grid, rule, chance, pool);
     for (std::size_t i = 0; i < sums.size(); ++i)
         REQUIRE(summed[i] == Approx(sums[i]).epsilon(1e-5).margin(1e-7));
-    const auto found = image::sensitivity(scanner, rule, grid, pool, factor);
+    const auto found = image::sensitivity(factors, scanner, rule, grid, pool, factor);
     gpu::WorkerPool three(3);
     CHECK(image::sum_of_lines(factors, scanner, grid, rule, chance, three) == summed);
-    CHECK(image::sensitivity(scanner, rule, grid, three, factor) == found);
+    CHECK(image::sensitivity(factors, scanner, rule, grid, three, factor) == found);
     const double largest = *std::max_element(sums.begin(), sums.end());
     CHECK(largest > 0.02);
     double total = 0;
@@ -199,6 +199,11 @@ void check_sensitivity(const corrections::LineFactors& factors,
 TEST_CASE("image: sensitivity is the sum of weight times length over all good pairs", "[petlm][image]") {
     check_sensitivity(
         corrections::LineFactors(export_scanner(), 0), [](std::uint32_t) { return 1; }, {}, 0.08);
+}
+
+TEST_CASE("image: sensitivity is that of lines that end behind the front faces", "[petlm][image]") {
+    check_sensitivity(
+        corrections::LineFactors(export_scanner(), 6), [](std::uint32_t) { return 1; }, {}, 0.08);
 }
 
 TEST_CASE("image: sensitivity counts each pair with its efficiencies and its attenuation", "[petlm][image]") {

@@ -159,7 +159,8 @@ struct EmInput {
     }
     /// Computed once: it is the same for all inputs.
     static const std::vector<float>& once(EmInput& of) {
-        static const auto all = image::sensitivity(of.scanner, of.rule, of.grid, of.pool);
+        static const auto all = image::sensitivity(corrections::LineFactors(of.scanner, 0), of.scanner,
+                                                   of.rule, of.grid, of.pool);
         return all;
     }
     image::EmResult run(std::uint32_t iterations, image::Projector& projector) {
