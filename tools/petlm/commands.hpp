@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu/types.hpp"
+#include "tools/petlm/resort/inputs.hpp"
 
 namespace petacq::petlm {
 
@@ -33,7 +34,7 @@ int dump(const DumpOptions& options);
 int verify(const std::vector<std::filesystem::path>& targets);
 
 struct ResortOptions {
-    std::filesystem::path run;     ///< directory
+    InputOptions input;
     std::filesystem::path output;  ///< list-mode file (NAME.plm), or else the directory of a run
     bool force = false;            ///< replace the output
     // Settings that are not given are those of the run.
@@ -49,11 +50,13 @@ struct ResortOptions {
     std::optional<double> lower_keV;  // NOLINT(readability-identifier-naming): the unit's spelling
     std::optional<double> upper_keV;  // NOLINT(readability-identifier-naming)
     std::string backend = "auto";
-    std::optional<std::uint32_t> threads;
+    std::optional<std::uint32_t> threads;        ///< workers; absent or 0: one for each core, or a few per GPU
+    std::optional<unsigned> gpus;                ///< absent: all that can be used
+    std::optional<std::uint64_t> shard_singles;  ///< singles that a worker searches at once
 };
-/// Finds the coincidences of a run again from its singles: the records that the run would have written with
-/// these settings. A run that is written has the seconds, too: what the singles do not tell is that of the
-/// seconds of the run, or unknown.
+/// Finds coincidences from the singles of a run, or of the runs of several hosts: the records that one host
+/// would have written with these settings. A run that is written has the seconds, too: what the singles do
+/// not tell is that of the seconds of the runs, or unknown.
 int resort(const ResortOptions& options);
 
 }  // namespace petacq::petlm

@@ -158,12 +158,17 @@ void add_merge(CLI::App& app, int& status) {
 void add_resort(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "resort",
-            "Finds the coincidences of a run again from its singles; settings that are not given are "
-            "those of the run",
+            "Finds coincidences from the singles of a run, or of the runs of several hosts; settings that "
+            "are not given are those of the run",
             resort);
-    sub.add_option("run", o.run, "Run directory with singles.plm")->required();
+    sub.add_option("runs", o.input.runs, "Run directories with singles.plm, or files of singles in them")
+        ->required();
     add_output(sub, o,
                "File of coincidences to write (NAME.plm), or run directory, with the seconds and tags");
+    sub.add_option("--from-ticks", o.input.from, "Start of the interval, inclusive");
+    sub.add_option("--to-ticks", o.input.to, "End of the interval, exclusive");
+    sub.add_flag("--partial", o.input.partial,
+                 "Of several runs, also search the time in which not all of them have data");
     sub.add_option("--window-ticks", o.window_ticks, "Coincidence window, inclusive");
     sub.add_option("--window-mode", o.window_mode, "single or every");
     sub.add_option("--policy", o.multiples_policy, "Multiples policy");
@@ -176,7 +181,10 @@ void add_resort(CLI::App& app, int& status) {
     sub.add_option("--lower-kev", o.lower_keV, "Energy window; not below that of the saved singles");
     sub.add_option("--upper-kev", o.upper_keV, "Energy window; not above that of the saved singles");
     sub.add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
-    sub.add_option("--threads", o.threads, "Threads of the CPU back-end; 0: one per core");
+    sub.add_option("--threads", o.threads, "Workers; 0: one per core, or four per GPU");
+    sub.add_option("--gpus", o.gpus, "GPUs to use; default: all")->check(CLI::Range(1U, 64U));
+    sub.add_option("--shard-singles", o.shard_singles, "Singles that a worker searches at once")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32U));
 }
 
 void add_plot(CLI::App& app, int& status) {

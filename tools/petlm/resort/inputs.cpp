@@ -1,0 +1,129 @@
+#include "tools/petlm/resort/inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using nlohmann::json;
+
+json document_of(const std::filesystem::path& run) {
+    std::string why;
+    json document = run_json(run, why);
+    if (document.is_null()) throw UsageError(why + "; expected the directory of a run");
+    for (const char* key : {"scanner", "configuration"}) {
+        if (!document.contains(key) || !document[key].is_object())
+            throw UsageError(fmt::format("{}: its run.json has no {}", run.string(), key));
+    }
+    return document;
+}
+
+/// What hosts of one scanner must have in common.
+json belonging(const json& document) {
+    json scanner = document["scanner"];
+    scanner.erase("sources");  // each host may list its own boards only
+    const json& configuration = document["configuration"];
+    return {{"scanner", scanner},
+            {"calibration", document.value("calibration_sha256", json())},
+            {"clock", configuration.value("clock", "")},
+            {"energy window", configuration.value("energy", json())}};
+}
+
+void check_together(const Inputs& inputs) {
+    const json wanted = belonging(inputs.documents.front());
+    for (std::size_t i = 1; i < inputs.runs.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            if (std::filesystem::equivalent(inputs.runs[i], inputs.runs[j]))
+                throw UsageError(inputs.runs[i].string() + ": named twice; its singles would count twice");
+        }
+        const json found = belonging(inputs.documents[i]);
+        for (const auto& [what, value] : wanted.items()) {
+            if (found[what] == value) continue;
+            // Of a scanner, the first member that differs says more than the whole.
+            const json difference = json::diff(value, found[what]);
+            throw UsageError(fmt::format("{} and {} do not belong together: their {} differ{}: {}",
+                                         inputs.runs.front().string(), inputs.runs[i].string(), what,
+                                         what == "scanner" ? "s" : "s", json_line(difference.front())));
+        }
+    }
+}
+
+/// From start to stop. An interrupted run has no stop: it ends with its last single.
+gpu::TickRange interval_of(const json& document, const SinglesFiles& singles) {
+    const auto ticks = [&](const char* key) {
+        const json value = document.value(key, json());
+        return value.is_number_unsigned() ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
+    };
+    const auto blocks = singles.blocks();
+    const std::uint64_t first = blocks.empty() ? 0 : blocks.front().first_time;
+    const std::uint64_t after_last = blocks.empty() ? 0 : blocks.back().last_time + 1;
+    return {std::min(ticks("start_ticks").value_or(first), first),
+            std::max(ticks("stop_ticks").value_or(after_last), after_last)};
+}
+
+}  // namespace
+
+const json& Inputs::first() const {
+    const json* best = &documents.front();
+    const auto start = [](const json& document) {
+        const json value = document.value("start_ticks", json());
+        return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+    };
+    for (const json& document : documents)
+        if (start(document) <= interval.start && start(document) > start(*best)) best = &document;
+    return *best;
+}
+
+Inputs open_inputs(const InputOptions& options) {
+    if (options.from >= options.to) {
+        throw UsageError(
+            fmt::format("--from-ticks {}: expected less than --to-ticks {}", options.from, options.to));
+    }
+    Inputs inputs;
+    for (const std::filesystem::path& target : options.runs) {
+        const bool is_run = std::filesystem::is_directory(target);
+        inputs.runs.push_back(is_run ? target : std::filesystem::absolute(target).parent_path());
+        inputs.documents.push_back(document_of(inputs.runs.back()));
+        inputs.singles.emplace_back(target);
+    }
+    check_together(inputs);
+    gpu::TickRange common{0, UINT64_MAX};
+    gpu::TickRange all{UINT64_MAX, 0};
+    std::vector<gpu::TickRange> intervals;
+    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
+        const gpu::TickRange own = interval_of(inputs.documents[i], inputs.singles[i]);
+        common = {std::max(common.start, own.start), std::min(common.end, own.end)};
+        all = {std::min(all.start, own.start), std::max(all.end, own.end)};
+        intervals.push_back(own);
+    }
+    gpu::TickRange& searched = inputs.interval;
+    searched = options.partial ? all : common;
+    searched = {std::max(searched.start, options.from), std::min(searched.end, options.to)};
+    if (searched.start > searched.end || (searched.start == searched.end && inputs.runs.size() > 1)) {
+        throw UsageError(fmt::format("{}: no time in common; expected runs that overlap",
+                                     inputs.runs.size() > 1 ? "the runs have" : inputs.runs[0].string()));
+    }
+    inputs.whole = searched.start <= all.start && searched.end >= all.end;
+    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
+        const auto add = [&](std::uint64_t from, std::uint64_t to) {
+            from = std::max(from, searched.start);
+            to = std::min(to, searched.end);
+            if (from < to) inputs.missing.push_back({inputs.runs[i].string(), {from, to}});
+        };
+        add(0, intervals[i].start);
+        add(intervals[i].end, UINT64_MAX);
+    }
+    // A single run is searched from its first single to its last one, whatever its run.json says.
+    if (searched.start == all.start) searched.start = options.from;
+    if (searched.end == all.end) searched.end = options.to;
+    return inputs;
+}
+
+}  // namespace petacq::petlm

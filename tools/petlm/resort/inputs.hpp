@@ -1,0 +1,46 @@
+// The runs whose singles are searched together: one run, or those of the hosts of one scanner.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu/second_cuts.hpp"
+#include "tools/petlm/resort/singles_files.hpp"
+
+namespace petacq::petlm {
+
+/// A stretch of time in which a run has no data.
+struct MissingData {
+    std::string run;
+    gpu::TickRange range;
+};
+
+struct Inputs {
+    std::vector<std::filesystem::path> runs;  ///< directories
+    std::vector<nlohmann::json> documents;    ///< run.json of each
+    std::vector<SinglesFiles> singles;        ///< of each
+    gpu::TickRange interval;                  ///< that is searched
+    bool whole = false;                       ///< no run has data outside the interval
+    std::vector<MissingData> missing;         ///< in the interval
+
+    /// run.json of the run whose start is that of the interval, or nearest before it.
+    [[nodiscard]] const nlohmann::json& first() const;
+};
+
+/// What is to be searched. The time that all runs have in common, or, with `partial`, all their time.
+struct InputOptions {
+    std::vector<std::filesystem::path> runs;  ///< directories, or files of singles in them
+    std::uint64_t from = 0;                   ///< ticks, inclusive
+    std::uint64_t to = UINT64_MAX;            ///< ticks, exclusive
+    bool partial = false;
+};
+
+/// Opens the runs. Throws UsageError if they do not belong together (scanner, calibration, clock, energy
+/// window) or have no time in common, and as SinglesFiles does.
+Inputs open_inputs(const InputOptions& options);
+
+}  // namespace petacq::petlm
