@@ -289,8 +289,7 @@ void ListModeFileReader::accept_block(std::vector<Damage>& damage) {
                            block.last_time};
     const std::uint64_t entry = entry_of(block.number);
     if (trailer_ && (entry >= index_.size() || index_[entry] != found)) {
-        note(damage,
-             {block_offset_, 0, block.number, "index and " + block_text(block.number) + " disagree"});
+        note(damage, {block_offset_, 0, block.number, "index and " + block_text(block.number) + " disagree"});
     }
     if (block.first_time != time_of(records.data()) ||
         block.last_time != time_of(records.data() + records.size() - header_.record_bytes)) {

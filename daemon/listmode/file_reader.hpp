@@ -116,7 +116,7 @@ class ListModeFileReader {
     std::uint64_t position_ = 0;        ///< offset of the next block
     std::uint64_t expected_block_ = 0;  ///< number of the block at `position_`
     bool selected_ = false;             ///< select() has narrowed the range
-    LoadedBlock loaded_;            ///< the current block
+    LoadedBlock loaded_;                ///< the current block
     std::uint64_t block_offset_ = 0;
     std::vector<std::byte> search_;  ///< window of find_magic
     bool done_ = false;

@@ -28,8 +28,8 @@ std::span<const std::uint64_t> GroupStarts::times_in(gpu::TickRange range) {
     for (const SinglesFiles& run : runs_) {
         for (const SinglesFiles::Block& block : run.blocks_in(range)) {
             const auto singles = run.read(block, block_);
-            const auto begin = std::partition_point(singles.begin(), singles.end(),
-                                                    [&](const gpu::Single& s) { return s.time < range.start; });
+            const auto begin = std::partition_point(
+                singles.begin(), singles.end(), [&](const gpu::Single& s) { return s.time < range.start; });
             for (const gpu::Single& s : std::span(begin, singles.end())) {
                 if (s.time >= range.end) break;
                 if (s.energy >= energy_.lower && s.energy <= energy_.upper) times_.push_back(s.time);

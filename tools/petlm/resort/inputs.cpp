@@ -14,17 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-json document_of(const std::filesystem::path& run) {
-    std::string why;
-    json document = run_json(run, why);
-    if (document.is_null()) throw UsageError(why + "; expected the directory of a run");
-    for (const char* key : {"scanner", "configuration"}) {
-        if (!document.contains(key) || !document[key].is_object())
-            throw UsageError(fmt::format("{}: its run.json has no {}", run.string(), key));
-    }
-    return document;
-}
-
 /// What hosts of one scanner must have in common.
 json belonging(const json& document) {
     json scanner = document["scanner"];
@@ -68,7 +57,23 @@ gpu::TickRange interval_of(const json& document, const SinglesFiles& singles) {
             std::max(ticks("stop_ticks").value_or(after_last), after_last)};
 }
 
+std::filesystem::path directory_of(const std::filesystem::path& target) {
+    return std::filesystem::is_directory(target) ? target : std::filesystem::absolute(target).parent_path();
+}
+
 }  // namespace
+
+json run_document(const std::filesystem::path& target) {
+    const std::filesystem::path run = directory_of(target);
+    std::string why;
+    json document = run_json(run, why);
+    if (document.is_null()) throw UsageError(why + "; expected the directory of a run");
+    for (const char* key : {"scanner", "configuration"}) {
+        if (!document.contains(key) || !document[key].is_object())
+            throw UsageError(fmt::format("{}: its run.json has no {}", run.string(), key));
+    }
+    return document;
+}
 
 const json& Inputs::first() const {
     const json* best = &documents.front();
@@ -88,9 +93,8 @@ Inputs open_inputs(const InputOptions& options) {
     }
     Inputs inputs;
     for (const std::filesystem::path& target : options.runs) {
-        const bool is_run = std::filesystem::is_directory(target);
-        inputs.runs.push_back(is_run ? target : std::filesystem::absolute(target).parent_path());
-        inputs.documents.push_back(document_of(inputs.runs.back()));
+        inputs.runs.push_back(directory_of(target));
+        inputs.documents.push_back(run_document(target));
         inputs.singles.emplace_back(target);
     }
     check_together(inputs);

@@ -39,6 +39,10 @@ struct InputOptions {
     bool partial = false;
 };
 
+/// run.json of a run directory, or of that of a file. Throws UsageError unless it has a scanner and a
+/// configuration.
+nlohmann::json run_document(const std::filesystem::path& target);
+
 /// Opens the runs. Throws UsageError if they do not belong together (scanner, calibration, clock, energy
 /// window) or have no time in common, and as SinglesFiles does.
 Inputs open_inputs(const InputOptions& options);

@@ -109,13 +109,13 @@ nlohmann::json description_of(const Inputs& inputs, const config::Configuration&
 }  // namespace
 
 int resort(const ResortOptions& options) {
-    const Inputs inputs = open_inputs(options.input);
-    const nlohmann::json& run = inputs.first();
+    const nlohmann::json run = run_document(options.input.runs.front());
     const Engines engines = engines_for(run, options);
     const config::Configuration& configuration = engines.configuration;
     const config::Scanner scanner = config::scanner_from_json(run.at("scanner"));
     config::check_against_scanner(configuration, scanner);
     const config::Calibration calibration = no_calibration(scanner.geometry);
+    const Inputs inputs = open_inputs(options.input);
 
     const bool one_file = options.output.extension() == ".plm";
     const std::filesystem::path output =
@@ -155,7 +155,8 @@ int resort(const ResortOptions& options) {
             engines.slice_singles, reach);
     };
     Workers workers(std::min(engines.workers, shards.size()),
-                    {inputs.singles, shards, seconds.ranges(), rules, accepted_energies(configuration)}, make);
+                    {inputs.singles, shards, seconds.ranges(), rules, accepted_energies(configuration)},
+                    make);
     ResortedRun made;
     {
         daemon::ProgressLine progress("finding coincidences", shards.size(), daemon::ProgressUnit::steps);

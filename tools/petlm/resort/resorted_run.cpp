@@ -93,9 +93,9 @@ void set_interval(const Inputs& inputs, json& content) {
         const double later_s =
             (static_cast<double>(interval.start) - old_start.get<double>()) * tick_ps * 1e-12;
         if (start) {
-            content["start_utc"] = daemon::utc_text(
-                *start + std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                             std::chrono::duration<double>(later_s)));
+            content["start_utc"] =
+                daemon::utc_text(*start + std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                                              std::chrono::duration<double>(later_s)));
         }
     }
     if (interval.start != 0) content["start_ticks"] = interval.start;

@@ -39,7 +39,7 @@ class ResortedSeconds {
     daemon::SecondsMeter meter_;
     daemon::SecondsFile* file_;
     const gpu::IntervalSums none_;
-    gpu::IntervalSums sums_;    ///< of the second `open_`
+    gpu::IntervalSums sums_;  ///< of the second `open_`
     std::size_t open_ = 0;
 };
 

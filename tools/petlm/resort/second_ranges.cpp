@@ -13,8 +13,8 @@ constexpr std::uint64_t most_empty = 100;  ///< seconds
 /// At its first second; nullptr for a run without seconds, or with a file that says nothing.
 std::unique_ptr<daemon::SecondsReader> seconds_of(const std::filesystem::path& run) {
     try {
-        auto reader = std::make_unique<daemon::SecondsReader>(
-            record_files(run, daemon::RecordKind::seconds).front());
+        auto reader =
+            std::make_unique<daemon::SecondsReader>(record_files(run, daemon::RecordKind::seconds).front());
         if (reader->next()) return reader;
     } catch (const daemon::NotListMode&) {
     }

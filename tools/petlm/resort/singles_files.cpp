@@ -48,7 +48,8 @@ void SinglesFiles::add(const std::filesystem::path& file) {
     for (const daemon::IndexEntry& entry : part.index()) {
         const Block block{entry.offset, entry.first_time, entry.last_time, entry.records, first + next};
         const bool in_order = blocks_.empty() || blocks_.back().last_time <= block.first_time;
-        if (!in_order || block.first_time > block.last_time) refuse(file, "its index is not in order of time");
+        if (!in_order || block.first_time > block.last_time)
+            refuse(file, "its index is not in order of time");
         blocks_.push_back(block);
         next = (next + 1) % files;
     }
@@ -57,8 +58,8 @@ void SinglesFiles::add(const std::filesystem::path& file) {
 std::span<const SinglesFiles::Block> SinglesFiles::blocks_in(gpu::TickRange range) const {
     const auto begin = std::partition_point(blocks_.begin(), blocks_.end(),
                                             [&](const Block& b) { return b.last_time < range.start; });
-    const auto end = std::partition_point(begin, blocks_.end(),
-                                          [&](const Block& b) { return b.first_time < range.end; });
+    const auto end =
+        std::partition_point(begin, blocks_.end(), [&](const Block& b) { return b.first_time < range.end; });
     return {begin, end};
 }
 

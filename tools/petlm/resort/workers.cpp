@@ -10,8 +10,7 @@ struct Stopped {};
 
 }  // namespace
 
-Workers::Workers(std::size_t count, Work work,
-                 std::function<std::unique_ptr<ShardSearch>(std::size_t)> make)
+Workers::Workers(std::size_t count, Work work, std::function<std::unique_ptr<ShardSearch>(std::size_t)> make)
     : work_(std::move(work)), make_(std::move(make)), most_ahead_(2 * count) {
     begins_[0] = work_.shards.front().start;
     for (std::size_t i = 0; i < count; ++i)
