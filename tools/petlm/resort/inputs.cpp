@@ -8,6 +8,7 @@
 
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resort/second_ranges.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -29,7 +30,7 @@ void check_together(const Inputs& inputs) {
     const json wanted = belonging(inputs.documents.front());
     for (std::size_t i = 1; i < inputs.runs.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-            if (std::filesystem::equivalent(inputs.runs[i], inputs.runs[j]))
+            if (inputs.runs[i].lexically_normal() == inputs.runs[j].lexically_normal())
                 throw UsageError(inputs.runs[i].string() + ": named twice; its singles would count twice");
         }
         const json found = belonging(inputs.documents[i]);
@@ -86,16 +87,10 @@ const json& Inputs::first() const {
     return *best;
 }
 
-Inputs open_inputs(const InputOptions& options) {
+void settle_interval(Inputs& inputs, const InputOptions& options) {
     if (options.from >= options.to) {
         throw UsageError(
             fmt::format("--from-ticks {}: expected less than --to-ticks {}", options.from, options.to));
-    }
-    Inputs inputs;
-    for (const std::filesystem::path& target : options.runs) {
-        inputs.runs.push_back(directory_of(target));
-        inputs.documents.push_back(run_document(target));
-        inputs.singles.emplace_back(target);
     }
     check_together(inputs);
     gpu::TickRange common{0, UINT64_MAX};
@@ -127,6 +122,18 @@ Inputs open_inputs(const InputOptions& options) {
     // A single run is searched from its first single to its last one, whatever its run.json says.
     if (searched.start == all.start) searched.start = options.from;
     if (searched.end == all.end) searched.end = options.to;
+}
+
+Inputs open_inputs(const InputOptions& options) {
+    Inputs inputs;
+    for (const std::filesystem::path& target : options.runs) {
+        inputs.runs.push_back(directory_of(target));
+        inputs.documents.push_back(run_document(target));
+        inputs.singles.emplace_back(target);
+        const auto seconds = recorded_seconds(inputs.runs.back());
+        inputs.recorded.insert(inputs.recorded.end(), seconds.begin(), seconds.end());
+    }
+    settle_interval(inputs, options);
     return inputs;
 }
 

@@ -23,6 +23,7 @@ struct Inputs {
     std::vector<std::filesystem::path> runs;  ///< directories
     std::vector<nlohmann::json> documents;    ///< run.json of each
     std::vector<SinglesFiles> singles;        ///< of each
+    std::vector<gpu::TickRange> recorded;     ///< seconds, of all runs
     gpu::TickRange interval;                  ///< that is searched
     bool whole = false;                       ///< no run has data outside the interval
     std::vector<MissingData> missing;         ///< in the interval
@@ -42,6 +43,10 @@ struct InputOptions {
 /// run.json of a run directory, or of that of a file. Throws UsageError unless it has a scanner and a
 /// configuration.
 nlohmann::json run_document(const std::filesystem::path& target);
+
+/// Sets the interval, and what is missing in it, from the documents and the singles. Throws UsageError as
+/// open_inputs() does.
+void settle_interval(Inputs& inputs, const InputOptions& options);
 
 /// Opens the runs. Throws UsageError if they do not belong together (scanner, calibration, clock, energy
 /// window) or have no time in common, and as SinglesFiles does.

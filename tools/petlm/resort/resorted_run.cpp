@@ -1,9 +1,13 @@
 #include "tools/petlm/resort/resorted_run.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include "daemon/host/utc.hpp"
 #include "daemon/listmode/format.hpp"
@@ -11,6 +15,7 @@
 #include "daemon/run/ledger.hpp"
 #include "tools/petlm/records/merged_tags.hpp"
 #include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -140,6 +145,29 @@ daemon::ListModePart part_of(const std::filesystem::path& file, std::uint64_t re
     return part;
 }
 
+void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs) {
+    if (taken.bad_address == 0) return;
+    throw BadInput(fmt::format("{}: {} singles name crystals that the scanner does not have",
+                               inputs.runs.front().string(), taken.bad_address));
+}
+
+nlohmann::json seconds_description(nlohmann::json of_coincidences, const gpu::CoincidenceRules& rules) {
+    of_coincidences["window_mode"] = name_of(rules.mode);
+    of_coincidences["multiples_policy"] = name_of(rules.policy);
+    return of_coincidences;
+}
+
+daemon::ListModePart finish(daemon::SecondsFile& seconds, const std::filesystem::path& path) {
+    const daemon::SecondsCounts written = seconds.finish();
+    if (!seconds.failure().empty()) throw std::runtime_error(seconds.failure());
+    return part_of(path, written.written, seconds.part().first_time, seconds.part().last_time);
+}
+
+std::string summary(const std::filesystem::path& output, const ResortedRun& made) {
+    return fmt::format("{}: {} prompts, {} delayeds from {} singles ({})\n", output.string(),
+                       made.singles.prompts, made.singles.delayeds, made.taken.accepted, made.back_end);
+}
+
 void claim_run(Outputs& outputs, const std::filesystem::path& output) {
     outputs.make_directory(output);
     for (const char* name :
@@ -172,7 +200,12 @@ void complete_run(const Inputs& inputs, const json& settings, const ResortedRun&
                                        ? json()
                                        : json(made.seconds.weighted_delayeds);
     }
-    json files = {entry(made.coincidences_file, daemon::RecordKind::coincidences)};
+    json files = json::array();
+    std::uint64_t records = 0;
+    for (const daemon::ListModePart& part : made.coincidences_files) {
+        files.push_back(entry(part, daemon::RecordKind::coincidences));
+        files.back()["first_record"] = std::exchange(records, records + part.records);
+    }
     if (std::filesystem::exists(Outputs::partial(tags))) {
         files.push_back(
             entry(part_of(tags, tag_count, tag_times.from, tag_times.to), daemon::RecordKind::tags));

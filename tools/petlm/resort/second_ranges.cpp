@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tools/petlm/records/run.hpp"
 
@@ -25,22 +26,14 @@ gpu::TickRange range_of(const daemon::SecondsReader& reader) {
     return {reader.start(), reader.start() + reader.length()};
 }
 
-/// Those of all runs within the interval, by their begin.
-std::vector<gpu::TickRange> recorded(std::span<const std::filesystem::path> runs, gpu::TickRange interval) {
-    std::vector<gpu::TickRange> all;
-    for (const std::filesystem::path& run : runs) {
-        const auto reader = seconds_of(run);
-        if (!reader) continue;
-        do {
-            gpu::TickRange range = range_of(*reader);
-            range.start = std::max(range.start, interval.start);
-            range.end = std::min(range.end, interval.end);
-            if (range.start < range.end) all.push_back(range);
-        } while (reader->next());
-    }
-    std::sort(all.begin(), all.end(),
+/// Those in the interval, by their begin.
+std::vector<gpu::TickRange> within(std::vector<gpu::TickRange> ranges, gpu::TickRange interval) {
+    for (gpu::TickRange& range : ranges)
+        range = {std::max(range.start, interval.start), std::min(range.end, interval.end)};
+    std::erase_if(ranges, [](const gpu::TickRange& r) { return r.start >= r.end; });
+    std::sort(ranges.begin(), ranges.end(),
               [](const gpu::TickRange& a, const gpu::TickRange& b) { return a.start < b.start; });
-    return all;
+    return ranges;
 }
 
 /// The earliest time from `time` on at which a run may have singles; UINT64_MAX: none has.
@@ -60,10 +53,20 @@ double mean_of_known(double a, double b) {
 
 }  // namespace
 
-std::vector<gpu::TickRange> second_ranges(std::span<const std::filesystem::path> runs,
+std::vector<gpu::TickRange> recorded_seconds(const std::filesystem::path& run) {
+    std::vector<gpu::TickRange> ranges;
+    if (const auto reader = seconds_of(run)) {
+        do
+            ranges.push_back(range_of(*reader));
+        while (reader->next());
+    }
+    return ranges;
+}
+
+std::vector<gpu::TickRange> second_ranges(std::vector<gpu::TickRange> recorded,
                                           std::span<const SinglesFiles> singles, std::uint64_t second,
                                           gpu::TickRange interval) {
-    const std::vector<gpu::TickRange> known = recorded(runs, interval);
+    const std::vector<gpu::TickRange> known = within(std::move(recorded), interval);
     std::uint64_t after_last = 0;  // of the singles
     for (const SinglesFiles& run : singles)
         for (const SinglesFiles::Block& block : run.blocks_in(interval))

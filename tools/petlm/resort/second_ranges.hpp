@@ -15,10 +15,13 @@
 
 namespace petacq::petlm {
 
+/// The seconds that a run has recorded; none without a file that can be read.
+std::vector<gpu::TickRange> recorded_seconds(const std::filesystem::path& run);
+
 /// The seconds in which the runs have singles or recorded seconds, one after the other, within the interval.
-/// They begin and end as the runs have recorded them. Where nothing is recorded, they begin at multiples of a
-/// second (ticks), and a long time without singles is one.
-std::vector<gpu::TickRange> second_ranges(std::span<const std::filesystem::path> runs,
+/// They begin and end as the runs have `recorded` them, in any order. Where nothing is recorded, they begin
+/// at multiples of a second (ticks), and a long time without singles is one.
+std::vector<gpu::TickRange> second_ranges(std::vector<gpu::TickRange> recorded,
                                           std::span<const SinglesFiles> singles, std::uint64_t second,
                                           gpu::TickRange interval);
 

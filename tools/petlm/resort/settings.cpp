@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tools/petlm/records/status.hpp"
@@ -55,12 +54,6 @@ config::Configuration resort_configuration(const nlohmann::json& run, const Reso
     document["pipeline"]["max_pending_singles"] = std::uint64_t{16} * slice_singles;
     document["listmode"]["write_singles"] = false;
     return config::configuration_from_json(document, "/");
-}
-
-gpu::EnergyWindow accepted_energies(const config::Configuration& configuration) {
-    const auto& energy = configuration.energy;
-    if (!energy.filter) return {false, 0, std::numeric_limits<float>::infinity()};
-    return {true, static_cast<float>(energy.lower_keV), static_cast<float>(energy.upper_keV)};
 }
 
 }  // namespace petacq::petlm

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
@@ -22,6 +24,12 @@ SinglesFiles::SinglesFiles(const std::filesystem::path& target) {
     for (const auto& file : record_files(target, daemon::RecordKind::singles))
         add(file);
 }
+
+SinglesFiles::SinglesFiles(std::vector<Block> blocks, const nlohmann::json& description,
+                           std::uint32_t block_bytes)
+    : description_(std::make_unique<nlohmann::json>(description)),
+      block_bytes_(block_bytes),
+      blocks_(std::move(blocks)) {}
 
 SinglesFiles::~SinglesFiles() = default;
 SinglesFiles::SinglesFiles(SinglesFiles&&) noexcept = default;
@@ -63,7 +71,20 @@ std::span<const SinglesFiles::Block> SinglesFiles::blocks_in(gpu::TickRange rang
     return {begin, end};
 }
 
+void SinglesFiles::receive(std::span<const Block> blocks, std::vector<gpu::Single> singles) {
+    received_blocks_ = blocks;
+    received_ = std::move(singles);
+}
+
 std::span<const gpu::Single> SinglesFiles::read(const Block& block, daemon::LoadedBlock& memory) const {
+    if (files_.empty()) {
+        std::size_t before = 0;
+        for (const Block& b : received_blocks_) {
+            if (&b == &block) return std::span(received_).subspan(before, block.records);
+            before += b.records;
+        }
+        throw std::logic_error("singles of another host are read before they were received");
+    }
     const daemon::ListModeFileReader& file = *files_[block.file];
     std::string why;
     if (!file.load(block.offset, memory, why)) refuse(file.path(), why);

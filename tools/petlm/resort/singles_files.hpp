@@ -29,6 +29,8 @@ class SinglesFiles {
     /// `target`: a run directory or a file of singles. Throws as record_files() does, daemon::NotListMode for
     /// files of another kind, and BadInput for files that are incomplete or whose index contradicts itself.
     explicit SinglesFiles(const std::filesystem::path& target);
+    /// Files on another host, of which only the blocks are known until receive() is called.
+    SinglesFiles(std::vector<Block> blocks, const nlohmann::json& description, std::uint32_t block_bytes);
     ~SinglesFiles();
     SinglesFiles(SinglesFiles&&) noexcept;
 
@@ -39,7 +41,11 @@ class SinglesFiles {
     [[nodiscard]] std::span<const Block> blocks() const { return blocks_; }
     /// Those that may have singles in the range.
     [[nodiscard]] std::span<const Block> blocks_in(gpu::TickRange range) const;
+    /// Singles that have come from the other host: those of these blocks, one after the other. They replace
+    /// earlier ones.
+    void receive(std::span<const Block> blocks, std::vector<gpu::Single> singles);
     /// Reads the singles of a block; valid until `memory` is used again. Throws BadInput when it is damaged.
+    /// REQUIRES: of files on another host, that the block has been received.
     std::span<const gpu::Single> read(const Block& block, daemon::LoadedBlock& memory) const;
 
   private:
@@ -49,6 +55,8 @@ class SinglesFiles {
     std::unique_ptr<nlohmann::json> description_;
     std::uint32_t block_bytes_ = 0;
     std::vector<Block> blocks_;
+    std::span<const Block> received_blocks_;
+    std::vector<gpu::Single> received_;
 };
 
 }  // namespace petacq::petlm
