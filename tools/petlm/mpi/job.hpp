@@ -1,0 +1,14 @@
+// One rank of a job that finds coincidences.
+#pragma once
+
+#include "tools/petlm/commands.hpp"
+#include "tools/petlm/mpi/communicator.hpp"
+
+namespace petacq::petlm {
+
+/// All ranks call it with the same options; `output` is a run directory, on a file system that all ranks
+/// share or one of its own on each host. A job that is called again with the same options goes on after the
+/// parts that are there. Returns an exit status. Throws as resort() does.
+int run_job(const ResortOptions& options, Communicator& ranks);
+
+}  // namespace petacq::petlm
