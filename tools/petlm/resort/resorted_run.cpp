@@ -53,7 +53,7 @@ std::optional<daemon::Ledger> sum_of_ledgers(const Inputs& inputs) {
     return sum;
 }
 
-json resorted_ledger(const Inputs& inputs, const ResortedRun& made) {
+json resorted_ledger(const Inputs& inputs, const ResortedRun& made, std::uint64_t tags) {
     const std::optional<daemon::Ledger> sum = sum_of_ledgers(inputs);
     daemon::Ledger ledger = sum.value_or(daemon::Ledger{});
     ledger.frames.below_window += made.taken.below_window;
@@ -68,7 +68,7 @@ json resorted_ledger(const Inputs& inputs, const ResortedRun& made) {
     json all = to_json(ledger);
     if (sum && inputs.whole) return all;
     // Of a run that was interrupted, or of a part of one; nobody can tell whether it closes.
-    json known = json::object();
+    json known = {{"tags", {{"written", tags}}}};
     if (inputs.runs.size() == 1 && inputs.whole && inputs.documents[0].value("ledger", json()).is_object())
         known = inputs.documents[0]["ledger"];
     for (const char* section : {"singles", "pairs", "saved_singles"})
@@ -192,7 +192,7 @@ void complete_run(const Inputs& inputs, const json& settings, const ResortedRun&
     for (const char* of_the_daemon : {"backend_choice", "capture", "ledger_over_time", "spectra"})
         content.erase(of_the_daemon);
     set_interval(inputs, content);
-    content["ledger"] = resorted_ledger(inputs, made);
+    content["ledger"] = resorted_ledger(inputs, made, tag_count);
     if (json& randoms = content["expected_randoms"]; randoms.is_object()) {
         randoms["pairs"] = made.seconds.randoms;
         randoms["pairs_per_s"] = made.seconds.randoms / randoms.value("data_s", made.seconds.length_s);
