@@ -53,7 +53,7 @@ class Fit {
     bool own_step();
     bool move(const Eigen::VectorXd& right, double limit);
     void weigh(std::size_t i, double weight, Eigen::VectorXd& right);
-    const PairOrigin& origin(std::size_t i);
+    PairOrigin origin(std::size_t i);
     [[nodiscard]] bool in_peak(std::size_t i) const {
         return std::abs(residual(i)) < peak_sigmas * model_.sigma;
     }
@@ -74,7 +74,6 @@ class Fit {
     Eigen::VectorXd x_;
     std::vector<float> sample_;
     PairModel model_;
-    PairOrigin origin_;
     std::vector<double> shifts_;
     double far_over_near_ = 0;
     TimeOffsets out_;
@@ -186,7 +185,7 @@ bool Fit::huber_step() {
 }
 
 /// By the present offsets.
-const PairOrigin& Fit::origin(std::size_t i) {
+PairOrigin Fit::origin(std::size_t i) {
     shifts_.clear();
     const double r = residual(i);
     if (!options_.neighbours.empty()) {
@@ -196,7 +195,7 @@ const PairOrigin& Fit::origin(std::size_t i) {
         for (const std::uint32_t n : options_.neighbours[b])
             if (used_[n]) shifts_.push_back(r - (x_[n] - x_[b]));
     }
-    return origin_ = origin_of(model_, r, shifts_);
+    return origin_of(model_, r, shifts_);
 }
 
 /// One step of expectation and maximisation; a pair counts with the chance that it is one of its crystals.
@@ -207,7 +206,7 @@ bool Fit::own_step() {
     double places = 0;  // of neighbours
     double squares = 0;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
-        const PairOrigin& o = origin(i);
+        const PairOrigin o = origin(i);
         const double r = residual(i);
         weigh(i, o.own, right);
         own += o.own;
@@ -230,19 +229,15 @@ void Fit::solve() {
         [](const TimeDifference& p, const TimeDifference& q) { return p.ticks < q.ticks; });
     model_.range = std::max(1.0F, high->ticks - low->ticks);
     measure();
-    bool done = false;
-    while (!done && out_.steps < options_.most_steps)
-        done = own_step();
-    const double sigma = model_.sigma;
-    measure();
-    model_.sigma = sigma;
     if (far_over_near_ < least_peak)
         throw config::Error(
             "time offsets: the time differences have no peak above the randoms; expected the known source at "
             "its place, and a coincidence window that contains the offsets");
-    if (!done)
-        throw config::Error("time offsets: no solution after " + std::to_string(out_.steps) +
-                            " steps; expected a source that joins all crystals, and fewer randoms");
+    while (!own_step()) {
+        if (out_.steps >= options_.most_steps)
+            throw config::Error("time offsets: no solution after " + std::to_string(out_.steps) +
+                                " steps; expected a source that joins all crystals, and fewer randoms");
+    }
 }
 
 // The sandwich estimate, crystal by crystal: of the function own(r) r and its derivative.
@@ -256,7 +251,7 @@ void Fit::find_errors() {
     const double variance = model_.sigma * model_.sigma;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
         const double r = residual(i);
-        const PairOrigin& o = origin(i);
+        const PairOrigin o = origin(i);
         beside += o.beside;
         known += o.own + o.beside;
         const double psi = o.own * r;
