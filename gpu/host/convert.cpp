@@ -47,7 +47,7 @@ namespace {
 // reads, and while that is on its way, the later steps work on the blocks before. All of it stays in the
 // first cache.
 struct Block {
-    static constexpr std::uint32_t most_frames = 32;
+    static constexpr std::uint32_t most_frames = FrameLists::block;
     struct Place {
         std::uint32_t frame;
         std::uint32_t unit;
@@ -65,10 +65,11 @@ struct Block {
     std::array<Place, most_frames> places;
     std::array<Hit, most_frames> hits;
     std::array<std::uint32_t, most_frames> placeless;  // the other frames
-    // Only if frames are counted: the local crystals of the hits, and their cells in the energy spectra.
-    std::array<std::uint8_t, most_frames> locals;
-    std::array<std::uint16_t, most_frames> energies;
+    // Of each frame, only if frames count in spectra: whether it does, and where.
+    std::array<bool, most_frames> counts;
+    std::array<std::uint8_t, most_frames> local;
     // NOLINTEND(cppcoreguidelines-pro-type-member-init)
+    std::array<std::uint8_t, most_frames> bin = {};  // if inside a crystal
 };
 
 // The steps keep what they need in local variables: the compiler would reload members after every store.
@@ -85,10 +86,26 @@ void reject(net::FrameWords w, const FrameSpan& span, std::uint64_t watermark, c
     }
 }
 
-/// `restricted`: a source has only the modules of its own.
-template <bool restricted>
-void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tables, ConvertedFrames& to) {
+/// Which frames count in the spectra, and where.
+struct Counting {
+    FrameLists& lists;
+    TickRange times;
+    std::uint32_t positions;  // of a unit
+
+    [[nodiscard]] TimeGuard guard(const FrameSpan& span) const {
+        return TimeGuard::of(std::max(span.time_low, times.start), std::min(span.time_high, times.end - 1));
+    }
+};
+
+/// `restricted`: a source has only the modules of its own. `Spectra`: Counting, or nullptr_t if no frame
+/// counts.
+template <bool restricted, class Spectra>
+void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tables, ConvertedFrames& to,
+                 const Spectra& counting) {
+    constexpr bool counts = std::is_same_v<Spectra, Counting>;
     const ConversionTables t = tables;
+    TimeGuard counted;
+    if constexpr (counts) counted = counting.guard(b.span);
     const FrameSpan span = b.span;
     std::uint32_t found = 0;
     std::uint32_t placeless = 0;
@@ -106,6 +123,7 @@ void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tabl
         place.frame = k;
         place.unit = frame_bdm(w) * t.du_count + frame_du(w);
         place.cell = cell;
+        if constexpr (counts) b.counts[k] = !counted.refuses(frame_raw_time(w));
     }
     b.found = found;
     // Apart from the loop: a call in it would push its variables out of the registers.
@@ -136,7 +154,7 @@ void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& hi
         hit.frame = place.frame;
         hit.unit = place.unit;
         hit.crystal = crystal;
-        if constexpr (counting) b.locals[inside] = static_cast<std::uint8_t>(local);
+        if constexpr (counting) b.local[place.frame] = static_cast<std::uint8_t>(local);
         inside += local < crystals_per_du ? 1 : 0;
         const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
         __builtin_prefetch(row);
@@ -179,9 +197,7 @@ std::size_t make_singles(Block& b, std::uint64_t watermark, const HostTables& ta
         const bool in_window = !((energy < lower) | is_above);
         const std::uint32_t bin = energy_bin(energy);
         ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + bin];
-        if constexpr (counting) {
-            b.energies[i] = static_cast<std::uint16_t>(b.locals[i] * SinglesHistograms::energy_bins + bin);
-        }
+        if constexpr (counting) b.bin[hit.frame] = static_cast<std::uint8_t>(bin);
         temperature_sum[hit.unit] += frame_temperature_16ths(w);
         ++temperature_count[hit.unit];
         per_crystal[crystal] += in_window ? 1 : 0;
@@ -204,43 +220,19 @@ std::size_t make_singles(Block& b, std::uint64_t watermark, const HostTables& ta
     return n;
 }
 
-/// Which frames count in the spectra, and where.
-struct Counting {
-    SpectraLists& lists;
-    TickRange times;
-    std::uint32_t positions;  // of a unit
-
-    [[nodiscard]] TimeGuard guard(const FrameSpan& span) const {
-        return TimeGuard::of(std::max(span.time_low, times.start), std::min(span.time_high, times.end - 1));
-    }
-};
-
-std::uint64_t raw_time(const FrameSpan& span, std::uint32_t frame) {
-    return frame_raw_time(net::load_frame(span.frames + std::size_t{frame} * net::frame_bytes));
-}
-
-void count_places(const Block& b, const Counting& counting) {
-    const TimeGuard guard = counting.guard(b.span);
-    const FrameSpan span = b.span;
+void count(const Block& b, const Counting& counting) {
     const std::uint32_t positions = counting.positions;
     const std::uint32_t found = b.found;
-    CellLists& floods = counting.lists.floods;
+    bool full = false;
     for (std::uint32_t i = 0; i < found; ++i) {
         const Block::Place& place = b.places[i];
-        floods.append(place.unit, static_cast<std::uint16_t>(place.cell - place.unit * positions),
-                      !guard.refuses(raw_time(span, place.frame)));
+        const std::uint32_t k = place.frame;
+        const CountedFrame frame = {
+            static_cast<std::uint16_t>(place.cell - place.unit * positions),
+            static_cast<std::uint16_t>(b.local[k] * config::Spectra::energy_bins + b.bin[k])};
+        full |= counting.lists.append(place.unit, frame, b.counts[k]);
     }
-}
-
-void count_energies(const Block& b, const Counting& counting) {
-    const TimeGuard guard = counting.guard(b.span);
-    const FrameSpan span = b.span;
-    const std::uint32_t inside = b.inside;
-    CellLists& energies = counting.lists.energies;
-    for (std::uint32_t i = 0; i < inside; ++i) {
-        const Block::Hit& hit = b.hits[i];
-        energies.append(hit.unit, b.energies[i], !guard.refuses(raw_time(span, hit.frame)));
-    }
+    if (full) counting.lists.flush_full();
 }
 
 /// `counting`: a Counting, or nullptr if nothing counts in spectra.
@@ -260,8 +252,7 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
         if (left > 0) {
             first.span = cursor.next(std::min<std::uint64_t>(left, Block::most_frames));
             left -= first.span.count;
-            find_places<restricted>(first, watermark, tables.frames.view(), to);
-            if constexpr (counts) count_places(first, counting);
+            find_places<restricted>(first, watermark, tables.frames.view(), to, counting);
         } else {
             first.found = 0;
             ++ended;
@@ -269,7 +260,7 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
         find_crystals<one_bin, counts>(second, tables, histograms);
         to.counts.outside_crystal += second.found - second.inside;
         n = make_singles<one_bin, counts>(third, watermark, tables, to.counts, histograms, out, n);
-        if constexpr (counts) count_energies(third, counting);
+        if constexpr (counts) count(third, counting);
     }
     to.counts.received += frames - (to.tags.counts.received - tags_before);
     to.counts.accepted += n;
@@ -298,7 +289,7 @@ std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint6
 
 std::size_t convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
                               const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
-                              Single* out, SpectraLists& spectra, const TickRange& times) {
+                              Single* out, FrameLists& spectra, const TickRange& times) {
     if (times.end == 0) return convert_frames(cursor, frames, watermark, tables, to, histograms, out);
     const std::uint32_t size = tables.frames.view().position_size;
     return convert(cursor, frames, watermark, tables, to, histograms, out,

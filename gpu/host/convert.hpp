@@ -46,7 +46,7 @@ std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint6
 /// The same, and counts the frames with raw times in `times`, except for time jumps.
 std::size_t convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
                               const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
-                              Single* out, SpectraLists& spectra, const TickRange& times);
+                              Single* out, FrameLists& spectra, const TickRange& times);
 
 /// convert_frames() for spans of singles.
 std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,

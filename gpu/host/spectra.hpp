@@ -15,66 +15,107 @@
 
 namespace petacq::gpu {
 
-/// Counts in cells, of which each detector unit has as many. They are added to bytes, of which those of one
-/// unit fit a cache; a byte that is full goes on to the whole count. Any thread may call any function.
+inline std::size_t unit_count(const config::Geometry& geometry) {
+    return std::size_t{geometry.bdm_count} * geometry.du_count;
+}
+
+/// A frame that counts: its cell in the flood map of its unit (x + y * position_size) and its cell in the
+/// energy spectra of that unit (local crystal * config::Spectra::energy_bins + bin). A frame outside any
+/// crystal has a local crystal beyond the last one, and any bin.
+struct CountedFrame {
+    std::uint16_t flood;
+    std::uint16_t energy;
+};
+
+/// The counts of all detector units. They are added to bytes, of which those of one unit fit a cache; a byte
+/// that is full goes on to the whole count. Any thread may call any function.
 class UnitCounts {
   public:
-    /// `cells` of a unit, at most 65536.
-    UnitCounts(std::size_t units, std::size_t cells)
-        : cells_(cells), low_(units * cells), high_(units * cells), mutexes_(units) {}
+    explicit UnitCounts(const config::Geometry& geometry)
+        : floods_(unit_count(geometry), std::size_t{geometry.position_size} * geometry.position_size),
+          energies_(unit_count(geometry), 256 * config::Spectra::energy_bins),
+          mutexes_(unit_count(geometry)) {}
 
-    /// One more in each of these cells of the unit.
-    void add(std::size_t unit, std::span<const std::uint16_t> cells);
-    void copy(std::size_t unit, std::uint32_t* to);
-    void clear(std::size_t unit);
-    [[nodiscard]] std::size_t units() const { return mutexes_.size(); }
-    [[nodiscard]] std::size_t cells() const { return cells_; }
-    [[nodiscard]] std::uint64_t bytes() const {
-        return low_.size() * (sizeof(std::uint8_t) + sizeof(std::uint32_t));
-    }
+    void add(std::uint32_t unit, std::span<const CountedFrame> frames);
+    /// As many counts as `to` has room for.
+    void copy(std::uint32_t unit, UnitSpectra& to);
+    void clear(std::uint32_t unit);
+    [[nodiscard]] std::uint32_t units() const { return static_cast<std::uint32_t>(mutexes_.size()); }
+    [[nodiscard]] std::uint64_t bytes() const { return floods_.bytes() + energies_.bytes(); }
 
   private:
-    const std::size_t cells_;
-    // [unit][cell]
-    net::HugeVector<std::uint8_t> low_;
-    net::HugeVector<std::uint32_t> high_;
+    class Counts {
+      public:
+        Counts(std::size_t units, std::size_t cells)
+            : cells_(cells), low_(units * cells), high_(units * cells) {}
+        struct Unit {
+            std::uint8_t* low;
+            std::uint32_t* high;
+            std::size_t cells;
+
+            /// Reads the bytes in their order, which the processor foresees, into the cache. In the order of
+            /// the frames, each line would be waited for.
+            void fetch() const {
+                for (std::size_t cell = 0; cell < cells; cell += 64)
+                    (void)*static_cast<const volatile std::uint8_t*>(low + cell);
+            }
+
+            void add(std::size_t cell) const {
+                if (++low[cell] == 0) [[unlikely]]
+                    high[cell] += 256;
+            }
+        };
+        Unit unit(std::size_t number) {
+            return {low_.data() + number * cells_, high_.data() + number * cells_, cells_};
+        }
+        void copy(std::size_t number, std::span<std::uint32_t> to) const;
+        void clear(std::size_t number);
+        [[nodiscard]] std::uint64_t bytes() const { return low_.size() + high_.size() * sizeof high_[0]; }
+
+      private:
+        std::size_t cells_;  // of a unit
+        // [unit][cell]
+        net::HugeVector<std::uint8_t> low_;
+        net::HugeVector<std::uint32_t> high_;
+    };
+    Counts floods_;
+    Counts energies_;
     std::vector<net::Mutex> mutexes_;  // [unit]
 };
 
-/// The cells that one thread has found and not yet added to the counts: a list for each unit, which is added
-/// as a whole. So the counts of a unit come into the cache once for thousands of frames; one by one, each
-/// frame would wait for memory.
-class CellLists {
+/// The frames that one thread has found and not yet counted: a list for each unit, which is counted as a
+/// whole. So the counts of a unit come into the cache once for thousands of frames; one by one, each frame
+/// would wait for memory.
+class FrameLists {
   public:
-    static constexpr std::uint32_t most_cells = 4096;  ///< of a unit
+    static constexpr std::uint32_t most_frames = 4096;  ///< of a unit, before a block
+    static constexpr std::uint32_t block = 32;          ///< frames that may follow before flush_full()
 
-    explicit CellLists(UnitCounts& counts)
-        : counts_(counts), cells_(counts.units() * stride), sizes_(counts.units()) {}
+    explicit FrameLists(UnitCounts& counts)
+        : counts_(counts), frames_(std::size_t{counts.units()} * stride), sizes_(counts.units()) {}
 
-    /// `counts`: whether the cell counts at all; without a branch, since chance may decide.
-    void append(std::size_t unit, std::uint16_t cell, bool counts) {
+    /// `counts`: whether the frame counts at all; without a branch, since chance may decide. Returns whether
+    /// the list is full.
+    bool append(std::uint32_t unit, CountedFrame frame, bool counts) {
         const std::uint32_t size = sizes_[unit];
-        cells_[unit * stride + size] = cell;
+        CountedFrame* const end = frames_.data() + std::size_t{unit} * stride + size;
+        *end = frame;
+        __builtin_prefetch(end + line, 1);  // each list has a line of the cache of its own
         sizes_[unit] = size + (counts ? 1 : 0);
-        if (sizes_[unit] == most_cells) [[unlikely]]
-            flush(unit);
+        return size >= most_frames;
     }
-    void flush(std::size_t unit);
-    [[nodiscard]] std::uint64_t bytes() const { return cells_.size() * sizeof cells_[0]; }
+    void flush(std::uint32_t unit);
+    void flush_full();
+    [[nodiscard]] std::uint64_t bytes() const { return frames_.size() * sizeof frames_[0]; }
 
   private:
-    // The lists grow alike. A line of a cache apart, their ends do not all fall into the same set of a cache.
-    static constexpr std::size_t stride = most_cells + 64 / sizeof(std::uint16_t);
+    // The lists grow alike. A line of a cache apart, their ends do not all fall into the same set of it.
+    static constexpr std::size_t line = 64 / sizeof(CountedFrame);
+    static constexpr std::size_t stride = most_frames + block + line;
 
     UnitCounts& counts_;
-    net::HugeVector<std::uint16_t> cells_;  // [unit][stride]
+    net::HugeVector<CountedFrame> frames_;  // [unit][stride]
     std::vector<std::uint32_t> sizes_;      // [unit]
-};
-
-/// Where a thread counts the frames that it converts.
-struct SpectraLists {
-    CellLists floods;    ///< cell x + y * position_size
-    CellLists energies;  ///< cell local crystal * config::Spectra::energy_bins + bin
 };
 
 class HostSpectra {
@@ -96,13 +137,12 @@ class HostSpectra {
 
   private:
     struct Thread {
-        Thread(UnitCounts& floods, UnitCounts& energies) : lists{CellLists(floods), CellLists(energies)} {}
+        explicit Thread(UnitCounts& counts) : lists(counts) {}
         net::Mutex mutex;
-        SpectraLists lists PETACQ_GUARDED_BY(mutex);
+        FrameLists lists PETACQ_GUARDED_BY(mutex);
     };
     const config::Geometry geometry_;
-    UnitCounts floods_;
-    UnitCounts energies_;
+    UnitCounts counts_;
     std::vector<std::unique_ptr<Thread>> threads_;
 };
 

@@ -35,7 +35,7 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
         const std::size_t n =
             spectra_ && slot.spectra
                 ? spectra_->count(thread_number,
-                                  [&](SpectraLists& lists) {
+                                  [&](FrameLists& lists) {
                                       return convert_and_count(cursor, frames, slot.late_below, *tables_,
                                                                part.converted, histograms, out, lists,
                                                                *slot.spectra);

@@ -103,6 +103,7 @@ DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOption
     const std::uint32_t crystals = scanner.geometry.crystal_count();
     const auto differences = read_differences(scanner, options, out);
     derive::TimeOffsetOptions solving;
+    solving.neighbours = derive::neighbours_in_blocks(scanner.geometry);
     daemon::ProgressLine progress("offsets", solving.most_steps, daemon::ProgressUnit::steps);
     solving.on_step = [&](std::uint32_t step) { progress.show(step); };
     out.offsets = derive::time_offsets(crystals, differences, solving);
@@ -149,6 +150,7 @@ void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& option
     std::printf("stated error      %.1f ps rms\n", std::sqrt(errors / known) * times.tick_ps);
     std::printf("sigma of a pair   %.1f ps, %.1f %% of the pairs in the peak\n",
                 found.sigma_ticks * times.tick_ps, 100 * found.in_peak);
+    std::printf("in a neighbour    %.1f %% of the hits\n", 100 * found.beside);
     std::printf("unrelated groups  %u\n", found.groups);
     std::printf("undetermined      %zu crystals", found.undetermined.size());
     constexpr std::size_t shown = 20;

@@ -155,6 +155,8 @@ DeriveCommands add_derive(CLI::App& app, Options& o) {
     add_step_options(c.energy, o, o.energy);
     c.energy->add_option("--calibration", o.energy.calibration, "The one that was in use for the spectra")
         ->required();
+    c.energy->add_option("--second", o.energy.second, "Spectra file of a source with another line");
+    c.energy->add_option("--second-line-keV", o.energy.second_line_keV, "Its energy, as 661.7 of Cs-137");
     c.time = derive->add_subcommand("time", "Time offsets from a run of a known source");
     c.time->add_option("--scanner", o.scanner, "Scanner description")->required();
     c.time->add_option("--run", o.time.run, "Run directory with coincidences")->required();

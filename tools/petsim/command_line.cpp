@@ -123,6 +123,9 @@ void add_options(CLI::App& app, Command& c) {
     activity("--object", c.object, "x,y,z,radius,length[,1/cm]: photons scatter in it; water by default");
     activity("--half-life-s", c.half_life_s, "Half-life of these sources; 0: no decay")
         ->capture_default_str();
+    activity("--photon-kev", c.photon_kev,
+             "These sources emit single photons of this energy, as Cs-137 (661.7); 0: positrons")
+        ->capture_default_str();
     activity("--rate", c.rate, "Scale all activity to this many frames/s on average")
         ->check(CLI::Range(0.0, 1e12));
     const auto run = [&](const char* name, auto& value, const char* help) {

@@ -146,6 +146,7 @@ void read_activity(Command& command) {
     const Motion motion = motion_of(command);
     const auto add = [&](ActivitySource a) {
         a.half_life_s = command.half_life_s;
+        a.photon_kev = command.photon_kev;
         a.motion = motion;
         activity.push_back(std::move(a));
     };

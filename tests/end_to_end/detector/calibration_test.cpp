@@ -153,7 +153,7 @@ TEST_CASE("the tutorial on calibration comes close to the best calibration", "[e
 
     const json timed = answer(PETCAL_PROGRAM, {"compare", "--json", (work / "best.h5").string(),
                                                (work / "timed.h5").string(), "--scanner", scanner});
-    CHECK(timed["time_offset"]["rms_ps"] < 24);
+    CHECK(timed["time_offset"]["rms_ps"] < 18);
 
     // The image of a phantom that was not used to calibrate.
     const std::size_t measurement = followed.out.rfind("mean of the image");

@@ -1,4 +1,6 @@
 // petcal derive, apply and compare as their users see them, from spectra of a true detector.
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -55,10 +57,11 @@ struct Workshop {
     }
     [[nodiscard]] std::string at(const std::string& name) const { return (dir / name).string(); }
     /// Takes spectra with a calibration.
-    void take(const std::string& calibration, const std::string& to, double counts = 6000) const {
+    void take(const std::string& calibration, const std::string& to, double counts = 6000,
+              double line_keV = 511) const {  // NOLINT(readability-identifier-naming)
         const auto in_use = config::load_calibration(dir / calibration, scanner.geometry);
         config::save_spectra(dir / to, scanner.geometry,
-                             true_spectra(scanner.geometry, detector, in_use, counts));
+                             true_spectra(scanner.geometry, detector, in_use, counts, line_keV));
     }
     [[nodiscard]] Outcome petcal(const std::string& arguments) const {
         return shell("cd" + quoted(dir.path()) + "&&" + quoted(PETCAL_PROGRAM) + arguments +
@@ -201,6 +204,89 @@ TEST_CASE("units without data are refused, or left out on demand") {
         const bool same = made.energy_factor[i] == old.energy_factor[i];
         if (same != (i / each == 3)) FAIL("factor " << i);
     }
+}
+
+TEST_CASE("a second line finds how crystals deviate from linearity") {
+    Workshop w;
+    const auto& g = w.scanner.geometry;
+    sim::DetectorModel model;
+    model.seed = 4;
+    model.spot_sigma = 0.15;
+    model.gain_spread = 0.05;
+    model.nonlinearity = 0.15;  // 2 to 5.5 % fewer ADC counts per keV at 661.7 keV than at 511 keV
+    w.detector = sim::make_detector(w.scanner, model);
+    config::Calibration mapped = sim::calibration_of(w.scanner, w.detector);
+    mapped.bins = 1;
+    mapped.energy_factor.assign(std::size_t{6} * g.crystals_per_du(), 0.25F);
+    config::save_calibration(w.dir / "mapped.h5", g, mapped);
+    w.take("mapped.h5", "first.h5", 20'000);
+    w.take("mapped.h5", "second.h5", 20'000, 661.7);
+    const std::string derive = "derive energy --calibration mapped.h5 --spectra first.h5 -o energy.h5 ";
+    const Outcome linear = w.petcal(derive);
+    REQUIRE(linear.status == 0);
+    REQUIRE(w.petcal("apply --calibration mapped.h5 --energy energy.h5 -o linear.h5").status == 0);
+    const Outcome both = w.petcal(derive + "--second second.h5 --second-line-keV 661.7 --report energy.html");
+    CAPTURE(both.out);
+    REQUIRE(both.status == 0);
+    CHECK(lacking(both.out, {"second line         120 of 120 crystals at 661.7 keV",
+                             "non-linearity       -3.", "error of it         0."}) == "");
+    CHECK(lacking(read_file(w.dir / "energy.html"),
+                  {"Second line", "120 of 120 crystals have a photopeak at 661.7 keV"}) == "");
+    REQUIRE(w.petcal("apply --calibration mapped.h5 --energy energy.h5 -o bent.h5").status == 0);
+
+    // What a frame of true energy E becomes, relative to E: the rms over the crystals of the error.
+    const auto error_at = [&](const std::string& file, double energy) {
+        const auto c = config::load_calibration(w.dir / file, g);
+        double squares = 0;
+        for (std::uint32_t unit = 0; unit < 6; ++unit) {
+            for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+                const auto& crystal = w.detector.crystals[g.crystal(unit / 2, unit % 2, local)];
+                const auto adc = static_cast<std::uint32_t>(std::lround(sim::adc_of(crystal, energy)));
+                const std::size_t at = (std::size_t{unit} * g.crystals_per_du() + local) * c.bins;
+                const double found = adc * double{c.energy_factor[at + std::min(adc / 10, c.bins - 1)]};
+                squares += std::pow(found / energy - 1, 2) / 120;
+            }
+        }
+        return 100 * std::sqrt(squares);
+    };
+    CAPTURE(error_at("linear.h5", 350), error_at("linear.h5", 650), error_at("bent.h5", 350),
+            error_at("bent.h5", 511), error_at("bent.h5", 650), error_at("bent.h5", 900));
+    CHECK(error_at("linear.h5", 511) < 0.4);
+    CHECK(error_at("linear.h5", 350) > 3);
+    CHECK(error_at("linear.h5", 650) > 3);
+    CHECK(error_at("bent.h5", 350) < 0.5);
+    CHECK(error_at("bent.h5", 511) < 0.4);
+    CHECK(error_at("bent.h5", 650) < 0.4);
+    CHECK(error_at("bent.h5", 900) < 1.5);
+
+    // Once more, from spectra by factors that already bend: nothing is left to change.
+    w.take("bent.h5", "first-again.h5", 20'000);
+    w.take("bent.h5", "second-again.h5", 20'000, 661.7);
+    REQUIRE(w.petcal("derive energy --calibration bent.h5 --spectra first-again.h5 --second second-again.h5 "
+                     "--second-line-keV 661.7 -o again.h5")
+                .status == 0);
+    REQUIRE(w.petcal("apply --calibration bent.h5 --energy again.h5 -o twice.h5").status == 0);
+    CHECK(error_at("twice.h5", 350) < 0.5);
+    CHECK(error_at("twice.h5", 650) < 0.4);
+
+    const auto refused = [&](const std::string& options, int status, const std::string& why) {
+        const Outcome out =
+            w.petcal("derive energy --calibration mapped.h5 --spectra first.h5 -o none.h5 " + options);
+        INFO(out.out);
+        CHECK(out.status == status);
+        CHECK(lacking(out.out, {why}) == "");
+        CHECK(!std::filesystem::exists(w.dir / "none.h5"));
+    };
+    w.take("mapped.h5", "few.h5", 300, 661.7);
+    refused("--second few.h5 --second-line-keV 661.7", 78,
+            "module 0, unit 0: at the second line: expected photopeaks with at least 250 counts");
+    refused("--second second.h5 --second-line-keV 356", 78, "at the second line: expected photopeaks");
+    refused("--second second.h5", 78, "expected --second and --second-line-keV together");
+    refused("--second-line-keV 661.7", 78, "expected --second and --second-line-keV together");
+    refused("--second second.h5 --second-line-keV 520", 78, "15 % or more from 511 keV");
+    refused("--second second.h5 --second-line-keV nan", 78, "expected 100 to 900 keV");
+    refused("--second first-again.h5 --second-line-keV 661.7", 78, "found those of another one");
+    refused("--second none-such.h5 --second-line-keV 661.7", 74, "none-such.h5");
 }
 
 TEST_CASE("corrections by hand overrule the peaks, and bad ones are refused") {

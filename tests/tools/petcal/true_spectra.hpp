@@ -62,10 +62,12 @@ inline double share_right(const std::vector<FloodFrame>& frames, const std::uint
     return right / static_cast<double>(frames.size());
 }
 
-/// Spectra of 511 keV, of scattered photons below it and of a Compton continuum, as the daemon takes them
-/// with this calibration.
+/// Spectra of a line, of scattered photons below it and of a Compton continuum, as the daemon takes them with
+/// this calibration.
 inline config::Spectra true_spectra(const config::Geometry& g, const sim::Detector& d,
-                                    const config::Calibration& in_use, double counts) {
+                                    const config::Calibration& in_use, double counts,
+                                    double line_keV = 511) {  // NOLINT(readability-identifier-naming)
+    const double edge = line_keV * (1 - 1 / (1 + 2 * line_keV / 511));
     config::Spectra s = config::Spectra::none(g);
     s.calibration_sha256 = in_use.sha256;
     std::mt19937_64 random(7);
@@ -78,9 +80,10 @@ inline config::Spectra true_spectra(const config::Geometry& g, const sim::Detect
             const std::uint32_t origin = in_use.position_table[unit * positions + frame.at];
             if (origin >= g.crystals_per_du()) continue;
             const sim::TrueCrystal& c = true_crystal(g, d, unit, frame.origin);
-            double keV = 511;  // NOLINT(readability-identifier-naming)
+            double keV = line_keV;  // NOLINT(readability-identifier-naming)
             if (const double kind = uniform(random); kind > 0.5)
-                keV = kind > 0.85 ? 250 + 261 * uniform(random) : 341 * std::sqrt(uniform(random));
+                keV = kind > 0.85 ? 250 + (line_keV - 250) * uniform(random)
+                                  : edge * std::sqrt(uniform(random));
             keV += c.energy_resolution / 2.3548 * std::sqrt(511 * keV) * normal(random);
             const double adc = std::clamp(std::round(sim::adc_of(c, std::max(0.0, keV))), 0.0, 65535.0);
             const std::uint32_t local = g.local_of_origin(origin);

@@ -54,6 +54,49 @@ std::optional<PeakShape> shape_of(const std::vector<CrystalPeak>& crystals) {
     return PeakShape{derive::median(std::move(resolutions)), derive::median(std::move(steps))};
 }
 
+/// Between which bins the peak of a crystal is searched.
+struct Range {
+    double from = 0;
+    double to = 0;
+};
+
+/// Twice: the second time it is known what the peaks have in common.
+void fit_crystals(std::span<const std::uint32_t> spectra, std::size_t bins, const std::vector<Range>& ranges,
+                  UnitEnergies& out) {
+    std::optional<PeakShape> shape;
+    for (const bool first : {true, false}) {
+        for (std::size_t i = 0; i < ranges.size(); ++i)
+            out.crystals[i] = peak_near(spectra.subspan(i * bins, bins), ranges[i].from, ranges[i].to, shape);
+        if (first) shape = shape_of(out.crystals);
+    }
+    out.median_place = median_place(out.crystals);
+}
+
+/// Of a unit with too few peaks; else empty.
+std::string refusal(std::span<const std::uint32_t> spectra, std::size_t bins,
+                    const std::vector<CrystalPeak>& crystals) {
+    const auto count = static_cast<double>(crystals.size());
+    const auto fitted = std::count_if(crystals.begin(), crystals.end(),
+                                      [](const CrystalPeak& c) { return c.state == PeakState::fitted; });
+    const double least = std::ceil(least_fitted_crystals * count);
+    if (static_cast<double>(fitted) >= least) return "";
+    double all = 0;
+    double last = 0;
+    for (std::size_t i = 0; i < spectra.size(); ++i) {
+        all += spectra[i];
+        if (i % bins == bins - 1) last += spectra[i];
+    }
+    std::string text = "expected photopeaks with at least " +
+                       std::to_string(static_cast<int>(least_peak_counts)) + " counts in at least " +
+                       std::to_string(static_cast<int>(least)) + " of " + std::to_string(crystals.size()) +
+                       " crystals, found " + std::to_string(fitted) + " (" +
+                       std::to_string(std::llround(all / count)) + " counts per crystal";
+    if (all > 0 && last > 0.2 * all)
+        text += "; " + std::to_string(std::llround(100 * last / all)) +
+                " % of them are in the last bin: the factors are too large";
+    return text + ")";
+}
+
 }  // namespace
 
 UnitEnergies derive_unit_energies(std::span<const std::uint32_t> spectra, std::size_t bins, double from,
@@ -61,46 +104,34 @@ UnitEnergies derive_unit_energies(std::span<const std::uint32_t> spectra, std::s
     UnitEnergies out;
     const std::size_t count = spectra.size() / bins;
     out.crystals.resize(count);
-    std::vector<double> sum(bins);
     std::vector<double> even(bins);  // with the same weight for each crystal: some are noisy
     for (std::size_t i = 0; i < count; ++i) {
         const auto spectrum = spectra.subspan(i * bins, bins);
         const double counts = std::accumulate(spectrum.begin(), spectrum.end(), 0.0);
-        for (std::size_t bin = 0; bin < bins && counts > 0; ++bin) {
-            sum[bin] += spectrum[bin];
+        for (std::size_t bin = 0; bin < bins && counts > 0; ++bin)
             even[bin] += spectrum[bin] / counts;
-        }
     }
     const auto near = highest_bin(even, from, to, 2 * usual_resolution * (from + to) / 2);
     if (near) {
-        std::optional<PeakShape> shape;
-        for (const bool first : {true, false}) {
-            for (std::size_t i = 0; i < count; ++i) {
-                const auto spectrum = spectra.subspan(i * bins, bins);
-                out.crystals[i] =
-                    peak_near(spectrum, (1 - spread_in_unit) * *near, (1 + spread_in_unit) * *near, shape);
-            }
-            if (first) shape = shape_of(out.crystals);
-        }
-        out.median_place = median_place(out.crystals);
+        const Range range{(1 - spread_in_unit) * *near, (1 + spread_in_unit) * *near};
+        fit_crystals(spectra, bins, std::vector<Range>(count, range), out);
     }
-    const auto fitted = std::count_if(out.crystals.begin(), out.crystals.end(),
-                                      [](const CrystalPeak& c) { return c.state == PeakState::fitted; });
-    const double least = std::ceil(least_fitted_crystals * static_cast<double>(count));
-    if (static_cast<double>(fitted) < least) {
-        const double each = std::accumulate(sum.begin(), sum.end(), 0.0) / static_cast<double>(count);
-        out.refused = "expected photopeaks with at least " +
-                      std::to_string(static_cast<int>(least_peak_counts)) + " counts in at least " +
-                      std::to_string(static_cast<int>(least)) + " of " + std::to_string(count) +
-                      " crystals, found " + std::to_string(fitted) + " (" +
-                      std::to_string(std::llround(each)) + " counts per crystal";
-        if (each > 0 && sum.back() > 0.2 * each * static_cast<double>(count)) {
-            out.refused +=
-                "; " + std::to_string(std::llround(100 * sum.back() / each / static_cast<double>(count))) +
-                " % of them are in the last bin: the factors are too large";
-        }
-        out.refused += ")";
+    out.refused = refusal(spectra, bins, out.crystals);
+    return out;
+}
+
+UnitEnergies derive_second_line(std::span<const std::uint32_t> spectra, std::size_t bins,
+                                const UnitEnergies& first, double ratio) {
+    constexpr double reach = 0.15;
+    UnitEnergies out;
+    out.crystals.resize(first.crystals.size());
+    std::vector<Range> ranges;
+    for (const CrystalPeak& c : first.crystals) {
+        const double near = ratio * (c.state == PeakState::fitted ? c.peak.place : first.median_place);
+        ranges.push_back({(1 - reach) * near, (1 + reach) * near});
     }
+    fit_crystals(spectra, bins, ranges, out);
+    out.refused = refusal(spectra, bins, out.crystals);
     return out;
 }
 

@@ -35,4 +35,9 @@ inline constexpr double least_fitted_crystals = 0.5;  ///< share of the crystals
 UnitEnergies derive_unit_energies(std::span<const std::uint32_t> spectra, std::size_t bins, double from,
                                   double to);
 
+/// The peaks of another line, whose energy is `ratio` times that of the first. `spectra` were taken with the
+/// same factors. Each is searched within 15 percent of where a linear crystal would have it.
+UnitEnergies derive_second_line(std::span<const std::uint32_t> spectra, std::size_t bins,
+                                const UnitEnergies& first, double ratio);
+
 }  // namespace petacq::petcal

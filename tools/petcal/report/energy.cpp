@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,15 +30,15 @@ std::span<const std::uint32_t> spectrum_of(const config::Geometry& g, const conf
 
 /// The sums of all spectra by the energies in use, and by those that put every photopeak at 511 keV.
 std::string sums_figure(const config::Geometry& g, const config::Spectra& spectra,
-                        const std::vector<UnitEnergies>& units) {
+                        const std::vector<UnitLines>& units) {
     Curve before(spectrum_bins);
     Curve after(spectrum_bins);
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
-        for (std::size_t local = 0; local < units[unit].crystals.size(); ++local) {
-            const CrystalPeak& c = units[unit].crystals[local];
+        for (std::size_t local = 0; local < units[unit].first.crystals.size(); ++local) {
+            const CrystalPeak& c = units[unit].first.crystals[local];
             if (c.state != PeakState::fitted) continue;
             const auto spectrum = spectrum_of(g, spectra, unit, local);
-            const double scale = 511 / keV_per_bin / c.peak.place;
+            const double scale = first_line_keV / keV_per_bin / c.peak.place;
             for (std::size_t bin = 0; bin < spectrum_bins; ++bin) {
                 before[bin] += spectrum[bin];
                 const double place = std::min((static_cast<double>(bin) + 0.5) * scale, spectrum_bins - 1.0);
@@ -50,13 +51,13 @@ std::string sums_figure(const config::Geometry& g, const config::Spectra& spectr
 }
 
 std::string crystal_figures(const config::Geometry& g, const config::Spectra& spectra,
-                            const std::vector<UnitEnergies>& units) {
+                            const std::vector<UnitLines>& units) {
     constexpr std::size_t most = 60;
     std::size_t count = 0;
     std::string figures;
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
-        for (std::size_t local = 0; local < units[unit].crystals.size(); ++local) {
-            const CrystalPeak& c = units[unit].crystals[local];
+        for (std::size_t local = 0; local < units[unit].first.crystals.size(); ++local) {
+            const CrystalPeak& c = units[unit].first.crystals[local];
             if (c.state == PeakState::fitted || ++count > most) continue;
             const auto spectrum = spectrum_of(g, spectra, unit, local);
             figures += spectrum_figure(
@@ -71,22 +72,60 @@ std::string crystal_figures(const config::Geometry& g, const config::Spectra& sp
            "<div class=\"units\">\n" + figures + "</div>\n";
 }
 
+/// Sum of the spectra of the second line, a map of the non-linearities, and their figures.
+std::string second_line_html(const config::Geometry& g, const std::vector<UnitLines>& units,
+                             const SecondLine& line) {
+    Curve sum(spectrum_bins);
+    std::vector<double> deviations(g.crystal_count(), no_value);
+    std::size_t known = 0;
+    double mean = 0;
+    double error = 0;
+    for (std::size_t unit = 0; unit < units.size(); ++unit) {
+        for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+            const auto found =
+                nonlinearity_of(factors_of(g, line.in_use, unit, local), units[unit], local, line.keV);
+            if (!found) continue;
+            const auto number = static_cast<std::uint32_t>(unit);
+            deviations[g.crystal(number / g.du_count, number % g.du_count, local)] = 100 * found->deviation;
+            const auto spectrum = spectrum_of(g, line.spectra, unit, local);
+            std::transform(spectrum.begin(), spectrum.end(), sum.begin(), sum.begin(), std::plus<>());
+            ++known;
+            mean += 100 * found->deviation;
+            error += 100 * found->error;
+        }
+    }
+    const double n = static_cast<double>(std::max<std::size_t>(known, 1));
+    return fmt::sprintf(
+               "<h2>Second line</h2>\n<p>%zu of %u crystals have a photopeak at %.1f keV. Their ADC counts "
+               "per "
+               "keV differ there from those at 511 keV by %+.2f %% (mean); the counts leave an error of %.2f "
+               "%% "
+               "for each. The others have the median of their unit.</p>\n<div class=\"units\">\n",
+               known, g.crystal_count(), line.keV, mean / n, error / n) +
+           spectrum_figure(sum, nullptr, "Sum of these crystals, by the factors in use") +
+           crystals_figure(
+               g, -10, 10, [&](std::uint32_t crystal) { return deviations[crystal]; },
+               "Non-linearity: -10 % (dark) to +10 % (bright); black: no second photopeak") +
+           "</div>\n";
+}
+
 }  // namespace
 
 void write_energy_report(const std::filesystem::path& file, const config::Scanner& scanner,
-                         const config::Spectra& spectra, const std::vector<UnitEnergies>& units) {
+                         const config::Spectra& spectra, const std::vector<UnitLines>& units,
+                         const std::optional<SecondLine>& second) {
     const config::Geometry& g = scanner.geometry;
     std::string body;
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
-        if (units[unit].refused.empty()) continue;
-        body += "<p class=\"bad\">" + escaped(unit_name(g, unit) + ": " + units[unit].refused) + "</p>\n";
+        if (units[unit].refused().empty()) continue;
+        body += "<p class=\"bad\">" + escaped(unit_name(g, unit) + ": " + units[unit].refused()) + "</p>\n";
     }
     body += "<h2>All crystals</h2>\n<div class=\"units\">\n" + sums_figure(g, spectra, units);
     const auto of_peaks = [&](double (*value)(const Photopeak&)) {
         std::vector<double> values(g.crystal_count(), no_value);
         for (std::size_t unit = 0; unit < units.size(); ++unit) {
             for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
-                const CrystalPeak& c = units[unit].crystals[local];
+                const CrystalPeak& c = units[unit].first.crystals[local];
                 const auto number = static_cast<std::uint32_t>(unit);
                 if (c.state == PeakState::fitted)
                     values[g.crystal(number / g.du_count, number % g.du_count, local)] = value(c.peak);
@@ -101,7 +140,9 @@ void write_energy_report(const std::filesystem::path& file, const config::Scanne
     body +=
         crystals_figure(g, 5, 25, of_peaks([](const Photopeak& p) { return 235.482 * p.sigma / p.place; }),
                         "Resolution (FWHM) at 511 keV, 5 % (dark) to 25 % (bright); black: no photopeak");
-    body += "</div>\n" + crystal_figures(g, spectra, units);
+    body += "</div>\n";
+    if (second) body += second_line_html(g, units, *second);
+    body += crystal_figures(g, spectra, units);
     write_page(file, "Photopeaks of " + scanner.name, body);
 }
 

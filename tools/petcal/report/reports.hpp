@@ -2,13 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "config/scanner.hpp"
 #include "config/spectra.hpp"
 #include "tools/petcal/derive/crystal_map.hpp"
-#include "tools/petcal/derive/unit_energies.hpp"
 #include "tools/petcal/derive_time.hpp"
+#include "tools/petcal/energy_factors.hpp"
 
 namespace petacq::petcal {
 
@@ -18,10 +19,18 @@ void write_crystals_report(const std::filesystem::path& file, const config::Scan
                            const config::Spectra& spectra, const std::vector<UnitMap>& maps,
                            const std::vector<std::vector<KnownSpot>>& known);
 
-/// Spectra before and after, maps of peaks and resolutions, and the spectra of crystals without a photopeak.
-/// Throws std::system_error.
+/// What was measured of a second line.
+struct SecondLine {
+    const config::Spectra& spectra;
+    const config::Calibration& in_use;
+    double keV = 0;  // NOLINT(readability-identifier-naming)
+};
+
+/// Spectra before and after, maps of peaks, resolutions and, with a second line, non-linearities, and the
+/// spectra of crystals without a photopeak. Throws std::system_error.
 void write_energy_report(const std::filesystem::path& file, const config::Scanner& scanner,
-                         const config::Spectra& spectra, const std::vector<UnitEnergies>& units);
+                         const config::Spectra& spectra, const std::vector<UnitLines>& units,
+                         const std::optional<SecondLine>& second);
 
 /// Time differences before and after, changes as a histogram, as a map and by module, and the crystals
 /// without an offset. Throws std::system_error.

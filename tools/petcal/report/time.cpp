@@ -109,8 +109,11 @@ void write_time_report(const std::filesystem::path& file, const config::Scanner&
     const auto before = histogram(times.before_ps, range);
     std::string body = fmt::format(
         "<p>{} prompts, of which {} miss the source; {:.1f} % of the others lie in the peak. One pair has a "
-        "standard deviation of {:.0f} ps. Groups of crystals that no pair joins: {}.</p>\n",
-        times.prompts, times.missed, 100 * found.in_peak, found.sigma_ticks * times.tick_ps, found.groups);
+        "standard deviation of {:.0f} ps. {:.1f} % of the hits belong to a neighbour of the crystal that "
+        "they "
+        "name. Groups of crystals that no pair joins: {}.</p>\n",
+        times.prompts, times.missed, 100 * found.in_peak, found.sigma_ticks * times.tick_ps,
+        100 * found.beside, found.groups);
     if (found.groups > 1)
         body += "<p class=\"bad\">Nothing is known of the offsets between the groups.</p>\n";
     body += "<div class=\"units\">\n" +

@@ -109,6 +109,20 @@ void EventGenerator::annihilate(Work& work, const Emitter& emitter, double ticks
     if (detected == 2) ++counts.pairs_detected;
 }
 
+void EventGenerator::emit_photon(Work& work, const Emitter& emitter, double ticks) const {
+    EventCounts& counts = work.chunk.counts;
+    Origin origin{(work.chunk.index << id_bits | counts.annihilations) + 1, hit_photon, history_first_photon};
+    ++counts.annihilations;
+    const Vector3 p =
+        start_point(emitter.source, static_cast<double>(work.start - begin_) + ticks, work.random);
+    const double cosine = work.random.symmetric() * emitter.cosine_limit;
+    const double sine = std::sqrt(1 - cosine * cosine);
+    const Azimuth a = azimuth(work.random);
+    if (arrive(work, {p, {sine * a.c, sine * a.s, cosine}}, ticks, emitter.source.photon_kev, origin))
+        ++counts.photons_detected;
+    if ((origin.kind & hit_scattered) != 0) ++counts.scattered;
+}
+
 /// Each decay has its crystal, in which the beta stops. If the cascade is followed, its gammas begin there.
 void EventGenerator::decay_lutetium(Work& work, double ticks) const {
     Random& random = work.random;

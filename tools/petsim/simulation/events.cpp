@@ -56,6 +56,7 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
       dark_(dark_density(), 0, options.physics.dark_mean_keV * dark_step) {
     if (detector != nullptr) add_detector(*detector, scanner);
     const double e = options.physics.efficiency * most_efficient_;
+    efficiency_ = e;
     either_ = 1 - (1 - e) * (1 - e);
     both_given_either_ = either_ > 0 ? e * e / either_ : 0;
     const config::Geometry& g = scanner.geometry;
@@ -78,11 +79,8 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
     double rate = options.physics.intrinsic_hz * g.crystal_count() +
                   options.physics.dark_hz * static_cast<double>(source_of_unit_.size());
     if (detector != nullptr) rate += detector->noise_hz * static_cast<double>(noisy_.size());
-    const double s = scatter_share();
-    for (const Emitter& emitter : emitters_) {
-        rate += emitter.source.activity_mbq * 1e6 * options.activity_scale * either_ *
-                ((1 - s) * emitter.cosine_limit + s);
-    }
+    for (const Emitter& emitter : emitters_)
+        rate += emitter.followed(emitter.source.activity_mbq * 1e6 * options.activity_scale);
     const double chunk_s =
         std::clamp(hits_per_chunk / std::max(rate, 1.0), shortest_chunk_s, longest_chunk_s);
     chunk_ticks_ = std::max<std::uint64_t>(static_cast<std::uint64_t>(chunk_s / tick_s_), 1);
@@ -131,7 +129,9 @@ void EventGenerator::add_emitter(const ActivitySource& source) {
         cosine = angle > 0 ? std::min(1.0, std::cos(angle) * (1 + 1e-9)) : 1.0;
     }
     if (options_.object) cosine = 1;  // it may scatter any photon into the scanner
-    emitters_.push_back({source, cosine});
+    const bool pairs = source.photon_kev == 0;
+    const double scatter = pairs && !options_.object ? options_.physics.scatter : 0;
+    emitters_.push_back({source, cosine, pairs ? either_ : efficiency_, scatter});
 }
 
 double EventGenerator::mean_activity(const ActivitySource& source, double from_s, double to_s) const {
@@ -156,11 +156,9 @@ double EventGenerator::decays(std::uint64_t chunks) const {
 
 double EventGenerator::followed(std::uint64_t chunks) const {
     const double time = seconds(chunks);
-    const double s = scatter_share();
     double sum = 0;
-    for (const Emitter& e : emitters_) {
-        sum += mean_activity(e.source, 0, time) * time * either_ * ((1 - s) * e.cosine_limit + s);
-    }
+    for (const Emitter& e : emitters_)
+        sum += e.followed(mean_activity(e.source, 0, time) * time);
     return sum;
 }
 
@@ -185,14 +183,13 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
     // process an event belongs to is drawn next: two per emitter (straight, scattered), then the backgrounds.
     const config::Geometry& g = calibration_.geometry();
     const auto units = static_cast<std::uint32_t>(source_of_unit_.size());
-    const double s = scatter_share();
     std::vector<double> upto;
     double rate = 0;
     const auto add = [&](double r) { upto.push_back(rate += r); };
     for (const Emitter& emitter : emitters_) {
-        const double followed_rate = mean_activity(emitter.source, from_s, to_s) * either_;
-        add(followed_rate * (1 - s) * emitter.cosine_limit);
-        add(followed_rate * s);
+        const double detectable = mean_activity(emitter.source, from_s, to_s) * emitter.detectable;
+        add(detectable * (1 - emitter.scatter) * emitter.cosine_limit);
+        add(detectable * emitter.scatter);
     }
     add(options_.physics.intrinsic_hz * g.crystal_count());
     add(options_.physics.dark_hz * units);
@@ -204,7 +201,12 @@ void EventGenerator::generate(std::uint64_t index, Chunk& chunk) const {
         while (process + 1 < upto.size() && which >= upto[process])
             ++process;
         if (process < 2 * emitters_.size()) {
-            annihilate(work, emitters_[process / 2], t, process % 2 != 0);
+            const Emitter& emitter = emitters_[process / 2];
+            if (emitter.source.photon_kev > 0) {
+                emit_photon(work, emitter, t);
+            } else {
+                annihilate(work, emitter, t, process % 2 != 0);
+            }
         } else if (process == 2 * emitters_.size()) {
             decay_lutetium(work, t);
         } else {

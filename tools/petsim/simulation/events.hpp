@@ -153,6 +153,12 @@ class EventGenerator {
     struct Emitter {
         ActivitySource source;
         double cosine_limit = 1;
+        double detectable = 0;  ///< chance that of its photons one would be detected if all entered crystals
+        double scatter = 0;     ///< share of decays of which a photon scatters where they happen
+        /// How many of these decays are followed.
+        [[nodiscard]] double followed(double decays) const {
+            return decays * detectable * ((1 - scatter) * cosine_limit + scatter);
+        }
     };
     /// Whose hit it is.
     struct Origin {
@@ -172,12 +178,11 @@ class EventGenerator {
         bool stepped = false;
     };
 
-    /// The share of annihilations that scatter where they happen.
-    [[nodiscard]] double scatter_share() const { return options_.object ? 0.0 : options_.physics.scatter; }
     void add_emitter(const ActivitySource& source);
     [[nodiscard]] double mean_activity(const ActivitySource& source, double from_s, double to_s) const;
     [[nodiscard]] Vector3 start_point(const ActivitySource& source, double ticks, Random& random) const;
     void annihilate(Work& work, const Emitter& emitter, double ticks, bool scattered) const;
+    void emit_photon(Work& work, const Emitter& emitter, double ticks) const;
     void decay_lutetium(Work& work, double ticks) const;
     /// The photon flies until it is detected or lost; whether it was detected. Notes a scatter in the object.
     bool arrive(Work& work, const Ray& ray, double ticks, double energy, Origin& origin) const;
@@ -216,7 +221,8 @@ class EventGenerator {
     double range_sigma_;
     double angle_sigma_;
     double energy_width_;  ///< sigma at energy E is this times sqrt(E)
-    double either_;        ///< chance that at least one of two photons that enter crystals is detected
+    double efficiency_;    ///< chance that a photon that enters the best crystal is detected
+    double either_;        ///< that at least one of two is
     double both_given_either_;
     double most_efficient_ = 1;         ///< of the crystals of the true detector
     std::vector<std::uint32_t> noisy_;  ///< its noisy crystals

@@ -17,6 +17,8 @@
 
 namespace petacq::sim {
 
+inline constexpr double least_photon_kev = 20;  ///< a photon of less is absorbed where it is
+
 enum class Shape : std::uint8_t { point, line, cylinder };
 
 enum class MotionShape : std::uint8_t { sine, triangle, breath };
@@ -28,15 +30,16 @@ struct Motion {
     MotionShape shape = MotionShape::sine;
 };
 
-/// A positron emitter, distributed evenly over its shape.
+/// A positron emitter, or an emitter of single photons, distributed evenly over its shape.
 struct ActivitySource {
     Shape shape = Shape::point;
     Vector3 at{};             ///< mm: the point, one end of the line, the centre of the cylinder
     Vector3 to{};             ///< mm: the other end of the line
     double radius_mm = 0;     ///< cylinder, its axis along z
     double length_mm = 0;     ///< cylinder
-    double activity_mbq = 0;  ///< positrons emitted, 10^6 per second, at the start
+    double activity_mbq = 0;  ///< positrons or single photons emitted, 10^6 per second, at the start
     double half_life_s = 0;   ///< 0: constant activity
+    double photon_kev = 0;    ///< energy of single photons; 0: it emits positrons
     Motion motion{};          ///< of the whole source
     /// Parts of a cylinder without activity; they move with it. The activity fills the rest evenly.
     std::vector<Cylinder> cold{};

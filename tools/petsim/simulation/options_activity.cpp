@@ -38,6 +38,7 @@ void check_cold(const ActivitySource& a) {
 void check_source(const ActivitySource& a, const config::Scanner& scanner) {
     within("activity (MBq)", a.activity_mbq, 0, 1e6);
     within("half-life (s)", a.half_life_s, 0, 1e15);
+    if (a.photon_kev != 0) within("energy of single photons (keV)", a.photon_kev, least_photon_kev, 3000);
     within("radius of a cylinder (mm)", a.radius_mm, 0, 1e5);
     within("length of a cylinder (mm)", a.length_mm, 0, 1e5);
     check_cold(a);
@@ -124,17 +125,18 @@ ActivitySource source_from_json(const nlohmann::json& j, const std::string& path
         j.value("type", nlohmann::json()).is_string() ? j["type"].get<std::string>() : "";
     ActivitySource a;
     if (type == "point") {
-        only_keys(j, path, {"type", "position_mm", "activity_MBq", "half_life_s", "motion"});
+        only_keys(j, path, {"type", "position_mm", "activity_MBq", "half_life_s", "photon_keV", "motion"});
         a.at = vector3(j, path, "position_mm");
     } else if (type == "line") {
-        only_keys(j, path, {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s", "motion"});
+        only_keys(j, path,
+                  {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s", "photon_keV", "motion"});
         a.shape = Shape::line;
         a.at = vector3(j, path, "from_mm");
         a.to = vector3(j, path, "to_mm");
     } else if (type == "cylinder") {
-        only_keys(
-            j, path,
-            {"type", "centre_mm", "radius_mm", "length_mm", "activity_MBq", "half_life_s", "motion", "cold"});
+        only_keys(j, path,
+                  {"type", "centre_mm", "radius_mm", "length_mm", "activity_MBq", "half_life_s", "photon_keV",
+                   "motion", "cold"});
         a.shape = Shape::cylinder;
         const Cylinder c = cylinder_from_json(j, path);
         a.at = c.at;
@@ -146,6 +148,7 @@ ActivitySource source_from_json(const nlohmann::json& j, const std::string& path
     }
     a.activity_mbq = number(j, path, "activity_MBq");
     if (j.contains("half_life_s")) a.half_life_s = number(j, path, "half_life_s");
+    if (j.contains("photon_keV")) a.photon_kev = number(j, path, "photon_keV");
     if (j.contains("motion")) a.motion = motion_from_json(j["motion"], path + "/motion");
     return a;
 }
@@ -185,6 +188,7 @@ nlohmann::json to_json(const ActivitySource& a) {
     nlohmann::json j{{"type", shape_names.at(static_cast<std::size_t>(a.shape))},
                      {"activity_MBq", a.activity_mbq}};
     if (a.half_life_s > 0) j["half_life_s"] = a.half_life_s;
+    if (a.photon_kev > 0) j["photon_keV"] = a.photon_kev;
     if (a.motion.amplitude_mm != 0) j["motion"] = to_json(a.motion);
     if (a.shape == Shape::line) {
         j["from_mm"] = a.at;

@@ -19,7 +19,7 @@ namespace petacq::sim {
 
 /// Flags of a truth record. The low four bits are a HitKind; a tag has none of them.
 enum TruthFlag : std::uint16_t {
-    truth_photon = 0x0001,     ///< from an annihilation
+    truth_photon = 0x0001,     ///< from a source
     truth_scattered = 0x0002,  ///< and scattered in the object
     truth_intrinsic = 0x0004,
     truth_dark = 0x0008,

@@ -16,7 +16,6 @@ namespace petacq::derive {
 namespace {
 
 constexpr double huber = 1.345;      // 95 % efficiency for Gaussian errors
-constexpr double tukey = 4.685;      // the same
 constexpr double quarter = 0.31864;  // a quarter of Gaussian errors are within this many sigma
 constexpr double least_sigma = 0.3;  // ticks: times are whole
 constexpr double settled = 1e-3;     // rms of a step / sigma
@@ -24,6 +23,9 @@ constexpr double settled_huber = 0.05;
 constexpr std::uint32_t most_huber_steps = 12;
 // 90 % / 25 % of the distances from the peak: 5.2 for Gaussian errors, more with randoms, 3.6 without a peak.
 constexpr double least_peak = 4.3;
+constexpr double most_beside = 0.1;   // of a crystal's hits, in one of its four neighbours
+constexpr double most_stray = 0.9;    // of the pairs
+constexpr double peak_sigmas = 4;     // where the peak ends
 constexpr double worst_error = 0.25;  // of a crystal, in sigma of a pair; beyond that it has no peak
 
 using Matrix = Eigen::SparseMatrix<double, Eigen::RowMajor>;
@@ -33,6 +35,10 @@ class Fit {
   public:
     Fit(std::size_t crystals, std::span<const TimeDifference> differences, const TimeOffsetOptions& options)
         : options_(options), crystals_(crystals) {
+        if (!options.neighbours.empty() && options.neighbours.size() != crystals)
+            throw std::invalid_argument("time_offsets: neighbours of " +
+                                        std::to_string(options.neighbours.size()) +
+                                        " crystals; expected those of " + std::to_string(crystals));
         count(differences);
         select(differences);
     }
@@ -43,7 +49,14 @@ class Fit {
     void select(std::span<const TimeDifference> differences);
     void solve();
     void measure();
-    bool step(double limit, bool redescend);
+    bool huber_step();
+    bool own_step();
+    bool move(const Eigen::VectorXd& right, double limit);
+    void weigh(std::size_t i, double weight, Eigen::VectorXd& right);
+    PairOrigin origin(std::size_t i);
+    [[nodiscard]] bool in_peak(std::size_t i) const {
+        return std::abs(residual(i)) < peak_sigmas * model_.sigma;
+    }
     void find_errors();
     void centre_groups();
     [[nodiscard]] double residual(std::size_t i) const {
@@ -60,7 +73,8 @@ class Fit {
     Matrix matrix_;
     Eigen::VectorXd x_;
     std::vector<float> sample_;
-    double sigma_ = 0;
+    PairModel model_;
+    std::vector<double> shifts_;
     double far_over_near_ = 0;
     TimeOffsets out_;
 };
@@ -134,32 +148,24 @@ void Fit::measure() {
         std::nth_element(sample_.begin(), at, sample_.end());
         return double{*at};
     };
-    sigma_ = std::max(quantile(0.25) / quarter, least_sigma);
-    far_over_near_ = quantile(0.9) / (sigma_ * quarter);
+    model_.sigma = std::max(quantile(0.25) / quarter, least_sigma);
+    far_over_near_ = quantile(0.9) / (model_.sigma * quarter);
 }
 
-/// One step of reweighted least squares. Whether it was smaller than `limit` sigma.
-bool Fit::step(double limit, bool redescend) {
-    measure();
+/// Puts a pair into the equations of a step.
+void Fit::weigh(std::size_t i, double weight, Eigen::VectorXd& right) {
+    const double root = std::sqrt(weight);
+    const double sign = pairs_[i].b > pairs_[i].a ? root : -root;
+    double* values = matrix_.valuePtr();
+    values[2 * i] = -sign;
+    values[2 * i + 1] = sign;
+    right[static_cast<Eigen::Index>(i)] = root * residual(i);
+}
+
+/// Solves the equations of a step. Whether it was smaller than `limit` sigma.
+bool Fit::move(const Eigen::VectorXd& right, double limit) {
     ++out_.steps;
     if (options_.on_step) options_.on_step(out_.steps);
-    Eigen::VectorXd right(matrix_.rows());
-    double* values = matrix_.valuePtr();
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-        const double r = residual(i);
-        const double size = std::abs(r);
-        double root = 1;  // of the weight
-        if (redescend) {
-            const double u = r / (tukey * sigma_);
-            root = std::max(1 - u * u, 0.0);
-        } else if (size > huber * sigma_) {
-            root = std::sqrt(huber * sigma_ / size);
-        }
-        const double sign = pairs_[i].b > pairs_[i].a ? root : -root;
-        values[2 * i] = -sign;
-        values[2 * i + 1] = sign;
-        right[static_cast<Eigen::Index>(i)] = root * r;
-    }
     Eigen::LeastSquaresConjugateGradient<Matrix> solver;
     solver.setTolerance(0.01);  // of a step
     solver.setMaxIterations(200);
@@ -167,54 +173,107 @@ bool Fit::step(double limit, bool redescend) {
     const Eigen::VectorXd change = solver.solve(right);
     x_ += change;
     const double rms = std::sqrt(change.squaredNorm() / static_cast<double>(in_use()));
-    return rms < limit * sigma_;
+    return rms < limit * model_.sigma;
+}
+
+bool Fit::huber_step() {
+    measure();
+    Eigen::VectorXd right(matrix_.rows());
+    for (std::size_t i = 0; i < pairs_.size(); ++i)
+        weigh(i, std::min(1.0, huber * model_.sigma / std::abs(residual(i))), right);
+    return move(right, settled_huber);
+}
+
+/// By the present offsets.
+PairOrigin Fit::origin(std::size_t i) {
+    shifts_.clear();
+    const double r = residual(i);
+    if (!options_.neighbours.empty()) {
+        const auto [a, b, ticks] = pairs_[i];
+        for (const std::uint32_t n : options_.neighbours[a])
+            if (used_[n]) shifts_.push_back(r + (x_[n] - x_[a]));
+        for (const std::uint32_t n : options_.neighbours[b])
+            if (used_[n]) shifts_.push_back(r - (x_[n] - x_[b]));
+    }
+    return origin_of(model_, r, shifts_);
+}
+
+/// One step of expectation and maximisation; a pair counts with the chance that it is one of its crystals.
+bool Fit::own_step() {
+    Eigen::VectorXd right(matrix_.rows());
+    double own = 0;
+    double beside = 0;
+    double places = 0;  // of neighbours
+    double squares = 0;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        const PairOrigin o = origin(i);
+        const double r = residual(i);
+        weigh(i, o.own, right);
+        own += o.own;
+        beside += o.beside;
+        places += (o.own + o.beside) * static_cast<double>(shifts_.size());
+        squares += o.own * r * r;
+    }
+    if (own > 0) model_.sigma = std::max(std::sqrt(squares / own), least_sigma);
+    if (places > 0) model_.beside = std::min(beside / places, most_beside);
+    model_.stray = std::min(1 - (own + beside) / static_cast<double>(pairs_.size()), most_stray);
+    return move(right, settled);
 }
 
 void Fit::solve() {
     x_ = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(crystals_));
-    while (out_.steps < most_huber_steps && !step(settled_huber, false)) {
+    while (out_.steps < most_huber_steps && !huber_step()) {
     }
-    while (!step(settled, true)) {
-        if (out_.steps >= options_.most_steps)
-            throw config::Error("time offsets: no solution after " + std::to_string(out_.steps) +
-                                " steps; expected a source that joins all crystals, and fewer randoms");
-    }
+    const auto [low, high] = std::minmax_element(
+        pairs_.begin(), pairs_.end(),
+        [](const TimeDifference& p, const TimeDifference& q) { return p.ticks < q.ticks; });
+    model_.range = std::max(1.0F, high->ticks - low->ticks);
     measure();
     if (far_over_near_ < least_peak)
         throw config::Error(
             "time offsets: the time differences have no peak above the randoms; expected the known source at "
             "its place, and a coincidence window that contains the offsets");
+    while (!own_step()) {
+        if (out_.steps >= options_.most_steps)
+            throw config::Error("time offsets: no solution after " + std::to_string(out_.steps) +
+                                " steps; expected a source that joins all crystals, and fewer randoms");
+    }
 }
 
-// The sandwich estimate, crystal by crystal.
+// The sandwich estimate, crystal by crystal: of the function own(r) r and its derivative.
 void Fit::find_errors() {
-    const double c = tukey * sigma_;
     std::vector<double> squares(crystals_, 0);
     std::vector<double> slopes(crystals_, 0);
     double sum = 0;
     std::size_t near = 0;
+    double beside = 0;
+    double known = 0;
+    const double variance = model_.sigma * model_.sigma;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
         const double r = residual(i);
-        const double u = r * r / (c * c);
-        if (u >= 1) continue;
-        ++near;
-        sum += r * r;
-        const double psi = r * (1 - u) * (1 - u);
-        const double slope = (1 - u) * (1 - 5 * u);
+        const PairOrigin o = origin(i);
+        beside += o.beside;
+        known += o.own + o.beside;
+        const double psi = o.own * r;
+        const double slope = o.own * (1 - r * (r - o.expected) / variance);
         for (const std::uint32_t crystal : {pairs_[i].a, pairs_[i].b}) {
             squares[crystal] += psi * psi;
             slopes[crystal] += slope;
         }
+        if (!in_peak(i)) continue;
+        ++near;
+        sum += r * r;
     }
-    out_.sigma_ticks = sigma_;
+    out_.sigma_ticks = model_.sigma;
     out_.residual_rms = std::sqrt(sum / static_cast<double>(std::max<std::size_t>(near, 1)));
     out_.in_peak = static_cast<double>(near) / static_cast<double>(pairs_.size());
+    out_.beside = known > 0 ? beside / known / 2 : 0;
     out_.error_ticks.assign(crystals_, std::numeric_limits<double>::infinity());
     for (std::size_t k = 0; k < crystals_; ++k) {
         if (!used_[k]) continue;
         const double error =
             slopes[k] > 0 ? std::sqrt(squares[k]) / slopes[k] : std::numeric_limits<double>::infinity();
-        if (error > worst_error * sigma_) {
+        if (error > worst_error * model_.sigma) {
             used_[k] = false;
         } else {
             out_.error_ticks[k] = error;
@@ -233,7 +292,7 @@ void Fit::centre_groups() {
     };
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
         const auto [a, b, ticks] = pairs_[i];
-        if (used_[a] && used_[b] && std::abs(residual(i)) < tukey * sigma_) parent[root(a)] = root(b);
+        if (used_[a] && used_[b] && in_peak(i)) parent[root(a)] = root(b);
     }
     std::vector<double> sum(crystals_, 0);
     std::vector<double> count(crystals_, 0);

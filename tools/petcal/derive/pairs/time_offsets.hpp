@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "tools/petcal/derive/pairs/own_pairs.hpp"
+
 namespace petacq::derive {
 
 /// One prompt. A pair whose line misses the source (path_difference_mm) is left out by the caller.
@@ -20,6 +22,7 @@ struct TimeOffsetOptions {
     std::uint32_t least_pairs = 50;  ///< a crystal with fewer is left out
     double least_determined = 0.5;   ///< share of all crystals; with fewer the data are refused
     std::uint32_t most_steps = 60;   ///< of reweighting
+    Neighbours neighbours = {};      ///< of the crystals; empty: hits are always in their own crystal
     std::function<void(std::uint32_t)> on_step = {};  ///< called after each step with their number
 };
 
@@ -32,17 +35,22 @@ struct TimeOffsets {
     std::vector<std::uint32_t> pairs;         ///< [crystal] of the data
     std::vector<std::uint32_t> undetermined;  ///< crystals with too few pairs, or without a peak in time
     std::uint32_t groups = 0;  ///< of crystals that no pair joins; nothing is known between two groups
-    double sigma_ticks = 0;    ///< standard deviation of one pair, from the middle of its peak
+    double sigma_ticks = 0;    ///< standard deviation of one pair
     double residual_rms = 0;   ///< ticks; of the pairs in the peak
-    double in_peak = 0;        ///< share of the pairs used that lie within 4.685 sigma
+    double in_peak = 0;        ///< share of the pairs used that lie within 4 sigma
+    double beside = 0;         ///< share of the hits that belong to a neighbour of the crystal that they name
     std::uint32_t steps = 0;   ///< of reweighting
 };
 
-/// Sparse least squares over the pairs, reweighted: after Huber's weights (convex, so that 5 ns of a whole
-/// module are found) those of Tukey (4.685 sigma), which take randoms and scatter out. Randoms are even
-/// around the peak and do not move it; up to half of the pairs may be randoms. Each step is solved by
-/// conjugate gradients on the least squares. P. J. Huber, Robust Statistics (1981), ch. 6 and 7, for weights
-/// and errors.
+/// Sparse least squares over the pairs, reweighted. Huber's weights come first: they are convex, so that 5 ns
+/// of a whole module are found. Then each pair counts with the chance that it comes from the two crystals
+/// that it names, and not from a neighbour, whose offset is another one, or from nowhere (randoms, scatter).
+/// These chances, the shares of neighbours and strays, and the width of the peak follow from the data:
+/// expectation and maximisation of a mixture (A. P. Dempster, N. M. Laird, D. B. Rubin, J. R. Stat. Soc. B
+/// 39, 1977). Weights by the size of the residual alone would draw an offset towards those of the neighbours.
+/// Randoms are even around the peak and do not move it; up to half of the pairs may be randoms. Each step is
+/// solved by conjugate gradients on the least squares. P. J. Huber, Robust Statistics (1981), ch. 6 and 7,
+/// for the first weights and the errors.
 ///
 /// The coincidence window of the scan must contain the peaks of all pairs: it is at least as long as the
 /// largest difference of offsets to be found, three sigma, and the path difference.
