@@ -137,6 +137,9 @@ TEST_CASE("petlm image: the pictures show hot spots and what is a hundred times 
     const Volume volume(directory / "out" / "image.nii");
     const Png png(directory / "out" / "projections.png");
     REQUIRE(png.boxes().size() == 4);  // and the bar
+    // A part of the slices, and the bar.
+    CHECK(Png(directory / "out" / "slices.png").boxes().size() == 21);
+    CHECK(volume.n[2] > 21);
     for (std::size_t i = 0; i < order_of_projections.size(); ++i) {
         const Projection projection(volume, order_of_projections[i]);
         std::map<std::string, std::pair<double, double>> sums;  // darkness and number
@@ -206,7 +209,7 @@ TEST_CASE("petlm image: every grey of the projections is that of the value by th
         }
         CHECK(furthest < 0.6 / 255);
         const auto slices = Png(directory / "out" / "slices.png").boxes();
-        CHECK(slices.size() == 21);
+        CHECK(slices.size() == volume.n[2] + 1);  // all of them, and the bar
         return png;
     };
     double half = 0;
