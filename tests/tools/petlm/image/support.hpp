@@ -97,6 +97,14 @@ struct Volume {
     }
 };
 
+/// Half as long as export_scanner(): its image takes a quarter of the time.
+inline config::Scanner short_scanner() {
+    config::Scanner scanner = export_scanner();
+    scanner.geometry.modules.z = 1;
+    scanner.geometry.bdm_count /= 2;
+    return scanner;
+}
+
 inline Outcome imaged(const std::filesystem::path& from, const std::filesystem::path& to,
                       const std::string& options = "") {
     return petlm("image" + quoted(from) + "--output" + quoted(to) + "--depth-mm 0 --backend cpu " + options);
