@@ -10,7 +10,7 @@
 
 #include "tests/tools/petlm/support.hpp"
 #include "tools/petlm/image/quick_look.hpp"
-#include "tools/petlm/image/sensitivity.hpp"
+#include "tools/petlm/em/sensitivity.hpp"
 
 namespace petacq::test {
 

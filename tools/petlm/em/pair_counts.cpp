@@ -1,4 +1,4 @@
-#include "tools/petlm/image/pair_counts.hpp"
+#include "tools/petlm/em/pair_counts.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include "gpu/arithmetic.hpp"
 #include "gpu/host/worker_pool.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
-#include "tools/petlm/image/lines.hpp"
+#include "tools/petlm/em/lines.hpp"
 #include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {

@@ -1,4 +1,4 @@
-#include "tools/petlm/image/line_sums.hpp"
+#include "tools/petlm/em/line_sums.hpp"
 
 #include <array>
 #include <cstddef>

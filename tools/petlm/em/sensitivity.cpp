@@ -1,4 +1,4 @@
-#include "tools/petlm/image/sensitivity.hpp"
+#include "tools/petlm/em/sensitivity.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,6 @@
 namespace petacq::image {
 namespace {
 
-constexpr std::size_t rays = 4096;
 constexpr double golden_share = 0.6180339887498949;
 
 /// A direction, and a place in a cell with coordinates from -1/2 to 1/2.
@@ -22,13 +21,13 @@ struct Direction {
 
 /// Directions even over the half sphere of positive z (a Fibonacci lattice), places even over the cell
 /// (Roberts' additive sequence for three dimensions).
-std::vector<Direction> even_directions() {
+std::vector<Direction> even_directions(std::size_t rays) {
     const double golden = std::numbers::pi * (3 - std::sqrt(5.0));
     constexpr double plastic = 1.22074408460575947536;  // root of x^4 = x + 1
     std::vector<Direction> out;
     for (std::size_t i = 0; i < rays; ++i) {
         const auto number = static_cast<double>(i);
-        const double z = (number + 0.5) / rays;
+        const double z = (number + 0.5) / static_cast<double>(rays);
         const double across = std::sqrt(1 - z * z);
         Direction ray{{across * std::cos(golden * number), across * std::sin(golden * number), z}, {}};
         for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -102,9 +101,10 @@ class Nodes {
 
 /// `folded`: the factor of a pair is that of its mirror images, too, which saves most of the nodes.
 std::vector<float> sum_of_rays(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                               gpu::WorkerPool& pool, const FactorOfRay& factor, bool folded) {
+                               gpu::WorkerPool& pool, const FactorOfRay& factor, bool folded,
+                               std::size_t rays) {
     const geometry::HitFinder finder(scanner);
-    const auto all_directions = even_directions();
+    const auto all_directions = even_directions(rays);
     // Lines from a gap to the opposite gap all meet on the axis, so the sensitivity varies there. EM
     // amplifies such differences: every voxel near the axis has a node.
     constexpr double dense = 4;
@@ -152,7 +152,7 @@ std::vector<float> sum_of_rays(const config::Scanner& scanner, const gpu::PairRu
             }
             found += factor(ends[0], ends[1]);
         }
-        nodes[index] = static_cast<float>(found) / rays;
+        nodes[index] = static_cast<float>(found / static_cast<double>(rays));
     });
 
     std::vector<float> out(grid.voxels());
@@ -182,15 +182,15 @@ std::vector<float> sum_of_rays(const config::Scanner& scanner, const gpu::PairRu
 
 std::vector<float> sensitivity(const corrections::LineFactors& lines, const config::Scanner& scanner,
                                const gpu::PairRule& rule, const Grid& grid, gpu::WorkerPool& pool,
-                               const FactorOfRay& chance) {
-    if (lines.depth_mm() == 0) return sum_of_rays(scanner, rule, grid, pool, chance, !chance);
+                               const FactorOfRay& chance, std::size_t rays) {
+    if (lines.depth_mm() == 0) return sum_of_rays(scanner, rule, grid, pool, chance, !chance, rays);
     config::Scanner of_ends = scanner;
     of_ends.dimensions.ring_radius_mm += lines.depth_mm();
     const auto factor = [&](const Entrance& a, const Entrance& b) {
         const double share = lines.face_share(a.crystal, b.crystal);
         return chance ? share * chance(a, b) : share;
     };
-    return sum_of_rays(of_ends, rule, grid, pool, factor, !chance);
+    return sum_of_rays(of_ends, rule, grid, pool, factor, !chance, rays);
 }
 
 }  // namespace petacq::image
