@@ -139,9 +139,9 @@ ScatterTails::Counts ScatterTails::counts(double share) const {
 double ScatterTails::scale(double share) const {
     const Counts tail = counts(share);
     if (!(tail.expected > 0)) return 1;
-    const double sigma = tail.noise / tail.expected;
-    const double of_tails = 1 / (sigma * sigma);
-    constexpr double of_simulation = 1 / (prior_sigma * prior_sigma);
+    const double noise = tail.noise / tail.expected;
+    const double of_tails = 1 / (noise * noise + shape_sigma * shape_sigma);
+    constexpr double of_simulation = 1 / (simulation_sigma * simulation_sigma);
     const double mean = (tail.trues / tail.expected * of_tails + of_simulation) / (of_tails + of_simulation);
     return std::max(mean, 0.1);
 }

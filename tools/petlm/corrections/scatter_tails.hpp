@@ -19,12 +19,13 @@ using OfPair = std::function<double(std::uint32_t a, std::uint32_t b)>;
 /// the axis. A bin is in the tails if no line of it, nor of the bins within `margin_mm` across and one along
 /// the axis, meets the object. The scatter of a pair is `expected` times one scale: the prompts in the tails
 /// less the randoms there, divided by what is expected there (C. C. Watson, IEEE Trans. Nucl. Sci. 47 (2000)
-/// 1587). Tails of few counts tell little: the scale is the mean of theirs and of 1, each weighted by its
-/// certainty, with `prior_sigma` for the latter.
+/// 1587). This ratio is uncertain by the noise of the counts and by `shape_sigma`, as the shape of a
+/// simulation is least certain far from the object; the simulation itself by `simulation_sigma`. The scale is
+/// the mean of the ratio and of 1, weighted by their certainties.
 class ScatterTails {
   public:
-    /// How far a simulation may be off.
-    static constexpr double prior_sigma = 0.15;
+    static constexpr double simulation_sigma = 0.1;
+    static constexpr double shape_sigma = 0.15;
 
     /// `lines` has the object. Sums are those of all pairs if there are at most `most_pairs`, else of an even
     /// sample of so many. `expected`: the scatter of a pair, 0 for dead ones. All must outlive it.

@@ -12,7 +12,7 @@
 namespace petacq::corrections {
 namespace {
 
-constexpr double apart_mm = 10;  // between nodes
+constexpr double apart_mm = 8;  // between nodes
 constexpr double cells_of_box = 600;
 constexpr std::size_t least_points = 200;
 constexpr double beyond_mm = 30;  // of the ends of the scanner

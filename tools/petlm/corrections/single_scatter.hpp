@@ -28,7 +28,7 @@ struct Activity {
 ///     I_a = exp(-integral of mu(511 keV) from s to a - integral of mu(energy) from s to b)
 ///           * integral of the activity from s to a,
 /// where p is the Klein-Nishina cross section per solid angle divided by its total. Some hundred points s
-/// fill the object evenly. The sum is made for crystals about 10 mm apart, and is interpolated linearly
+/// fill the object evenly. The sum is made for crystals about 8 mm apart, and is interpolated linearly
 /// between them along both sides of the modules. Crystals absorb photons of all energies alike. Photons that
 /// scatter twice or more are left out. Thread-safe once made, and the same for any number of threads.
 class SingleScatter {
@@ -47,7 +47,7 @@ class SingleScatter {
         std::uint32_t above;
         float share;
     };
-    /// Those of a row of crystals that are nodes: about 10 mm apart, the first and the last one included.
+    /// Those of a row of crystals that are nodes: about 8 mm apart, the first and the last one included.
     static std::vector<std::uint32_t> nodes_among(std::uint32_t crystals, double pitch_mm);
     /// [crystal of the row]
     static std::vector<Between> between(const std::vector<std::uint32_t>& nodes);

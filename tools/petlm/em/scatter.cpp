@@ -52,9 +52,6 @@ Scatter::Scatter(ScatterData data, gpu::WorkerPool& pool, std::uint64_t max_memo
     }
     scale_ = tails.scale(data_.pairs.share());
     total_ = scale_ * tails.total();
-    const auto counts = tails.counts(data_.pairs.share());
-    fmt::print(stderr, "DEBUG scale {} single {} tail trues {} noise {} expected {}\n", scale_, tails.total(),
-               counts.trues, counts.noise, counts.expected);
 }
 
 corrections::Activity Scatter::activity(gpu::WorkerPool& pool, std::uint64_t max_memory) const {
