@@ -17,7 +17,6 @@ constexpr double voxel_mm = 3.5;  // or a little less
 constexpr std::uint32_t iterations = 2;
 constexpr std::size_t subsets = 8;
 constexpr std::size_t most_lines = 400'000;
-constexpr std::size_t rays = 512;
 constexpr std::uint64_t matrix_memory = 256'000'000;
 
 /// The whole bore, and the length of the scanner.
@@ -64,13 +63,11 @@ corrections::Activity Scatter::activity(gpu::WorkerPool& pool, std::uint64_t max
     const std::vector<float> sensitive =
         few_lines(data_.scanner.geometry, grid)
             ? sum_of_lines(data_.lines, data_.scanner, grid, data_.rule, model.factor, pool)
-            : sensitivity(
-                  data_.lines, data_.scanner, data_.rule, grid, pool,
-                  [this](const Entrance& a, const Entrance& b) {
-                      const double chance = data_.found(a.crystal, b.crystal);
-                      return chance > 0 ? chance * data_.lines.attenuation(a.at, b.at) : 0;
-                  },
-                  rays);
+            : sensitivity(data_.lines, data_.scanner, data_.rule, grid, pool,
+                          [this](const Entrance& a, const Entrance& b) {
+                              const double chance = data_.found(a.crystal, b.crystal);
+                              return chance > 0 ? chance * data_.lines.attenuation(a.at, b.at) : 0;
+                          });
     // A part of the lines is enough.
     const std::size_t one_in = data_.pairs.pairs().size() / most_lines + 1;
     std::vector<Pair> pairs;

@@ -44,7 +44,7 @@ struct ExportOptions {
     std::optional<RandomsPerPair> randoms;
     std::string no_seconds;              ///< why there is none
     corrections::LineOptions lines;      ///< castor, stir: normalisation and attenuation
-    std::optional<std::string> scatter;  ///< castor, stir: tails or none; by default tails with attenuation
+    std::optional<std::string> scatter;  ///< castor, stir: simulation or none; by default simulation with attenuation
     std::optional<std::string> nuclide;  ///< castor, stir: instead of the one that the operator named
     double max_lines_gb = 4;             ///< castor, stir: largest size of the files about all lines
 

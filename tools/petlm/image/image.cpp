@@ -46,10 +46,10 @@ void check_options(const ImageOptions& o) {
         expect(*o.max_memory_gb > 0 && *o.max_memory_gb <= 1e6, "--max-memory-gb", "more than 0",
                *o.max_memory_gb);
     }
-    if (o.scatter && *o.scatter != "tails" && *o.scatter != "none")
-        throw UsageError("--scatter: expected tails or none, found '" + *o.scatter + "'");
-    if (o.scatter == "tails" && o.lines.attenuation.empty())
-        throw UsageError("--scatter tails: expected --attenuation, which tells what scatters");
+    if (o.scatter && *o.scatter != "simulation" && *o.scatter != "none")
+        throw UsageError("--scatter: expected simulation or none, found '" + *o.scatter + "'");
+    if (o.scatter == "simulation" && o.lines.attenuation.empty())
+        throw UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
     if (o.nuclide && config::find_nuclide(*o.nuclide) == nullptr) {
         std::string known;
         for (const config::Nuclide& nuclide : config::nuclides)
