@@ -211,7 +211,8 @@ void add_image(CLI::App& app, int& status) {
         ->take_all();
     sub.add_option(
         "--scatter", o.scatter,
-        "tails: fitted to the lines that miss what attenuates; none; default: tails with --attenuation");
+        "simulation: of single scatter, scaled to the lines that miss what attenuates; none; default: "
+        "simulation with --attenuation");
     sub.add_option("--nuclide", o.nuclide,
                    "With --normalisation: correct for its decay; default: the one that the operator named");
     sub.add_option("--voxel-mm", o.voxel_mm, "Edge of a voxel; default: the smaller crystal pitch");
