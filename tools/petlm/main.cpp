@@ -98,7 +98,8 @@ void add_export(CLI::App& app, int& status) {
     sub.add_option("--attenuation", o.lines.attenuation,
                    "What attenuates, as of petlm image; repeatable (castor, stir)")
         ->take_all();
-    sub.add_option("--scatter", o.scatter, "simulation or none; default: simulation with --attenuation (castor, stir)");
+    sub.add_option("--scatter", o.scatter,
+                   "simulation or none; default: simulation with --attenuation (castor, stir)");
     sub.add_option("--nuclide", o.nuclide,
                    "Nuclide of the run; default: the one that the operator named (castor, stir)");
     sub.add_option("--max-lines-gb", o.max_lines_gb,

@@ -253,7 +253,8 @@ TEST_CASE("exports refuse corrections that do not fit, before they read records"
                    s.options.depth_mm.reset();
                }),
                contains("--normalisation is for castor"));
-    CHECK_THAT(refusal([](Scene& s) { s.options.scatter = "some"; }), contains("expected simulation or none"));
+    CHECK_THAT(refusal([](Scene& s) { s.options.scatter = "some"; }),
+               contains("expected simulation or none"));
     CHECK_THAT(refusal([](Scene& s) {
                    s.options.scatter = "simulation";
                    s.options.lines.attenuation.clear();
