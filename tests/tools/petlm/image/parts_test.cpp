@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "tests/tools/petlm/image/support.hpp"
-#include "tools/petlm/image/line_sums.hpp"
+#include "tools/petlm/em/line_sums.hpp"
 #include "tools/petlm/image/smooth.hpp"
 #include "tools/petlm/projector/ray.hpp"
 

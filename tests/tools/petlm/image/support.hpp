@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/tools/petlm/support.hpp"
+#include "tools/petlm/em/sensitivity.hpp"
 #include "tools/petlm/image/quick_look.hpp"
-#include "tools/petlm/image/sensitivity.hpp"
 
 namespace petacq::test {
 
