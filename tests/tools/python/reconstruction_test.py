@@ -1,6 +1,6 @@
 """CASToR and STIR, with the corrections of the exports, and petlm image reconstruct one run and must agree.
 
-Takes minutes. CASToR needs castor-recon and CASTOR_CONFIG, STIR needs lm_to_projdata and OSMAPOSL; skipped without them.
+Takes minutes. CASToR needs castor-recon and CASTOR_CONFIG, STIR lm_to_projdata and OSMAPOSL; skipped without them.
 """
 
 import math
@@ -151,7 +151,8 @@ class Reconstruction(unittest.TestCase):
                 env=os.environ | {"CASTOR_CONFIG": str(configuration)},
             )  # fmt: skip
             image = self.folder / projector / f"{projector}_it{ITERATIONS}"
-            self.check("CASToR " + projector, means_of(*interfile(image.with_suffix(".hdr"), image.with_suffix(".img"))))
+            found = means_of(*interfile(image.with_suffix(".hdr"), image.with_suffix(".img")))
+            self.check("CASToR " + projector, found)
 
     @unittest.skipUnless(STIR, "lm_to_projdata and OSMAPOSL are not installed")
     def test_stir_agrees(self):
