@@ -62,11 +62,12 @@ def make_run(folder):
     uneven = ("--efficiency-spread", 0.2, "--dead", 0.005)
     files = ("--output", folder / "detector.h5", "--calibration", folder / "small.h5")
     support.call("petsim", "make-detector", *scanner, *files, *detector, *uneven)
-    support.call(
-        "petsim", *scanner, "--calibration", folder / "small.h5", "--detector", folder / "detector.h5",
+    simulation = (
+        *scanner, "--calibration", folder / "small.h5", "--detector", folder / "detector.h5",
         *phantom(), "--object", f"0,0,0,{OBJECT_MM},36", "--efficiency", 0.55,
         "--duration-s", 8, "--fast", "--write", folder / "stream.pcap",
     )  # fmt: skip
+    subprocess.run([support.program("petsim"), *map(str, simulation)], check=True, capture_output=True)
     subprocess.run(
         [support.program("petacqd"), "--config", "small.json", "--replay", "stream.pcap", "--whole", "--run", "run"],
         cwd=folder, check=True, capture_output=True,
