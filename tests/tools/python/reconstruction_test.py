@@ -81,18 +81,25 @@ def make_run(folder):
 
 
 def means_of(values, voxel_mm):
-    """By region. ``values``: [z][y][x]."""
+    """By region, whose voxels count by the share of them that lies in it: grids differ. ``values``: [z][y][x]."""
+    parts = 5
+    inside = (np.arange(parts) - (parts - 1) / 2) / parts
     axes = [(np.arange(n) - (n - 1) / 2) * mm for n, mm in zip(values.shape[::-1], voxel_mm)]
     z, y, x = np.meshgrid(*axes[::-1], indexing="ij")
-    cylinder = (np.hypot(x, y) < RADIUS_MM - EDGE_MM) & (abs(z) < 10)
-    away = [np.hypot(x - rod_x, y - rod_y) for rod_x, rod_y in (*HOT, COLD)]
-    regions = {
-        "cylinder": cylinder,
-        "warm": cylinder & (np.minimum.reduce(away) > ROD_MM + EDGE_MM),
-        "hot rods": cylinder & (np.minimum(*away[:2]) < ROD_MM - EDGE_MM),
-        "cold rod": cylinder & (away[2] < ROD_MM - EDGE_MM),
-    }
-    return {name: float(values[where].mean()) for name, where in regions.items()}
+    shares = {}
+    for step_x, step_y in ((a * voxel_mm[0], b * voxel_mm[1]) for a in inside for b in inside):
+        at_x, at_y = x + step_x, y + step_y
+        cylinder = (np.hypot(at_x, at_y) < RADIUS_MM - EDGE_MM) & (abs(z) < 10)
+        away = [np.hypot(at_x - rod_x, at_y - rod_y) for rod_x, rod_y in (*HOT, COLD)]
+        regions = {
+            "cylinder": cylinder,
+            "warm": cylinder & (np.minimum.reduce(away) > ROD_MM + EDGE_MM),
+            "hot rods": cylinder & (np.minimum(*away[:2]) < ROD_MM - EDGE_MM),
+            "cold rod": cylinder & (away[2] < ROD_MM - EDGE_MM),
+        }
+        for name, where in regions.items():
+            shares[name] = shares.get(name, 0) + where
+    return {name: float((values * share).sum() / share.sum()) for name, share in shares.items()}
 
 
 def interfile(header, data):
