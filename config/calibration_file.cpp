@@ -7,13 +7,13 @@ namespace petacq::config {
 
 namespace {
 
-struct Layout {
+struct CalibrationTables {
     Hdf5Table position_table;
     Hdf5Table energy_factor;
     Hdf5Table time_offset;
 };
 
-Layout layout_of(const Geometry& g) {
+CalibrationTables tables_of_calibration(const Geometry& g) {
     const hsize_t positions = hsize_t{g.position_size} * g.position_size;
     return {{"position_table", "u8", H5T_NATIVE_UINT8, {g.bdm_count, g.du_count, positions}},
             {"energy_factor",
@@ -29,10 +29,10 @@ Layout layout_of(const Geometry& g) {
 Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry) {
     Calibration c;
     read_hdf5_file(file, [&](hid_t h5) {
-        const Layout layout = layout_of(geometry);
-        read_table(h5, layout.position_table, c.position_table);
-        c.bins = read_table(h5, layout.energy_factor, c.energy_factor);
-        if (has_table(h5, layout.time_offset)) read_table(h5, layout.time_offset, c.time_offset);
+        const CalibrationTables tables = tables_of_calibration(geometry);
+        read_table(h5, tables.position_table, c.position_table);
+        c.bins = read_table(h5, tables.energy_factor, c.energy_factor);
+        if (has_table(h5, tables.time_offset)) read_table(h5, tables.time_offset, c.time_offset);
         c.origin = read_texts(h5);
         check_calibration(geometry, c);
     });
@@ -44,17 +44,17 @@ void save_calibration(const std::filesystem::path& file, const Geometry& geometr
                       const Calibration& calibration) {
     replace_hdf5_file(file, [&](hid_t h5) {
         check_calibration(geometry, calibration);
-        Layout layout = layout_of(geometry);
-        layout.energy_factor.shape.back() = calibration.bins;
+        CalibrationTables tables = tables_of_calibration(geometry);
+        tables.energy_factor.shape.back() = calibration.bins;
         Hdf5DataSet positions =
-            write_table(h5, layout.position_table, H5T_STD_U8LE, calibration.position_table.data(),
+            write_table(h5, tables.position_table, H5T_STD_U8LE, calibration.position_table.data(),
                         "crystal of the block; crystals.y * crystals.z or more: outside");
-        Hdf5DataSet factors = write_table(h5, layout.energy_factor, H5T_IEEE_F32LE,
+        Hdf5DataSet factors = write_table(h5, tables.energy_factor, H5T_IEEE_F32LE,
                                           calibration.energy_factor.data(), "keV per ADC count");
         write_attribute(factors.id(), "adc_per_bin", H5T_STD_U32LE, H5T_NATIVE_UINT32, &adc_per_bin);
         Hdf5DataSet offsets;
         if (!calibration.time_offset.empty()) {
-            offsets = write_table(h5, layout.time_offset, H5T_STD_I32LE, calibration.time_offset.data(),
+            offsets = write_table(h5, tables.time_offset, H5T_STD_I32LE, calibration.time_offset.data(),
                                   "ticks, added to the raw time");
         }
         require_written(positions.close() && factors.close() && offsets.close());

@@ -64,25 +64,25 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, data_dir
 
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const std::string& message) {
+[[noreturn]] void refuse(const std::string& path, const std::string& message) {
     throw Error(path + ": " + message);
 }
 
 void check_multicast(const Socket& s, const std::string& path) {
     if (s.multicast_group.empty()) {
         if (!s.multicast_interface.empty())
-            fail(path + "/multicast_interface", "given without a multicast_group");
+            refuse(path + "/multicast_interface", "given without a multicast_group");
         return;
     }
     const auto group = parse_ipv4(s.multicast_group);
     if (!group || *group >> 28 != 0xE) {
-        fail(path + "/multicast_group",
-             "expected an IPv4 multicast address, 224.0.0.0 to 239.255.255.255, or \"\"; found \"" +
-                 s.multicast_group + '"');
+        refuse(path + "/multicast_group",
+               "expected an IPv4 multicast address, 224.0.0.0 to 239.255.255.255, or \"\"; found \"" +
+                   s.multicast_group + '"');
     }
     if (!s.multicast_interface.empty() && !parse_ipv4(s.multicast_interface)) {
-        fail(path + "/multicast_interface",
-             "expected an IPv4 address or \"\", found \"" + s.multicast_interface + '"');
+        refuse(path + "/multicast_interface",
+               "expected an IPv4 address or \"\", found \"" + s.multicast_interface + '"');
     }
 }
 
@@ -93,28 +93,28 @@ void check_receive(const Receive& r) {
         const std::string path = "/receive/sockets/" + std::to_string(i);
         check_multicast(s, path);
         if (!s.cpus.empty() && s.cpus.size() != s.count) {
-            fail(path + "/cpus", "expected one CPU for each of the " + std::to_string(s.count) +
-                                     " sockets of count, or none; found " + std::to_string(s.cpus.size()));
+            refuse(path + "/cpus", "expected one CPU for each of the " + std::to_string(s.count) +
+                                       " sockets of count, or none; found " + std::to_string(s.cpus.size()));
         }
         // Port 0 with several sockets would give each a port of its own.
         if (s.port == 0 && s.count > 1)
-            fail(path + "/count", "expected 1 with port 0, found " + std::to_string(s.count));
+            refuse(path + "/count", "expected 1 with port 0, found " + std::to_string(s.count));
         for (std::size_t k = 0; k < i && s.port != 0; ++k) {
             const Socket& other = r.sockets[k];
             const bool overlap =
                 s.address == other.address || s.address == "0.0.0.0" || other.address == "0.0.0.0";
             if (s.port == other.port && overlap) {
-                fail(path + "/port", "expected a port of its own for each address; " +
-                                         std::to_string(s.port) + " is taken by /receive/sockets/" +
-                                         std::to_string(k) + " (several sockets on one port: count)");
+                refuse(path + "/port", "expected a port of its own for each address; " +
+                                           std::to_string(s.port) + " is taken by /receive/sockets/" +
+                                           std::to_string(k) + " (several sockets on one port: count)");
             }
         }
         threads += s.count;
     }
     // A receiver fills one batch while another one is in the queue.
     if (r.batch_count < 2 * threads) {
-        fail("/receive/batch_count", "expected at least two for each of the " + std::to_string(threads) +
-                                         " sockets, found " + std::to_string(r.batch_count));
+        refuse("/receive/batch_count", "expected at least two for each of the " + std::to_string(threads) +
+                                           " sockets, found " + std::to_string(r.batch_count));
     }
 }
 
@@ -136,10 +136,10 @@ void check_listen(const std::string& listen) {
         }
     }
     if (!good) {
-        fail("/http/listen",
-             "expected ADDRESS:PORT with a numeric address, such as 127.0.0.1:9680 or [::1]:9680, or \"\" "
-             "for none; found \"" +
-                 listen + '"');
+        refuse("/http/listen",
+               "expected ADDRESS:PORT with a numeric address, such as 127.0.0.1:9680 or [::1]:9680, or \"\" "
+               "for none; found \"" +
+                   listen + '"');
     }
 }
 
@@ -150,9 +150,9 @@ bool is_loopback(const std::string& listen) {
 void check_remote_control(const Http& http) {
     if (!http.allow_control || http.allow_remote_control || http.listen.empty() || is_loopback(http.listen))
         return;
-    fail("/http/allow_control",
-         "expected false, or a loopback address in /http/listen: everybody who can reach " + http.listen +
-             " could start and stop runs. /http/allow_remote_control true allows that");
+    refuse("/http/allow_control",
+           "expected false, or a loopback address in /http/listen: everybody who can reach " + http.listen +
+               " could start and stop runs. /http/allow_remote_control true allows that");
 }
 
 void check(const Configuration& c) {
@@ -160,39 +160,41 @@ void check(const Configuration& c) {
     check_listen(c.http.listen);
     check_remote_control(c.http);
     if (c.receive.framing == Framing::bare && !c.sources.ids.empty()) {
-        fail("/sources/ids",
-             "expected none with bare framing, which has no source ids (use sources.addresses); found " +
-                 std::to_string(c.sources.ids.size()));
+        refuse("/sources/ids",
+               "expected none with bare framing, which has no source ids (use sources.addresses); found " +
+                   std::to_string(c.sources.ids.size()));
     }
     if (c.sources.accept_any && !(c.sources.ids.empty() && c.sources.addresses.empty())) {
-        fail("/sources/accept_any", "expected false together with ids or addresses, which say who may send");
+        refuse("/sources/accept_any",
+               "expected false together with ids or addresses, which say who may send");
     }
     if (c.frame.tag_marker == c.frame.head_marker) {
-        fail("/frame/tag_marker", "expected another than frame.head_marker, which marks hits; found " +
-                                      std::to_string(c.frame.tag_marker) + " for both");
+        refuse("/frame/tag_marker", "expected another than frame.head_marker, which marks hits; found " +
+                                        std::to_string(c.frame.tag_marker) + " for both");
     }
     if (c.energy.upper_keV < c.energy.lower_keV) {
         const json& energy = c.document->at("energy");  // as written, not as a double
-        fail("/energy/upper_keV", "expected at least lower_keV = " + energy.at("lower_keV").dump() +
-                                      ", found " + energy.at("upper_keV").dump());
+        refuse("/energy/upper_keV", "expected at least lower_keV = " + energy.at("lower_keV").dump() +
+                                        ", found " + energy.at("upper_keV").dump());
     }
     const Coincidence& coincidence = c.coincidence;
     if (coincidence.delayeds == DelayedRule::shifted_group && coincidence.delay_ticks &&
         *coincidence.delay_ticks <= coincidence.window_ticks) {
-        fail("/coincidence/delay_ticks",
-             "expected more than window_ticks = " + std::to_string(coincidence.window_ticks) +
-                 ", so that shifted groups leave their window; found " +
-                 std::to_string(*coincidence.delay_ticks) + R"( (use delayeds "delayed_window" otherwise))");
+        refuse("/coincidence/delay_ticks",
+               "expected more than window_ticks = " + std::to_string(coincidence.window_ticks) +
+                   ", so that shifted groups leave their window; found " +
+                   std::to_string(*coincidence.delay_ticks) +
+                   R"( (use delayeds "delayed_window" otherwise))");
     }
     if (c.pipeline.max_pending_singles < c.pipeline.slice_frames) {
-        fail("/pipeline/max_pending_singles",
-             "expected at least slice_frames = " + std::to_string(c.pipeline.slice_frames) + ", found " +
-                 std::to_string(c.pipeline.max_pending_singles));
+        refuse("/pipeline/max_pending_singles",
+               "expected at least slice_frames = " + std::to_string(c.pipeline.slice_frames) + ", found " +
+                   std::to_string(c.pipeline.max_pending_singles));
     }
     const std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
     if (c.control.socket.size() > longest) {
-        fail("/control/socket", "expected a path of at most " + std::to_string(longest) + " bytes, found " +
-                                    std::to_string(c.control.socket.size()) + ": " + c.control.socket);
+        refuse("/control/socket", "expected a path of at most " + std::to_string(longest) + " bytes, found " +
+                                      std::to_string(c.control.socket.size()) + ": " + c.control.socket);
     }
 }
 
@@ -212,24 +214,25 @@ void check_senders(const Configuration& c, const Scanner& scanner) {
     const std::string name = "scanner \"" + scanner.name + "\"";
     if (scanner.sources.empty()) {
         if (!c.sources.ids.empty() || !c.sources.addresses.empty()) return;
-        fail("/sources", "expected to find who may send: list the sources in " + name +
-                             " (petctl sources prints what is heard in that form), or give ids or addresses "
-                             "here, or set accept_any to true to take the frames of any sender");
+        refuse("/sources",
+               "expected to find who may send: list the sources in " + name +
+                   " (petctl sources prints what is heard in that form), or give ids or addresses "
+                   "here, or set accept_any to true to take the frames of any sender");
     }
     const bool bare = c.receive.framing == Framing::bare;
     if (bare == scanner.sources.front().id.has_value()) {
-        fail("/receive/framing",
-             "expected \"" + std::string(name_of(bare ? Framing::sequenced : Framing::bare)) + "\", since " +
-                 name + " lists its sources by " + (bare ? "id" : "address and port") + "; found \"" +
-                 name_of(c.receive.framing) + '"');
+        refuse("/receive/framing",
+               "expected \"" + std::string(name_of(bare ? Framing::sequenced : Framing::bare)) +
+                   "\", since " + name + " lists its sources by " + (bare ? "id" : "address and port") +
+                   "; found \"" + name_of(c.receive.framing) + '"');
     }
     for (std::size_t i = 0; i < c.sources.ids.size(); ++i) {
         const std::uint16_t id = c.sources.ids[i];
         const bool listed = std::any_of(scanner.sources.begin(), scanner.sources.end(),
                                         [id](const Source& s) { return s.id == id; });
         if (!listed) {
-            fail("/sources/ids/" + std::to_string(i),
-                 "expected the id of a source that " + name + " lists, found " + std::to_string(id));
+            refuse("/sources/ids/" + std::to_string(i),
+                   "expected the id of a source that " + name + " lists, found " + std::to_string(id));
         }
     }
 }
@@ -274,11 +277,11 @@ void check_against_scanner(const Configuration& configuration, const Scanner& sc
     const std::uint32_t farthest = scanner.geometry.modules_in_ring() / 2;
     const auto& apart = configuration.coincidence.min_module_difference;
     if (apart && *apart > farthest) {
-        fail("/coincidence/min_module_difference", "expected at most " + std::to_string(farthest) +
-                                                       " with the " +
-                                                       std::to_string(scanner.geometry.modules_in_ring()) +
-                                                       " modules around the ring of scanner \"" +
-                                                       scanner.name + "\", found " + std::to_string(*apart));
+        refuse("/coincidence/min_module_difference",
+               "expected at most " + std::to_string(farthest) + " with the " +
+                   std::to_string(scanner.geometry.modules_in_ring()) +
+                   " modules around the ring of scanner \"" + scanner.name + "\", found " +
+                   std::to_string(*apart));
     }
     check_senders(configuration, scanner);
 }

@@ -13,12 +13,12 @@ namespace {
 
 constexpr const char* calibration_attribute = "calibration_sha256";
 
-struct Layout {
+struct SpectraTables {
     Hdf5Table floods;
     Hdf5Table energies;
 };
 
-Layout layout_of(const Geometry& g) {
+SpectraTables tables_of_spectra(const Geometry& g) {
     const hsize_t positions = hsize_t{g.position_size} * g.position_size;
     return {{"floods", "u32", H5T_NATIVE_UINT32, {g.bdm_count, g.du_count, positions}},
             {"energies", "u32", H5T_NATIVE_UINT32, {g.crystal_count(), Spectra::energy_bins}}};
@@ -54,9 +54,9 @@ Spectra& Spectra::operator+=(const Spectra& more) {
 Spectra load_spectra(const std::filesystem::path& file, const Geometry& geometry) {
     Spectra spectra;
     read_hdf5_file(file, [&](hid_t h5) {
-        const Layout layout = layout_of(geometry);
-        read_table(h5, layout.floods, spectra.floods);
-        read_table(h5, layout.energies, spectra.energies);
+        const SpectraTables tables = tables_of_spectra(geometry);
+        read_table(h5, tables.floods, spectra.floods);
+        read_table(h5, tables.energies, spectra.energies);
         spectra.calibration_sha256 = read_texts(h5)[calibration_attribute];
     });
     return spectra;
@@ -67,10 +67,10 @@ void save_spectra(const std::filesystem::path& file, const Geometry& geometry, c
     check_size("floods", none.floods.size(), spectra.floods.size());
     check_size("energies", none.energies.size(), spectra.energies.size());
     replace_hdf5_file(file, [&](hid_t h5) {
-        const Layout layout = layout_of(geometry);
-        Hdf5DataSet floods = write_table(h5, layout.floods, H5T_STD_U32LE, spectra.floods.data(), "frames");
+        const SpectraTables tables = tables_of_spectra(geometry);
+        Hdf5DataSet floods = write_table(h5, tables.floods, H5T_STD_U32LE, spectra.floods.data(), "frames");
         Hdf5DataSet energies =
-            write_table(h5, layout.energies, H5T_STD_U32LE, spectra.energies.data(), "frames");
+            write_table(h5, tables.energies, H5T_STD_U32LE, spectra.energies.data(), "frames");
         write_attribute(energies.id(), "keV_per_bin", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT,
                         &Spectra::energy_bin_keV);
         require_written(floods.close() && energies.close());

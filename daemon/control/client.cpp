@@ -32,7 +32,7 @@ std::optional<TimePoint> deadline_after(std::chrono::milliseconds timeout) {
     return TimePoint::clock::now() + timeout;
 }
 
-std::string reason(int error) {
+std::string text_of(int error) {
     return std::generic_category().message(error);
 }
 
@@ -47,12 +47,12 @@ ControlClient::ControlClient(std::filesystem::path socket) : path_(std::move(soc
     }
     std::memcpy(address.sun_path, path_.c_str(), path_.native().size());
     descriptor_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor_ < 0) throw unavailable(reason(errno));
+    if (descriptor_ < 0) throw unavailable(text_of(errno));
     ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &connect_patience, sizeof connect_patience);
     if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         const int error = errno;
         ::close(descriptor_);
-        throw unavailable(reason(error) +
+        throw unavailable(text_of(error) +
                           (error == EACCES ? ": only the socket's owner and group may connect" : ""));
     }
 }
@@ -71,7 +71,7 @@ json ControlClient::call(std::string_view method, const json& params, Millisecon
     const int failed = send_all(rpc_request_text(id, method, params) + '\n');
     // A daemon that refused the connection has sent the reason before it closed: read it.
     if (failed != 0 && failed != EPIPE && failed != ECONNRESET)
-        throw unavailable("sending: " + reason(failed));
+        throw unavailable("sending: " + text_of(failed));
     while (true) {
         json message;
         auto line = read_message(message, deadline);
@@ -122,7 +122,7 @@ int ControlClient::send_all(std::string_view bytes) const {
 }
 
 void ControlClient::send_bytes(std::string_view bytes) {
-    if (const int failed = send_all(bytes); failed != 0) throw unavailable("sending: " + reason(failed));
+    if (const int failed = send_all(bytes); failed != 0) throw unavailable("sending: " + text_of(failed));
 }
 
 void ControlClient::finish_sending() {
@@ -151,11 +151,11 @@ std::optional<std::string> ControlClient::read_line_until(std::optional<Clock::t
         pollfd readable{descriptor_, POLLIN, 0};
         const int polled = ::poll(&readable, 1, patience);
         if (polled < 0 && errno == EINTR) continue;
-        if (polled < 0) throw unavailable(reason(errno));
+        if (polled < 0) throw unavailable(text_of(errno));
         if (polled == 0) return std::nullopt;
         const ssize_t got = ::recv(descriptor_, chunk.data(), chunk.size(), 0);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) throw unavailable(reason(errno));
+        if (got < 0) throw unavailable(text_of(errno));
         if (got == 0) throw unavailable("it closed the connection");
         input_.append(chunk.data(), static_cast<std::size_t>(got));
     }

@@ -62,11 +62,6 @@ bool reports_interrupted(const json& status) {
     return contains(status["health"]["reasons"].dump(), "run_interrupted");
 }
 
-Outcome petctl(const Site& site, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"--socket", site.socket().string()});
-    return run_program(PETCTL_PROGRAM, arguments);
-}
-
 /// Takes data into the run "killed", and kills the daemon.
 void interrupt_a_run(const Site& site) {
     Daemon daemon(site, "killed");

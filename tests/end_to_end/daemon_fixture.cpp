@@ -117,6 +117,11 @@ std::string no_cuda_reason() {
     return reason;
 }
 
+Outcome petctl(const Site& site, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--socket", site.socket().string()});
+    return run_program(PETCTL_PROGRAM, arguments);
+}
+
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments) {
     std::vector<std::string> all{
         "--scanner", site.scanner(), "--calibration", site.calibration(), "--quiet", "--threads", "1"};

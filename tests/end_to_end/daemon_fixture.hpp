@@ -85,6 +85,9 @@ class Daemon {
 /// Why the CUDA back-end cannot be used here ("CUDA cannot be used: ..."); "" if it can.
 std::string no_cuda_reason();
 
+/// Runs petctl on the control socket of the site.
+Outcome petctl(const Site& site, std::vector<std::string> arguments);
+
 /// Arguments for petsim: scanner and calibration of the site, a source in the middle, then `arguments`.
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments);
 /// Runs petsim to its end and returns its summary. Throws if it fails. Writes the truth to `name`.truth and

@@ -27,11 +27,6 @@ json one_socket(std::uint16_t port) {
     return {{"receive", {{"sockets", json::array({{{"address", "127.0.0.1"}, {"port", port}}})}}}};
 }
 
-Outcome petctl(const Site& site, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"--socket", site.socket().string()});
-    return run_program(PETCTL_PROGRAM, arguments);
-}
-
 }  // namespace
 
 TEST_CASE("a second daemon is refused with a message", "[e2e][refusals]") {

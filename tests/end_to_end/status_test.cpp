@@ -20,7 +20,7 @@ using nlohmann::json;
 namespace {
 
 /// The count behind a rate of `average`.
-std::uint64_t count(const json& status, const char* rate) {
+std::uint64_t count_behind(const json& status, const char* rate) {
     const json& average = status["average"];
     INFO(rate);
     return static_cast<std::uint64_t>(
@@ -172,10 +172,10 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
                s["total"]["datagrams"]["received"] == datagrams;
     }));
     CHECK(known);
-    CHECK(count(status, "datagrams_per_s") == datagrams);
-    CHECK(count(status, "frames_per_s") == truth.received);
-    CHECK(count(status, "singles_raw_per_s") == truth.received - truth.unreadable);
-    CHECK(count(status, "singles_per_s") == truth.accepted);
+    CHECK(count_behind(status, "datagrams_per_s") == datagrams);
+    CHECK(count_behind(status, "frames_per_s") == truth.received);
+    CHECK(count_behind(status, "singles_raw_per_s") == truth.received - truth.unreadable);
+    CHECK(count_behind(status, "singles_per_s") == truth.accepted);
     std::uint64_t frames = 0;
     for (const json& source : status["sources"]) {
         frames += source["frames"].get<std::uint64_t>();
@@ -187,10 +187,11 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
     const auto delayeds = singles["delayeds"].get<std::uint64_t>();
     REQUIRE(prompts > delayeds);
     REQUIRE(delayeds > 0);
-    CHECK(count(status, "prompts_per_s") == prompts);
-    CHECK(count(status, "delayeds_per_s") == delayeds);
-    CHECK(count(status, "multiples_per_s") == singles["in_dropped_multiples"].get<std::uint64_t>() +
-                                                  singles["in_oversize_multiples"].get<std::uint64_t>());
+    CHECK(count_behind(status, "prompts_per_s") == prompts);
+    CHECK(count_behind(status, "delayeds_per_s") == delayeds);
+    CHECK(count_behind(status, "multiples_per_s") ==
+          singles["in_dropped_multiples"].get<std::uint64_t>() +
+              singles["in_oversize_multiples"].get<std::uint64_t>());
 
     // After the run: averages since the start of the daemon, and nothing written.
     const double run_s = status["average"]["interval_s"];

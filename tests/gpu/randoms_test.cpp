@@ -20,52 +20,11 @@ using petacq::gpu::CoincidenceRules;
 using petacq::gpu::DelayedRule;
 using petacq::gpu::GoodPairs;
 using petacq::gpu::MultiplesPolicy;
-using petacq::gpu::PairCells;
 using petacq::gpu::PairProducts;
-using petacq::gpu::PairRule;
 
 using petacq::gpu::CrystalValues;
 using petacq::gpu::PairChances;
 using petacq::gpu::single_kinds;
-
-// The definition, pair by pair.
-PairProducts plain(const Geometry& g, const CoincidenceRules& rules, const CrystalValues& values,
-                   const std::vector<PairChances>& chances) {
-    const PairCells cells = PairCells::of(g, rules);
-    const PairRule& rule = cells.rule;
-    const auto module_of = [&](std::size_t crystal) {
-        return crystal % g.crystals_in_ring() / g.crystals_per_module_y();
-    };
-    const std::size_t modules = g.modules_in_ring();
-    std::vector<long double> pairs(modules * modules);
-    long double total = 0;
-    PairProducts out;
-    out.modules = static_cast<std::uint32_t>(modules);
-    for (std::uint32_t i = 0; i < g.crystal_count(); ++i) {
-        long double sum = 0;
-        for (std::uint32_t j = 0; j < g.crystal_count(); ++j) {
-            if (!rule.good(i, j)) continue;
-            long double one = 0;
-            for (std::size_t x = 0; x < single_kinds; ++x) {
-                for (std::size_t y = 0; y < single_kinds; ++y)
-                    one += static_cast<long double>(
-                               chances[cells.of_crystal(i) * cells.count() + cells.of_crystal(j)].of[x][y]) *
-                           values.of[x][i] * values.of[y][j];
-            }
-            sum += one;
-            if (i < j) {
-                total += one;
-                pairs[module_of(i) * modules + module_of(j)] += one;
-                if (module_of(i) != module_of(j)) pairs[module_of(j) * modules + module_of(i)] += one;
-            }
-        }
-        out.per_crystal.push_back(static_cast<double>(sum));
-    }
-    for (const long double p : pairs)
-        out.module_pairs.push_back(static_cast<double>(p));
-    out.total = static_cast<double>(total);
-    return out;
-}
 
 // Any chances, the same for (i, j) and (j, i).
 std::vector<PairChances> chances_for(std::size_t cells, Rng& rng) {
@@ -178,7 +137,7 @@ TEST_CASE("good pairs: equal to the plain sum for any geometry and values") {
                           << ", max_ring_difference " << rules.max_ring_difference);
             pairs.use(values);
             pairs.products(chances, got);
-            const std::string differing = difference(got, plain(g, rules, values, chances));
+            const std::string differing = difference(got, reference_pair_products(g, rules, values, chances));
             INFO(differing);
             REQUIRE(differing.empty());
             REQUIRE(pairs.total(chances) == got.total);

@@ -9,6 +9,7 @@
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
+#include "gpu/good_pairs.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/types.hpp"
 
@@ -112,5 +113,11 @@ Decided reference_coincidences(gpu::RecordVector<gpu::Single> singles, const con
 /// Adds what is decided with openers in [from, to), without the counts.
 void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const config::Geometry& geometry,
                         std::uint64_t from, std::uint64_t to);
+
+/// The sums over good pairs by their definition, pair by pair. It takes from the pipeline which pairs are
+/// good and in which cell a crystal lies.
+gpu::PairProducts reference_pair_products(const config::Geometry& g, const gpu::CoincidenceRules& rules,
+                                          const gpu::CrystalValues& values,
+                                          const std::vector<gpu::PairChances>& chances);
 
 }  // namespace petacq::test

@@ -10,7 +10,7 @@ namespace {
 using namespace petacq;
 using namespace petacq::test;
 
-bool same(const gpu::Coincidence& a, const gpu::Coincidence& b) {
+bool equal_records(const gpu::Coincidence& a, const gpu::Coincidence& b) {
     return !coincidence_before(a, b) && !coincidence_before(b, a);
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("singles: the singles of frames give the same coincidences as the fram
                 CHECK(outcome.singles.size() == decided.singles.size());
                 REQUIRE(outcome.coincidences.size() == decided.coincidences.size());
                 CHECK(std::equal(outcome.coincidences.begin(), outcome.coincidences.end(),
-                                 decided.coincidences.begin(), same));
+                                 decided.coincidences.begin(), equal_records));
                 gpu::SinglesHistograms histograms;
                 pipeline->histograms(histograms);
                 std::uint64_t counted = 0;

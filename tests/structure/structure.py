@@ -32,6 +32,7 @@ ORDER = [
     ["tools/petlm/records"],
     ["tools/petlm/projector"],
     ["tools/petlm/corrections"],
+    ["tools/petlm/em"],
     ["tools/petcal", "tools/petlm/export"],
     ["tools/petlm/plot"],
     ["tools/petlm/image"],

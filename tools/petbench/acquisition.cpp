@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t frames_per_datagram = 91;  // 1472 bytes
 constexpr std::size_t datagram_bytes = 1472;
-constexpr std::uint64_t ms = 1'000'000;  // ticks of a nanosecond
+constexpr std::uint64_t ticks_per_ms = 1'000'000;  // ticks of a nanosecond
 
 /// Gives back every slice at once, without results.
 class NoPipeline final : public gpu::Pipeline {
@@ -85,7 +85,7 @@ class Boards {
         for (std::size_t i = 0; i < suite_.datagrams_per_read; ++i) {
             net::Datagram d;
             d.sequence = sequence_[source]++;
-            d.first_time = 1000 * ms + d.sequence * ticks_per_datagram();
+            d.first_time = 1000 * ticks_per_ms + d.sequence * ticks_per_datagram();
             d.last_time = d.first_time + ticks_per_datagram() - 1;
             d.arrival_ns = arrival_ns_;
             d.offset = static_cast<std::uint32_t>(batch->used + datagram_bytes % 16 + 16);
@@ -124,10 +124,10 @@ double measure(const AcquisitionSuite& suite) {
     daemon::TrackerOptions tracker;
     for (std::size_t i = 0; i < suite.sources; ++i)
         tracker.expected.push_back(static_cast<std::uint16_t>(i + 1));
-    options.max_disorder = tracker.max_disorder = 10 * ms;
-    options.second = 1000 * ms;
-    tracker.max_lag = 1000 * ms;
-    tracker.max_jump = 2000 * ms;
+    options.max_disorder = tracker.max_disorder = 10 * ticks_per_ms;
+    options.second = 1000 * ticks_per_ms;
+    tracker.max_lag = 1000 * ticks_per_ms;
+    tracker.max_jump = 2000 * ticks_per_ms;
     tracker.ticks_per_ns = 1;
     tracker.source_timeout_ns = 500'000'000;
     daemon::Acquisition acquisition(options, tracker, std::make_unique<NoPipeline>(), pool, queue,

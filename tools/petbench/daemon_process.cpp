@@ -22,7 +22,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr daemon::ControlClient::Milliseconds patience{600'000};  // a run that ends may have much to write
+constexpr daemon::ControlClient::Milliseconds longest_call{
+    600'000};  // a run that ends may have much to write
 
 }  // namespace
 
@@ -106,7 +107,7 @@ json DaemonProcess::call(std::string_view method) {
 }
 
 json DaemonProcess::call(std::string_view method, const json& parameters) {
-    return client_->call(method, parameters, patience);
+    return client_->call(method, parameters, longest_call);
 }
 
 }  // namespace petacq::bench

@@ -99,7 +99,8 @@ void add_export(CLI::App& app, int& status) {
     sub.add_option("--attenuation", o.lines.attenuation,
                    "What attenuates, as of petlm image; repeatable (castor, stir)")
         ->take_all();
-    sub.add_option("--scatter", o.scatter, "tails or none; default: tails with --attenuation (castor, stir)");
+    sub.add_option("--scatter", o.scatter,
+                   "simulation or none; default: simulation with --attenuation (castor, stir)");
     sub.add_option("--nuclide", o.nuclide,
                    "Nuclide of the run; default: the one that the operator named (castor, stir)");
     sub.add_option("--max-lines-gb", o.max_lines_gb,
@@ -199,7 +200,8 @@ void add_image(CLI::App& app, int& status) {
         ->take_all();
     sub.add_option(
         "--scatter", o.scatter,
-        "tails: fitted to the lines that miss what attenuates; none; default: tails with --attenuation");
+        "simulation: of single scatter, scaled to the lines that miss what attenuates; none; default: "
+        "simulation with --attenuation");
     sub.add_option("--nuclide", o.nuclide,
                    "With --normalisation: correct for its decay; default: the one that the operator named");
     sub.add_option("--voxel-mm", o.voxel_mm, "Edge of a voxel; default: the smaller crystal pitch");

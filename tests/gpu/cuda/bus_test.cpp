@@ -133,7 +133,7 @@ std::vector<Found> wanted(const Input& input, bool by_source = true) {
 
 TEST_CASE("upload plan: every frame is found once, with the window and source of its span") {
     Rng rng(71);
-    for (int turn = 0; turn < 300; ++turn) {
+    for (int turn = 0; turn < 100; ++turn) {
         // Batches whose spans have one shape or many, read side by side, and now and then out of order.
         const std::size_t batches = rng.between<std::size_t>(1, 7);
         constexpr std::size_t batch_cells = 2000;

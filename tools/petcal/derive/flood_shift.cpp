@@ -14,8 +14,8 @@ namespace petacq::petcal {
 namespace {
 
 /// Shift along x and y, stretch along x and y.
-constexpr std::size_t parameters = 4;
-using Parameters = std::array<double, parameters>;
+constexpr std::size_t shift_parameters = 4;
+using Parameters = std::array<double, shift_parameters>;
 
 /// From -1 to 1 over the map.
 double place_in(std::size_t i, std::size_t size) {
@@ -48,8 +48,9 @@ FloodImage moved(const FloodImage& map, std::size_t size, const Parameters& by) 
 }
 
 struct Step {
-    std::vector<double> matrix = std::vector<double>(parameters * parameters);  ///< Fisher information
-    std::vector<double> change = std::vector<double>(parameters);
+    std::vector<double> matrix =
+        std::vector<double>(shift_parameters * shift_parameters);  ///< Fisher information
+    std::vector<double> change = std::vector<double>(shift_parameters);
     bool solved = false;
 };
 
@@ -61,27 +62,27 @@ Step step_of(const FloodImage& model, const FloodImage& counts, std::size_t size
             const std::size_t at = x + y * size;
             const double dx = (model[at - 1] - model[at + 1]) / 2;
             const double dy = (model[at - size] - model[at + size]) / 2;
-            const std::array<double, parameters> slopes{dx, dy, dx * place_in(x, size),
-                                                        dy * place_in(y, size)};
+            const std::array<double, shift_parameters> slopes{dx, dy, dx * place_in(x, size),
+                                                              dy * place_in(y, size)};
             const double weight = 1 / (model[at] + floor);
             const double rest = (counts[at] - model[at]) * weight;
-            for (std::size_t i = 0; i < parameters; ++i) {
+            for (std::size_t i = 0; i < shift_parameters; ++i) {
                 step.change[i] += slopes[i] * rest;
                 for (std::size_t j = 0; j <= i; ++j)
-                    step.matrix[i * parameters + j] += slopes[i] * slopes[j] * weight;
+                    step.matrix[i * shift_parameters + j] += slopes[i] * slopes[j] * weight;
             }
         }
     }
-    for (std::size_t i = 0; i < parameters; ++i)
-        for (std::size_t j = i + 1; j < parameters; ++j)
-            step.matrix[i * parameters + j] = step.matrix[j * parameters + i];
+    for (std::size_t i = 0; i < shift_parameters; ++i)
+        for (std::size_t j = i + 1; j < shift_parameters; ++j)
+            step.matrix[i * shift_parameters + j] = step.matrix[j * shift_parameters + i];
     step.solved = solve(step.matrix, step.change);
     return step;
 }
 
 /// Positions², by the counts of both maps.
 double variance_of(const Step& step, std::size_t parameter, double scale) {
-    std::vector<double> unit(parameters);
+    std::vector<double> unit(shift_parameters);
     unit[parameter] = 1;
     return solve(step.matrix, unit) ? (1 + scale) * unit[parameter] : 0;
 }

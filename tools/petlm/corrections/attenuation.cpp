@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <Eigen/LU>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "config/error.hpp"
@@ -75,6 +77,26 @@ struct AttenuatingObject::Map {
             out.x[i] = static_cast<float>(at[i] + 0.5);
         return out;
     }
+    [[nodiscard]] double per_cm(const Vector3& point) const {
+        const image::Point at = in_voxels(point);
+        std::size_t index = 0;
+        for (std::size_t i = 3; i-- > 0;) {
+            if (!(at.x[i] >= 0 && at.x[i] < static_cast<float>(volume.n[i]))) return 0;
+            index = index * volume.n[i] + static_cast<std::size_t>(at.x[i]);
+        }
+        return static_cast<double>(volume.values[index]);
+    }
+    void extend(Extent& extent) const {
+        for (unsigned corner = 0; corner < 8; ++corner) {
+            for (std::size_t axis = 0; axis < 3; ++axis) {
+                double at = volume.first[axis];
+                for (std::size_t i = 0; i < 3; ++i)
+                    at += volume.step[i][axis] * ((corner >> i & 1U) != 0 ? volume.n[i] - 0.5 : -0.5);
+                extent.low[axis] = std::min(extent.low[axis], at);
+                extent.high[axis] = std::max(extent.high[axis], at);
+            }
+        }
+    }
     [[nodiscard]] double integral(const Vector3& from, const Vector3& to) const {
         const image::Point a = in_voxels(from);
         const image::Point b = in_voxels(to);
@@ -124,6 +146,35 @@ double AttenuatingObject::integral(const Vector3& from, const Vector3& to) const
     for (const auto& map : maps_)
         sum += map->integral(from, to);
     return sum;
+}
+
+double AttenuatingObject::per_cm(const Vector3& point) const {
+    double sum = 0;
+    for (const AttenuatingCylinder& cylinder : cylinders_) {
+        const derive::KnownSource& shape = cylinder.shape;
+        if (point[2] >= shape.from[2] && point[2] <= shape.to[2] &&
+            std::hypot(point[0] - shape.from[0], point[1] - shape.from[1]) <= shape.radius_mm)
+            sum += cylinder.per_cm;
+    }
+    for (const auto& map : maps_)
+        sum += map->per_cm(point);
+    return sum;
+}
+
+AttenuatingObject::Extent AttenuatingObject::extent() const {
+    constexpr double far = std::numeric_limits<double>::infinity();
+    Extent out{{far, far, far}, {-far, -far, -far}};
+    for (const AttenuatingCylinder& cylinder : cylinders_) {
+        const derive::KnownSource& shape = cylinder.shape;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            const double beside = axis < 2 ? shape.radius_mm : 0;
+            out.low[axis] = std::min(out.low[axis], shape.from[axis] - beside);
+            out.high[axis] = std::max(out.high[axis], shape.to[axis] + beside);
+        }
+    }
+    for (const auto& map : maps_)
+        map->extend(out);
+    return out;
 }
 
 std::string AttenuatingObject::text() const {

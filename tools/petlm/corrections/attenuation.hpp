@@ -25,6 +25,12 @@ struct AttenuatingCylinder {
 /// The sum of its cylinders and maps: where they overlap, their coefficients add up. Thread-safe.
 class AttenuatingObject {
   public:
+    /// From the lowest to the highest coordinates, mm.
+    struct Extent {
+        Vector3 low;
+        Vector3 high;
+    };
+
     AttenuatingObject() = default;
     /// Each part is the name of a NIfTI map in 1/cm at 511 keV, or "x,y,z,radius,length[,1/cm]", mm: a
     /// cylinder around that centre with its axis along z, water by default. Throws petlm::UsageError naming
@@ -39,6 +45,10 @@ class AttenuatingObject {
     /// The integral of the coefficient along the straight line between two different points; a map has the
     /// same value everywhere in a voxel.
     [[nodiscard]] double integral(const Vector3& from, const Vector3& to) const;
+    /// The coefficient at a point, 1/cm at 511 keV.
+    [[nodiscard]] double per_cm(const Vector3& point) const;
+    /// A box that holds the object; not of an empty one.
+    [[nodiscard]] Extent extent() const;
     /// "1 cylinder", "map mouse.nii", ...
     [[nodiscard]] std::string text() const;
 

@@ -1,12 +1,8 @@
 #include "tools/petlm/corrections/scatter_tails.hpp"
 
-#include <fmt/format.h>
-
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include "tools/petlm/projector/for_each_on.hpp"
 
@@ -15,9 +11,6 @@ namespace {
 
 constexpr std::size_t slices = 16;        // of the sample, whatever the number of threads
 constexpr double thinnest_object = 1e-3;  // integral of the attenuation
-constexpr double prior_sigma = 3;         // of each coefficient but the first
-constexpr double least_significance = 5;  // standard deviations
-constexpr double most_scatter = 0.8;      // of the trues of a run
 
 std::size_t cell(double share, std::size_t count) {
     return std::min(static_cast<std::size_t>(std::max(share, 0.0) * static_cast<double>(count)), count - 1);
@@ -26,10 +19,10 @@ std::size_t cell(double share, std::size_t count) {
 }  // namespace
 
 ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule,
-                           const LineFactors& lines, OfPair weight, OfPair randoms, gpu::WorkerPool& pool,
+                           const LineFactors& lines, OfPair expected, OfPair randoms, gpu::WorkerPool& pool,
                            std::size_t most_pairs)
     : lines_(lines),
-      weight_(std::move(weight)),
+      expected_(std::move(expected)),
       randoms_(std::move(randoms)),
       radius_mm_(scanner.dimensions.ring_radius_mm),
       half_length_mm_(scanner.dimensions.crystal_pitch_z_mm / 2),
@@ -61,32 +54,7 @@ std::size_t ScatterTails::bin_of(const Line& line) {
     return ((cell(line.apart, groups) * places + place) * distances + distance) * angles + angle;
 }
 
-ScatterTails::Line ScatterTails::middle_of(std::size_t bin) {
-    const auto middle = [](std::size_t i, std::size_t count) {
-        return (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-    };
-    const double angle = std::numbers::pi * middle(bin % angles, angles);
-    return {std::cos(angle), std::sin(angle), 2 * middle(bin / angles % distances, distances) - 1,
-            2 * middle(bin / angles / distances % places, places) - 1,
-            middle(bin / angles / distances / places, groups)};
-}
-
-ScatterTails::Functions ScatterTails::functions_of(const Line& l) {
-    const double square = l.across * l.across;
-    const double cos2 = l.cosine * l.cosine - l.sine * l.sine;
-    const double sin2 = 2 * l.cosine * l.sine;
-    return {
-        1,    square, l.across * l.cosine, l.across * l.sine, l.along,           l.along * l.along,
-        cos2, sin2,   square * cos2,       square * sin2,     l.apart * l.apart, square * l.along * l.along};
-}
-
-double ScatterTails::density(const Line& line) const {
-    const Functions f = functions_of(line);
-    const double root = std::max(std::inner_product(c_.begin(), c_.end(), f.begin(), 0.0), 0.0);
-    return root * root;
-}
-
-/// Adds up weights and randoms, and finds the bins with lines through the object.
+/// Adds up scatter and randoms, and finds the bins with lines through the object.
 void ScatterTails::sample(const config::Scanner& scanner, const gpu::PairRule& rule, gpu::WorkerPool& pool,
                           std::size_t most_pairs) {
     const std::uint64_t crystals = scanner.geometry.crystal_count();
@@ -113,13 +81,13 @@ void ScatterTails::sample(const config::Scanner& scanner, const gpu::PairRule& r
                 bin.object = lines_.object().integral(lines_.ends()[crystal_a], lines_.ends()[crystal_b]) >
                              thinnest_object;
             }
-            bin.weight += stands_for * weight_(crystal_a, crystal_b);
+            bin.expected += stands_for * expected_(crystal_a, crystal_b);
             bin.randoms += stands_for * randoms_(crystal_a, crystal_b);
         }
     });
     for (const auto& part : parts) {
         for (std::size_t i = 0; i < bins; ++i) {
-            bins_[i].weight += part[i].weight;
+            bins_[i].expected += part[i].expected;
             bins_[i].randoms += part[i].randoms;
             bins_[i].object = bins_[i].object || part[i].object;
         }
@@ -151,84 +119,38 @@ std::vector<std::size_t> ScatterTails::tails() const {
     };
     std::vector<std::size_t> out;
     for (std::size_t bin = 0; bin < bins; ++bin)
-        if (bins_[bin].weight > 0 && !object_near(bin)) out.push_back(bin);
+        if (bins_[bin].expected > 0 && !object_near(bin)) out.push_back(bin);
     return out;
 }
 
-bool ScatterTails::fit(double share) {
-    double trues = 0;
-    for (Bin& bin : bins_) {
-        bin.prompts /= share;
-        trues += bin.prompts - bin.randoms;
+ScatterTails::Counts ScatterTails::counts(double share) const {
+    Counts out;
+    double prompts = 0;
+    for (const std::size_t i : tails()) {
+        prompts += bins_[i].prompts;
+        out.trues += bins_[i].prompts / share - bins_[i].randoms;
+        out.expected += bins_[i].expected;
     }
-    const std::vector<std::size_t> tail = tails();
-    double weight = 0;
-    for (const std::size_t i : tail) {
-        weight += bins_[i].weight;
-        tail_prompts_ += bins_[i].prompts;
-        tail_trues_ += bins_[i].prompts - bins_[i].randoms;
-    }
-    if (tail.empty()) {
-        why_ = fmt::format("no line misses the object by {:.3g} mm or more", margin_mm_);
-        return false;
-    }
-    // A share of the pairs has the noise of fewer prompts.
-    const double noise = std::sqrt(tail_prompts_ / share);
-    if (!(tail_trues_ > least_significance * std::max(noise, 1.0))) {
-        why_ = fmt::format(
-            "the lines that miss the object hold {:.0f} pairs besides randoms, with a noise of {:.0f}",
-            tail_trues_, noise);
-        return false;
-    }
-
-    using Matrix = Eigen::Matrix<double, functions, functions>;
-    using Vector = Eigen::Matrix<double, functions, 1>;
-    // The scale of the square root of the density.
-    const double typical = std::sqrt(tail_trues_ / weight);
-    const double certainty = 1 / (prior_sigma * prior_sigma * typical * typical);
-    c_ = {};
-    c_[0] = typical;
-    for (int step = 0; step < 100 && !fitted_; ++step) {
-        Matrix normal = Matrix::Zero();
-        Vector slope = Vector::Zero();
-        for (int k = 1; k < static_cast<int>(functions); ++k) {
-            normal(k, k) = certainty;
-            slope(k) = -c_[static_cast<std::size_t>(k)] * certainty;
-        }
-        for (const std::size_t i : tail) {
-            const Line middle = middle_of(i);
-            const Functions f = functions_of(middle);
-            const double scatter = bins_[i].weight * density(middle);
-            const double expected = scatter + std::max(bins_[i].randoms, 0.0);
-            if (!(scatter > 0)) continue;
-            const Eigen::Map<const Vector> here(f.data());
-            // Of the expected counts with respect to the square root.
-            const double derivative = 2 * std::sqrt(scatter * bins_[i].weight);
-            normal += share * derivative * derivative / expected * here * here.transpose();
-            slope += share * derivative * (bins_[i].prompts / expected - 1) * here;
-        }
-        Vector change = normal.ldlt().solve(slope);
-        if (!change.allFinite()) break;
-        // Far from the solution a whole step may lead away from it.
-        const double largest = change.cwiseAbs().maxCoeff() / typical;
-        if (largest > 1) change /= largest;
-        for (std::size_t k = 0; k < functions; ++k)
-            c_[k] += change(static_cast<int>(k));
-        fitted_ = largest < 1e-4;
-    }
-    for (std::size_t i = 0; i < bins; ++i)
-        total_ += bins_[i].weight * density(middle_of(i));
-    if (fitted_ && total_ <= most_scatter * trues) return true;
-    why_ = fitted_ ? fmt::format("the fit to the tails finds {:.0f} scattered of {:.0f} true pairs", total_,
-                                 trues)
-                   : "the fit to the tails does not converge";
-    fitted_ = false;
-    total_ = 0;
-    return false;
+    // At least that of one prompt: no prompts are no proof.
+    out.noise = std::sqrt(std::max(prompts, 1.0)) / share;
+    return out;
 }
 
-double ScatterTails::counts(std::uint32_t a, std::uint32_t b) const {
-    return fitted_ ? weight_(a, b) * density(line(a, b)) : 0;
+double ScatterTails::scale(double share) const {
+    const Counts tail = counts(share);
+    if (!(tail.expected > 0)) return 1;
+    const double noise = tail.noise / tail.expected;
+    const double of_tails = 1 / (noise * noise + shape_sigma * shape_sigma);
+    constexpr double of_simulation = 1 / (simulation_sigma * simulation_sigma);
+    const double mean = (tail.trues / tail.expected * of_tails + of_simulation) / (of_tails + of_simulation);
+    return std::max(mean, 0.1);
+}
+
+double ScatterTails::total() const {
+    double sum = 0;
+    for (const Bin& bin : bins_)
+        sum += bin.expected;
+    return sum;
 }
 
 }  // namespace petacq::corrections

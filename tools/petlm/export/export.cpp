@@ -50,10 +50,10 @@ void check_options(const ExportOptions& o) {
     only(!o.lines.attenuation.empty() && !reconstruction, "--attenuation", "castor and stir");
     only(o.scatter && !reconstruction, "--scatter", "castor and stir");
     only(o.nuclide && !reconstruction, "--nuclide", "castor and stir");
-    if (o.scatter && *o.scatter != "tails" && *o.scatter != "none")
-        throw UsageError("--scatter: expected tails or none, found '" + *o.scatter + "'");
-    if (o.scatter == "tails" && o.lines.attenuation.empty())
-        throw UsageError("--scatter tails: expected --attenuation, which tells what scatters");
+    if (o.scatter && *o.scatter != "simulation" && *o.scatter != "none")
+        throw UsageError("--scatter: expected simulation or none, found '" + *o.scatter + "'");
+    if (o.scatter == "simulation" && o.lines.attenuation.empty())
+        throw UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
     if (!(o.max_lines_gb > 0 && o.max_lines_gb <= 1e6)) {
         throw UsageError(fmt::format("--max-lines-gb: expected more than 0, found {}", o.max_lines_gb));
     }

@@ -42,9 +42,10 @@ struct ExportOptions {
     bool time_from_start = false;                  ///< coinstruct: ticks from the start of the run
     /// castor, stir: write this estimate, too. Without it, that from the seconds of the run, if it has them.
     std::optional<RandomsPerPair> randoms;
-    std::string no_seconds;              ///< why there is none
-    corrections::LineOptions lines;      ///< castor, stir: normalisation and attenuation
-    std::optional<std::string> scatter;  ///< castor, stir: tails or none; by default tails with attenuation
+    std::string no_seconds;          ///< why there is none
+    corrections::LineOptions lines;  ///< castor, stir: normalisation and attenuation
+    std::optional<std::string>
+        scatter;  ///< castor, stir: simulation or none; by default simulation with attenuation
     std::optional<std::string> nuclide;  ///< castor, stir: instead of the one that the operator named
     double max_lines_gb = 4;             ///< castor, stir: largest size of the files about all lines
 

@@ -14,6 +14,9 @@
 namespace petacq::petlm {
 namespace {
 
+constexpr std::size_t most_pairs = 16'000'000;      // of which prompts are counted for the scatter
+constexpr std::uint64_t most_memory = 512'000'000;  // of the image that makes it, bytes
+
 double solid_angle_scale(const config::Dimensions& d) {
     const double face = d.crystal_pitch_y_mm * d.crystal_pitch_z_mm;
     return face * face / (2 * std::numbers::pi);
@@ -87,32 +90,28 @@ void LineModel::use_scatter(const ExportSource& source, const config::Scanner& s
     if (options.scatter == "none") {
         out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
     } else if (attenuates()) {
-        auto scatter = std::make_unique<corrections::ScatterTails>(
-            scanner, rule_, lines_,
-            [this](std::uint32_t a, std::uint32_t b) { return found(a, b) * lines_.solid_angle(a, b); },
-            [this](std::uint32_t a, std::uint32_t b) { return randoms(a, b); }, pool);
-        std::uint64_t prompts = 0;
+        image::PairCounts pairs(scanner.geometry.crystal_count(), most_pairs, pool);
+        corrections::PhotopeakWidth photopeak;
         source.for_each_block(
             scanner.geometry.crystal_count(),
             [&](const daemon::ListModeReader& reader) {
+                pairs.add(reader.coincidences());
                 for (const auto& c : reader.coincidences()) {
-                    if (c.kind != gpu::Kind::prompt || !rule_.good(c.crystal_a, c.crystal_b)) continue;
-                    scatter->add(c.crystal_a, c.crystal_b, 1);
-                    ++prompts;
+                    if (c.kind != gpu::Kind::prompt) continue;
+                    photopeak.add(c.energy_a);
+                    photopeak.add(c.energy_b);
                 }
             },
             "scatter of");
-        out.made = scatter->fit();
-        if (out.made) {
-            out.sentence = fmt::format(
-                "Scatter: {:.0f} expected, {:.3g} of the prompts, from {:.0f} pairs in the tails, on lines "
-                "that miss the object by {:.3g} mm or more.",
-                scatter->total(), scatter->total() / static_cast<double>(prompts), scatter->tail_trues(),
-                scatter->margin_mm());
-            scatter_ = std::move(scatter);
-        } else {
-            out.sentence = "Scatter: not corrected, as " + scatter->why() + ".";
-        }
+        pairs.finish();
+        scatter_ = std::make_unique<image::Scatter>(
+            image::ScatterData{scanner, rule_, lines_,
+                               [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
+                               [this](std::uint32_t a, std::uint32_t b) { return randoms(a, b); }, pairs,
+                               photopeak.window(source.run())},
+            pool, most_memory);
+        out.made = true;
+        out.sentence = scatter_->sentence();
     }
     list_.push_back(out);
 }

@@ -10,7 +10,7 @@
 #include "gpu/arithmetic.hpp"
 #include "gpu/host/worker_pool.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
-#include "tools/petlm/corrections/scatter_tails.hpp"
+#include "tools/petlm/em/scatter.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/records/source.hpp"
 
@@ -76,7 +76,7 @@ class LineModel {
     double scale_;  ///< of the solid angle
     double decay_ = 1;
     double per_measured_ = 1;  ///< length of the run / time in which records were taken
-    std::unique_ptr<corrections::ScatterTails> scatter_;  // only with success
+    std::unique_ptr<image::Scatter> scatter_;
     std::vector<ExportCorrection> list_;
 };
 

@@ -55,7 +55,8 @@ std::string sentence_about(const petlm::RunPileUp& pile_up) {
 Corrections::Corrections(const petlm::ExportSource& source, const config::Scanner& scanner,
                          const gpu::PairRule& rule, const corrections::LineFactors& lines,
                          const RandomsByModules& delayeds, const PairCounts& pairs,
-                         const petlm::ImageOptions& options, double voxel_mm, gpu::WorkerPool& pool)
+                         const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
+                         const QuickLookOptions& how, gpu::WorkerPool& pool)
     : lines_(lines), asked_(lines.normalised() || !lines.object().empty()) {
     std::string why;
     of_run_ = petlm::RunRandoms::of_run(source.target(), source.run(), scanner, why);
@@ -65,11 +66,11 @@ Corrections::Corrections(const petlm::ExportSource& source, const config::Scanne
         use_delayeds(source, delayeds, why);
     }
     use_lines(options);
-    use_scatter(scanner, rule, pairs, options, pool);
+    use_scatter(scanner, rule, pairs, window, options, how.max_memory, pool);
     list_.push_back(randoms_made_);
     list_.push_back(pile_up_made_);
     use_dead_time(why);
-    use_quantity(source, scanner, options, voxel_mm);
+    use_quantity(source, scanner, options, how.grid.voxel_mm);
 }
 
 void Corrections::use_seconds() {
@@ -155,36 +156,26 @@ void Corrections::use_dead_time(const std::string& why) {
 }
 
 void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule,
-                              const PairCounts& pairs, const petlm::ImageOptions& options,
+                              const PairCounts& pairs, const corrections::EnergyWindow& window,
+                              const petlm::ImageOptions& options, std::uint64_t max_memory,
                               gpu::WorkerPool& pool) {
     Correction out{"scatter", false, "Scatter: not corrected; no object was named (--attenuation).", {}};
     if (options.scatter == "none") out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
     if (!lines_.object().empty() && options.scatter != "none") {
-        scatter_ = std::make_unique<corrections::ScatterTails>(
-            scanner, rule, lines_,
-            [this](std::uint32_t a, std::uint32_t b) { return found(a, b) * lines_.solid_angle(a, b); },
-            [this](std::uint32_t a, std::uint32_t b) {
-                return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
-            },
-            pool);
-        for (std::size_t i = 0; i < pairs.pairs().size(); ++i)
-            scatter_->add(pairs.pairs()[i].a, pairs.pairs()[i].b, pairs.counts()[i]);
-        out.made = scatter_->fit(pairs.share());
-        if (out.made) {
-            const double share = scatter_->total() * pairs.share() / static_cast<double>(pairs.prompts());
-            out.sentence = fmt::format(
-                "Scatter: {:.0f} expected, {:.3g} of the prompts, from {:.0f} pairs in the tails, on lines "
-                "that "
-                "miss the object by {:.3g} mm or more; added to what the image predicts.",
-                scatter_->total(), share, scatter_->tail_trues(), scatter_->margin_mm());
-            out.figures = {{"method", "fit to the tails"},
-                           {"expected", scatter_->total()},
-                           {"share_of_prompts", share},
-                           {"pairs_in_tails", scatter_->tail_trues()}};
-        } else {
-            out.sentence = "Scatter: not corrected, as " + scatter_->why() + ".";
-            scatter_.reset();
-        }
+        scatter_ = std::make_unique<Scatter>(
+            ScatterData{scanner, rule, lines_,
+                        [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
+                        [this](std::uint32_t a, std::uint32_t b) {
+                            return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
+                        },
+                        pairs, window},
+            pool, max_memory);
+        out.made = true;
+        out.sentence = scatter_->sentence();
+        out.figures = {{"expected", scatter_->total()},
+                       {"share_of_prompts", scatter_->share_of_prompts()},
+                       {"scale_of_simulation", scatter_->scale()},
+                       {"energy_resolution", window.resolution}};
     }
     list_.push_back(out);
 }

@@ -11,7 +11,7 @@
 #include "config/scanner.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
-#include "tools/petlm/corrections/scatter_tails.hpp"
+#include "tools/petlm/em/scatter.hpp"
 #include "tools/petlm/image/image.hpp"
 #include "tools/petlm/image/quick_look.hpp"
 #include "tools/petlm/records/source.hpp"
@@ -43,8 +43,8 @@ class Corrections {
     /// All must outlive it.
     Corrections(const petlm::ExportSource& source, const config::Scanner& scanner, const gpu::PairRule& rule,
                 const corrections::LineFactors& lines, const RandomsByModules& delayeds,
-                const PairCounts& pairs, const petlm::ImageOptions& options, double voxel_mm,
-                gpu::WorkerPool& pool);
+                const PairCounts& pairs, const corrections::EnergyWindow& window,
+                const petlm::ImageOptions& options, const QuickLookOptions& how, gpu::WorkerPool& pool);
     Corrections(const Corrections&) = delete;
     Corrections& operator=(const Corrections&) = delete;
 
@@ -68,7 +68,8 @@ class Corrections {
     void use_lines(const petlm::ImageOptions& options);
     void use_dead_time(const std::string& why);
     void use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& pairs,
-                     const petlm::ImageOptions& options, gpu::WorkerPool& pool);
+                     const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
+                     std::uint64_t max_memory, gpu::WorkerPool& pool);
     void use_quantity(const petlm::ExportSource& source, const config::Scanner& scanner,
                       const petlm::ImageOptions& options, double voxel_mm);
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const {
@@ -79,7 +80,7 @@ class Corrections {
     const corrections::LineFactors& lines_;
     bool asked_;
     std::unique_ptr<petlm::RunRandoms> of_run_;
-    std::unique_ptr<corrections::ScatterTails> scatter_;  // only with success
+    std::unique_ptr<Scatter> scatter_;
     OfPair randoms_;
     double pile_up_ = 1;
     Quantity quantity_;

@@ -46,10 +46,10 @@ void check_options(const ImageOptions& o) {
         expect(*o.max_memory_gb > 0 && *o.max_memory_gb <= 1e6, "--max-memory-gb", "more than 0",
                *o.max_memory_gb);
     }
-    if (o.scatter && *o.scatter != "tails" && *o.scatter != "none")
-        throw UsageError("--scatter: expected tails or none, found '" + *o.scatter + "'");
-    if (o.scatter == "tails" && o.lines.attenuation.empty())
-        throw UsageError("--scatter tails: expected --attenuation, which tells what scatters");
+    if (o.scatter && *o.scatter != "simulation" && *o.scatter != "none")
+        throw UsageError("--scatter: expected simulation or none, found '" + *o.scatter + "'");
+    if (o.scatter == "simulation" && o.lines.attenuation.empty())
+        throw UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
     if (o.nuclide && config::find_nuclide(*o.nuclide) == nullptr) {
         std::string known;
         for (const config::Nuclide& nuclide : config::nuclides)
@@ -112,6 +112,7 @@ std::vector<std::string> doubts_about(const ExportSource& source) {
 struct Counts {
     image::PairCounts pairs;
     image::RandomsByModules delayeds;
+    corrections::PhotopeakWidth photopeak;
     std::uint64_t prompts = 0;  ///< all, whether or not they are used
     double seconds = 0;
 
@@ -130,6 +131,8 @@ struct Counts {
                         delayeds.add(c.crystal_a, c.crystal_b);
                     } else {
                         ++prompts;
+                        photopeak.add(c.energy_a);
+                        photopeak.add(c.energy_b);
                     }
                 }
             },
@@ -235,8 +238,10 @@ int image(const ImageOptions& options) {
     if (counts.prompts == 0) {
         throw BadInput(options.target.string() + ": no prompts, so there is nothing to make an image of");
     }
-    const image::Corrections corrections(source, scanner, rule, factors, counts.delayeds, counts.pairs,
-                                         options, how.grid.voxel_mm, pool);
+    const image::Corrections corrections = within_memory([&] {
+        return image::Corrections(source, scanner, rule, factors, counts.delayeds, counts.pairs,
+                                  counts.photopeak.window(source.run()), options, how, pool);
+    });
     how.scale = corrections.scale();
     const image::QuickLook look = within_memory([&] {
         daemon::ProgressLine progress("image of " + source.target().filename().string(),

@@ -26,7 +26,7 @@ struct ImageOptions {
     std::optional<double> smooth_mm;     ///< FWHM of a Gaussian applied at the end
     std::optional<double> max;           ///< value that the pictures show black
     corrections::LineOptions lines;      ///< normalisation and attenuation
-    std::optional<std::string> scatter;  ///< tails or none; by default tails if there is an object
+    std::optional<std::string> scatter;  ///< simulation or none; by default simulation if there is an object
     std::optional<std::string> nuclide;  ///< instead of the one that the operator named
     std::string backend = "auto";        ///< auto, cpu or cuda
     std::uint32_t threads = 0;           ///< 0: one per core

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "tools/petlm/image/line_sums.hpp"
+#include "tools/petlm/em/line_sums.hpp"
 #include "tools/petlm/image/smooth.hpp"
 #include "tools/petlm/projector/backend.hpp"
 

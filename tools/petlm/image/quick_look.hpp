@@ -7,9 +7,9 @@
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
-#include "tools/petlm/image/mlem.hpp"
-#include "tools/petlm/image/pair_counts.hpp"
-#include "tools/petlm/image/sensitivity.hpp"
+#include "tools/petlm/em/mlem.hpp"
+#include "tools/petlm/em/pair_counts.hpp"
+#include "tools/petlm/em/sensitivity.hpp"
 
 namespace petacq::image {
 

@@ -9,7 +9,7 @@ namespace petacq::sim {
 
 namespace {
 
-constexpr double highest_adc = 65535;
+constexpr double full_scale_adc = 65535;
 constexpr double reference_c = 25;
 
 double nearest(double value, double most) {
@@ -130,7 +130,7 @@ void EventGenerator::read_out_detector(Work& work) const {
         x = nearest(x + c.spot_sigma_x * random.normal(), last);
         y = nearest(y + c.spot_sigma_y * random.normal(), last);
         const Change change = change_of(channel.unit, work, d.ticks);
-        const double adc = nearest(adc_of(c, d.energy) * change.gain, highest_adc);
+        const double adc = nearest(adc_of(c, d.energy) * change.gain, full_scale_adc);
         const auto raw = static_cast<std::int64_t>(
             std::floor(d.ticks + change.ticks - c.time_offset_ps * 1e-12 / tick_s_));
         work.chunk.unsorted_.push_back({work.start + static_cast<std::uint64_t>(raw), d.annihilation,
@@ -165,7 +165,7 @@ Hit LightSum::result() const {
     if (!several_ || light_ <= 0) return out;
     out.x = static_cast<std::uint8_t>(std::floor(x_ / light_ + 0.5));
     out.y = static_cast<std::uint8_t>(std::floor(y_ / light_ + 0.5));
-    out.adc = static_cast<std::uint16_t>(std::min(light_, highest_adc));
+    out.adc = static_cast<std::uint16_t>(std::min(light_, full_scale_adc));
     return out;
 }
 

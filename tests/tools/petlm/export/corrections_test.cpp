@@ -253,9 +253,10 @@ TEST_CASE("exports refuse corrections that do not fit, before they read records"
                    s.options.depth_mm.reset();
                }),
                contains("--normalisation is for castor"));
-    CHECK_THAT(refusal([](Scene& s) { s.options.scatter = "some"; }), contains("expected tails or none"));
+    CHECK_THAT(refusal([](Scene& s) { s.options.scatter = "some"; }),
+               contains("expected simulation or none"));
     CHECK_THAT(refusal([](Scene& s) {
-                   s.options.scatter = "tails";
+                   s.options.scatter = "simulation";
                    s.options.lines.attenuation.clear();
                }),
                contains("expected --attenuation"));

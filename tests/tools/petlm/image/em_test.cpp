@@ -3,7 +3,7 @@
 
 #include "gpu/device_memory_error.hpp"
 #include "tests/tools/petlm/image/support.hpp"
-#include "tools/petlm/image/matrix_pieces.hpp"
+#include "tools/petlm/em/matrix_pieces.hpp"
 #include "tools/petlm/projector/backend.hpp"
 #ifdef PETACQ_HAVE_CUSPARSE
 #include "tools/petlm/projector/projector_cuda.hpp"

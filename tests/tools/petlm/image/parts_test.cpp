@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "tests/tools/petlm/image/support.hpp"
-#include "tools/petlm/image/line_sums.hpp"
+#include "tools/petlm/em/line_sums.hpp"
 #include "tools/petlm/image/smooth.hpp"
 #include "tools/petlm/projector/ray.hpp"
 
@@ -91,9 +91,16 @@ TEST_CASE("image: randoms of a pair of crystals are its share of the delayeds of
           "[petlm][image]") {
     const auto scanner = export_scanner();
     const auto& g = scanner.geometry;
-    const auto module_of = [&](std::uint32_t crystal) {
+    const std::size_t modules = std::size_t{g.modules_in_ring()} * g.modules.z;
+    std::vector<std::size_t> module_of(g.crystal_count());
+    for (std::uint32_t crystal = 0; crystal < module_of.size(); ++crystal) {
         const std::uint32_t around = crystal % g.crystals_in_ring() / g.crystals_per_module_y();
-        return around + crystal / g.crystals_in_ring() / (g.blocks.z * g.crystals.z) * g.modules_in_ring();
+        module_of[crystal] =
+            around + crystal / g.crystals_in_ring() / (g.blocks.z * g.crystals.z) * g.modules_in_ring();
+    }
+    /// The place of a pair of modules, in either order.
+    const auto place = [&](std::uint32_t a, std::uint32_t b) {
+        return std::min(module_of[a], module_of[b]) * modules + std::max(module_of[a], module_of[b]);
     };
     for (const auto& [difference, rings] :
          {std::pair(0U, UINT32_MAX), std::pair(2U, UINT32_MAX), std::pair(0U, 5U), std::pair(3U, 14U)}) {
@@ -102,25 +109,24 @@ TEST_CASE("image: randoms of a pair of crystals are its share of the delayeds of
         rules.max_ring_difference = rings;
         const auto rule = gpu::PairRule::of(g, rules);
         image::RandomsByModules randoms(g, rule);
-        std::map<std::pair<std::uint32_t, std::uint32_t>, double> delayeds;
+        std::vector<double> delayeds(modules * modules);
         const auto records = random_records(30'000, g.crystal_count(), difference + 1);
         for (const auto& c : records) {
             if (!rule.good(c.crystal_a, c.crystal_b)) continue;
             randoms.add(c.crystal_a, c.crystal_b);
-            ++delayeds[std::minmax(module_of(c.crystal_a), module_of(c.crystal_b))];
+            ++delayeds[place(c.crystal_a, c.crystal_b)];
         }
         // Summed over all good pairs they equal the delayeds of each pair of modules.
-        std::map<std::pair<std::uint32_t, std::uint32_t>, double> sums;
+        std::vector<double> sums(modules * modules);
         for (std::uint32_t a = 0; a < g.crystal_count(); ++a) {
             for (std::uint32_t b = a + 1; b < g.crystal_count(); ++b) {
-                if (rule.good(a, b))
-                    sums[std::minmax(module_of(a), module_of(b))] += randoms.expected({a, b});
+                if (rule.good(a, b)) sums[place(a, b)] += randoms.expected({a, b});
             }
         }
         double all = 0;
-        for (const auto& [modules, count] : delayeds) {
-            CHECK(sums[modules] == Approx(count));
-            all += count;
+        for (std::size_t pair = 0; pair < delayeds.size(); ++pair) {
+            CHECK(sums[pair] == Approx(delayeds[pair]));
+            all += delayeds[pair];
         }
         CHECK(static_cast<double>(randoms.total()) == all);
     }
@@ -145,6 +151,8 @@ void check_sensitivity(const corrections::LineFactors& factors,
         places.push_back(config::crystal_place(scanner, c));
     std::vector<double> sums(grid.voxels());
     const double face = scanner.dimensions.crystal_pitch_y_mm * scanner.dimensions.crystal_pitch_z_mm;
+    const double volume = std::pow(grid.voxel_mm, 3);
+    const image::Box box = image::Box::of(grid);
     for (std::uint32_t a = 0; a < points.size(); ++a) {
         for (std::uint32_t b = a + 1; b < points.size(); ++b) {
             if (!rule.good(a, b)) continue;
@@ -158,10 +166,9 @@ void check_sensitivity(const corrections::LineFactors& factors,
             }
             double lines = face * face * cosines / distance / distance;  // area times solid angle
             lines *= efficiency(a) * efficiency(b) * factors.attenuation(a, b);
-            const image::Ray ray(image::Box::of(grid), points[a], points[b]);
-            ray.walk([&](std::uint32_t voxel, float mm) {
-                sums[voxel] += 2 * lines / (4 * std::numbers::pi) * mm / std::pow(grid.voxel_mm, 3);
-            });
+            const double weight = 2 * lines / (4 * std::numbers::pi) / volume;
+            const image::Ray ray(box, points[a], points[b]);
+            ray.walk([&](std::uint32_t voxel, float mm) { sums[voxel] += weight * mm; });
         }
     }
     gpu::WorkerPool pool(2);

@@ -112,12 +112,13 @@ constexpr double length = 20;
 const std::vector<config::Vector3> points = {{5, -3, 4}, {-4, 5, -5}};
 
 /// A cylinder, and as many prompts of two points in it as asked for.
-gpu::RecordVector<gpu::Coincidence> phantom(std::size_t of_points) {
-    auto all = cylinder_source(export_scanner(), middle, radius, length, 60'000);
+gpu::RecordVector<gpu::Coincidence> phantom(std::size_t of_points,
+                                            const config::Scanner& scanner = export_scanner()) {
+    auto all = cylinder_source(scanner, middle, radius, length, 60'000);
     for (const auto& where : points) {
         if (of_points == 0) break;
         const std::uint64_t shift = all.back().time - run_start;
-        for (auto c : point_source(export_scanner(), where, of_points)) {
+        for (auto c : point_source(scanner, where, of_points)) {
             c.time += shift;
             all.push_back(c);
         }
@@ -136,6 +137,9 @@ TEST_CASE("petlm image: the pictures show hot spots and what is a hundred times 
     const Volume volume(directory / "out" / "image.nii");
     const Png png(directory / "out" / "projections.png");
     REQUIRE(png.boxes().size() == 4);  // and the bar
+    // A part of the slices, and the bar.
+    CHECK(Png(directory / "out" / "slices.png").boxes().size() == 21);
+    CHECK(volume.n[2] > 21);
     for (std::size_t i = 0; i < order_of_projections.size(); ++i) {
         const Projection projection(volume, order_of_projections[i]);
         std::map<std::string, std::pair<double, double>> sums;  // darkness and number
@@ -184,7 +188,7 @@ TEST_CASE("petlm image: every grey of the projections is that of the value by th
           "[petlm][image]") {
     const TemporaryDirectory directory;
     const std::size_t of_points = GENERATE(0, 15'000);
-    write_run(directory / "run", phantom(of_points));
+    write_run(directory / "run", phantom(of_points, short_scanner()), short_scanner());
     const auto greys = [&](const std::string& options, auto expected) {
         const Outcome outcome = imaged(directory / "run", directory / "out", "--force " + options);
         CAPTURE(outcome.out);
@@ -205,7 +209,7 @@ TEST_CASE("petlm image: every grey of the projections is that of the value by th
         }
         CHECK(furthest < 0.6 / 255);
         const auto slices = Png(directory / "out" / "slices.png").boxes();
-        CHECK(slices.size() == 21);
+        CHECK(slices.size() == volume.n[2] + 1);  // all of them, and the bar
         return png;
     };
     double half = 0;

@@ -85,10 +85,11 @@ TEST_CASE("petlm image: attenuation makes more of the same prompts", "[petlm][im
     // Chords of up to 16 mm and more: pairs were lost by up to exp(0.8).
     CHECK(m.sum() > 1.5 * without);
     CHECK(m.sum() < 2.5 * without);
-    // Nothing was scattered.
-    const auto tails = m.made("--attenuation 0,0,0,8,200,0.5");
-    CHECK_THAT(tails.at("corrections").at("scatter").at("text").get<std::string>(),
-               contains("Scatter: not corrected, as"));
+    // Nothing was scattered, which the lines that miss the object tell.
+    const auto simulated = m.made("--attenuation 0,0,0,8,200,0.05").at("corrections").at("scatter");
+    CHECK(simulated.at("made") == true);
+    CHECK(simulated.at("scale_of_simulation") < 0.9);
+    CHECK(simulated.at("share_of_prompts") < 0.1);
 }
 
 TEST_CASE("petlm image: a file of unknown length states no activity", "[petlm][image]") {
@@ -109,8 +110,8 @@ TEST_CASE("petlm image: unusable corrections are refused", "[petlm][image]") {
         CHECK_THAT(outcome.out + outcome.err, contains(what));
         CHECK_FALSE(std::filesystem::exists(m.directory / "out/image.nii"));
     };
-    refused("--scatter some", 64, "tails or none");
-    refused("--scatter tails", 64, "--attenuation");
+    refused("--scatter some", 64, "simulation or none");
+    refused("--scatter simulation", 64, "--attenuation");
     refused("--nuclide F-18", 64, "--normalisation");
     refused("--nuclide F-19" + m.with_normalisation(), 64, "expected one of C-11");
     refused("--attenuation 0,0,0", 64, "x,y,z,radius,length");

@@ -41,7 +41,7 @@ double write_second(const std::filesystem::path& file, const config::Scanner& sc
 TEST_CASE("petlm image: randoms come from the seconds of the run, or from weighted delayeds",
           "[petlm][image]") {
     const TemporaryDirectory directory;
-    const auto scanner = export_scanner();
+    const auto scanner = short_scanner();
     const auto run = directory / "run";
     write_run(run, cylinder_source(scanner, {9, -6, 4}, 5, 8, 3'000), scanner);
     nlohmann::json document = nlohmann::json::parse(read_file(run / "run.json"));
@@ -72,7 +72,7 @@ TEST_CASE("petlm image: randoms come from the seconds of the run, or from weight
 
 TEST_CASE("petlm image: the pile-up factor of the run multiplies the image", "[petlm][image]") {
     const TemporaryDirectory directory;
-    const auto scanner = export_scanner();
+    const auto scanner = short_scanner();
     const auto run = directory / "run";
     write_run(run, cylinder_source(scanner, {9, -6, 4}, 5, 8, 3'000), scanner);
     nlohmann::json document = nlohmann::json::parse(read_file(run / "run.json"));

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/tools/petlm/support.hpp"
+#include "tools/petlm/em/sensitivity.hpp"
 #include "tools/petlm/image/quick_look.hpp"
-#include "tools/petlm/image/sensitivity.hpp"
 
 namespace petacq::test {
 
@@ -96,6 +96,14 @@ struct Volume {
         return sum;
     }
 };
+
+/// Half as long as export_scanner(): its image takes a quarter of the time.
+inline config::Scanner short_scanner() {
+    config::Scanner scanner = export_scanner();
+    scanner.geometry.modules.z = 1;
+    scanner.geometry.bdm_count /= 2;
+    return scanner;
+}
 
 inline Outcome imaged(const std::filesystem::path& from, const std::filesystem::path& to,
                       const std::string& options = "") {

@@ -41,7 +41,7 @@ struct PairSums {
 
 /// The expected number of pairs, up to a common factor, is e_i e_j transaxial axial g_ij with
 ///     g_ij = chord / distance^2 * cos_i * cos_j * exp(-attenuation * chord),
-/// distance and angles between the centres of the front faces, as in tools/petlm/image/lines.hpp, and the
+/// distance and angles between the centres of the front faces, as in tools/petlm/em/lines.hpp, and the
 /// chord between the points at the mean depth. The chord is that of the mean line: over the width of the
 /// faces and, with a depth, over detections spread evenly from the front to twice that depth. So lines near
 /// the edge of the cylinder have the right number. Overlap and blocking of crystals are left out: that is

@@ -1,4 +1,4 @@
-#include "tools/petlm/image/lines.hpp"
+#include "tools/petlm/em/lines.hpp"
 
 #include <cmath>
 #include <numbers>

@@ -1,11 +1,11 @@
-#include "tools/petlm/image/mlem.hpp"
+#include "tools/petlm/em/mlem.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
 
-#include "tools/petlm/image/matrix_pieces.hpp"
+#include "tools/petlm/em/matrix_pieces.hpp"
 #include "tools/petlm/projector/for_each_on.hpp"
 
 namespace petacq::image {

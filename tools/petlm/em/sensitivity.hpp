@@ -21,13 +21,12 @@ struct Entrance {
 /// The chance that a pair which enters two crystals is found. Called by several threads.
 using FactorOfRay = std::function<double(const Entrance& a, const Entrance& b)>;
 
-/// [voxel] The share of directions in which both photons meet the front face of a crystal, and the two
-/// crystals make a good pair: the sum over all good pairs of length in the voxel times weight (lines.hpp).
-/// It is computed from a fixed set of 4096 places and directions at each of some thousand nodes and
-/// interpolated, which is smoother than a sample of the pairs. The result does not depend on the number of
-/// threads. The rays meet crystals at the depth of the lines: rays that met the front faces would join other
-/// crystals than lines between points behind them, and there would be rings in the image. Without `chance`
-/// crystals detect every photon, and nothing attenuates.
+/// [voxel] The sum over all good pairs of length in the voxel times weight (lines.hpp) times chance, for
+/// scanners with too many lines to sum them all (line_sums.hpp): the sum without the chance
+/// (even_sum_of_lines), times the mean chance, which varies slowly. This comes from a fixed set of 1024
+/// places and directions at each of some thousand nodes, and is interpolated. The rays meet crystals at the
+/// depth of the lines. The result does not depend on the number of threads. Without `chance` crystals detect
+/// every photon, and nothing attenuates.
 std::vector<float> sensitivity(const corrections::LineFactors& lines, const config::Scanner& scanner,
                                const gpu::PairRule& rule, const Grid& grid, gpu::WorkerPool& pool,
                                const FactorOfRay& chance = {});

@@ -1,20 +1,14 @@
-#include "tools/petlm/image/pair_counts.hpp"
+#include "tools/petlm/em/pair_counts.hpp"
 
 #include <algorithm>
 
+#include "tools/petlm/em/mixed.hpp"
 #include "tools/petlm/projector/for_each_on.hpp"
 
 namespace petacq::image {
 namespace {
 
 constexpr std::size_t keys_at_a_time = std::size_t{1} << 22U;
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood).
-std::uint64_t mixed(std::uint64_t v) {
-    v = (v ^ (v >> 30U)) * 0xBF58476D1CE4E5B9U;
-    v = (v ^ (v >> 27U)) * 0x94D049BB133111EBU;
-    return v ^ (v >> 31U);
-}
 
 std::uint64_t key_of(Pair p) {
     return std::uint64_t{p.a} << 32U | p.b;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpu/host/worker_pool.hpp"
-#include "tools/petlm/image/lines.hpp"
+#include "tools/petlm/em/lines.hpp"
 #include "tools/petlm/projector/projector.hpp"
 
 namespace petacq::image {

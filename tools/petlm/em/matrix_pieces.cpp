@@ -1,4 +1,4 @@
-#include "tools/petlm/image/matrix_pieces.hpp"
+#include "tools/petlm/em/matrix_pieces.hpp"
 
 #include <fmt/format.h>
 

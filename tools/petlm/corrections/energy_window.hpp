@@ -1,0 +1,38 @@
+// The energies that a run accepts, and how well it measures them.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+namespace petacq::corrections {
+
+/// Energies in keV. The resolution is that of a Gaussian whose width grows as the square root of the energy.
+struct EnergyWindow {
+    double lower = 350;
+    double upper = 650;
+    double resolution = 0.12;  ///< FWHM / energy at 511 keV
+
+    /// The share of photons of this energy that the window accepts.
+    [[nodiscard]] double accepted(double energy) const;
+};
+
+/// Measures the resolution from the prompts of a run: no photon is scattered to more than 511 keV, so the
+/// mean square of (energy - 511 keV) of the energies above is that of the Gaussian alone.
+class PhotopeakWidth {
+  public:
+    void add(float energy) {
+        if (!(energy > 511)) return;
+        const double above = static_cast<double>(energy) - 511;
+        squares_ += above * above;
+        ++count_;
+    }
+    /// The window as in run.json, and the measured resolution; the defaults of EnergyWindow where it is not
+    /// known.
+    [[nodiscard]] EnergyWindow window(const nlohmann::json& run) const;
+
+  private:
+    double squares_ = 0;
+    std::uint64_t count_ = 0;
+};
+
+}  // namespace petacq::corrections
