@@ -336,6 +336,13 @@ Decided reference_coincidences(gpu::RecordVector<Single> singles, const config::
     std::sort(singles.begin(), singles.end(), single_before);
     Decided out;
     out.singles = std::move(singles);
+    if (!rules.search) {
+        out.counts.decided = out.singles.size();
+        out.counts.unsearched = out.singles.size();
+        for (const Single& s : out.singles)
+            out.members.push_back({s.time, s.crystal, false});
+        return out;
+    }
     const Segment segment{out.singles, geometry, rules};
     if (rules.mode == gpu::WindowMode::single) {
         prompts_of_groups(segment, out);
