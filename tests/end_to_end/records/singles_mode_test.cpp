@@ -81,6 +81,10 @@ TEST_CASE("a run without coincidences has the singles of one with them, and reso
         const std::string resorted = (site.directory() / (name + ".plm")).string();
         good(PETLM_PROGRAM, {"resort", run.string(), "-o", resorted});
         CHECK(payload_of(resorted) == coincidences);
+        const auto again = site.directory() / ("resorted-" + name);
+        good(PETLM_PROGRAM, {"resort", run.string(), "-o", again.string()});
+        CHECK(payload_of(again / "coincidences.plm") == coincidences);
+        CHECK(payload_of(again / "seconds.plm") == payload_of(site.run("both") / "seconds.plm"));
     }
 }
 
@@ -109,7 +113,15 @@ TEST_CASE("a live run without coincidences is healthy", "[e2e][singles]") {
     check_ledger(run, singles);
     CHECK(contains(stopped, "run r stopped: " + std::to_string(singles) + " singles, ledger closed"));
     CHECK(contains(daemon.log(), std::to_string(singles) + " singles"));
-    good(PETLM_PROGRAM, {"plot", site.run("r").string(), "-o", (site.directory() / "report").string()});
+    const std::string out = (site.directory() / "report").string();
+    for (const std::vector<std::string>& arguments :
+         {std::vector<std::string>{"dump", site.run("r").string()},
+          {"plot", site.run("r").string(), "-o", out}}) {
+        const Outcome without = run_program(PETLM_PROGRAM, arguments);
+        CHECK(without.status != 0);
+        CHECK(contains(without.err, "without coincidences; petlm resort makes them from its singles"));
+    }
+    good(PETLM_PROGRAM, {"dump", "--seconds", site.run("r").string()});
     CHECK(daemon.terminate() == 0);
 }
 
