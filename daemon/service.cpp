@@ -180,6 +180,7 @@ void Service::started(const nlohmann::json& answer, std::shared_ptr<const Acquis
 
 /// The run has started, or waits for the start that was asked for.
 void Service::accepted(const nlohmann::json& answer) {
+    if (run_.open == nullptr) return;  // it never began
     run_.start_asked.reset();
     if (start_reply_) std::exchange(start_reply_, {})->result(answer);
 }
@@ -227,7 +228,8 @@ void Service::run_finished(FinishedRun finished) {
         run_.closing = shared->run.get();
         run_.start_asked.reset();
         show_change();
-        if (start_reply_) std::exchange(start_reply_, {})->error(rpc_refused, shared->end.reason);
+        if (start_reply_ && !shared->end.never_began)
+            std::exchange(start_reply_, {})->error(rpc_refused, shared->end.reason);
         finalise(shared);
     });
 }
@@ -292,6 +294,7 @@ nlohmann::json Service::stop_answer(const RunEnd& end, const RunResult& result) 
 
 void Service::discarded(const RunEnd& end) {
     log_info("run {} did not begin: {}", run_.current->id, end.reason);
+    if (start_reply_) std::exchange(start_reply_, {})->error(rpc_refused, end.reason);
     for (const Reply& reply : std::exchange(stop_replies_, {}))
         reply.result(stop_answer(end, {}));
     set_log_run("");
