@@ -192,7 +192,7 @@ void check(const Configuration& c) {
                    std::to_string(c.pipeline.max_pending_singles));
     }
     if (!c.listmode.write_coincidences && !c.listmode.write_singles) {
-        fail("/listmode/write_coincidences",
+        refuse("/listmode/write_coincidences",
              "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
              "list-mode");
     }
