@@ -8,7 +8,6 @@
 namespace petacq::corrections {
 namespace {
 
-constexpr double photopeak = 511;
 constexpr double fwhm_per_sigma = 2.354820045030949;
 constexpr std::uint64_t least_count = 100;
 

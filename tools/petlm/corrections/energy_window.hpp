@@ -6,6 +6,8 @@
 
 namespace petacq::corrections {
 
+inline constexpr double photopeak = 511;  ///< keV
+
 /// Energies in keV. The resolution is that of a Gaussian whose width grows as the square root of the energy.
 struct EnergyWindow {
     double lower = 350;

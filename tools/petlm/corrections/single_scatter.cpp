@@ -16,7 +16,6 @@ constexpr double apart_mm = 8;  // between nodes
 constexpr double cells_of_box = 600;
 constexpr std::size_t least_points = 200;
 constexpr double beyond_mm = 30;  // of the ends of the scanner
-constexpr double photopeak = 511;
 
 /// A part of the object.
 struct ScatterPoint {
