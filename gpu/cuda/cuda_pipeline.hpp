@@ -17,12 +17,13 @@ unsigned gpu_count();
 /// Makes a device the current one of the calling thread. Throws std::runtime_error.
 void use_gpu(unsigned device);
 
-/// The CUDA back-end on the current device of the calling thread, which must be the one that uses it. It allocates all its memory here, sized by max_slice_frames and
-/// max_pending_singles. Frames in pinned memory are copied directly; others more slowly. The back-end has
-/// three threads of its own, which copy frames, launch the work and assemble the results; up to eight of
-/// `threads` take part in large results. A slice of more than max_slice_frames frames fails the pipeline.
-/// Throws std::invalid_argument for invalid options, std::runtime_error when there is no usable device,
-/// DeviceMemoryError when the device has too little memory.
+/// The CUDA back-end on the current device of the calling thread, which must be the one that uses it. It
+/// allocates all its memory here, sized by max_slice_frames and max_pending_singles. Frames in pinned memory
+/// are copied directly; others more slowly. The back-end has three threads of its own, which copy frames,
+/// launch the work and assemble the results; up to eight of `threads` take part in large results. A slice of
+/// more than max_slice_frames frames fails the pipeline. Throws std::invalid_argument for invalid options,
+/// std::runtime_error when there is no usable device, DeviceMemoryError when the device has too little
+/// memory.
 std::unique_ptr<Pipeline> make_cuda_pipeline(const PipelineOptions& options,
                                              const config::Calibration& calibration);
 

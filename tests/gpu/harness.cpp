@@ -142,9 +142,10 @@ std::string Feeding::check_sums(const gpu::SliceResult& result) {
     const __int128 horizon = std::max<__int128>(slice.watermark - reach, decided_below);
     // At the end of a segment all others are decided.
     const bool last = slice.close_at.has_value();
-    const auto limit = last ? UINT64_MAX : static_cast<std::uint64_t>(horizon);
+    const auto limit = static_cast<std::uint64_t>(horizon);
     const Decided& want = expected.segments[segment];
-    add_reference_sums(sums, want, c.options.geometry, decided_below, limit);
+    add_reference_sums(sums, want, c.options.geometry, decided_below,
+                       last ? std::nullopt : std::optional(limit));
     decided_below = last ? 0 : limit;
     sums.counts += result.counts;
     if (!slice.ends_interval) return {};

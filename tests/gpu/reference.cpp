@@ -351,10 +351,8 @@ void add_end(gpu::PromptEnds& sums, std::int64_t dt, float energy) {
 }  // namespace
 
 void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const config::Geometry& geometry,
-                        std::uint64_t from, std::uint64_t to) {
-    const auto inside = [&](std::uint64_t opened) {
-        return from <= opened && (opened < to || to == UINT64_MAX);
-    };
+                        std::uint64_t from, std::optional<std::uint64_t> to) {
+    const auto inside = [&](std::uint64_t opened) { return from <= opened && (!to || opened < *to); };
     const auto module_of = [&](std::uint32_t crystal) {
         const std::uint32_t modules = geometry.channels * geometry.modules.y;
         const std::uint32_t in_ring = modules * geometry.blocks.y * geometry.crystals.y;

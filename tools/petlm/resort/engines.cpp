@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t cpu_slice_singles = 1U << 18;
 constexpr std::uint32_t gpu_slice_singles = 1U << 20;
 /// Workers of one GPU: some read while the pipelines of others are busy.
-constexpr unsigned gpu_workers = 4;
+constexpr unsigned gpu_workers = 2;
 
 /// Singles need no calibration; only its shape matters.
 config::Calibration no_calibration(const config::Geometry& g) {
