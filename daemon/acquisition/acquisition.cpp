@@ -57,15 +57,16 @@ void Acquisition::stop() {
 }
 
 void Acquisition::begin_run(std::unique_ptr<Run> run, const RequestedInterval& interval,
-                            std::function<void()> started) {
+                            std::function<void()> started, std::function<void()> waiting) {
     // std::function must be copyable.
     auto shared = std::make_shared<std::unique_ptr<Run>>(std::move(run));
-    commands_.post([this, shared, interval, started = std::move(started)] {
+    commands_.post([this, shared, interval, started = std::move(started), waiting = std::move(waiting)] {
         const auto publish_start = [this, started] {
             publish(false);
             started();
         };
         runs_.begin(std::move(*shared), interval, publish_start, now_ns_);
+        if (waiting) waiting();
     });
 }
 

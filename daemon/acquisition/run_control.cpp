@@ -1,5 +1,7 @@
 #include "daemon/acquisition/run_control.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -17,7 +19,8 @@ RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& 
       run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
     if (options.second == 0) return;
     meter_.emplace(options.geometry, options.rules, options.second);
-    watch_.emplace(options.geometry, options.second, options.reference);
+    // Without prompts there is nothing to compare with those of the reference.
+    watch_.emplace(options.geometry, options.second, options.rules.search ? options.reference : nullptr);
 }
 
 void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interval,
@@ -29,18 +32,24 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
         flow_.restart_time();
     }
     // Data below the watermark belong to the time before the run.
-    std::uint64_t start =
-        std::max({flow_.next_watermark(now_ns).ticks, interval.start.value_or(0), flow_.calibrated_from()});
-    if (run->capture() != nullptr && !interval.start && flow_.newest() != 0) {
+    std::uint64_t earliest = std::max(flow_.next_watermark(now_ns).ticks, flow_.calibrated_from());
+    if (run->capture() != nullptr && flow_.newest() != 0) {
         // No datagram with times from here on has arrived: the capture will hold all of them.
-        start = std::max(start, add_or_max(flow_.end_of_received(), options_.max_disorder));
+        earliest = std::max(earliest, add_or_max(flow_.end_of_received(), options_.max_disorder));
     }
+    const bool passed = interval.start.value_or(earliest) < earliest;
+    if (!options_.replay && (passed || interval.stop.value_or(UINT64_MAX) <= earliest)) {
+        return withdraw(std::move(run), fmt::format("{} {} has passed: expected a time from {} ticks on",
+                                                    passed ? "start_ticks" : "stop_ticks",
+                                                    passed ? *interval.start : *interval.stop, earliest));
+    }
+    const std::uint64_t start = std::max(earliest, interval.start.value_or(0));
     batches_.start_capture(run->capture());
     run_.run = std::move(run);
     run_.started = std::move(started);
     run_.interval.wait(start, interval);
     count_spectra();
-    if (!options_.replay) run_.interval.start_by(limits_.now() + options_.start_timeout);
+    if (!options_.replay && !interval.start) run_.interval.start_by(limits_.now() + options_.start_timeout);
     cut_slice(now_ns);  // starts the run, unless the start lies ahead
 }
 
@@ -52,7 +61,22 @@ void RunControl::count_spectra() {
     flow_.pipeline().count_spectra(gpu::TickRange{interval.start_ticks(), interval.stop_ticks(UINT64_MAX)});
 }
 
+/// The run does not begin.
+void RunControl::withdraw(std::unique_ptr<Run> run, const std::string& reason) {
+    FinishedRun finished;
+    finished.run = std::move(run);
+    finished.end.reason = reason;
+    finished.end.never_began = true;
+    on_finished_(std::move(finished));
+}
+
 void RunControl::ask_to_stop(const std::string& reason, std::int64_t given_ns) {
+    if (run_.interval.waits_for_request()) {
+        batches_.stop_capture();
+        run_.interval = {};
+        count_spectra();
+        return withdraw(std::move(run_.run), reason + " before its start_ticks");
+    }
     run_.interval.ask_to_stop(reason, given_ns, limits_.now() + options_.stop_timeout);
 }
 
@@ -302,6 +326,7 @@ void RunControl::describe(AcquisitionSnapshot& snapshot) const {
         snapshot.detector_faults = watch_->faults();
     }
     if (!run_.interval.running() || !run_.run) return;
+    snapshot.run_start = run_.interval.start_ticks();
     snapshot.run = snapshot.total - run_.at_start;
     run_.run->complete(*snapshot.run);
 }

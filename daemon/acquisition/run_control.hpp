@@ -71,6 +71,7 @@ class RunControl {
     void submit_slice(const SliceFlow::Watermark& next, Cut cut);
     void count_spectra();
     [[nodiscard]] bool row_ends(const SliceEnd& end, Cut cut);
+    void withdraw(std::unique_ptr<Run> run, const std::string& reason);
     void start_run();
     void start_overdue_run();
     void give_up_start();

@@ -13,6 +13,7 @@ void RunInterval::wait(std::uint64_t start, const RequestedInterval& requested) 
     *this = {};
     state_ = State::waiting;
     start_ = start;
+    requested_ = requested.start.has_value();
     stop_ = requested.stop;
     duration_ = requested.duration;
     reason_ = stop_ ? "end of the interval" : "duration reached";
@@ -94,7 +95,7 @@ void RunInterval::fail(const std::string& reason) {
 }
 
 void RunInterval::time_restarted() {
-    if (none()) return;
+    if (none() || waits_for_request()) return;
     start_ = 0;
     if (running() && duration_ && !request_) stop_.reset();
 }

@@ -33,6 +33,8 @@ class RunInterval {
 
     /// none -> waiting. `start` is not before the watermark nor before requested.start.
     void wait(std::uint64_t start, const RequestedInterval& requested);
+    /// Whether it waits for a start that was asked for.
+    [[nodiscard]] bool waits_for_request() const { return waiting() && requested_; }
     /// A waiting run that has not started at `deadline` is late. Without this call it waits for ever.
     void start_by(Clock::time_point deadline) { start_deadline_ = deadline; }
     /// waiting -> running.
@@ -87,7 +89,8 @@ class RunInterval {
     void set_reason(const std::string& reason) { reason_ = reason; }
     void fail(const std::string& reason);
 
-    /// Detector time starts again at 0: a waiting run starts at once, a run in progress starts again.
+    /// Detector time starts again at 0: a run that waits for a start that was asked for goes on waiting;
+    /// another starts at once. A run in progress starts again.
     void time_restarted();
 
   private:
@@ -100,6 +103,7 @@ class RunInterval {
 
     State state_ = State::none;
     std::uint64_t start_ = 0;
+    bool requested_ = false;  ///< start_ was asked for
     std::optional<std::uint64_t> stop_;
     std::optional<std::uint64_t> duration_;
     std::optional<Clock::time_point> start_deadline_;

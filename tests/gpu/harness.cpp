@@ -108,7 +108,7 @@ std::string Feeding::check_pending(const gpu::SliceResult& result, std::uint64_t
                std::to_string(result.pending) + " pending, newest at " + std::to_string(newest);
     }
     const gpu::CoincidenceRules& rules = c.options.rules;
-    const __int128 reach = static_cast<__int128>(rules.window) + rules.delay.value_or(0);
+    const __int128 reach = rules.search ? static_cast<__int128>(rules.window) + rules.delay.value_or(0) : 0;
     const auto waiting = std::count_if(open_times.begin(), open_times.end(), [&](std::uint64_t t) {
         return static_cast<__int128>(t) + reach >= static_cast<__int128>(watermark);
     });
@@ -138,7 +138,7 @@ std::string Feeding::check_segment() const {
 std::string Feeding::check_sums(const gpu::SliceResult& result) {
     const PlannedSlice& slice = plan.slices[collected];
     const gpu::CoincidenceRules& rules = c.options.rules;
-    const __int128 reach = static_cast<__int128>(rules.window) + rules.delay.value_or(0);
+    const __int128 reach = rules.search ? static_cast<__int128>(rules.window) + rules.delay.value_or(0) : 0;
     const __int128 horizon = std::max<__int128>(slice.watermark - reach, decided_below);
     // At the end of a segment all others are decided.
     const bool last = slice.close_at.has_value();

@@ -36,6 +36,8 @@ struct Arguments {
     std::string level;
     std::vector<std::string> runs;
     double duration_s = 0;
+    std::uint64_t from_ticks = 0;
+    std::uint64_t to_ticks = 0;
     double activity_MBq = 0;  // NOLINT(readability-identifier-naming): a unit
     double bed_mm = 0;
     std::size_t last = 0;
@@ -77,6 +79,8 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     };
     set("--run", "run", a.run);
     set("--duration", "duration_s", a.duration_s);
+    set("--from-ticks", "start_ticks", a.from_ticks);
+    set("--to-ticks", "stop_ticks", a.to_ticks);
     set("--note", "note", a.note);
     set("--nuclide", "nuclide", a.nuclide);
     set("--activity-MBq", "activity_MBq", a.activity_MBq);
@@ -103,6 +107,9 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     start->add_option("--run", a.run, "Run id; without it the daemon names the run");
     start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time")
         ->check(check_duration);
+    start->add_option("--from-ticks", a.from_ticks,
+                      "Start at this detector time, which must be ahead; several hosts then start together");
+    start->add_option("--to-ticks", a.to_ticks, "Stop at this detector time");
     start->add_option("--note", a.note, "Free text kept with the run");
     start->add_option("--nuclide", a.nuclide, "Nuclide of the source, such as F-18");
     start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay")

@@ -217,3 +217,20 @@ TEST_CASE("a run that waits for too long is late, and can start where the waterm
     interval.wait(300, {});
     CHECK_FALSE(interval.late(t0 + 1h));
 }
+
+TEST_CASE("a run waits for the start that was asked for, also when time starts again") {
+    RunInterval asked = waiting(700, {700, 900, {}});
+    CHECK(asked.waits_for_request());
+    asked.time_restarted();
+    CHECK(asked.start_ticks() == 700);
+    CHECK(asked.close_at(699) == std::nullopt);
+    CHECK(asked.close_at(700) == 700);
+    asked.start();
+    CHECK_FALSE(asked.waits_for_request());
+    CHECK(asked.close_at(900) == 900);
+
+    RunInterval now = waiting(700);
+    CHECK_FALSE(now.waits_for_request());
+    now.time_restarted();
+    CHECK(now.start_ticks() == 0);
+}

@@ -68,7 +68,7 @@ TEST_CASE("the status document shows the state of the runs") {
     CHECK(status["run"].is_null());
     CHECK(status["backend"] == "scripted");
     stand.run.daemon = DaemonState::stopping;
-    stand.run.current = {"mouse-7", "a note", utc_time("2026-01-31T12:00:00.000Z").value(), 600, {}};
+    stand.run.current = {"mouse-7", "a note", utc_time("2026-01-31T12:00:00.000Z").value(), 600, {}, {}, {}};
     status = stand.monitor.status(stand.run);
     CHECK(status["state"] == "stopping");
     CHECK(status["run"] == json{{"id", "mouse-7"},
