@@ -53,6 +53,7 @@ config::Configuration resort_configuration(const nlohmann::json& run, const Reso
     document["pipeline"]["slice_frames"] = slice_singles;
     document["pipeline"]["max_pending_singles"] = std::uint64_t{16} * slice_singles;
     document["listmode"]["write_singles"] = false;
+    document["listmode"]["write_coincidences"] = true;
     return config::configuration_from_json(document, "/");
 }
 
