@@ -37,11 +37,14 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
         // No datagram with times from here on has arrived: the capture will hold all of them.
         earliest = std::max(earliest, add_or_max(flow_.end_of_received(), options_.max_disorder));
     }
-    const bool passed = interval.start.value_or(earliest) < earliest;
-    if (!options_.replay && (passed || interval.stop.value_or(UINT64_MAX) <= earliest)) {
-        return withdraw(std::move(run), fmt::format("{} {} has passed: expected a time from {} ticks on",
-                                                    passed ? "start_ticks" : "stop_ticks",
-                                                    passed ? *interval.start : *interval.stop, earliest));
+    const bool start_passed = interval.start && *interval.start < earliest;
+    const bool stop_passed = interval.stop && *interval.stop <= earliest;
+    // A failed pipeline has no watermark; the run then fails with it.
+    if (!options_.replay && !flow_.pipeline().failed() && (start_passed || stop_passed)) {
+        return withdraw(std::move(run),
+                        fmt::format("{} {} has passed: expected a time from {} ticks on",
+                                    start_passed ? "start_ticks" : "stop_ticks",
+                                    start_passed ? *interval.start : *interval.stop, earliest));
     }
     const std::uint64_t start = std::max(earliest, interval.start.value_or(0));
     batches_.start_capture(run->capture());
