@@ -117,19 +117,23 @@ TEST_CASE("the end of the daemon does not hide a failure") {
 TEST_CASE("a live run whose start detector time does not reach fails, and the next one starts") {
     AcquisitionStand stand;
     stand.options.start_timeout = std::chrono::milliseconds(0);
-    const Acquisition& acquisition = stand.make();
+    Acquisition& acquisition = stand.make();
     stand.stream(1000 * ms, 1020 * ms);
     const std::uint64_t watermark = acquisition.snapshot()->watermark;
-    stand.begin({1'000'000 * ms, {}, {}});
+    // The next run starts past every frame received before, and no more come.
+    acquisition.set_calibration(std::make_shared<const petacq::config::Calibration>(), 0,
+                                [](const std::string& reason) { CHECK(reason.empty()); });
+    stand.begin();
     stand.turns(1);
     CHECK(stand.started == 0);
     REQUIRE(stand.finished.size() == 1);
     CHECK(stand.finished[0].end.failed);
     CHECK(stand.finished[0].end.reason.starts_with("the run could not start: "));
     CHECK(stand.finished[0].end.start_ticks == stand.finished[0].end.stop_ticks);
-    CHECK(stand.finished[0].end.start_ticks < 1'000'000 * ms);  // no frame became late for it
-    CHECK(watermark < 1'000'000 * ms);
+    CHECK(stand.finished[0].end.start_ticks < 1020 * ms);  // no frame became late for it
+    CHECK(watermark < 1020 * ms);
     stand.check_closed();
+    stand.stream(1020 * ms, 1200 * ms);
     stand.begin();
     CHECK(stand.started == 1);
 }
