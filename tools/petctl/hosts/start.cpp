@@ -106,8 +106,8 @@ int start_group(HostGroup& group, json parameters) {
         complain("", "run " + run + " was started on no host, or taken back");
         return exit_refused;
     }
-    print(fmt::format("run {} started on {} hosts, from {} ticks\n", run, answers.size(),
-                      parameters["start_ticks"].get<std::uint64_t>()));
+    print(fmt::format("run {} started on {} host{}, from {} ticks\n", run, answers.size(),
+                      answers.size() == 1 ? "" : "s", parameters["start_ticks"].get<std::uint64_t>()));
     return 0;
 }
 

@@ -187,11 +187,12 @@ std::string group_status_line(const json& group) {
     for (const json& status : group["hosts"])
         all.add(status);
     const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
-    return fmt::format("{} hosts {}  {}{}  run {}  frames {}  singles {}  lost {}  dropped {}",
-                       group["hosts"].size(), common_of(group["hosts"], state),
-                       text_of(group["health"]["state"]), codes.empty() ? "" : codes + ")",
-                       common_of(group["hosts"], run_of), scaled(all.frames_per_s, "/s"),
-                       scaled(all.singles_per_s, "/s"), text_of(all.lost), text_of(all.dropped));
+    return fmt::format("{} host{} {}  {}{}  run {}  frames {}  singles {}  lost {}  dropped {}",
+                       group["hosts"].size(), group["hosts"].size() == 1 ? "" : "s",
+                       common_of(group["hosts"], state), text_of(group["health"]["state"]),
+                       codes.empty() ? "" : codes + ")", common_of(group["hosts"], run_of),
+                       scaled(all.frames_per_s, "/s"), scaled(all.singles_per_s, "/s"), text_of(all.lost),
+                       text_of(all.dropped));
 }
 
 }  // namespace petacq::petctl
