@@ -243,7 +243,10 @@ TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration
     CHECK(hosts.daemons[1]->status()["run"]["stop_ticks"] == run["stop_ticks"]);
     const Outcome table = hosts.petctl({"status"});
     CHECK(contains(table.out, "r (waits)"));
-    CHECK(hosts.petctl({"stop"}).status == 0);
+    const Outcome waiting = hosts.petctl({"stop"});
+    CHECK(waiting.status == 0);
+    CHECK(waiting.out ==
+          "a: run r had not begun: nothing is left of it\nb: run r had not begun: nothing is left of it\n");
     CHECK_FALSE(hosts.has(0, "r"));
     CHECK_FALSE(hosts.has(1, "r"));
 

@@ -50,6 +50,7 @@ std::vector<HostAnswer> HostGroup::ask(const std::vector<std::string>& names, co
             std::async(std::launch::async, [&, i] { return ask_one(i, method, parameters, timeout); }));
     }
     std::vector<HostAnswer> answers;
+    answers.reserve(pending.size());
     for (std::future<HostAnswer>& answer : pending)
         answers.push_back(answer.get());
     return answers;

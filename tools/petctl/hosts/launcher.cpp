@@ -54,6 +54,7 @@ ControlUnavailable failure(const std::string& host, const std::string& what, int
 /// The errno of posix_spawn.
 int spawn(std::vector<std::string> words, int socket, int errors, pid_t& pid) {
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);

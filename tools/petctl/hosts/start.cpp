@@ -9,6 +9,7 @@
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/common_time.hpp"
 #include "tools/petctl/hosts/summary.hpp"
+#include "tools/petctl/status_text.hpp"
 #include "tools/petctl/values.hpp"
 
 namespace petacq::petctl {
@@ -71,8 +72,7 @@ void take_back(HostGroup& group, const std::vector<HostAnswer>& started, const s
         if (answer.good() || !answer.reached) hosts.push_back(answer.host);
     }
     for (const HostAnswer& answer : group.ask(hosts, "stop", json::object())) {
-        const std::string reason = text_of(at(answer.result(), {"reason"}));
-        if (answer.good() && reason.ends_with("before its start_ticks")) continue;
+        if (never_began(answer.result())) continue;
         if (answer.good()) {
             complain(answer.host, "run " + run + " had started; it was stopped and kept");
         } else if (!answer.reached) {

@@ -93,7 +93,10 @@ std::size_t report(const std::vector<HostAnswer>& stopped) {
         fmt::print(stderr, "petctl: the hosts had different runs\n");
         ++problems;
     }
-    if (runs.empty()) return problems;
+    const bool kept = std::any_of(stopped.begin(), stopped.end(), [](const HostAnswer& answer) {
+        return answer.good() && !never_began(answer.result());
+    });
+    if (!kept) return problems;
     json total = {{"run", runs.size() == 1 ? *runs.begin() : "-"}, {"ledger_closed", closes}};
     for (const char* records : {"prompts", "delayeds", "singles"})
         total[records] = sum_of(stopped, records);
