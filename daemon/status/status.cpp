@@ -36,7 +36,8 @@ json make_common(const Observation& seen, const Installation& installation) {
     return {{"clock", seen.configuration().clock},
             {"tick_ps", seen.scanner().tick_ps},
             {"scanner_sha256", installation.scanner_sha256},
-            {"energy", energy.filter ? json::array({energy.lower_keV, energy.upper_keV}) : json()},
+            {"lower_keV", number_if(energy.filter, energy.lower_keV)},
+            {"upper_keV", number_if(energy.filter, energy.upper_keV)},
             {"writes_singles", seen.configuration().listmode.write_singles}};
 }
 

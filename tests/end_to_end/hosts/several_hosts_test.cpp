@@ -206,7 +206,7 @@ TEST_CASE("all hosts start a run, or none", "[e2e][hosts]") {
     hosts.sites[1]->configure(patch);
     hosts.daemons[1] = std::make_unique<Daemon>(*hosts.sites[1], "again");
     refused({"start", "--run", "r"}, "", "the hosts have different clocks: hall 3 (a, c) hall 4 (b)");
-    refused({"start", "--run", "r"}, "", "the hosts have different energy windows (keV): ");
+    refused({"start", "--run", "r"}, "", "the hosts have different lower energies (keV): 350 (a, c) 400 (b)");
     refused({"stop"}, "", "petctl: b: no run is in progress");
 }
 

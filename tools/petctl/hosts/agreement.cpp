@@ -23,11 +23,11 @@ const std::array subjects{Subject{"versions", {"version"}},
                           Subject{"scanner descriptions (SHA-256)", {"common", "scanner_sha256"}},
                           Subject{"calibrations (SHA-256)", {"calibration", "sha256"}},
                           Subject{"clocks", {"common", "clock"}},
-                          Subject{"energy windows (keV)", {"common", "energy"}},
+                          Subject{"lower energies (keV)", {"common", "lower_keV"}},
+                          Subject{"upper energies (keV)", {"common", "upper_keV"}},
                           Subject{"settings of listmode.write_singles", {"common", "writes_singles"}}};
 
 std::string shown(const json& value) {
-    if (value.is_array()) return printable(value.dump(-1, ' ', false, json::error_handler_t::replace));
     if (value.is_string() && value.get_ref<const std::string&>().empty()) return "none";
     std::string text = text_of(value);
     constexpr std::size_t longest = 40;  // two digests are told apart by their beginning
