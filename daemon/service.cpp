@@ -1,5 +1,7 @@
 #include "daemon/service.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,8 @@ namespace {
 
 /// A disk that has not told its free space after this time is shown as unknown.
 constexpr std::chrono::seconds disk_patience{5};
+/// A run that is asked to stop waits at most so long for detector time to pass the stop.
+constexpr double longest_wait_for_stop_s = 60;
 
 }  // namespace
 
@@ -194,20 +198,26 @@ void Service::note_start() {
     boost::asio::post(run_files_, [run = run_.open, ticks = now.run_start] { run->note_start(ticks); });
 }
 
-void Service::stop(Reply reply) {
+void Service::stop(std::optional<std::uint64_t> stop_ticks, Reply reply) {
     if (run_.daemon == DaemonState::idle || run_.daemon == DaemonState::failed)
         return reply.error(rpc_refused, "no run is in progress");
+    const std::uint64_t latest =
+        reading().acquisition->watermark + ticks_of(longest_wait_for_stop_s, *setting_.scanner);
+    if (stop_ticks.value_or(0) > latest) {
+        return reply.error(rpc_refused, fmt::format("stop_ticks {}: expected at most {}, a minute from now",
+                                                    *stop_ticks, latest));
+    }
     stop_replies_.push_back(std::move(reply));
-    stop_run("stopped by operator");
+    stop_run("stopped by operator", stop_ticks);
 }
 
-void Service::stop_run(const std::string& reason) {
+void Service::stop_run(const std::string& reason, std::optional<std::uint64_t> stop_ticks) {
     if (run_.daemon == DaemonState::starting) stop_reason_ = reason;
     if (run_.daemon != DaemonState::running) return;
     run_.daemon = DaemonState::stopping;
     shown_.reset();
     log_info("run {} stopping: {}", run_.current->id, reason);
-    acquisition_->end_run(reason);
+    acquisition_->end_run(reason, stop_ticks);
 }
 
 void Service::shut_down(const std::string& reason, std::function<void()> done) {

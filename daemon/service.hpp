@@ -45,7 +45,7 @@ class Service : public ControlHandler {
     void attach(Acquisition& acquisition);
 
     void start(StartRequest request, Reply reply) override;
-    void stop(Reply reply) override;
+    void stop(std::optional<std::uint64_t> stop_ticks, Reply reply) override;
     std::shared_ptr<const std::string> status() override;
     void runs(RunsRequest request, Reply reply) override;
     void ledger(std::optional<std::string> run, Reply reply) override;
@@ -98,7 +98,7 @@ class Service : public ControlHandler {
     void accepted(const nlohmann::json& answer);
     void note_start();
     /// Stops the run in progress, or the one being created as soon as it is in progress.
-    void stop_run(const std::string& reason);
+    void stop_run(const std::string& reason, std::optional<std::uint64_t> stop_ticks = {});
     void finalise(const std::shared_ptr<FinishedRun>& finished);
     void finalised(const RunEnd& end, const RunResult& result);
     void discarded(const RunEnd& end);

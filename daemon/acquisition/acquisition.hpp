@@ -69,8 +69,9 @@ class Acquisition {
     void begin_run(std::unique_ptr<Run> run, const RequestedInterval& interval, std::function<void()> started,
                    std::function<void()> waiting = {});
     /// Any thread. Stops the run once everything that had arrived at the host when the stop was given is
-    /// decided. Does nothing without a run.
-    void end_run(std::string reason,
+    /// decided; or at the detector time `stop_ticks`, or at once if that has passed. Does nothing without a
+    /// run.
+    void end_run(std::string reason, std::optional<std::uint64_t> stop_ticks = {},
                  std::chrono::steady_clock::time_point given = std::chrono::steady_clock::now());
 
     /// Any thread. Frames submitted from now on are converted with this calibration, whose time offsets are

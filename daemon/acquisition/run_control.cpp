@@ -73,14 +73,15 @@ void RunControl::withdraw(std::unique_ptr<Run> run, const std::string& reason) {
     on_finished_(std::move(finished));
 }
 
-void RunControl::ask_to_stop(const std::string& reason, std::int64_t given_ns) {
+void RunControl::ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop_ticks,
+                             std::int64_t given_ns) {
     if (run_.interval.waits_for_request()) {
         batches_.stop_capture();
         run_.interval = {};
         count_spectra();
         return withdraw(std::move(run_.run), reason + " before its start_ticks");
     }
-    run_.interval.ask_to_stop(reason, given_ns, limits_.now() + options_.stop_timeout);
+    run_.interval.ask_to_stop(reason, stop_ticks, given_ns, limits_.now() + options_.stop_timeout);
 }
 
 std::string RunControl::set_calibration(const config::Calibration& calibration, std::uint64_t max_offset) {
@@ -235,10 +236,19 @@ void RunControl::check_run(std::int64_t now_ns) {
     close_run();
 }
 
-/// Everything received before the request has been read: the run stops past it.
+/// Everything received before the request has been read: the run stops past it, or at the time asked for.
 void RunControl::stop_as_asked(std::int64_t now_ns) {
     flow_.establish_time(now_ns);
-    run_.interval.fix_stop(flow_.end_of_received(), limits_.now() + options_.stop_timeout);
+    std::uint64_t stop = flow_.end_of_received();
+    auto timeout = std::chrono::duration_cast<RunInterval::Clock::duration>(options_.stop_timeout);
+    if (const auto asked = run_.interval.asked_stop()) {
+        stop = std::max(*asked, flow_.watermark());
+        if (options_.second > 0) {
+            timeout += std::chrono::duration_cast<RunInterval::Clock::duration>(std::chrono::duration<double>(
+                static_cast<double>(stop - flow_.watermark()) / static_cast<double>(options_.second)));
+        }
+    }
+    run_.interval.fix_stop(stop, limits_.now() + timeout);
     cut_slice(now_ns);
     if (!run_.interval.running() || flow_.time_established()) return;
     // Too few datagrams to know any source's time, and so no watermark: the run takes all of them.

@@ -36,7 +36,8 @@ class RunControl {
     /// Acquisition::begin_run and Acquisition::end_run, in the acquisition thread.
     void begin(std::unique_ptr<Run> run, const RequestedInterval& interval, std::function<void()> started,
                std::int64_t now_ns);
-    void ask_to_stop(const std::string& reason, std::int64_t given_ns);
+    void ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop_ticks,
+                     std::int64_t given_ns);
     /// Acquisition::set_calibration. REQUIRES: no run waits or is in progress.
     std::string set_calibration(const config::Calibration& calibration, std::uint64_t max_offset);
     /// Ends a run, also one that waits, with what has been submitted.

@@ -49,10 +49,11 @@ std::uint64_t RunInterval::data_ticks(std::uint64_t stop, std::uint64_t earliest
     return subtract_or_zero(stop, std::max(start_, earliest));
 }
 
-void RunInterval::ask_to_stop(const std::string& reason, std::int64_t read_ns, Clock::time_point deadline) {
+void RunInterval::ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop,
+                              std::int64_t read_ns, Clock::time_point deadline) {
     if (none() || request_) return;
     reason_ = reason;
-    request_ = StopRequest{read_ns, deadline};
+    request_ = StopRequest{stop, read_ns, deadline};
 }
 
 bool RunInterval::overdue(Clock::time_point now) const {

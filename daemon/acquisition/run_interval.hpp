@@ -65,10 +65,15 @@ class RunInterval {
 
     // Stopping.
 
-    /// Asks a waiting or running run to stop; the first request counts. Everything received before the
-    /// request has been read when host time reaches `read_ns`. A run that still waits at `deadline` is
-    /// overdue.
-    void ask_to_stop(const std::string& reason, std::int64_t read_ns, Clock::time_point deadline);
+    /// Asks a waiting or running run to stop; the first request counts. `stop`: where, absent: past
+    /// everything received before the request, which has been read when host time reaches `read_ns`. A run
+    /// that still waits at `deadline` is overdue.
+    void ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop, std::int64_t read_ns,
+                     Clock::time_point deadline);
+    /// The time at which somebody has asked the run to stop.
+    [[nodiscard]] std::optional<std::uint64_t> asked_stop() const {
+        return request_ ? request_->stop : std::nullopt;
+    }
     /// A run that waits for its start, or with a fixed stop, has not reached it in time. While data from
     /// before the request wait to be read, a run in progress is never overdue.
     [[nodiscard]] bool overdue(Clock::time_point now) const;
@@ -96,6 +101,7 @@ class RunInterval {
   private:
     enum class State : std::uint8_t { none, waiting, running };
     struct StopRequest {
+        std::optional<std::uint64_t> stop;
         std::int64_t read_ns = 0;
         Clock::time_point deadline;
         bool fixed = false;  ///< stop_ takes it into account

@@ -111,8 +111,8 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
     }
     if (call.method == "stop") {
         require_control(call);
-        const RpcParams none(call, {});
-        return ask_handler([&](const Reply& reply) { handler.stop(reply); });
+        const auto stop_ticks = RpcParams(call, {"stop_ticks"}).ticks("stop_ticks");
+        return ask_handler([&](const Reply& reply) { handler.stop(stop_ticks, reply); });
     }
     if (call.method == "status") {
         const RpcParams none(call, {});

@@ -50,8 +50,9 @@ class ControlHandler {
     virtual ~ControlHandler() = default;
 
     virtual void start(StartRequest request, Reply reply) = 0;
-    /// Answered when the run is finalised, which may take seconds.
-    virtual void stop(Reply reply) = 0;
+    /// Stops the run at this detector time, or at once. Answered when the run is finalised, which may take
+    /// seconds.
+    virtual void stop(std::optional<std::uint64_t> stop_ticks, Reply reply) = 0;
     /// The status document as JSON text; the same object until the document changes, so that many
     /// subscribers cost little.
     virtual std::shared_ptr<const std::string> status() = 0;

@@ -30,6 +30,17 @@ json make_health(const Observation& seen) {
     return {{"state", seen.health->state()}, {"reasons", std::move(reasons)}};
 }
 
+/// What the hosts of one scanner have in common.
+json make_common(const Observation& seen, const Installation& installation) {
+    const config::Energy& energy = seen.configuration().energy;
+    return {{"clock", seen.configuration().clock},
+            {"tick_ps", seen.scanner().tick_ps},
+            {"scanner_sha256", installation.scanner_sha256},
+            {"lower_keV", number_if(energy.filter, energy.lower_keV)},
+            {"upper_keV", number_if(energy.filter, energy.upper_keV)},
+            {"writes_singles", seen.configuration().listmode.write_singles}};
+}
+
 json make_calibration(const Observation& seen) {
     json document = to_json(seen.setting->calibration);
     document["next"] = nullptr;
@@ -245,6 +256,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"backend_choice", seen.setting->backend_choice},
             {"scanner", seen.scanner().name},
             {"calibration", make_calibration(seen)},
+            {"common", make_common(seen, installation)},
             {"health", make_health(seen)},
             {"run", make_run(seen)},
             {"interrupted", make_interrupted(seen.run->interrupted)},

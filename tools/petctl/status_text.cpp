@@ -167,7 +167,14 @@ std::string status_line(const json& status) {
                        rate("delayeds_per_s"), text_of(at(status, {"ledger", "datagrams", "lost"})));
 }
 
+bool never_began(const json& result) {
+    const json& reason = at(result, {"reason"});
+    return reason.is_string() && reason.get_ref<const std::string&>().ends_with(" before its start_ticks");
+}
+
 std::string stop_line(const json& result) {
+    if (never_began(result))
+        return fmt::format("run {} had not begun: nothing is left of it", text_of(at(result, {"run"})));
     std::string line = fmt::format("run {} stopped: ", text_of(at(result, {"run"})));
     for (const char* records : {"prompts", "delayeds", "singles"}) {
         if (const json& count = at(result, {records}); count.is_number())

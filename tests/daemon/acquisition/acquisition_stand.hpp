@@ -127,7 +127,7 @@ class AcquisitionStand {
         acquisition->turn();
     }
     void end() {
-        acquisition->end_run("stopped by operator",
+        acquisition->end_run("stopped by operator", {},
                              std::chrono::steady_clock::time_point(std::chrono::nanoseconds(host_ns)));
         acquisition->turn();
     }

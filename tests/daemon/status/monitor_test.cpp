@@ -61,6 +61,16 @@ TEST_CASE("views are made of the latest reading, not of the counters") {
     stand.pool.put(batch);
 }
 
+TEST_CASE("the status document shows what hosts of one scanner have in common") {
+    const json common = Stand(json{{"clock", "hall 3"}}).monitor.status({})["common"];
+    INFO(common.dump());
+    CHECK(common["clock"] == "hall 3");
+    CHECK(common["tick_ps"] == small_scanner().tick_ps);
+    CHECK(common["scanner_sha256"].get<std::string>().size() == 64);
+    CHECK(common["lower_keV"] < common["upper_keV"]);
+    CHECK(common["writes_singles"] == false);
+}
+
 TEST_CASE("the status document shows the state of the runs") {
     Stand stand;
     json status = stand.monitor.status(stand.run);
@@ -76,6 +86,9 @@ TEST_CASE("the status document shows the state of the runs") {
                                 {"operator", nullptr},
                                 {"start_utc", "2026-01-31T12:00:00.000Z"},
                                 {"duration_s", 600},
+                                {"start_ticks", nullptr},
+                                {"stop_ticks", nullptr},
+                                {"waiting", false},
                                 {"capture", nullptr}});
     stand.run.current.reset();
     stand.run.last_ledger = Ledger{};

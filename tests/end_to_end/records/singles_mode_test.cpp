@@ -188,9 +188,24 @@ TEST_CASE("a run starts and stops at the detector times that are asked for", "[e
     CHECK(site.run_json("open")["state"] == "running");
     const auto started = site.run_json("open")["start_ticks"].get<std::uint64_t>();
     CHECK(daemon.status()["run"]["start_ticks"] == started);
-    CHECK(daemon.stop()["ledger_closed"] == true);
+
+    // It may be asked to stop at a time that is not too far ahead.
+    CHECK(contains(daemon.refusal("stop", {{"stop_ticks", started + 90 * s}}), "a minute from now"));
+    const std::uint64_t end = started + s;
+    const json stopped = daemon.call("stop", {{"stop_ticks", end}});
+    CHECK(stopped["ledger_closed"] == true);
+    CHECK(stopped["reason"] == "stopped by operator");
+    CHECK(site.run_json("open")["stop_ticks"] == end);
+    const auto last = singles_of(site.run("open") / "singles.plm").back().time;
+    CHECK(last < end);
+    CHECK(last > end - s / 100);
     CHECK(site.run_json("open")["start_ticks"] == started);
     CHECK(site.run_json("open")["state"] == "complete");
+
+    // A time that has passed stops at once.
+    daemon.start("short");
+    CHECK(daemon.call("stop", {{"stop_ticks", 5}})["ledger_closed"] == true);
+    CHECK(site.run_json("short")["stop_ticks"] > end);
     petsim.signal(SIGTERM);
     petsim.wait();
 }
