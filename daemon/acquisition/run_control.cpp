@@ -151,6 +151,7 @@ void RunControl::start_run() {
     flow_.pipeline().restart_high_water();
     batches_.restart_low_water();
     run_.interval.start();
+    run_.run->set_start(run_.interval.start_ticks());
     if (watch_) watch_->start_run(run_.interval.start_ticks());
     run_.run->ledger_series().start(run_.interval.start_ticks(), options_.second, run_.at_start);
     flow_.pipeline().histograms(run_.histograms_at_start);

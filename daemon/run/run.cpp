@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "daemon/host/logging.hpp"
 #include "daemon/host/utc.hpp"
 #include "daemon/host/version.hpp"
 
@@ -125,6 +126,18 @@ void Run::open_files() {
     content["state"] = "running";
     write_json_atomically(directory_.file(run_file), content);
     description_identity_ = FileIdentity::of(directory_.file(run_file));
+}
+
+void Run::describe_start() {
+    nlohmann::json content = description();
+    content["state"] = "running";
+    content["start_ticks"] = start_ticks_.load();
+    try {
+        write_json_atomically(directory_.file(run_file), content);
+        description_identity_ = FileIdentity::of(directory_.file(run_file));
+    } catch (const std::system_error& error) {
+        log_warning("run {}: its start is not in run.json: {}", id(), error.what());
+    }
 }
 
 /// A run that could not start leaves nothing behind: its id can be used again.

@@ -74,14 +74,19 @@ struct CaptureStatus {
 /// `run.capture` of the status document, and part of `capture` in run.json.
 nlohmann::json to_json(const CaptureStatus& capture);
 
-/// One thread calls append(), append_second(), discard_seconds() and mark(). Any thread calls finish(), after
-/// the last append(), and the const functions.
+/// One thread calls set_start(), append(), append_second(), discard_seconds() and mark(). Any thread calls
+/// finish(), after the last append(), and the const functions.
 class Run {
   public:
     /// Creates the directory and the files and writes the first run.json. Throws RunDirectoryError for errors
     /// that the operator can correct, std::system_error for I/O errors.
     Run(const RunSetting& setting, const RunRequest& request);
 
+    /// The run holds the singles from this time on.
+    void set_start(std::uint64_t ticks) { start_ticks_ = ticks; }
+    /// Writes run.json again, with the start: programs that follow the run need it. After set_start(), before
+    /// finish(). Waits for the disk. An I/O error is logged and changes nothing.
+    void describe_start();
     /// Takes the records of the slice. Leaves vectors of unspecified content, whose memory can be used again.
     void append(gpu::SliceResult& result);
     /// Takes a second of the run, in order. The last one ends where the run stops.
@@ -152,7 +157,8 @@ class Run {
     std::chrono::system_clock::time_point started_;
     RunDirectory directory_;
     std::unique_ptr<RunReserve> reserve_;
-    FileIdentity description_identity_;  ///< of the first run.json
+    FileIdentity description_identity_;  ///< of run.json while the run is in progress
+    std::atomic<std::uint64_t> start_ticks_{0};
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< if requested
     std::unique_ptr<ListModeWriter> tags_;     ///< one file, made with the first tag

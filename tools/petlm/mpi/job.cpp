@@ -13,10 +13,10 @@
 #include <thread>
 #include <utility>
 
-#include "config/json_file.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/file.hpp"
 #include "tools/petlm/mpi/exchange.hpp"
+#include "tools/petlm/mpi/job_directory.hpp"
 #include "tools/petlm/mpi/part.hpp"
 #include "tools/petlm/mpi/plan.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -34,10 +34,10 @@ namespace {
 
 constexpr int begin_tag = 1;
 constexpr int part_tag = 4;
-constexpr const char* job_file = "job.json";
 constexpr const char* inputs_directory = "inputs";
 
-constexpr std::chrono::milliseconds poll_interval(200);
+/// Of ranks that have nothing to do while the runs go on.
+constexpr std::chrono::milliseconds idle_interval(200);
 
 using Clock = std::chrono::steady_clock;
 
@@ -74,35 +74,13 @@ std::vector<std::uint64_t> divisions_of(const Inputs& inputs) {
     return divisions;
 }
 
-/// Prepares the output directory of this rank: a new job, or the same one again.
-void prepare(const ResortOptions& options, const nlohmann::json& identity, bool writes) {
-    const std::filesystem::path job = options.output / job_file;
-    std::filesystem::create_directories(options.output);
-    const bool again = std::filesystem::exists(job);
-    if (std::filesystem::exists(options.output / daemon::run_file) && !options.force)
-        throw UsageError(options.output.string() + ": exists; --force replaces it");
-    if (again && !options.force && config::read_json_file(job, config::max_run_json_bytes) != identity) {
-        throw UsageError(options.output.string() +
-                         ": holds parts of a job with other runs or settings; --force starts again");
-    }
-    if (!writes) return;
-    if (options.force) {
-        for (const auto& entry : std::filesystem::directory_iterator(options.output)) {
-            const std::string name = entry.path().filename().string();
-            if (name.starts_with("coincidences") || name == daemon::run_file || name == daemon::tags_file ||
-                name == daemon::seconds_file)
-                std::filesystem::remove(entry.path());
-        }
-    }
-    daemon::write_json_atomically(job, identity);
-}
-
 /// One rank at work.
 class Rank {
   public:
     Rank(const ResortOptions& options, bool follow, Communicator& ranks)
         : options_(options),
           ranks_(ranks),
+          directory_(options.output, options.force, ranks),
           exchange_(ranks, options.input.runs, follow),
           inputs_(exchange_.open()),
           engines_(engines_for(inputs_.documents.front(), options)),
@@ -111,17 +89,12 @@ class Rank {
     }
 
     int run() {
-        const nlohmann::json identity = identity_of(inputs_, engines_, options_.input);
-        // Ranks that share a directory must not prepare it at once.
-        for (int turn = 0; turn < ranks_.size(); ++turn) {
-            const bool first = ranks_.rank_on_host() == 0;
-            if (turn == ranks_.rank()) prepare(options_, identity, first);
-            (void)ranks_.gather(0);
-        }
+        directory_.begin(identity_of(inputs_, engines_, options_.input));
         find_done_parts();
         search_all();
         ranks_.finish();
         finish();
+        directory_.end();
         return ok;
     }
 
@@ -164,7 +137,7 @@ class Rank {
             const std::vector<gpu::TickRange> shards = plan_.next(inputs_);
             if (shards.empty()) {
                 show_progress();
-                if (!plan_.finished()) std::this_thread::sleep_for(poll_interval);
+                if (!plan_.finished()) std::this_thread::sleep_for(idle_interval);
                 continue;
             }
             std::vector<gpu::TickRange> wanted(count);
@@ -178,7 +151,7 @@ class Rank {
             if (own) {
                 const auto at_start = Clock::now();
                 if (!search) search = engines_.make_search(static_cast<std::size_t>(ranks_.rank_on_host()));
-                back_end_ = search->back_end();
+                back_end_ = ", " + search->back_end();
                 const bool last = plan_.finished() && *own + 1 == shards.size();
                 work_on(parts_ + *own, shards[*own], parts_ + *own == first, last, *search, starts);
                 busy_s_ += std::chrono::duration<double>(Clock::now() - at_start).count();
@@ -276,7 +249,7 @@ class Rank {
         seconds.finish();
         made.seconds_file = petlm::finish(file, seconds_path);
         made.seconds = seconds.total();
-        made.back_end = fmt::format("{} ranks, {}", ranks_.size(), back_end_);
+        made.back_end = fmt::format("{} ranks{}", ranks_.size(), back_end_);
         complete_run(at_hand, engines_.settings(), made, options_.output);
         outputs.commit();
         std::filesystem::remove_all(options_.output / inputs_directory);
@@ -322,6 +295,7 @@ class Rank {
 
     const ResortOptions& options_;
     Communicator& ranks_;
+    JobDirectory directory_;
     Exchange exchange_;
     Inputs inputs_;
     const Engines engines_;
@@ -330,7 +304,7 @@ class Rank {
     std::size_t parts_ = 0;  ///< there or planned
     std::uint64_t singles_ = 0;
     double busy_s_ = 0;
-    std::string back_end_ = "all parts were there";
+    std::string back_end_;  ///< of this rank; empty: it had nothing to search
     Clock::time_point shown_ = Clock::now();
 };
 
