@@ -130,6 +130,7 @@ class Rank {
     void search_all() {
         const std::size_t first = parts_;
         const auto count = static_cast<std::size_t>(ranks_.size());
+        const auto worker = static_cast<std::size_t>(ranks_.rank_on_host());
         std::unique_ptr<ShardSearch> search;
         GroupStarts starts(inputs_.singles, engines_.rules, engines_.energies());
         while (!plan_.finished()) {
@@ -150,7 +151,7 @@ class Rank {
             exchange_.singles(inputs_, wanted);
             if (own) {
                 const auto at_start = Clock::now();
-                if (!search) search = engines_.make_search(static_cast<std::size_t>(ranks_.rank_on_host()));
+                if (!search) search = engines_.make_search(worker);
                 back_end_ = ", " + search->back_end();
                 const bool last = plan_.finished() && *own + 1 == shards.size();
                 work_on(parts_ + *own, shards[*own], parts_ + *own == first, last, *search, starts);
