@@ -56,7 +56,7 @@ class Job:
         self.log = open(f"{output}.log", "ab")
         self.process = subprocess.Popen(
             ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", BIN / "petlm-mpi", "--follow",
-             *(host.run for host in test.hosts), "-o", output, "--backend", "cpu", "--shard-singles", "5000", *options],
+             *(host.run for host in test.hosts), "-o", output, "--backend", "cpu", "--shard-singles", "20000", *options],
             stdout=self.log, stderr=self.log)
         test.addCleanup(self.stop)
 

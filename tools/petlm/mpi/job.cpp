@@ -80,7 +80,6 @@ class Rank {
     Rank(const ResortOptions& options, bool follow, Communicator& ranks)
         : options_(options),
           ranks_(ranks),
-          directory_(options.output, options.force, ranks),
           exchange_(ranks, options.input.runs, follow),
           inputs_(exchange_.open()),
           engines_(engines_for(inputs_.documents.front(), options)),
@@ -89,12 +88,13 @@ class Rank {
     }
 
     int run() {
-        directory_.begin(identity_of(inputs_, engines_, options_.input));
+        JobDirectory directory(options_.output, options_.force, ranks_);
+        directory.begin(identity_of(inputs_, engines_, options_.input));
         find_done_parts();
         search_all();
         ranks_.finish();
         finish();
-        directory_.end();
+        directory.end();
         return ok;
     }
 
@@ -296,7 +296,6 @@ class Rank {
 
     const ResortOptions& options_;
     Communicator& ranks_;
-    JobDirectory directory_;
     Exchange exchange_;
     Inputs inputs_;
     const Engines engines_;
