@@ -82,7 +82,7 @@ TEST_CASE("followed singles: the whole blocks at any moment, and all of them at 
         for (const auto& [part, names] : parts) {
             std::map<std::string, std::size_t> written;
             const auto whole = [&](const std::string& name) {
-                return written[name] == files.at(name).size();
+                return written.contains(name) && written[name] == files.at(name).size();
             };
             const auto grow = [&](const std::string& name, std::size_t bytes) {
                 const std::string& content = files.at(name);
