@@ -158,20 +158,17 @@ void Service::created(std::unique_ptr<Run> run, const RunRequest& request) {
     nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", utc_text(run->started())}};
     RequestedInterval interval;
     if (request.duration_s) interval.duration = ticks_of(*request.duration_s, *setting_.scanner);
-    Run* const open = run.get();
+    Run* const open = run.get();  // it lives until run_files_ has finished it
     acquisition_->begin_run(std::move(run), interval, [this, open, answer = std::move(answer)] {
-        boost::asio::post(
-            io_, [this, open, answer, start = acquisition_->snapshot()] { started(open, answer, start); });
+        boost::asio::post(run_files_, [open] { open->describe_start(); });
+        boost::asio::post(io_, [this, answer, start = acquisition_->snapshot()] { started(answer, start); });
     });
     if (stop_reason_) stop_run(*std::exchange(stop_reason_, {}));
 }
 
-void Service::started(Run* run, const nlohmann::json& answer,
-                      std::shared_ptr<const AcquisitionSnapshot> snapshot) {
+void Service::started(const nlohmann::json& answer, std::shared_ptr<const AcquisitionSnapshot> snapshot) {
     run_.start = std::move(snapshot);
     run_.start_asked.reset();
-    boost::asio::post(run_files_,
-                      [run] { run->describe_start(); });  // it lives until that thread has finished it
     show_change();  // with the ledger of the run, which a quick client asks for
     if (start_reply_) std::exchange(start_reply_, {})->result(answer);
 }

@@ -94,7 +94,7 @@ class Service : public ControlHandler {
     [[nodiscard]] std::string start_refusal() const;
     void created(std::unique_ptr<Run> run, const RunRequest& request);
     void not_created(const std::string& failure);
-    void started(Run* run, const nlohmann::json& answer, std::shared_ptr<const AcquisitionSnapshot> snapshot);
+    void started(const nlohmann::json& answer, std::shared_ptr<const AcquisitionSnapshot> snapshot);
     /// Stops the run in progress, or the one being created as soon as it is in progress.
     void stop_run(const std::string& reason);
     void finalise(const std::shared_ptr<FinishedRun>& finished);

@@ -6,6 +6,7 @@
 #include "daemon/host/logging.hpp"
 #include "daemon/host/utc.hpp"
 #include "daemon/host/version.hpp"
+#include "daemon/run/histograms.hpp"
 
 namespace petacq::daemon {
 
@@ -19,28 +20,6 @@ RunDirectory make_directory(const RunSetting& setting, const RunRequest& request
 
 /// Lost files named in the failure of a run.
 constexpr std::size_t most_lost_named = 3;
-
-nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& g) {
-    nlohmann::json document = {{"crystals", h.per_crystal},
-                               {"energy_bin_keV", gpu::SinglesHistograms::energy_bin_keV},
-                               {"energy", nlohmann::json::array()},
-                               {"temperature_C", nlohmann::json::array()}};
-    constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
-        const auto first = h.energy.begin() + bdm * std::ptrdiff_t{bins};
-        document["energy"].push_back(std::vector<std::uint64_t>(first, first + bins));
-        nlohmann::json units = nlohmann::json::array();
-        for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
-             ++unit) {
-            const std::uint64_t count = h.temperature_count[unit];
-            const auto sum = static_cast<double>(h.temperature_sum_16ths[unit]);
-            units.push_back(count > 0 ? nlohmann::json(sum / 16 / static_cast<double>(count))
-                                      : nlohmann::json());
-        }
-        document["temperature_C"].push_back(std::move(units));
-    }
-    return document;
-}
 
 /// Null if nothing was measured.
 nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
@@ -122,19 +101,17 @@ void Run::open_files() {
         spectra_memory_ = config::Spectra::none(setting_.scanner->geometry);
         spectra_memory_.calibration_sha256 = setting_.calibration.sha256;
     }
-    nlohmann::json content = description();
-    content["state"] = "running";
-    write_json_atomically(directory_.file(run_file), content);
+    write_description();
+}
+
+void Run::write_description() {
+    write_json_atomically(directory_.file(run_file), description());
     description_identity_ = FileIdentity::of(directory_.file(run_file));
 }
 
 void Run::describe_start() {
-    nlohmann::json content = description();
-    content["state"] = "running";
-    content["start_ticks"] = start_ticks_.load();
     try {
-        write_json_atomically(directory_.file(run_file), content);
-        description_identity_ = FileIdentity::of(directory_.file(run_file));
+        write_description();
     } catch (const std::system_error& error) {
         log_warning("run {}: its start is not in run.json: {}", id(), error.what());
     }
@@ -197,6 +174,8 @@ nlohmann::json Run::listmode_description() const {
 nlohmann::json Run::description() const {
     nlohmann::json content;
     content["run_id"] = directory_.run_id();
+    content["state"] = "running";
+    if (start_ticks_ != not_started) content["start_ticks"] = start_ticks_.load();
     content["start_utc"] = utc_text(started_);
     content["note"] = request_.note;
     if (const auto said = to_json(request_.operator_data, started_); !said.is_null())

@@ -136,7 +136,9 @@ class Run {
     [[nodiscard]] std::unique_ptr<ListModeWriter> make_writer(RecordKind kind, const char* file) const;
     [[nodiscard]] std::unique_ptr<SecondsFile> make_seconds() const;
     [[nodiscard]] nlohmann::json listmode_description() const;
+    /// As it is while the run is in progress.
     [[nodiscard]] nlohmann::json description() const;
+    void write_description();
     [[nodiscard]] std::chrono::system_clock::time_point stopped(const RunEnd& end) const;
     /// Returns the reason if spectra were requested and cannot be saved, else "".
     [[nodiscard]] std::string save_spectra(const RunEnd& end) const;
@@ -158,7 +160,8 @@ class Run {
     RunDirectory directory_;
     std::unique_ptr<RunReserve> reserve_;
     FileIdentity description_identity_;  ///< of run.json while the run is in progress
-    std::atomic<std::uint64_t> start_ticks_{0};
+    static constexpr std::uint64_t not_started = UINT64_MAX;
+    std::atomic<std::uint64_t> start_ticks_{not_started};
     std::unique_ptr<ListModeWriter> coincidences_;
     std::unique_ptr<ListModeWriter> singles_;  ///< if requested
     std::unique_ptr<ListModeWriter> tags_;     ///< one file, made with the first tag

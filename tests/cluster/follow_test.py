@@ -134,7 +134,7 @@ class Follow(unittest.TestCase):
         kills = 0
         for role in ("rank", "mpirun"):
             for moment in range(10 if LONG else 1):
-                job.wait_for_parts(job.parts() + 2 + 3 * moment)
+                job.wait_for_parts(job.parts() + 1 + moment)
                 job.kill(role)
                 kills += 1
                 self.assertFalse((output / "run.json").exists())
