@@ -48,16 +48,11 @@ ListModeFileReader::ListModeFileReader(std::filesystem::path path) : path_(std::
     descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT(cppcoreguidelines-pro-type-vararg)
     if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), path_.string());
     try {
-        struct stat status {};
-        if (::fstat(descriptor_, &status) != 0)
-            throw std::system_error(errno, std::generic_category(), path_.string());
-        if (!S_ISREG(status.st_mode)) throw NotListMode(path_.string() + ": not a regular file");
-        bytes_ = static_cast<std::uint64_t>(status.st_size);
+        read_size();
         ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);  // makes the kernel read further ahead
         read_header();
         position_ = header_.header_bytes;
         expected_block_ = file_;
-        blocks_end_ = bytes_;
         read_index();
     } catch (...) {
         ::close(descriptor_);
@@ -132,6 +127,21 @@ void ListModeFileReader::read_description(std::span<const std::byte> text) {
     description_->erase("files");
 }
 
+void ListModeFileReader::read_size() {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0)
+        throw std::system_error(errno, std::generic_category(), path_.string());
+    if (!S_ISREG(status.st_mode)) throw NotListMode(path_.string() + ": not a regular file");
+    bytes_ = static_cast<std::uint64_t>(status.st_size);
+    blocks_end_ = bytes_;
+}
+
+void ListModeFileReader::refresh() {
+    if (trailer_) return;
+    read_size();
+    read_index();
+}
+
 void ListModeFileReader::read_index() {
     Trailer trailer;
     if (bytes_ < header_.header_bytes + sizeof trailer) return;
@@ -197,14 +207,24 @@ std::uint64_t ListModeFileReader::stored_bytes(const BlockHeader& header) const 
     return header_.version == plain_version ? header.payload_bytes() : header.stored_bytes;
 }
 
-bool ListModeFileReader::load(std::uint64_t offset, LoadedBlock& to, std::string& why) const {
-    BlockHeader& block = to.header;
+bool ListModeFileReader::read_block_header(std::uint64_t offset, BlockHeader& block, std::string& why) const {
     if (offset > blocks_end_ || blocks_end_ - offset < sizeof block ||
         read_at(offset, bytes_of(block).data(), sizeof block) != sizeof block) {
         why = "block header cut off";
         return false;
     }
-    if (!plausible(block, offset, why)) return false;
+    return plausible(block, offset, why);
+}
+
+std::optional<std::uint64_t> ListModeFileReader::find_block(std::uint64_t offset, BlockHeader& header) const {
+    std::string why;
+    if (!read_block_header(offset, header, why)) return std::nullopt;
+    return offset + sizeof header + stored_bytes(header);
+}
+
+bool ListModeFileReader::load(std::uint64_t offset, LoadedBlock& to, std::string& why) const {
+    BlockHeader& block = to.header;
+    if (!read_block_header(offset, block, why)) return false;
     to.records.resize(block.payload_bytes());
     const bool compressed = header_.version == compressed_version && block.codec == BlockCodec::zstd;
     std::vector<std::byte>& stored = compressed ? to.stored : to.records;

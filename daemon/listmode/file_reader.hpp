@@ -78,6 +78,14 @@ class ListModeFileReader {
     /// `why` gives the reason. Any number of threads may call it, each with a block of its own.
     bool load(std::uint64_t offset, LoadedBlock& block, std::string& why) const;
 
+    // A file that is being written has no index yet. Its blocks are found one after the other.
+
+    /// Looks again how large the file is, and whether it has an index by now.
+    void refresh();
+    /// Reads the header of the block at this offset. Returns where the block ends; absent unless the file
+    /// holds the whole block. Any number of threads may call it.
+    std::optional<std::uint64_t> find_block(std::uint64_t offset, BlockHeader& header) const;
+
     /// Goes to the next whole block, past damaged stretches, which it adds to `damage`. False at the end.
     bool next(std::vector<Damage>& damage);
     /// The current block; valid until the next call of next().
@@ -92,9 +100,11 @@ class ListModeFileReader {
   private:
     void read_header();
     void read_description(std::span<const std::byte> text);
+    void read_size();
     void read_index();
     [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::byte* into, std::size_t bytes) const;
     bool load_block(std::uint64_t offset, std::string& why);
+    bool read_block_header(std::uint64_t offset, BlockHeader& block, std::string& why) const;
     [[nodiscard]] bool plausible(const BlockHeader& header, std::uint64_t offset, std::string& why) const;
     [[nodiscard]] std::optional<std::uint64_t> find_magic(std::uint64_t from);
     void note(std::vector<Damage>& damage, Damage found);

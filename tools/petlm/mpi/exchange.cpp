@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "daemon/run/directory.hpp"
+#include "daemon/run/reserve.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/second_ranges.hpp"
 
@@ -20,6 +24,9 @@ namespace {
 
 constexpr int singles_tag = 2;
 constexpr int files_tag = 3;
+constexpr std::chrono::milliseconds poll_interval(50);
+
+using nlohmann::json;
 
 std::vector<std::byte> bytes_of(const std::string& text) {
     const auto bytes = std::as_bytes(std::span(text));
@@ -43,6 +50,15 @@ std::vector<Value> values_of(std::span<const std::byte> bytes) {
     return values;
 }
 
+/// Whether nobody writes the run any more: everything is in its files by now. `document`: its run.json, read
+/// again if it has changed meanwhile.
+bool has_ended(const std::filesystem::path& run, json& document) {
+    if (document.value("state", json()) != "running") return true;
+    if (daemon::is_being_written(run)) return false;
+    document = run_document(run);  // it may have ended between the two looks
+    return true;
+}
+
 std::string content_of(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -50,13 +66,31 @@ std::string content_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-Exchange::Exchange(Communicator& ranks, std::span<const std::filesystem::path> runs)
-    : ranks_(ranks), runs_(runs.begin(), runs.end()) {
+Exchange::Exchange(Communicator& ranks, std::span<const std::filesystem::path> runs, bool follow)
+    : ranks_(ranks), follow_(follow), runs_(runs.begin(), runs.end()), told_(runs.size()) {
+    if (find_runs()) return;
+    while (!find_runs())
+        std::this_thread::sleep_for(poll_interval);
+    // A shared file system shows a run to some ranks first. Those that do not see it cannot read it later.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    find_runs();
+}
+
+/// False: no rank can read one of them yet.
+bool Exchange::find_runs() {
+    const bool first = std::exchange(readable_, {}).empty();
+    bool all = true;
     for (const std::filesystem::path& run : runs_) {
         readable_.push_back(ranks_.gather(std::filesystem::exists(run / daemon::run_file) ? 1 : 0));
-        if (std::none_of(readable_.back().begin(), readable_.back().end(), [](auto can) { return can != 0; }))
+        if (std::any_of(readable_.back().begin(), readable_.back().end(), [](auto can) { return can != 0; }))
+            continue;
+        if (!follow_)
             throw UsageError(fmt::format("{}: no rank can read its {}", run.string(), daemon::run_file));
+        if (first && ranks_.rank() == 0)
+            std::cerr << fmt::format("waiting for {}: no rank sees its {}\n", run.string(), daemon::run_file);
+        all = false;
     }
+    return all;
 }
 
 int Exchange::provider(std::size_t run, int for_rank) const {
@@ -70,34 +104,64 @@ Inputs Exchange::open() {
     Inputs inputs;
     for (std::size_t run = 0; run < runs_.size(); ++run) {
         const int from = provider(run, 0);
-        const bool own = can_read(run, ranks_.rank());
         std::optional<SinglesFiles> files;
-        std::vector<std::byte> document;
-        std::vector<std::byte> description;
-        std::vector<std::byte> blocks;
-        std::vector<std::byte> seconds;
-        if (own) files.emplace(runs_[run]);
+        std::vector<std::byte> bytes;
+        if (can_read(run, ranks_.rank()))
+            files.emplace(follow_ ? SinglesFiles::followed(runs_[run]) : SinglesFiles(runs_[run]));
         if (ranks_.rank() == from) {
-            document = bytes_of(run_document(runs_[run]).dump());
-            const nlohmann::json of_singles = {files->block_bytes(), files->description()};
-            description = bytes_of(of_singles.dump());
-            blocks = bytes_of(files->blocks());
-            seconds = bytes_of(std::span<const gpu::TickRange>(recorded_seconds(runs_[run])));
+            const json opened = {run_document(runs_[run]), files->description(), files->block_bytes()};
+            bytes = bytes_of(opened.dump());
         }
-        for (auto* const bytes : {&document, &description, &blocks, &seconds})
-            ranks_.broadcast(*bytes, from);
-        if (!own) {
-            const auto of_singles = nlohmann::json::parse(text_of(description));
-            files.emplace(values_of<SinglesFiles::Block>(blocks), of_singles[1],
-                          of_singles[0].get<std::uint32_t>());
-        }
+        ranks_.broadcast(bytes, from);
+        const auto opened = json::parse(text_of(bytes));
+        if (!files) files.emplace(SinglesFiles(opened[1], opened[2].get<std::uint32_t>()));
         inputs.runs.push_back(runs_[run]);
-        inputs.documents.push_back(nlohmann::json::parse(text_of(document)));
+        inputs.documents.push_back(opened[0]);
         inputs.singles.push_back(std::move(*files));
-        const auto recorded = values_of<gpu::TickRange>(seconds);
-        inputs.recorded.insert(inputs.recorded.end(), recorded.begin(), recorded.end());
+        inputs.ended.push_back(false);
     }
+    inputs.whole_blocks = follow_;
     return inputs;
+}
+
+void Exchange::extend(Inputs& inputs) {
+    for (std::size_t run = 0; run < runs_.size(); ++run)
+        if (!inputs.ended[run]) extend(inputs, run);
+}
+
+void Exchange::extend(Inputs& inputs, std::size_t run) {
+    const int from = provider(run, 0);
+    SinglesFiles& files = inputs.singles[run];
+    std::vector<std::byte> news;
+    std::vector<std::byte> blocks;
+    std::vector<std::byte> seconds;
+    if (ranks_.rank() == from) {
+        json document = run_document(runs_[run]);
+        const bool ended = !follow_ || has_ended(runs_[run], document);
+        const bool complete = !follow_ || files.extend();
+        if (ended && !complete && document.value("state", json()) == "complete") {
+            throw BadInput(runs_[run].string() +
+                           ": its singles are incomplete; 'petlm recover' copies their whole blocks");
+        }
+        blocks = bytes_of(files.blocks().subspan(told_[run]));
+        if (ended) seconds = bytes_of(std::span<const gpu::TickRange>(recorded_seconds(runs_[run])));
+        if (document == inputs.documents[run]) document = nullptr;
+        news = bytes_of(json{ended, document}.dump());
+    }
+    for (auto* const bytes : {&news, &blocks, &seconds})
+        ranks_.broadcast(*bytes, from);
+    const auto told = json::parse(text_of(news));
+    inputs.ended[run] = told[0].get<bool>();
+    if (!told[1].is_null()) inputs.documents[run] = told[1];
+    const auto added = values_of<SinglesFiles::Block>(blocks);
+    told_[run] += added.size();
+    if (!can_read(run, ranks_.rank())) files.append(added);
+    while (files.blocks().size() < told_[run]) {
+        files.extend();
+        if (files.blocks().size() < told_[run]) std::this_thread::sleep_for(poll_interval);
+    }
+    const auto recorded = values_of<gpu::TickRange>(seconds);
+    inputs.recorded.insert(inputs.recorded.end(), recorded.begin(), recorded.end());
 }
 
 // All ranks go through the same pairs of sender and receiver in the same order, so that none waits in a

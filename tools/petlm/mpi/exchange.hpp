@@ -16,12 +16,19 @@ namespace petacq::petlm {
 class Exchange {
   public:
     /// Finds out which rank can read which run. Throws UsageError, on all ranks, for a run that none can
-    /// read.
-    Exchange(Communicator& ranks, std::span<const std::filesystem::path> runs);
+    /// read. `follow`: the runs may still be written, or not have started; waits for a run that none can read
+    /// yet.
+    Exchange(Communicator& ranks, std::span<const std::filesystem::path> runs, bool follow);
 
-    /// Opens the runs that this rank can read. Of the others it learns the documents, the recorded seconds
-    /// and where their singles lie. The interval is not settled.
+    /// Opens the runs that this rank can read. Of the others it learns the documents. Of no run it knows
+    /// singles.
     [[nodiscard]] Inputs open();
+
+    /// Learns where the singles lie that have been written since the last call, and, of runs that have ended,
+    /// the final documents and the recorded seconds. Throws BadInput if a run that ended as complete is not.
+    void extend(Inputs& inputs);
+
+    [[nodiscard]] bool follows() const { return follow_; }
 
     /// Sends and receives the singles in these ranges: [rank] what it is about to search; an empty range:
     /// nothing.
@@ -36,10 +43,14 @@ class Exchange {
     [[nodiscard]] bool can_read(std::size_t run, int rank) const { return readable_[run][rank] != 0; }
     /// A rank that can read the run, another one for each `for_rank` if there are several.
     [[nodiscard]] int provider(std::size_t run, int for_rank) const;
+    bool find_runs();
+    void extend(Inputs& inputs, std::size_t run);
 
     Communicator& ranks_;
+    const bool follow_;
     const std::vector<std::filesystem::path> runs_;
     std::vector<std::vector<std::uint64_t>> readable_;  ///< [run][rank]
+    std::vector<std::size_t> told_;                     ///< [run] blocks that all ranks know
 };
 
 }  // namespace petacq::petlm

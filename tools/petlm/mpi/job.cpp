@@ -10,13 +10,15 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 #include <utility>
 
-#include "config/json_file.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/file.hpp"
 #include "tools/petlm/mpi/exchange.hpp"
+#include "tools/petlm/mpi/job_directory.hpp"
 #include "tools/petlm/mpi/part.hpp"
+#include "tools/petlm/mpi/plan.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -32,8 +34,10 @@ namespace {
 
 constexpr int begin_tag = 1;
 constexpr int part_tag = 4;
-constexpr const char* job_file = "job.json";
 constexpr const char* inputs_directory = "inputs";
+
+/// Of ranks that have nothing to do while the runs go on.
+constexpr std::chrono::milliseconds idle_interval(200);
 
 using Clock = std::chrono::steady_clock;
 
@@ -41,150 +45,169 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/// What the parts in a directory depend on.
-nlohmann::json identity_of(const Inputs& inputs, const Engines& engines,
-                           std::span<const gpu::TickRange> shards) {
+/// What the parts in a directory depend on, however many there are.
+nlohmann::json identity_of(const Inputs& inputs, const Engines& engines, const InputOptions& options) {
     nlohmann::json runs = nlohmann::json::array();
-    for (std::size_t i = 0; i < inputs.runs.size(); ++i)
-        runs.push_back({inputs.runs[i].string(), inputs.singles[i].blocks().size()});
+    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
+        const nlohmann::json& document = inputs.documents[i];
+        runs.push_back({inputs.runs[i].string(), document.value("run_id", nlohmann::json()),
+                        document.value("start_utc", nlohmann::json())});
+    }
     return {{"settings", engines.settings()},
             {"runs", runs},
-            {"shards", shards.size()},
-            {"from_ticks", inputs.interval.start},
-            {"to_ticks", inputs.interval.end}};
+            {"from_ticks", options.from},
+            {"to_ticks", options.to},
+            {"partial", options.partial}};
 }
 
-/// Prepares the output directory of this rank: a new job, or the same one again.
-void prepare(const ResortOptions& options, const nlohmann::json& identity, bool writes) {
-    const std::filesystem::path job = options.output / job_file;
-    std::filesystem::create_directories(options.output);
-    const bool again = std::filesystem::exists(job);
-    if (std::filesystem::exists(options.output / daemon::run_file) && !options.force)
-        throw UsageError(options.output.string() + ": exists; --force replaces it");
-    if (again && !options.force && config::read_json_file(job, config::max_run_json_bytes) != identity) {
-        throw UsageError(options.output.string() +
-                         ": holds parts of a job with other runs or settings; --force starts again");
+/// Where seconds of the runs begin or end besides multiples of a second, as far as it is known.
+std::vector<std::uint64_t> divisions_of(const Inputs& inputs) {
+    std::vector<std::uint64_t> divisions;
+    for (const nlohmann::json& document : inputs.documents) {
+        for (const char* key : {"start_ticks", "stop_ticks"})
+            if (const auto ticks = ticks_in(document, key)) divisions.push_back(*ticks);
     }
-    if (!writes) return;
-    if (options.force) {
-        for (const auto& entry : std::filesystem::directory_iterator(options.output)) {
-            const std::string name = entry.path().filename().string();
-            if (name.starts_with("coincidences") || name == daemon::run_file || name == daemon::tags_file ||
-                name == daemon::seconds_file)
-                std::filesystem::remove(entry.path());
-        }
+    for (const gpu::TickRange& recorded : inputs.recorded) {
+        divisions.push_back(recorded.start);
+        divisions.push_back(recorded.end);
     }
-    daemon::write_json_atomically(job, identity);
+    return divisions;
 }
 
 /// One rank at work.
 class Rank {
   public:
-    Rank(const ResortOptions& options, Communicator& ranks)
-        : options_(options), ranks_(ranks), exchange_(ranks, options.input.runs) {}
+    Rank(const ResortOptions& options, bool follow, Communicator& ranks)
+        : options_(options),
+          ranks_(ranks),
+          exchange_(ranks, options.input.runs, follow),
+          inputs_(exchange_.open()),
+          engines_(engines_for(inputs_.documents.front(), options)),
+          plan_(options, engines_, static_cast<std::size_t>(ranks.size())) {
+        check_together(inputs_);
+    }
 
     int run() {
-        inputs_ = exchange_.open();
-        settle_interval(inputs_, options_.input);
-        engines_.emplace(engines_for(inputs_.documents.front(), options_));
-        shards_ = plan_shards(inputs_.singles, inputs_.interval, options_.shard_singles);
-        seconds_ =
-            second_ranges(inputs_.recorded, inputs_.singles, engines_->ticks_per_s(), inputs_.interval);
-        const nlohmann::json identity = identity_of(inputs_, *engines_, shards_);
-        // Ranks that share a directory must not prepare it at once.
-        for (int turn = 0; turn < ranks_.size(); ++turn) {
-            const bool first = ranks_.rank_on_host() == 0;
-            if (turn == ranks_.rank()) prepare(options_, identity, first);
-            (void)ranks_.gather(0);
-        }
+        JobDirectory directory(options_.output, options_.force, ranks_);
+        directory.begin(identity_of(inputs_, engines_, options_.input));
         find_done_parts();
         search_all();
         ranks_.finish();
         finish();
+        directory.end();
         return ok;
     }
 
   private:
     [[nodiscard]] int owner(std::size_t shard) const {
+        if (shard < done_.size()) return done_[shard];
         return static_cast<int>(shard % static_cast<std::size_t>(ranks_.size()));
     }
 
-    /// [shard] the first rank that has its part; -1: it has to be searched. Parts after one that is missing
-    /// are searched again, since nothing says where the missing one ends.
+    /// Finds the parts that are there, from the first one on, each where the one before ends. Others are
+    /// removed: nothing says what a part that is missing holds.
     void find_done_parts() {
-        done_.assign(shards_.size(), -1);
-        for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
-            const auto state = read_part(options_.output, shard, engines_->scanner.geometry);
-            const bool here = state && state->planned == shards_[shard];
+        gpu::TickRange found;
+        for (;; ++parts_) {
+            const auto state = read_part(options_.output, parts_, engines_.scanner.geometry);
+            const bool here = state && (parts_ == 0 || state->begin == found.end);
             const auto all = ranks_.gather(here ? 1 : 0);
             const auto has = std::find(all.begin(), all.end(), 1U);
             if (has == all.end()) break;
-            done_[shard] = static_cast<int>(has - all.begin());
-            const auto ends = ranks_.gather(here ? state->end : 0);
-            begin_ = ends[static_cast<std::size_t>(done_[shard])];
-            first_ = shard + 1;
+            done_.push_back(static_cast<int>(has - all.begin()));
+            const auto rank = static_cast<std::size_t>(done_.back());
+            const std::uint64_t begin = ranks_.gather(here ? state->begin : 0)[rank];
+            const std::uint64_t end = ranks_.gather(here ? state->end : 0)[rank];
+            found = {parts_ == 0 ? begin : found.start, end};
         }
-        if (first_ == 0) begin_ = shards_.front().start;
-        if (ranks_.rank() == 0 && first_ != 0)
-            std::cerr << fmt::format("going on after {} of {} parts\n", first_, shards_.size());
+        remove_parts_after(options_.output, parts_);
+        (void)ranks_.gather(0);  // all have removed theirs
+        if (parts_ == 0) return;
+        plan_.go_on_after(found);
+        if (ranks_.rank() == 0) std::cerr << fmt::format("going on after {} parts\n", parts_);
     }
 
     void search_all() {
-        if (first_ == shards_.size()) return;
-        const std::unique_ptr<ShardSearch> search =
-            engines_->make_search(static_cast<std::size_t>(ranks_.rank_on_host()));
-        back_end_ = search->back_end();
-        GroupStarts starts(inputs_.singles, engines_->rules, engines_->energies());
-        const nlohmann::json description = engines_->description(inputs_.singles.front().description());
-        const auto at_start = Clock::now();
+        const std::size_t first = parts_;
         const auto count = static_cast<std::size_t>(ranks_.size());
-        for (std::size_t round = first_ / count * count; round < shards_.size(); round += count) {
+        const auto worker = static_cast<std::size_t>(ranks_.rank_on_host());
+        std::unique_ptr<ShardSearch> search;
+        GroupStarts starts(inputs_.singles, engines_.rules, engines_.energies());
+        while (!plan_.finished()) {
+            learn();
+            const std::vector<gpu::TickRange> shards = plan_.next(inputs_);
+            if (shards.empty()) {
+                show_progress();
+                if (!plan_.finished()) std::this_thread::sleep_for(idle_interval);
+                continue;
+            }
             std::vector<gpu::TickRange> wanted(count);
-            for (std::size_t rank = 0; rank < count; ++rank) {
-                const std::size_t shard = round + rank;
-                if (shard < first_ || shard >= shards_.size()) continue;
-                const gpu::CoincidenceRules& rules = engines_->rules;
-                wanted[rank] = shards_[shard];
-                wanted[rank].end = sum(sum(shards_[shard].end, 2 * std::uint64_t{rules.window} + 2),
-                                       rules.delay.value_or(0));
+            std::optional<std::size_t> own;
+            for (std::size_t i = 0; i < shards.size(); ++i) {
+                const auto rank = static_cast<std::size_t>(owner(parts_ + i));
+                wanted[rank] = {shards[i].start, sum(shards[i].end, reach_of(engines_.rules))};
+                if (rank == static_cast<std::size_t>(ranks_.rank())) own = i;
             }
             exchange_.singles(inputs_, wanted);
-            const std::size_t shard = round + static_cast<std::size_t>(ranks_.rank());
-            if (shard >= first_ && shard < shards_.size()) work_on(shard, *search, starts, description);
-            show_progress(round, at_start);
+            if (own) {
+                const auto at_start = Clock::now();
+                if (!search) search = engines_.make_search(worker);
+                back_end_ = ", " + search->back_end();
+                const bool last = plan_.finished() && *own + 1 == shards.size();
+                work_on(parts_ + *own, shards[*own], parts_ + *own == first, last, *search, starts);
+                busy_s_ += std::chrono::duration<double>(Clock::now() - at_start).count();
+            }
+            parts_ += shards.size();
+            show_progress();
         }
-        busy_s_ = std::chrono::duration<double>(Clock::now() - at_start).count();
     }
 
-    void work_on(std::size_t shard, ShardSearch& search, GroupStarts& starts,
-                 const nlohmann::json& description) {
+    /// Learns what the runs have by now.
+    void learn() {
+        const std::vector<bool> before = inputs_.ended;
+        exchange_.extend(inputs_);
+        if (ranks_.rank() != 0 || !exchange_.follows()) return;
+        for (std::size_t i = 0; i < inputs_.runs.size(); ++i) {
+            if (!inputs_.ended[i] || before[i]) continue;
+            const std::string state = inputs_.documents[i].value("state", "");
+            std::cerr << fmt::format("{}: {}\n", inputs_.runs[i].string(),
+                                     state != "running" ? state : "interrupted; its whole blocks are taken");
+        }
+    }
+
+    /// `first`: of those that are searched; it begins as planned.
+    void work_on(std::size_t shard, gpu::TickRange planned, bool first, bool last, ShardSearch& search,
+                 GroupStarts& starts) {
         std::optional<std::uint64_t> begin;
         const auto own_begin = [&] {
-            if (!begin) begin = shard == first_ ? begin_ : ranks_.take(owner(shard - 1), begin_tag);
+            if (!begin) begin = first ? planned.start : ranks_.take(owner(shard - 1), begin_tag);
             return *begin;
         };
-        gpu::TickRange found = shards_[shard];
-        if (shard + 1 < shards_.size()) {
-            found.end = starts.next(found, own_begin);
+        gpu::TickRange found = planned;
+        if (!last) {
+            found.end = starts.next(planned, own_begin);
             ranks_.post(found.end, owner(shard + 1), begin_tag);
         }
         found.start = own_begin();
         ShardResult result;
-        if (found.start < found.end) result = search.search(inputs_.singles, found, seconds_);
+        if (found.start < found.end) {
+            result = search.search(
+                inputs_.singles, found,
+                seconds_in(found, divisions_of(inputs_), inputs_.singles, engines_.ticks_per_s()));
+        }
         check_taken(result.taken, inputs_);
-        write_part(options_.output, shard, shards_[shard], found, result,
-                   inputs_.singles.front().block_bytes(), description);
-        done_[shard] = ranks_.rank();
+        write_part(options_.output, shard, found, result, inputs_.singles.front().block_bytes(),
+                   engines_.description(inputs_.singles.front().description()));
         singles_ += result.taken.received;
     }
 
-    void show_progress(std::size_t round, Clock::time_point since) {
+    void show_progress() {
         if (ranks_.rank() != 0 || Clock::now() - shown_ < std::chrono::seconds(2)) return;
         shown_ = Clock::now();
-        const double s = std::chrono::duration<double>(shown_ - since).count();
-        std::cerr << fmt::format("{} of {} parts, {:.1f} M singles/s on rank 0\n",
-                                 std::min(round + static_cast<std::size_t>(ranks_.size()), shards_.size()),
-                                 shards_.size(), static_cast<double>(singles_) / s * 1e-6);
+        const double s = static_cast<double>(plan_.position()) / static_cast<double>(engines_.ticks_per_s());
+        std::cerr << fmt::format("{} parts, up to {:.1f} s of detector time; {:.1f} M singles/s on rank 0\n",
+                                 parts_, s,
+                                 busy_s_ == 0 ? 0 : static_cast<double>(singles_) / busy_s_ * 1e-6);
     }
 
     /// Rank 0 puts the parts together: seconds, tags, run.json.
@@ -203,17 +226,18 @@ class Rank {
         const std::filesystem::path seconds_path = options_.output / daemon::seconds_file;
         std::filesystem::remove(Outputs::partial(seconds_path));
         daemon::SecondsFile file(
-            Outputs::partial(seconds_path), engines_->scanner.geometry,
-            seconds_description(engines_->description(at_hand.singles.front().description()),
-                                engines_->rules),
+            Outputs::partial(seconds_path), engines_.scanner.geometry,
+            seconds_description(engines_.description(at_hand.singles.front().description()), engines_.rules),
             config::Compression::none, std::chrono::minutes(1));
-        ResortedSeconds seconds(at_hand.runs, seconds_, engines_->scanner.geometry, engines_->ticks_per_s(),
-                                engines_->rules, &file);
+        ResortedSeconds seconds(
+            at_hand.runs,
+            second_ranges(at_hand.recorded, at_hand.singles, engines_.ticks_per_s(), at_hand.interval),
+            engines_.scanner.geometry, engines_.ticks_per_s(), engines_.rules, &file);
         ResortedRun made;
-        for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
+        for (std::size_t shard = 0; shard < parts_; ++shard) {
             const PartState state = state_of(shard);
-            for (const auto& [second, sums] : state.sums)
-                seconds.add(second, sums);
+            for (const auto& [time, sums] : state.sums)
+                seconds.add(time, sums);
             made.taken += state.taken;
             made.singles += state.counts;
             daemon::ListModePart part{part_name(shard)};
@@ -226,8 +250,8 @@ class Rank {
         seconds.finish();
         made.seconds_file = petlm::finish(file, seconds_path);
         made.seconds = seconds.total();
-        made.back_end = fmt::format("{} ranks, {}", ranks_.size(), back_end_);
-        complete_run(at_hand, engines_->settings(), made, options_.output);
+        made.back_end = fmt::format("{} ranks{}", ranks_.size(), back_end_);
+        complete_run(at_hand, engines_.settings(), made, options_.output);
         outputs.commit();
         std::filesystem::remove_all(options_.output / inputs_directory);
         std::cout << summary(options_.output, made);
@@ -235,21 +259,20 @@ class Rank {
 
     PartState state_of(std::size_t shard) {
         std::optional<PartState> state;
-        const int rank = done_[shard] >= 0 ? done_[shard] : owner(shard);
+        const int rank = owner(shard);
         if (rank == 0) {
-            state = read_part(options_.output, shard, engines_->scanner.geometry);
+            state = read_part(options_.output, shard, engines_.scanner.geometry);
         } else {
-            state = decode(ranks_.receive(rank, part_tag), engines_->scanner.geometry);
+            state = decode(ranks_.receive(rank, part_tag), engines_.scanner.geometry);
         }
         if (!state) throw BadInput(fmt::format("{}: gone or changed", part_name(shard)));
         return *state;
     }
 
     void send_parts() {
-        for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
-            const int rank = done_[shard] >= 0 ? done_[shard] : owner(shard);
-            if (rank != ranks_.rank()) continue;
-            const auto state = read_part(options_.output, shard, engines_->scanner.geometry);
+        for (std::size_t shard = 0; shard < parts_; ++shard) {
+            if (owner(shard) != ranks_.rank()) continue;
+            const auto state = read_part(options_.output, shard, engines_.scanner.geometry);
             ranks_.send(state ? encode(*state) : std::vector<std::byte>{}, 0, part_tag);
         }
     }
@@ -275,22 +298,20 @@ class Rank {
     Communicator& ranks_;
     Exchange exchange_;
     Inputs inputs_;
-    std::optional<Engines> engines_;
-    std::vector<gpu::TickRange> shards_;
-    std::vector<gpu::TickRange> seconds_;
-    std::vector<int> done_;    ///< [shard] the rank that has its part; -1: its owner will
-    std::size_t first_ = 0;    ///< shard that is searched
-    std::uint64_t begin_ = 0;  ///< where it begins
+    const Engines engines_;
+    Plan plan_;
+    std::vector<int> done_;  ///< [part] the rank that has it, of those that were there
+    std::size_t parts_ = 0;  ///< there or planned
     std::uint64_t singles_ = 0;
     double busy_s_ = 0;
-    std::string back_end_ = "all parts were there";
+    std::string back_end_;  ///< of this rank; empty: it had nothing to search
     Clock::time_point shown_ = Clock::now();
 };
 
 }  // namespace
 
-int run_job(const ResortOptions& options, Communicator& ranks) {
-    return Rank(options, ranks).run();
+int run_job(const ResortOptions& options, bool follow, Communicator& ranks) {
+    return Rank(options, follow, ranks).run();
 }
 
 }  // namespace petacq::petlm

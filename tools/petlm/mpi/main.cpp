@@ -15,13 +15,13 @@ namespace {
 
 using namespace petacq::petlm;
 
-int run(const ResortOptions& options, Communicator& ranks) {
+int run(const ResortOptions& options, bool follow, Communicator& ranks) {
     const auto failed = [&](const std::exception& error, int status) {
         std::cerr << fmt::format("petlm-mpi, rank {}: {}\n", ranks.rank(), error.what());
         return status;
     };
     try {
-        return run_job(options, ranks);
+        return run_job(options, follow, ranks);
     } catch (const UsageError& error) {
         return failed(error, usage);
     } catch (const petacq::daemon::NotListMode& error) {
@@ -45,10 +45,15 @@ int main(int argc, char** argv) {
         "srun). "
         "Settings that are not given are those of the first run"};
     ResortOptions options;
+    bool follow = false;
     app.add_option("--output,-o", options.output,
                    "Run directory to write, on a file system that the ranks share or one on each host")
         ->required();
     app.add_flag("--force", options.force, "Replace the output");
+    app.add_flag(
+        "--follow", follow,
+        "Search while the runs are still written, and wait for those that have not started; a run that "
+        "was interrupted ends with its last whole block");
     add_resort_options(app, options);
     try {
         app.parse(argc, argv);
@@ -57,7 +62,7 @@ int main(int argc, char** argv) {
     }
     MPI_Init(&argc, &argv);
     Communicator ranks;
-    const int status = run(options, ranks);
+    const int status = run(options, follow, ranks);
     // Other ranks may wait for this one for ever.
     if (status != ok) MPI_Abort(MPI_COMM_WORLD, status);
     MPI_Finalize();

@@ -6,6 +6,9 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -79,8 +82,8 @@ bool each_array(Sums& sums, Do what) {
 /// The members of fixed size.
 template <class State, class Do>
 bool each_number(State& s, Do what) {
-    return what(s.planned) && what(s.begin) && what(s.end) && what(s.records) && what(s.first_time) &&
-           what(s.last_time) && what(s.bytes) && what(s.taken) && what(s.counts);
+    return what(s.begin) && what(s.end) && what(s.records) && what(s.first_time) && what(s.last_time) &&
+           what(s.bytes) && what(s.taken) && what(s.counts);
 }
 
 }  // namespace
@@ -102,8 +105,8 @@ std::vector<std::byte> encode(const PartState& state) {
     put(magic);
     each_number(state, put);
     put(std::uint64_t{state.sums.size()});
-    for (const auto& [second, sums] : state.sums) {
-        put(std::uint64_t{second});
+    for (const auto& [time, sums] : state.sums) {
+        put(time);
         put(sums.counts);
         each_array(sums, put);
     }
@@ -123,19 +126,19 @@ std::optional<PartState> decode(std::span<const std::byte> bytes, const config::
     std::uint64_t count = 0;
     if (!get(found) || found != magic || !each_number(state, get) || !get(count)) return std::nullopt;
     for (std::uint64_t i = 0; i < count; ++i) {
-        std::uint64_t second = 0;
+        std::uint64_t time = 0;
         gpu::IntervalSums sums = gpu::IntervalSums::none(geometry);
-        if (!get(second) || !get(sums.counts) || !each_array(sums, get)) return std::nullopt;
-        state.sums.emplace_back(second, std::move(sums));
+        if (!get(time) || !get(sums.counts) || !each_array(sums, get)) return std::nullopt;
+        state.sums.emplace_back(time, std::move(sums));
     }
     if (!in.ended()) return std::nullopt;
     return state;
 }
 
-PartState write_part(const std::filesystem::path& directory, std::size_t shard, gpu::TickRange planned,
-                     gpu::TickRange found, const ShardResult& result, std::uint32_t block_bytes,
+PartState write_part(const std::filesystem::path& directory, std::size_t shard, gpu::TickRange found,
+                     const ShardResult& result, std::uint32_t block_bytes,
                      const nlohmann::json& description) {
-    PartState state{planned, found.start, found.end, 0, 0, 0, 0, result.taken, result.counts, result.sums};
+    PartState state{found.start, found.end, 0, 0, 0, 0, result.taken, result.counts, result.sums};
     const std::filesystem::path file = directory / part_name(shard);
     const std::filesystem::path partial = Outputs::partial(file);
     std::filesystem::remove(partial);  // of a job that was killed
@@ -156,6 +159,20 @@ PartState write_part(const std::filesystem::path& directory, std::size_t shard, 
     daemon::replace_file(directory / state_name(shard),
                          {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     return state;
+}
+
+void remove_parts_after(const std::filesystem::path& directory, std::size_t keep) {
+    std::set<std::string> kept;
+    for (std::size_t shard = 0; shard < keep; ++shard)
+        kept.insert({part_name(shard), state_name(shard)});
+    std::vector<std::filesystem::path> others;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("coincidences-") && !kept.contains(name)) others.push_back(entry.path());
+    }
+    std::error_code gone;
+    for (const std::filesystem::path& file : others)
+        std::filesystem::remove(file, gone);
 }
 
 std::optional<PartState> read_part(const std::filesystem::path& directory, std::size_t shard,

@@ -19,7 +19,6 @@ namespace petacq::petlm {
 
 /// All but the coincidences.
 struct PartState {
-    gpu::TickRange planned;   ///< the shard
     std::uint64_t begin = 0;  ///< where its first group may open
     std::uint64_t end = 0;    ///< where the next part begins
     std::uint64_t records = 0;
@@ -28,7 +27,7 @@ struct PartState {
     std::uint64_t bytes = 0;  ///< of the file
     gpu::FrameCounts taken;
     gpu::SingleCounts counts;
-    std::vector<std::pair<std::size_t, gpu::IntervalSums>> sums;  ///< as ShardResult
+    std::vector<std::pair<std::uint64_t, gpu::IntervalSums>> sums;  ///< as ShardResult
 };
 
 /// "coincidences-0001.plm" for shard 0.
@@ -41,9 +40,11 @@ std::vector<std::byte> encode(const PartState& state);
 std::optional<PartState> decode(std::span<const std::byte> bytes, const config::Geometry& geometry);
 
 /// Writes both files. Returns what the second one holds. Throws std::system_error.
-PartState write_part(const std::filesystem::path& directory, std::size_t shard, gpu::TickRange planned,
-                     gpu::TickRange found, const ShardResult& result, std::uint32_t block_bytes,
-                     const nlohmann::json& description);
+PartState write_part(const std::filesystem::path& directory, std::size_t shard, gpu::TickRange found,
+                     const ShardResult& result, std::uint32_t block_bytes, const nlohmann::json& description);
+
+/// Removes all parts but the first `keep`, also what is left of some. Others may do so at the same time.
+void remove_parts_after(const std::filesystem::path& directory, std::size_t keep);
 
 /// The part in the directory, if it is complete.
 std::optional<PartState> read_part(const std::filesystem::path& directory, std::size_t shard,

@@ -16,8 +16,9 @@ namespace {
 class TagStream {
   public:
     /// Throws daemon::NotListMode for a run without tags.
-    TagStream(const std::filesystem::path& run, Interval within)
+    TagStream(const std::filesystem::path& run, Interval within, bool truncated)
         : within_(within), source_(run, daemon::RecordKind::tags) {
+        if (truncated) source_.take_truncated();
         source_.select(within.from, within.to);
         load();
     }
@@ -49,11 +50,11 @@ class TagStream {
 }  // namespace
 
 std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, Interval within,
-                         const std::filesystem::path& output, Interval& times) {
+                         const std::filesystem::path& output, Interval& times, bool truncated) {
     std::vector<std::unique_ptr<TagStream>> streams;
     for (const std::filesystem::path& run : runs) {
         try {
-            streams.push_back(std::make_unique<TagStream>(run, within));
+            streams.push_back(std::make_unique<TagStream>(run, within, truncated));
         } catch (const daemon::NotListMode&) {
             continue;  // it has none
         }

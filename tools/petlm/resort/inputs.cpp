@@ -26,6 +26,27 @@ json belonging(const json& document) {
             {"energy window", configuration.value("energy", json())}};
 }
 
+std::filesystem::path directory_of(const std::filesystem::path& target) {
+    return std::filesystem::is_directory(target) ? target : std::filesystem::absolute(target).parent_path();
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> ticks_in(const json& document, const char* key) {
+    const json value = document.value(key, json());
+    return value.is_number_unsigned() ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
+}
+
+gpu::TickRange interval_of(const json& document, const SinglesFiles& singles) {
+    const auto start = ticks_in(document, "start_ticks");
+    const auto stop = ticks_in(document, "stop_ticks");
+    const auto blocks = singles.blocks();
+    if (blocks.empty()) return {start.value_or(0), stop.value_or(start.value_or(0))};
+    const std::uint64_t first = blocks.front().first_time;
+    const std::uint64_t after_last = blocks.back().last_time + 1;
+    return {std::min(start.value_or(first), first), std::max(stop.value_or(after_last), after_last)};
+}
+
 void check_together(const Inputs& inputs) {
     const json wanted = belonging(inputs.documents.front());
     for (std::size_t i = 1; i < inputs.runs.size(); ++i) {
@@ -44,25 +65,6 @@ void check_together(const Inputs& inputs) {
         }
     }
 }
-
-/// From start to stop. An interrupted run has no stop: it ends with its last single.
-gpu::TickRange interval_of(const json& document, const SinglesFiles& singles) {
-    const auto ticks = [&](const char* key) {
-        const json value = document.value(key, json());
-        return value.is_number_unsigned() ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
-    };
-    const auto blocks = singles.blocks();
-    const std::uint64_t first = blocks.empty() ? 0 : blocks.front().first_time;
-    const std::uint64_t after_last = blocks.empty() ? 0 : blocks.back().last_time + 1;
-    return {std::min(ticks("start_ticks").value_or(first), first),
-            std::max(ticks("stop_ticks").value_or(after_last), after_last)};
-}
-
-std::filesystem::path directory_of(const std::filesystem::path& target) {
-    return std::filesystem::is_directory(target) ? target : std::filesystem::absolute(target).parent_path();
-}
-
-}  // namespace
 
 json run_document(const std::filesystem::path& target) {
     const std::filesystem::path run = directory_of(target);
@@ -130,6 +132,7 @@ Inputs open_inputs(const InputOptions& options) {
         inputs.runs.push_back(directory_of(target));
         inputs.documents.push_back(run_document(target));
         inputs.singles.emplace_back(target);
+        inputs.ended.push_back(true);
         const auto seconds = recorded_seconds(inputs.runs.back());
         inputs.recorded.insert(inputs.recorded.end(), seconds.begin(), seconds.end());
     }

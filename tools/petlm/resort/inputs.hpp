@@ -23,10 +23,12 @@ struct Inputs {
     std::vector<std::filesystem::path> runs;  ///< directories
     std::vector<nlohmann::json> documents;    ///< run.json of each
     std::vector<SinglesFiles> singles;        ///< of each
+    std::vector<bool> ended;                  ///< of each: nobody writes it any more
     std::vector<gpu::TickRange> recorded;     ///< seconds, of all runs
     gpu::TickRange interval;                  ///< that is searched
     bool whole = false;                       ///< no run has data outside the interval
     std::vector<MissingData> missing;         ///< in the interval
+    bool whole_blocks = false;                ///< a run that was interrupted ends with its last whole block
 
     /// run.json of the run whose start is that of the interval, or nearest before it.
     [[nodiscard]] const nlohmann::json& first() const;
@@ -43,6 +45,16 @@ struct InputOptions {
 /// run.json of a run directory, or of that of a file. Throws UsageError unless it has a scanner and a
 /// configuration.
 nlohmann::json run_document(const std::filesystem::path& target);
+
+/// What a run has: from its start to its stop. A run that was interrupted has no stop: it ends with its last
+/// single.
+gpu::TickRange interval_of(const nlohmann::json& document, const SinglesFiles& singles);
+
+/// The tick that run.json gives under this key.
+std::optional<std::uint64_t> ticks_in(const nlohmann::json& document, const char* key);
+
+/// Throws UsageError if the runs do not belong together (scanner, calibration, clock, energy window).
+void check_together(const Inputs& inputs);
 
 /// Sets the interval, and what is missing in it, from the documents and the singles. Throws UsageError as
 /// open_inputs() does.

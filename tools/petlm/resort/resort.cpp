@@ -90,8 +90,8 @@ int resort(const ResortOptions& options) {
             const ShardResult shard = workers.next();
             for (const auto& records : shard.coincidences)
                 out.append(records);
-            for (const auto& [second, sums] : shard.sums)
-                seconds.add(second, sums);
+            for (const auto& [time, sums] : shard.sums)
+                seconds.add(time, sums);
             made.taken += shard.taken;
             made.singles += shard.counts;
             progress.show(i + 1);

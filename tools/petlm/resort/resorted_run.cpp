@@ -180,7 +180,7 @@ void complete_run(const Inputs& inputs, const json& settings, const ResortedRun&
     Interval tag_times;
     const std::filesystem::path tags = output / daemon::tags_file;
     const std::uint64_t tag_count = merge_tags(inputs.runs, {inputs.interval.start, inputs.interval.end},
-                                               Outputs::partial(tags), tag_times);
+                                               Outputs::partial(tags), tag_times, inputs.whole_blocks);
     json content = inputs.first();
     for (const auto& [key, value] : settings.items())
         content["configuration"][key] = value;

@@ -15,8 +15,8 @@ ResortedSeconds::ResortedSeconds(std::span<const std::filesystem::path> runs,
       none_(gpu::IntervalSums::none(geometry)),
       sums_(none_) {}
 
-void ResortedSeconds::add(std::size_t second, const gpu::IntervalSums& sums) {
-    while (open_ < second)
+void ResortedSeconds::add(std::uint64_t time, const gpu::IntervalSums& sums) {
+    while (open_ < ranges_.size() && ranges_[open_].end <= time)
         measure();
     sums_ += sums;
 }

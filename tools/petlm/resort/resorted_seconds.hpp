@@ -25,8 +25,8 @@ class ResortedSeconds {
                     const gpu::CoincidenceRules& rules, daemon::SecondsFile* file);
 
     [[nodiscard]] std::span<const gpu::TickRange> ranges() const { return ranges_; }
-    /// Sums over a part of the second with this number, which is not before those so far.
-    void add(std::size_t second, const gpu::IntervalSums& sums);
+    /// Sums over a part of the second at this time, which is not before those so far.
+    void add(std::uint64_t time, const gpu::IntervalSums& sums);
     /// There are no more sums.
     void finish();
     [[nodiscard]] const daemon::SecondsTotal& total() const { return meter_.total(); }

@@ -100,6 +100,20 @@ std::vector<gpu::TickRange> second_ranges(std::vector<gpu::TickRange> recorded,
     }
 }
 
+std::vector<gpu::TickRange> seconds_in(gpu::TickRange stretch, std::vector<std::uint64_t> divisions,
+                                       std::span<const SinglesFiles> singles, std::uint64_t second) {
+    divisions.push_back(stretch.end);
+    std::sort(divisions.begin(), divisions.end());
+    std::vector<gpu::TickRange> ranges;
+    for (const std::uint64_t division : divisions) {
+        if (division <= stretch.start || division > stretch.end) continue;
+        const auto some = second_ranges({}, singles, second, {stretch.start, division});
+        ranges.insert(ranges.end(), some.begin(), some.end());
+        stretch.start = division;
+    }
+    return ranges;
+}
+
 BoardReports::BoardReports(std::span<const std::filesystem::path> runs, const config::Geometry& geometry)
     : geometry_(geometry) {
     for (const std::filesystem::path& run : runs)

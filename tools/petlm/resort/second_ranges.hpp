@@ -25,6 +25,12 @@ std::vector<gpu::TickRange> second_ranges(std::vector<gpu::TickRange> recorded,
                                           std::span<const SinglesFiles> singles, std::uint64_t second,
                                           gpu::TickRange interval);
 
+/// The seconds in a stretch, whatever will be recorded of it: each lies in one of second_ranges() of the
+/// whole, or there are no singles in it. `divisions`: where recorded seconds begin or end besides multiples
+/// of a second, in any order.
+std::vector<gpu::TickRange> seconds_in(gpu::TickRange stretch, std::vector<std::uint64_t> divisions,
+                                       std::span<const SinglesFiles> singles, std::uint64_t second);
+
 /// What the boards of all runs have reported. One pass from the first second to the last. Not thread-safe.
 class BoardReports {
   public:

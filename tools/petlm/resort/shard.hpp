@@ -18,6 +18,18 @@
 
 namespace petacq::petlm {
 
+/// How far shards go.
+struct ShardLimits {
+    std::uint64_t singles = 0;         ///< in a shard, about
+    std::uint64_t ticks = UINT64_MAX;  ///< a shard with fewer singles must be so long, at least
+    std::size_t shards = SIZE_MAX;     ///< at most
+};
+
+/// The next shards, the first of which begins where the range does. None ends after the range, and what is
+/// too short for a shard is left.
+std::vector<gpu::TickRange> next_shards(std::span<const SinglesFiles> runs, gpu::TickRange range,
+                                        const ShardLimits& limits);
+
 /// Divides the interval where about `singles` have been passed. The first shard begins at the interval's
 /// begin, the last one ends at its end.
 std::vector<gpu::TickRange> plan_shards(std::span<const SinglesFiles> runs, gpu::TickRange interval,
@@ -28,8 +40,8 @@ struct ShardResult {
     std::vector<gpu::RecordVector<gpu::Coincidence>> coincidences;  ///< in order
     gpu::FrameCounts taken;                                         ///< the singles of the shard
     gpu::SingleCounts counts;
-    /// The seconds in which the shard lies, by number, and the sums over the part of them in the shard.
-    std::vector<std::pair<std::size_t, gpu::IntervalSums>> sums;
+    /// The seconds in which the shard lies, by their begin, and the sums over the part of them in the shard.
+    std::vector<std::pair<std::uint64_t, gpu::IntervalSums>> sums;
 };
 
 }  // namespace petacq::petlm

@@ -51,7 +51,7 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
     const auto end_seconds = [&](std::uint64_t watermark) {
         while (second + 1 < seconds.size() && seconds[second].end < shard.end &&
                sum(seconds[second].end, reach_) <= watermark) {
-            submit(sum(seconds[second].end, reach_), {true, second});
+            submit(sum(seconds[second].end, reach_), {true, seconds[second].start});
             ++second;
         }
     };
@@ -74,7 +74,8 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
         if (filled_ != 0) submit(shard.end, {false, {}});
     }
     end_seconds(UINT64_MAX);
-    submit(sum(shard.end, reach_), {true, second}, last_shard);
+    const std::uint64_t open = second < seconds.size() ? seconds[second].start : shard.start;
+    submit(sum(shard.end, reach_), {true, open}, last_shard);
     while (!submitted_.empty())
         collect();
     backend_.pipeline->reset();

@@ -36,8 +36,8 @@ class ShardSearch {
 
   private:
     struct Submitted {
-        bool counts = true;                 ///< its singles belong to the shard
-        std::optional<std::size_t> second;  ///< whose part in the shard it ends
+        bool counts = true;                   ///< its singles belong to the shard
+        std::optional<std::uint64_t> second;  ///< whose part in the shard it ends
     };
     void add(std::span<const gpu::Single> singles, std::uint64_t watermark, bool counts);
     void submit(std::uint64_t watermark, Submitted what, bool closes = false);

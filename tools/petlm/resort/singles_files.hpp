@@ -13,9 +13,14 @@
 #include "gpu/second_cuts.hpp"
 #include "gpu/types.hpp"
 
+namespace petacq::daemon {
+class ListModeReader;
+}
+
 namespace petacq::petlm {
 
-/// Any number of threads may read, each into a block of its own.
+/// Any number of threads may read, each into a block of its own, while none calls extend(), append() or
+/// receive().
 class SinglesFiles {
   public:
     struct Block {
@@ -29,8 +34,11 @@ class SinglesFiles {
     /// `target`: a run directory or a file of singles. Throws as record_files() does, daemon::NotListMode for
     /// files of another kind, and BadInput for files that are incomplete or whose index contradicts itself.
     explicit SinglesFiles(const std::filesystem::path& target);
-    /// Files on another host, of which only the blocks are known until receive() is called.
-    SinglesFiles(std::vector<Block> blocks, const nlohmann::json& description, std::uint32_t block_bytes);
+    /// The files of a run that is still written, or has been: extend() finds their blocks. Throws as the
+    /// constructor does, but not for incomplete files.
+    static SinglesFiles followed(const std::filesystem::path& run);
+    /// Files on another host, whose blocks are told by append(), and read after receive().
+    SinglesFiles(const nlohmann::json& description, std::uint32_t block_bytes);
     ~SinglesFiles();
     SinglesFiles(SinglesFiles&&) noexcept;
 
@@ -41,6 +49,13 @@ class SinglesFiles {
     [[nodiscard]] std::span<const Block> blocks() const { return blocks_; }
     /// Those that may have singles in the range.
     [[nodiscard]] std::span<const Block> blocks_in(gpu::TickRange range) const;
+
+    /// Of files that are followed: takes the whole blocks that have been written since. Returns whether all
+    /// files that are there are complete, so that no block follows if the run has ended. Throws as the
+    /// constructor does.
+    bool extend();
+    /// Of files on another host: these blocks follow.
+    void append(std::span<const Block> blocks);
     /// Singles that have come from the other host: those of these blocks, one after the other. They replace
     /// earlier ones.
     void receive(std::span<const Block> blocks, std::vector<gpu::Single> singles);
@@ -49,7 +64,12 @@ class SinglesFiles {
     std::span<const gpu::Single> read(const Block& block, daemon::LoadedBlock& memory) const;
 
   private:
+    SinglesFiles();
     void add(const std::filesystem::path& file);
+    void open(const daemon::ListModeReader& part);
+    bool open_next_part();
+    bool take_whole_blocks();
+    void take(const Block& block);
 
     std::vector<std::unique_ptr<daemon::ListModeFileReader>> files_;
     std::unique_ptr<nlohmann::json> description_;
@@ -57,6 +77,12 @@ class SinglesFiles {
     std::vector<Block> blocks_;
     std::span<const Block> received_blocks_;
     std::vector<gpu::Single> received_;
+
+    // Of files that are followed.
+    std::filesystem::path run_;
+    std::size_t parts_ = 0;               ///< opened
+    std::uint64_t number_ = 0;            ///< of the next block, in the last part
+    std::vector<std::uint64_t> offsets_;  ///< of the next block in each file of the last part
 };
 
 }  // namespace petacq::petlm
