@@ -12,19 +12,16 @@
 #include <optional>
 #include <utility>
 
-#include "config/json_file.hpp"
 #include "daemon/run/directory.hpp"
-#include "daemon/seconds/file.hpp"
 #include "tools/petlm/mpi/exchange.hpp"
-#include "tools/petlm/mpi/part.hpp"
-#include "tools/petlm/records/output.hpp"
-#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/engines.hpp"
 #include "tools/petlm/resort/group_starts.hpp"
 #include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/parts/job_directory.hpp"
+#include "tools/petlm/resort/parts/joined_run.hpp"
+#include "tools/petlm/resort/parts/part.hpp"
 #include "tools/petlm/resort/resorted_run.hpp"
-#include "tools/petlm/resort/resorted_seconds.hpp"
 #include "tools/petlm/resort/second_ranges.hpp"
 
 namespace petacq::petlm {
@@ -32,7 +29,6 @@ namespace {
 
 constexpr int begin_tag = 1;
 constexpr int part_tag = 4;
-constexpr const char* job_file = "job.json";
 constexpr const char* inputs_directory = "inputs";
 
 using Clock = std::chrono::steady_clock;
@@ -41,40 +37,20 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/// What the parts in a directory depend on.
-nlohmann::json identity_of(const Inputs& inputs, const Engines& engines,
-                           std::span<const gpu::TickRange> shards) {
-    nlohmann::json runs = nlohmann::json::array();
-    for (std::size_t i = 0; i < inputs.runs.size(); ++i)
-        runs.push_back({inputs.runs[i].string(), inputs.singles[i].blocks().size()});
-    return {{"settings", engines.settings()},
-            {"runs", runs},
-            {"shards", shards.size()},
-            {"from_ticks", inputs.interval.start},
-            {"to_ticks", inputs.interval.end}};
-}
-
 /// Prepares the output directory of this rank: a new job, or the same one again.
 void prepare(const ResortOptions& options, const nlohmann::json& identity, bool writes) {
-    const std::filesystem::path job = options.output / job_file;
     std::filesystem::create_directories(options.output);
-    const bool again = std::filesystem::exists(job);
     if (std::filesystem::exists(options.output / daemon::run_file) && !options.force)
         throw UsageError(options.output.string() + ": exists; --force replaces it");
-    if (again && !options.force && config::read_json_file(job, config::max_run_json_bytes) != identity) {
-        throw UsageError(options.output.string() +
-                         ": holds parts of a job with other runs or settings; --force starts again");
-    }
-    if (!writes) return;
-    if (options.force) {
+    if (options.force && writes) {
         for (const auto& entry : std::filesystem::directory_iterator(options.output)) {
             const std::string name = entry.path().filename().string();
-            if (name.starts_with("coincidences") || name == daemon::run_file || name == daemon::tags_file ||
-                name == daemon::seconds_file)
+            if (name.starts_with("coincidences") || name == job_file || name == daemon::run_file ||
+                name == daemon::tags_file || name == daemon::seconds_file)
                 std::filesystem::remove(entry.path());
         }
     }
-    daemon::write_json_atomically(job, identity);
+    agree_on_job(options.output, identity);
 }
 
 /// One rank at work.
@@ -90,7 +66,7 @@ class Rank {
         shards_ = plan_shards(inputs_.singles, inputs_.interval, options_.shard_singles);
         seconds_ =
             second_ranges(inputs_.recorded, inputs_.singles, engines_->ticks_per_s(), inputs_.interval);
-        const nlohmann::json identity = identity_of(inputs_, *engines_, shards_);
+        const nlohmann::json identity = job_identity(inputs_, *engines_, shards_.size());
         // Ranks that share a directory must not prepare it at once.
         for (int turn = 0; turn < ranks_.size(); ++turn) {
             const bool first = ranks_.rank_on_host() == 0;
@@ -172,8 +148,9 @@ class Rank {
         ShardResult result;
         if (found.start < found.end) result = search.search(inputs_.singles, found, seconds_);
         check_taken(result.taken, inputs_);
-        write_part(options_.output, shard, shards_[shard], found, result,
-                   inputs_.singles.front().block_bytes(), description);
+        result.range = found;
+        write_part(options_.output, shard, shards_[shard], result, inputs_.singles.front().block_bytes(),
+                   description);
         done_[shard] = ranks_.rank();
         singles_ += result.taken.received;
     }
@@ -197,40 +174,11 @@ class Rank {
             send_parts();
             return;
         }
-        Outputs outputs(true);
-        for (const char* name : {daemon::seconds_file, daemon::tags_file, daemon::run_file})
-            outputs.claim(options_.output / name);
-        const std::filesystem::path seconds_path = options_.output / daemon::seconds_file;
-        std::filesystem::remove(Outputs::partial(seconds_path));
-        daemon::SecondsFile file(
-            Outputs::partial(seconds_path), engines_->scanner.geometry,
-            seconds_description(engines_->description(at_hand.singles.front().description()),
-                                engines_->rules),
-            config::Compression::none, std::chrono::minutes(1));
-        ResortedSeconds seconds(at_hand.runs, seconds_, engines_->scanner.geometry, engines_->ticks_per_s(),
-                                engines_->rules, &file);
-        ResortedRun made;
-        for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
-            const PartState state = state_of(shard);
-            for (const auto& [second, sums] : state.sums)
-                seconds.add(second, sums);
-            made.taken += state.taken;
-            made.singles += state.counts;
-            daemon::ListModePart part{part_name(shard)};
-            part.records = state.records;
-            part.bytes = state.bytes;
-            part.first_time = state.first_time;
-            part.last_time = state.last_time;
-            made.coincidences_files.push_back(part);
-        }
-        seconds.finish();
-        made.seconds_file = petlm::finish(file, seconds_path);
-        made.seconds = seconds.total();
-        made.back_end = fmt::format("{} ranks, {}", ranks_.size(), back_end_);
-        complete_run(at_hand, engines_->settings(), made, options_.output);
-        outputs.commit();
+        join_parts(at_hand, *engines_,
+                   {shards_.size(), [this](std::size_t shard) { return state_of(shard); }, seconds_,
+                    fmt::format("{} ranks, {}", ranks_.size(), back_end_)},
+                   options_.output);
         std::filesystem::remove_all(options_.output / inputs_directory);
-        std::cout << summary(options_.output, made);
     }
 
     PartState state_of(std::size_t shard) {
