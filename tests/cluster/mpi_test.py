@@ -11,14 +11,14 @@ import subprocess
 import sys
 import unittest
 
-from support import BIN, HOSTS, SHARD, SiteTest, run
+from support import BIN, HOSTS, SHARD, Site, run
 
 
 def mpirun(ranks, *command):
     return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), *map(str, command)]
 
 
-class Mpi(SiteTest):
+class Mpi(Site, unittest.TestCase):
     def job(self, output, *options):
         return [BIN / "petlm-mpi", *self.hosts, "-o", output, "--to-ticks", self.to, "--shard-singles", SHARD,
                 "--backend", "cpu", *options]

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import time
 import unittest
+from datetime import datetime
 
-from support import BIN, SOURCE, SiteTest
+from support import BIN, SOURCE, Site
 
 SCRIPTS = SOURCE.resolve() / "tools" / "petlm" / "slurm"
 NEEDED = ("slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "srun")
@@ -62,20 +63,19 @@ def wait_for(what, condition):
 
 
 def processes_of(program, *words):
-    """Numbers of the processes of a program whose command lines have all these words."""
+    """Numbers of the processes of a program that have all these words."""
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            command = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            comm = (process / "comm").read_text().strip()
+            line = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue  # it has ended
-        if comm == program and all(str(word) in command for word in words):
+        if pathlib.Path(line[0]).name == program and all(str(word) in line for word in words):
             found.append(int(process.name))
     return found
 
 
-class Slurm(SiteTest):
+class Slurm(Site, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -127,12 +127,14 @@ class Slurm(SiteTest):
         self.assertEqual(self.state(job)["JobState"], "COMPLETED", self.log())
 
     def start_again(self, job, restarts):
-        """Slurm would wait for two minutes before it starts a requeued job."""
+        """Slurm would wait for two minutes before it starts a requeued job. Within the second in which it was stopped,
+        slurmd refuses to start it."""
         def started():
             now = self.state(job)
             if now["Restarts"] == str(restarts) and now["JobState"] == "PENDING":
-                self.ask("scontrol", "update", f"job={job}", "StartTime=now", check=False)
-            return now["Restarts"] == str(restarts) and now["JobState"] != "PENDING"
+                if (datetime.fromisoformat(now["StartTime"]) - datetime.now()).total_seconds() > 5:
+                    self.ask("scontrol", "update", f"job={job}", "StartTime=now+2", check=False)
+            return now["Restarts"] == str(restarts) and now["JobState"] in ("RUNNING", "COMPLETED", "FAILED")
         wait_for(f"job {job} to start again", started)
 
     def log(self):

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import unittest
 
 BIN, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 HOSTS = 3
@@ -31,8 +30,8 @@ def records(run_directory, kind=None):
     return hashlib.sha256(run("petlm", "dump", *options, target).encode()).hexdigest()
 
 
-class SiteTest(unittest.TestCase):
-    """`site` is a directory with the runs of the `hosts`; `to`: ticks, when the first of them stops."""
+class Site:
+    """For a unittest.TestCase. `site` is a directory with the runs of the `hosts`; `to`: ticks, when the first of them stops."""
 
     @classmethod
     def setUpClass(cls):
