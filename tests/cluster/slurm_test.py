@@ -75,6 +75,12 @@ def processes_of(program, *words):
     return found
 
 
+def seconds_until(time_of_slurm):
+    if time_of_slurm == "Unknown":
+        return 0
+    return (datetime.fromisoformat(time_of_slurm) - datetime.now()).total_seconds()
+
+
 class Slurm(Site, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -132,7 +138,7 @@ class Slurm(Site, unittest.TestCase):
         def started():
             now = self.state(job)
             if now["Restarts"] == str(restarts) and now["JobState"] == "PENDING":
-                if (datetime.fromisoformat(now["StartTime"]) - datetime.now()).total_seconds() > 5:
+                if max(seconds_until(now["StartTime"]), seconds_until(now["EligibleTime"])) > 5:
                     self.ask("scontrol", "update", f"job={job}", "StartTime=now+2", check=False)
             return now["Restarts"] == str(restarts) and now["JobState"] in ("RUNNING", "COMPLETED", "FAILED")
         wait_for(f"job {job} to start again", started)
