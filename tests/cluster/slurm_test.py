@@ -37,7 +37,7 @@ TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-SchedulerParameters=sched_min_interval=100000,batch_sched_delay=0
+SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0,bf_interval=1
 KillWait=1
 ReturnToService=2
 SlurmdParameters=config_overrides
