@@ -80,6 +80,14 @@ class Mpi(Site, unittest.TestCase):
         self.assertIn("going on after", done.stderr)
         self.check(output)
 
+    def test_parts_that_petlm_has_begun(self):
+        output = self.site / "begun"
+        run("petlm", "resort", *self.job(output)[1:], "--part", "1/2")
+        done = subprocess.run(mpirun(2, *self.job(output)), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("going on after", done.stderr)
+        self.check(output)
+
     def test_other_settings_are_not_mixed(self):
         output = self.site / "mixed"
         output.mkdir()
