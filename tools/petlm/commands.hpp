@@ -33,10 +33,18 @@ int dump(const DumpOptions& options);
 /// Checks files or run directories, all of them even if one is bad. Returns the highest status of all.
 int verify(const std::vector<std::filesystem::path>& targets);
 
+/// The number-th of so many equal shares, from 1.
+struct Share {
+    std::uint32_t number = 1;
+    std::uint32_t of = 1;
+};
+
 struct ResortOptions {
     InputOptions input;
     std::filesystem::path output;  ///< list-mode file (NAME.plm), or else the directory of a run
     bool force = false;            ///< replace the output
+    std::optional<Share> part;     ///< only make this share of the parts of the run
+    bool join = false;             ///< only make the run of its parts
     // Settings that are not given are those of the run.
     std::optional<std::uint32_t> window_ticks;
     std::optional<std::string> window_mode;

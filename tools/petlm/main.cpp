@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "config/error.hpp"
@@ -157,14 +158,36 @@ void add_merge(CLI::App& app, int& status) {
     sub.add_flag("--singles", o.singles, "Of run directories, take the singles");
 }
 
+/// "3/16"
+Share share_from(const std::string& text) {
+    Share share;
+    char slash = 0;
+    std::istringstream in(text);
+    if (!(in >> share.number >> slash >> share.of) || slash != '/' || !in.eof() || share.number == 0 ||
+        share.number > share.of || text.find('-') != std::string::npos)
+        throw UsageError("--part " + text + ": expected K/N, K from 1 to N");
+    return share;
+}
+
 void add_resort(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "resort",
             "Finds coincidences from the singles of a run, or of the runs of several hosts; settings that "
             "are not given are those of the run",
             resort);
-    add_output(sub, o,
-               "File of coincidences to write (NAME.plm), or run directory, with the seconds and tags");
+    sub.add_option("--output,-o", o.output,
+                   "File of coincidences to write (NAME.plm), or run directory, with the seconds and tags")
+        ->required();
+    auto* force = sub.add_flag("--force", o.force, "Replace the output");
+    auto* part = sub.add_option_function<std::string>(
+        "--part", [&options = o](const std::string& text) { options.part = share_from(text); },
+        "K/N: only make the K-th of N shares of the run, as files that --join makes the run of; what is "
+        "there "
+        "already is kept");
+    part->excludes(force);
+    sub.add_flag("--join", o.join, "Only make the run of what all calls with --part have made")
+        ->excludes(force)
+        ->excludes(part);
     add_resort_options(sub, o);
 }
 

@@ -14,19 +14,17 @@
 #include <utility>
 
 #include "daemon/run/directory.hpp"
-#include "daemon/seconds/file.hpp"
 #include "tools/petlm/mpi/exchange.hpp"
 #include "tools/petlm/mpi/job_directory.hpp"
-#include "tools/petlm/mpi/part.hpp"
 #include "tools/petlm/mpi/plan.hpp"
-#include "tools/petlm/records/output.hpp"
-#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/engines.hpp"
 #include "tools/petlm/resort/group_starts.hpp"
 #include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/parts/job_directory.hpp"
+#include "tools/petlm/resort/parts/joined_run.hpp"
+#include "tools/petlm/resort/parts/part.hpp"
 #include "tools/petlm/resort/resorted_run.hpp"
-#include "tools/petlm/resort/resorted_seconds.hpp"
 #include "tools/petlm/resort/second_ranges.hpp"
 
 namespace petacq::petlm {
@@ -196,7 +194,8 @@ class Rank {
                 seconds_in(found, divisions_of(inputs_), inputs_.singles, engines_.ticks_per_s()));
         }
         check_taken(result.taken, inputs_);
-        write_part(options_.output, shard, found, result, inputs_.singles.front().block_bytes(),
+        result.range = found;
+        write_part(options_.output, shard, result, inputs_.singles.front().block_bytes(),
                    engines_.description(inputs_.singles.front().description()));
         singles_ += result.taken.received;
     }
@@ -220,41 +219,13 @@ class Rank {
             send_parts();
             return;
         }
-        Outputs outputs(true);
-        for (const char* name : {daemon::seconds_file, daemon::tags_file, daemon::run_file})
-            outputs.claim(options_.output / name);
-        const std::filesystem::path seconds_path = options_.output / daemon::seconds_file;
-        std::filesystem::remove(Outputs::partial(seconds_path));
-        daemon::SecondsFile file(
-            Outputs::partial(seconds_path), engines_.scanner.geometry,
-            seconds_description(engines_.description(at_hand.singles.front().description()), engines_.rules),
-            config::Compression::none, std::chrono::minutes(1));
-        ResortedSeconds seconds(
-            at_hand.runs,
-            second_ranges(at_hand.recorded, at_hand.singles, engines_.ticks_per_s(), at_hand.interval),
-            engines_.scanner.geometry, engines_.ticks_per_s(), engines_.rules, &file);
-        ResortedRun made;
-        for (std::size_t shard = 0; shard < parts_; ++shard) {
-            const PartState state = state_of(shard);
-            for (const auto& [time, sums] : state.sums)
-                seconds.add(time, sums);
-            made.taken += state.taken;
-            made.singles += state.counts;
-            daemon::ListModePart part{part_name(shard)};
-            part.records = state.records;
-            part.bytes = state.bytes;
-            part.first_time = state.first_time;
-            part.last_time = state.last_time;
-            made.coincidences_files.push_back(part);
-        }
-        seconds.finish();
-        made.seconds_file = petlm::finish(file, seconds_path);
-        made.seconds = seconds.total();
-        made.back_end = fmt::format("{} ranks{}", ranks_.size(), back_end_);
-        complete_run(at_hand, engines_.settings(), made, options_.output);
-        outputs.commit();
+        join_parts(
+            at_hand, engines_,
+            {parts_, [this](std::size_t shard) { return state_of(shard); },
+             second_ranges(at_hand.recorded, at_hand.singles, engines_.ticks_per_s(), at_hand.interval),
+             fmt::format("{} ranks{}", ranks_.size(), back_end_)},
+            options_.output);
         std::filesystem::remove_all(options_.output / inputs_directory);
-        std::cout << summary(options_.output, made);
     }
 
     PartState state_of(std::size_t shard) {

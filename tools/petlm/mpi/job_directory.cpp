@@ -11,11 +11,11 @@
 #include "config/json_file.hpp"
 #include "daemon/run/directory.hpp"
 #include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resort/parts/job_directory.hpp"
 
 namespace petacq::petlm {
 namespace {
 
-constexpr const char* job_file = "job.json";
 constexpr const char* lock_suffix = ".lock";
 
 }  // namespace

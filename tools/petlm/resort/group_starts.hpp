@@ -22,8 +22,8 @@ class GroupStarts {
         : runs_(runs), rules_(rules), energy_(energy) {}
 
     /// The begin of the shard after the one planned as `shard`: at its end, or shortly after it. It looks
-    /// back from there to the nearest gap. If there is none in the shard, it asks `own_begin` for the begin
-    /// of the shard.
+    /// back from there as far as needed. If the singles of the shard do not tell, it asks `own_begin` for the
+    /// begin of the shard.
     std::uint64_t next(gpu::TickRange shard, const std::function<std::uint64_t()>& own_begin);
 
   private:

@@ -16,6 +16,7 @@
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/engines.hpp"
 #include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/parts/parts.hpp"
 #include "tools/petlm/resort/resorted_run.hpp"
 #include "tools/petlm/resort/resorted_seconds.hpp"
 #include "tools/petlm/resort/second_ranges.hpp"
@@ -52,6 +53,8 @@ class CoincidencesOut {
 }  // namespace
 
 int resort(const ResortOptions& options) {
+    if (options.part) return make_parts(options);
+    if (options.join) return join_parts(options);
     const Engines engines = engines_for(run_document(options.input.runs.front()), options);
     const Inputs inputs = open_inputs(options.input);
 
@@ -81,7 +84,8 @@ int resort(const ResortOptions& options) {
 
     const auto shards = plan_shards(inputs.singles, inputs.interval, options.shard_singles);
     Workers workers(std::min(engines.workers, shards.size()),
-                    {inputs.singles, shards, seconds.ranges(), engines.rules, engines.energies()},
+                    {inputs.singles, shards, 0, shards.size(), shards.front().start, seconds.ranges(),
+                     engines.rules, engines.energies()},
                     [&](std::size_t worker) { return engines.make_search(worker); });
     ResortedRun made;
     {

@@ -37,6 +37,7 @@ std::vector<gpu::TickRange> plan_shards(std::span<const SinglesFiles> runs, gpu:
 
 /// What the search of a shard found.
 struct ShardResult {
+    gpu::TickRange range;                                           ///< where its groups may open
     std::vector<gpu::RecordVector<gpu::Coincidence>> coincidences;  ///< in order
     gpu::FrameCounts taken;                                         ///< the singles of the shard
     gpu::SingleCounts counts;

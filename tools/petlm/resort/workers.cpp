@@ -11,8 +11,12 @@ struct Stopped {};
 }  // namespace
 
 Workers::Workers(std::size_t count, Work work, std::function<std::unique_ptr<ShardSearch>(std::size_t)> make)
-    : work_(std::move(work)), make_(std::move(make)), most_ahead_(2 * count) {
-    begins_[0] = work_.shards.front().start;
+    : work_(std::move(work)),
+      make_(std::move(make)),
+      most_ahead_(2 * count),
+      taken_(work_.from),
+      used_(work_.from) {
+    begins_[work_.from] = work_.begin;
     for (std::size_t i = 0; i < count; ++i)
         threads_.emplace_back([this, i] { run(i); });
 }
@@ -52,9 +56,9 @@ void Workers::run(std::size_t worker) {
             {
                 net::MutexLock lock(mutex_);
                 back_end_ = search->back_end();
-                while (!stopping_ && taken_ < work_.shards.size() && taken_ >= used_ + most_ahead_)
+                while (!stopping_ && taken_ < work_.to && taken_ >= used_ + most_ahead_)
                     changed_.wait(lock.native());
-                if (stopping_ || taken_ == work_.shards.size()) return;
+                if (stopping_ || taken_ == work_.to) return;
                 shard = taken_++;
             }
             work_on(shard, *search, starts);
@@ -79,6 +83,7 @@ void Workers::work_on(std::size_t shard, ShardSearch& search, GroupStarts& start
     range.start = begin_of(shard);
     ShardResult result;
     if (range.start < range.end) result = search.search(work_.runs, range, work_.seconds);
+    result.range = range;
     const net::MutexLock lock(mutex_);
     begins_.erase(shard);
     results_.emplace(shard, std::move(result));

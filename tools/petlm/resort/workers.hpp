@@ -27,7 +27,10 @@ class Workers {
   public:
     struct Work {
         std::span<const SinglesFiles> runs;
-        std::span<const gpu::TickRange> shards;  ///< as planned
+        std::span<const gpu::TickRange> shards;  ///< all, as planned
+        std::size_t from = 0;                    ///< number of the first shard that is searched
+        std::size_t to = 0;                      ///< after the last one
+        std::uint64_t begin = 0;                 ///< where the first one begins
         std::span<const gpu::TickRange> seconds;
         gpu::CoincidenceRules rules;
         gpu::EnergyWindow energy;
@@ -40,7 +43,7 @@ class Workers {
     Workers& operator=(const Workers&) = delete;
 
     /// The result of the next shard. Waits for it. Throws what a worker has thrown. REQUIRES: not more calls
-    /// than shards.
+    /// than shards that are searched.
     ShardResult next();
     /// "4 x cpu, 1 thread". Only after next().
     [[nodiscard]] std::string description() const;
@@ -56,8 +59,8 @@ class Workers {
 
     mutable net::Mutex mutex_;
     std::condition_variable changed_;
-    std::size_t taken_ PETACQ_GUARDED_BY(mutex_) = 0;  ///< shards that workers have begun
-    std::size_t used_ PETACQ_GUARDED_BY(mutex_) = 0;   ///< results returned
+    std::size_t taken_ PETACQ_GUARDED_BY(mutex_);  ///< the next shard that a worker begins
+    std::size_t used_ PETACQ_GUARDED_BY(mutex_);   ///< the next shard that is returned
     /// [shard] where it begins.
     std::map<std::size_t, std::uint64_t> begins_ PETACQ_GUARDED_BY(mutex_);
     std::map<std::size_t, ShardResult> results_ PETACQ_GUARDED_BY(mutex_);

@@ -1,51 +1,11 @@
 // petlm resort divides the singles of any number of hosts into shards; what it finds does not depend on that.
 #include <array>
-#include <cstring>
-#include <iostream>
-#include <sstream>
 
 #include "tests/tools/petlm/resort/support.hpp"
 #include "tools/petlm/records/status.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
-
-namespace {
-
-/// Times that divide badly, each in its own way.
-Singles difficult(const std::string& kind, std::uint32_t window, std::mt19937_64& random, std::size_t count) {
-    const std::uint32_t crystals = resort_scanner().geometry.crystal_count();
-    Singles singles;
-    std::uint64_t time = random() % 1000;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (kind == "sparse") time += random() % (20 * window);
-        if (kind == "dense") time += random() % std::max(2U, window / 4);
-        if (kind == "chained") time += window - random() % 2;  // never a gap
-        if (kind == "on the edge") time += window + random() % 2;
-        if (kind == "bursts") time += random() % 50 == 0 ? 3 * window : random() % 2;
-        singles.push_back({time, static_cast<std::uint32_t>(random() % crystals),
-                           static_cast<float>(300 + random() % 400)});
-    }
-    sort_singles(singles);
-    return singles;
-}
-
-bool same_bytes(const gpu::RecordVector<gpu::Coincidence>& a, const gpu::RecordVector<gpu::Coincidence>& b) {
-    return a.size() == b.size() &&
-           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof a.front()) == 0);
-}
-
-/// Its line on the standard output is of no interest.
-int quietly_resort(const petlm::ResortOptions& options) {
-    struct Quiet {
-        ~Quiet() { std::cout.rdbuf(before); }
-        std::ostringstream ignored;
-        std::streambuf* const before = std::cout.rdbuf(ignored.rdbuf());
-    } const quiet;
-    return petlm::resort(options);
-}
-
-}  // namespace
 
 TEST_CASE("resort: the same coincidences for any hosts, shards and workers", "[resort]") {
     std::mt19937_64 random(11);

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -105,6 +109,40 @@ inline gpu::SliceResult found_at_once(const Singles& singles, const gpu::Coincid
     gpu::SliceResult result;
     REQUIRE(pipeline->collect(result, true));
     return result;
+}
+
+/// Times that divide badly, each in its own way.
+inline Singles difficult(const std::string& kind, std::uint32_t window, std::mt19937_64& random,
+                         std::size_t count) {
+    const std::uint32_t crystals = resort_scanner().geometry.crystal_count();
+    Singles singles;
+    std::uint64_t time = random() % 1000;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (kind == "sparse") time += random() % (20 * window);
+        if (kind == "dense") time += random() % std::max(2U, window / 4);
+        if (kind == "chained") time += window - random() % 2;  // never a gap
+        if (kind == "on the edge") time += window + random() % 2;
+        if (kind == "bursts") time += random() % 50 == 0 ? 3 * window : random() % 2;
+        singles.push_back({time, static_cast<std::uint32_t>(random() % crystals),
+                           static_cast<float>(300 + random() % 400)});
+    }
+    sort_singles(singles);
+    return singles;
+}
+
+inline bool same_bytes(const gpu::RecordVector<gpu::Coincidence>& a,
+                       const gpu::RecordVector<gpu::Coincidence>& b) {
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof a.front()) == 0);
+}
+
+/// Its line on the standard output is of no interest.
+inline int quietly_resort(const petlm::ResortOptions& options) {
+    std::ostringstream ignored;
+    auto* const before = std::cout.rdbuf(ignored.rdbuf());
+    const int status = petlm::resort(options);
+    std::cout.rdbuf(before);
+    return status;
 }
 
 }  // namespace petacq::test

@@ -39,9 +39,10 @@ std::vector<std::byte> encode(const PartState& state);
 /// Absent if the bytes are not those of a state, or of another scanner.
 std::optional<PartState> decode(std::span<const std::byte> bytes, const config::Geometry& geometry);
 
-/// Writes both files. Returns what the second one holds. Throws std::system_error.
-PartState write_part(const std::filesystem::path& directory, std::size_t shard, gpu::TickRange found,
-                     const ShardResult& result, std::uint32_t block_bytes, const nlohmann::json& description);
+/// Writes both files; processes that write the same part do not disturb each other. Returns what the second
+/// one holds. Throws std::system_error.
+PartState write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
+                     std::uint32_t block_bytes, const nlohmann::json& description);
 
 /// Removes all parts but the first `keep`, also what is left of some. Others may do so at the same time.
 void remove_parts_after(const std::filesystem::path& directory, std::size_t keep);

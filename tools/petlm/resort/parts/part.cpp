@@ -1,4 +1,4 @@
-#include "tools/petlm/mpi/part.hpp"
+#include "tools/petlm/resort/parts/part.hpp"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 
 #include "daemon/host/file.hpp"
 #include "daemon/listmode/crc32c.hpp"
-#include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
+#include "tools/petlm/resort/parts/job_directory.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -135,13 +135,13 @@ std::optional<PartState> decode(std::span<const std::byte> bytes, const config::
     return state;
 }
 
-PartState write_part(const std::filesystem::path& directory, std::size_t shard, gpu::TickRange found,
-                     const ShardResult& result, std::uint32_t block_bytes,
-                     const nlohmann::json& description) {
-    PartState state{found.start, found.end, 0, 0, 0, 0, result.taken, result.counts, result.sums};
+PartState write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
+                     std::uint32_t block_bytes, const nlohmann::json& description) {
+    PartState state{result.range.start, result.range.end, 0,          0, 0, 0,
+                    result.taken,       result.counts,    result.sums};
     const std::filesystem::path file = directory / part_name(shard);
-    const std::filesystem::path partial = Outputs::partial(file);
-    std::filesystem::remove(partial);  // of a job that was killed
+    const std::filesystem::path partial = own_partial(file);
+    std::filesystem::remove(partial);  // of a process with the same number that was killed
     nlohmann::json of_part = description;
     of_part["part"] = shard + 1;
     RecordFile out(partial, daemon::RecordKind::coincidences, block_bytes, of_part);
@@ -156,8 +156,13 @@ PartState write_part(const std::filesystem::path& directory, std::size_t shard, 
     state.bytes = std::filesystem::file_size(partial);
     std::filesystem::rename(partial, file);
     const std::vector<std::byte> bytes = encode(state);
-    daemon::replace_file(directory / state_name(shard),
-                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const std::filesystem::path state_file = directory / state_name(shard);
+    daemon::File state_out(own_partial(state_file), daemon::IfExists::overwrite);
+    state_out.append(bytes);
+    state_out.sync();
+    state_out.close();
+    daemon::rename_file(state_out.path(), state_file);
+    daemon::sync_directory_of(state_file);
     return state;
 }
 
