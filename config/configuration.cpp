@@ -48,7 +48,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Coincidence, window_ticks, window_mode, multi
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pipeline, backend, sort, threads, slice_frames, slice_interval_ms,
                                    max_pending_singles)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queue_blocks, files, compression,
-                                   write_singles, split_bytes, split_s, write_raw)
+                                   write_singles, write_coincidences, split_bytes, split_s, write_raw)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SpectraSettings, enabled)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clients, max_request_bytes,
                                    send_buffer_bytes)
@@ -58,9 +58,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_con
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
                                    min_disk_time_s, max_latency_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, data_dir, receive, sources, frame,
-                                   watermark, energy, coincidence, pipeline, listmode, spectra, control, http,
-                                   health, estimates, detector_reference, log_level)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, clock, data_dir, receive, sources,
+                                   frame, watermark, energy, coincidence, pipeline, listmode, spectra,
+                                   control, http, health, estimates, detector_reference, log_level)
 
 namespace {
 
@@ -190,6 +190,11 @@ void check(const Configuration& c) {
         refuse("/pipeline/max_pending_singles",
                "expected at least slice_frames = " + std::to_string(c.pipeline.slice_frames) + ", found " +
                    std::to_string(c.pipeline.max_pending_singles));
+    }
+    if (!c.listmode.write_coincidences && !c.listmode.write_singles) {
+        refuse("/listmode/write_coincidences",
+             "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
+             "list-mode");
     }
     const std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
     if (c.control.socket.size() > longest) {

@@ -91,9 +91,15 @@ struct ListMode {
     std::uint32_t files;
     Compression compression;
     bool write_singles;
+    bool write_coincidences;
     std::uint64_t split_bytes;
     double split_s;
     bool write_raw;
+
+    /// 1 or 2: coincidences, singles.
+    [[nodiscard]] std::uint32_t record_kinds() const {
+        return (write_coincidences ? 1U : 0U) + (write_singles ? 1U : 0U);
+    }
 };
 
 struct SpectraSettings {
@@ -138,6 +144,7 @@ struct Configuration {
     /// All paths are absolute; those in the file are relative to it.
     std::filesystem::path scanner;
     std::filesystem::path calibration;
+    std::string clock;
     std::filesystem::path data_dir;
     Receive receive;
     Sources sources;

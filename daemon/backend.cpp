@@ -27,7 +27,8 @@ std::optional<std::string> why_not_cuda() {
 }  // namespace
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration, std::size_t producers, gpu::Input input) {
+                     const config::Calibration& calibration, std::size_t producers, gpu::Input input,
+                     [[maybe_unused]] unsigned gpu) {
     const config::Backend wanted = configuration.pipeline.backend;
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
@@ -38,6 +39,7 @@ Backend make_backend(const config::Configuration& configuration, const config::S
 #ifdef PETACQ_HAVE_CUDA
         if (!unusable) {
             try {
+                gpu::use_gpu(gpu);
                 backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
                 backend.memory = gpu::make_pinned_memory();
                 backend.choice = wanted == config::Backend::cuda ? reason : "auto: a usable GPU was found";
@@ -60,6 +62,14 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     backend.memory = net::make_host_memory(memory);
     backend.choice = reason;
     return backend;
+}
+
+unsigned usable_gpus() {
+#ifdef PETACQ_HAVE_CUDA
+    return why_not_cuda() ? 0 : gpu::gpu_count();
+#else
+    return 0;
+#endif
 }
 
 }  // namespace petacq::daemon

@@ -20,9 +20,13 @@ struct Backend {
 
 /// Makes the back-end of /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA if there is a usable
 /// GPU. `producers` as for pipeline_options(). Throws config::Error if `cuda` is requested and cannot be
-/// used, and what the back-end throws.
+/// used, and what the back-end throws. `gpu`: the one to use, of several; it becomes the current one of the
+/// calling thread, which must be the one that uses the pipeline.
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers,
-                     gpu::Input input = gpu::Input::frames);
+                     gpu::Input input = gpu::Input::frames, unsigned gpu = 0);
+
+/// How many GPUs this program can use: `gpu` of make_backend() is less.
+unsigned usable_gpus();
 
 }  // namespace petacq::daemon

@@ -147,9 +147,9 @@ void Live::log_memory() const {
     log_info("pipeline: {} ({}), at most {:.1f} MiB", assembly_.setting.backend,
              assembly_.setting.backend_choice, mebibytes(assembly_.pipeline_bytes));
     const config::ListMode& listmode = configuration_.listmode;
-    const std::uint64_t writers = listmode.write_singles ? 2 : 1;
-    log_info("list-mode: up to {:.1f} MiB of records may wait for the disk",
-             mebibytes(std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * writers));
+    log_info(
+        "list-mode: up to {:.1f} MiB of records may wait for the disk",
+        mebibytes(std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * listmode.record_kinds()));
 }
 
 void Live::open_http() {

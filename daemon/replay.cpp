@@ -126,6 +126,7 @@ class Replay {
           run_(open_run(assembly_, options, beside, *replayer_)),
           id_(run_->id()),
           path_(run_->path().string()),
+          coincidences_(inputs.configuration.listmode.write_coincidences),
           acquisition_(assembly_.acquisition, assembly_.tracker, std::move(assembly_.backend.pipeline),
                        assembly_.pool, assembly_.filled, {},
                        [this](FinishedRun finished) { finished_.set_value(std::move(finished)); }) {}
@@ -181,8 +182,7 @@ class Replay {
         if (packets.packets > 0 && packets.other == packets.packets) {
             log_warning("run {}: no packet of the capture is for a port of receive.sockets", id_);
         }
-        log_info("run {} in {}: {} prompts, {} delayeds, {} ({})", id_, path_, ledger.pairs.prompts_found,
-                 ledger.pairs.delayeds_found, end.reason,
+        log_info("run {} in {}: {}, {} ({})", id_, path_, records_text(ledger, coincidences_), end.reason,
                  open.empty() ? "ledger closed" : "ledger NOT closed");
         if (failure.empty()) return open.empty() ? 0 : EX_SOFTWARE;
         log_error("run {} failed: {}", id_, failure);
@@ -194,6 +194,7 @@ class Replay {
     std::unique_ptr<Run> run_;  ///< until the acquisition takes it
     const std::string id_;
     const std::string path_;
+    const bool coincidences_;  ///< whether they are written
     std::promise<FinishedRun> finished_;
     Acquisition acquisition_;
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

@@ -1,5 +1,7 @@
 #include "daemon/service.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
@@ -13,12 +15,8 @@ namespace {
 
 /// A disk that has not told its free space after this time is shown as unknown.
 constexpr std::chrono::seconds disk_patience{5};
-
-/// The files of the run in progress may have been found before the run was known here.
-void leave_out_current(RunState& run) {
-    if (!run.current) return;
-    std::erase_if(run.interrupted, [&](const InterruptedRun& found) { return found.id == run.current->id; });
-}
+/// A run that is asked to stop waits at most so long for detector time to pass the stop.
+constexpr double longest_wait_for_stop_s = 60;
 
 }  // namespace
 
@@ -59,6 +57,7 @@ void Service::tick() {
     look_at_disk();
     monitor_.observe(run_);
     shown_.reset();
+    note_start();
     if (!failed_ && !reading().acquisition->failure.empty()) {
         failed_ = true;
         if (run_.daemon == DaemonState::idle) {
@@ -123,8 +122,14 @@ void Service::start(StartRequest request, Reply reply) {
     run_.start_asked = std::chrono::steady_clock::now();
     start_reply_ = std::move(reply);
     show_change();
-    RunRequest wanted{
-        request.run, request.duration_s, request.note.value_or(""), std::move(request.operator_data), {}, {}};
+    RunRequest wanted{request.run,
+                      request.duration_s,
+                      request.start_ticks,
+                      request.stop_ticks,
+                      request.note.value_or(""),
+                      std::move(request.operator_data),
+                      {},
+                      {}};
     boost::asio::post(run_files_, [this, setting = setting_, wanted = std::move(wanted)] {
         try {
             // A handler must be copyable.
@@ -150,41 +155,69 @@ void Service::created(std::unique_ptr<Run> run, const RunRequest& request) {
     const std::string path = run->path().string();
     run_.daemon = DaemonState::running;
     run_.open = run.get();
-    run_.current = {run->id(), request.note, run->started(), request.duration_s, request.operator_data};
-    leave_out_current(run_);
+    run_.current = {run->id(),           request.note,       run->started(),       request.duration_s,
+                    request.start_ticks, request.stop_ticks, request.operator_data};
+    run_.waiting = request.start_ticks.has_value();
+    leave_out_current();
     show_change();
     set_log_run(run->id());
     log_info("run {} started in {}", run->id(), path);
     nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", utc_text(run->started())}};
-    RequestedInterval interval;
+    RequestedInterval interval{request.start_ticks, request.stop_ticks, {}};
     if (request.duration_s) interval.duration = ticks_of(*request.duration_s, *setting_.scanner);
-    acquisition_->begin_run(std::move(run), interval, [this, answer = std::move(answer)] {
+    const auto on_start = [this, answer] {
         boost::asio::post(io_, [this, answer, start = acquisition_->snapshot()] { started(answer, start); });
-    });
+    };
+    const auto on_wait = [this, answer] { boost::asio::post(io_, [this, answer] { accepted(answer); }); };
+    acquisition_->begin_run(std::move(run), interval, on_start,
+                            run_.waiting ? std::function<void()>(on_wait) : nullptr);
     if (stop_reason_) stop_run(*std::exchange(stop_reason_, {}));
 }
 
 void Service::started(const nlohmann::json& answer, std::shared_ptr<const AcquisitionSnapshot> snapshot) {
     run_.start = std::move(snapshot);
-    run_.start_asked.reset();
+    run_.waiting = false;
     show_change();  // with the ledger of the run, which a quick client asks for
+    note_start();
+    accepted(answer);
+}
+
+/// The run has started, or waits for the start that was asked for.
+void Service::accepted(const nlohmann::json& answer) {
+    if (run_.open == nullptr) return;  // it never began
+    run_.start_asked.reset();
     if (start_reply_) std::exchange(start_reply_, {})->result(answer);
 }
 
-void Service::stop(Reply reply) {
-    if (run_.daemon == DaemonState::idle || run_.daemon == DaemonState::failed)
-        return reply.error(rpc_refused, "no run is in progress");
-    stop_replies_.push_back(std::move(reply));
-    stop_run("stopped by operator");
+/// It changes when detector time starts again.
+void Service::note_start() {
+    const AcquisitionSnapshot& now = *reading().acquisition;
+    if (run_.open == nullptr || !now.run || noted_start_ == now.run_start) return;
+    noted_start_ = now.run_start;
+    // The thread of run_files_ closes the run, too, later.
+    boost::asio::post(run_files_, [run = run_.open, ticks = now.run_start] { run->note_start(ticks); });
 }
 
-void Service::stop_run(const std::string& reason) {
+void Service::stop(std::optional<std::uint64_t> stop_ticks, Reply reply) {
+    if (run_.daemon == DaemonState::idle || run_.daemon == DaemonState::failed)
+        return reply.error(rpc_refused, "no run is in progress");
+    const std::uint64_t latest =
+        reading().acquisition->watermark + ticks_of(longest_wait_for_stop_s, *setting_.scanner);
+    if (stop_ticks.value_or(0) > latest) {
+        return reply.error(rpc_refused, fmt::format("stop_ticks {}: expected at most {}, a minute from now",
+                                                    *stop_ticks, latest));
+    }
+    stop_replies_.push_back(std::move(reply));
+    stop_run("stopped by operator", stop_ticks);
+}
+
+void Service::stop_run(const std::string& reason, std::optional<std::uint64_t> stop_ticks) {
     if (run_.daemon == DaemonState::starting) stop_reason_ = reason;
     if (run_.daemon != DaemonState::running) return;
     run_.daemon = DaemonState::stopping;
     shown_.reset();
     log_info("run {} stopping: {}", run_.current->id, reason);
-    acquisition_->end_run(reason);
+    acquisition_->end_run(reason, stop_ticks);
 }
 
 void Service::shut_down(const std::string& reason, std::function<void()> done) {
@@ -200,10 +233,13 @@ void Service::run_finished(FinishedRun finished) {
             log_info("run {} stopping: {}", run_.current->id, shared->end.reason);
         run_.daemon = DaemonState::stopping;
         run_.open = nullptr;
+        run_.waiting = false;
+        noted_start_.reset();
         run_.closing = shared->run.get();
         run_.start_asked.reset();
         show_change();
-        if (start_reply_) std::exchange(start_reply_, {})->error(rpc_refused, shared->end.reason);
+        if (start_reply_ && !shared->end.never_began)
+            std::exchange(start_reply_, {})->error(rpc_refused, shared->end.reason);
         finalise(shared);
     });
 }
@@ -213,6 +249,11 @@ void Service::finalise(const std::shared_ptr<FinishedRun>& finished) {
     boost::asio::post(run_files_, [this, finished] {
         RunResult result;
         Run& run = *finished->run;
+        if (finished->end.never_began) {
+            run.discard();
+            boost::asio::post(io_, [this, finished] { discarded(finished->end); });
+            return;
+        }
         const std::chrono::duration<double> lasted = std::chrono::system_clock::now() - run.started();
         result.seconds = lasted.count();
         result.ledger = run.finish(finished->end, result.failure);
@@ -224,13 +265,12 @@ void Service::finalise(const std::shared_ptr<FinishedRun>& finished) {
     });
 }
 
-void Service::log_result(const std::string& id, const RunEnd& end, const RunResult& result) {
-    const PairLedger& pairs = result.ledger.pairs;
+void Service::log_result(const std::string& id, const RunEnd& end, const RunResult& result) const {
     if (!result.failure.empty()) {
         log_error("run {} failed: {}", id, result.failure);
     } else {
-        log_info("run {} complete ({}): {} prompts, {} delayeds", id, end.reason, pairs.prompts_found,
-                 pairs.delayeds_found);
+        log_info("run {} complete ({}): {}", id, end.reason,
+                 records_text(result.ledger, setting_.configuration->listmode.write_coincidences));
     }
     if (result.capture && result.capture->counts.dropped > 0) {
         log_warning("run {}: the raw capture lacks {} of {} datagrams", id, result.capture->counts.dropped,
@@ -240,20 +280,44 @@ void Service::log_result(const std::string& id, const RunEnd& end, const RunResu
         log_error("run {}: the ledger does not close: {}", id, identity);
 }
 
+/// The answer to `stop`.
+nlohmann::json Service::stop_answer(const RunEnd& end, const RunResult& result) const {
+    const config::ListMode& listmode = setting_.configuration->listmode;
+    const auto if_saved = [](bool saved, std::uint64_t records) {
+        return saved ? nlohmann::json(records) : nlohmann::json();
+    };
+    nlohmann::json answer = {
+        {"run", run_.current->id},
+        {"reason", end.reason},
+        {"seconds", result.seconds},
+        {"prompts", if_saved(listmode.write_coincidences, result.ledger.pairs.prompts_found)},
+        {"delayeds", if_saved(listmode.write_coincidences, result.ledger.pairs.delayeds_found)},
+        {"singles", if_saved(listmode.write_singles, result.ledger.saved_singles.found)},
+        {"ledger_closed", result.ledger.open_identities().empty()},
+        {"ledger", to_json(result.ledger)},
+        {"failure", nullptr},
+        {"capture", nullptr}};
+    if (!result.failure.empty()) answer["failure"] = result.failure;
+    if (result.capture) answer["capture"] = to_json(*result.capture);
+    return answer;
+}
+
+void Service::discarded(const RunEnd& end) {
+    log_info("run {} did not begin: {}", run_.current->id, end.reason);
+    if (start_reply_) std::exchange(start_reply_, {})->error(rpc_refused, end.reason);
+    for (const Reply& reply : std::exchange(stop_replies_, {}))
+        reply.result(stop_answer(end, {}));
+    set_log_run("");
+    run_.closing = nullptr;
+    run_.current.reset();
+    show_change();
+    idle_again();
+}
+
 void Service::finalised(const RunEnd& end, const RunResult& result) {
     const std::string id = run_.current->id;
     const bool closed = result.ledger.open_identities().empty();
-    nlohmann::json answer = {{"run", id},
-                             {"reason", end.reason},
-                             {"seconds", result.seconds},
-                             {"prompts", result.ledger.pairs.prompts_found},
-                             {"delayeds", result.ledger.pairs.delayeds_found},
-                             {"ledger_closed", closed},
-                             {"ledger", to_json(result.ledger)},
-                             {"failure", nullptr},
-                             {"capture", nullptr}};
-    if (!result.failure.empty()) answer["failure"] = result.failure;
-    if (result.capture) answer["capture"] = to_json(*result.capture);
+    const nlohmann::json answer = stop_answer(end, result);
     log_result(id, end, result);
     set_log_run("");
     run_.closing = nullptr;
@@ -298,79 +362,6 @@ void Service::take_calibration(std::function<void(const std::string& failure)> d
         show_change();
         done(failure);
     });
-}
-
-void Service::answer_from_files(Reply reply, std::function<nlohmann::json()> read) {
-    boost::asio::post(files_, [reply = std::move(reply), read = std::move(read)] {
-        try {
-            reply.result(read());
-        } catch (const RunDirectoryError& error) {
-            reply.error(rpc_refused, error.what());
-        } catch (const std::exception& error) {
-            reply.error(rpc_internal_error, error.what());
-        }
-    });
-}
-
-void Service::runs(RunsRequest request, Reply reply) {
-    const std::string current = run_.current ? run_.current->id : "";
-    answer_from_files(std::move(reply), [this, request = std::move(request), current] {
-        return run_list_.page(request.limit, request.before, current);
-    });
-}
-
-void Service::ledger(std::optional<std::string> run, Reply reply) {
-    const std::string current = run_.current ? run_.current->id : "";
-    if (!run) run = run_.current ? current : run_.last_id;
-    if (run != current) {
-        return answer_from_files(std::move(reply),
-                                 [this, run = *run, current] { return run_list_.ledger(run, current); });
-    }
-    // The run in progress; without one, and before the first run, the ledger since the daemon started.
-    nlohmann::json answer = {{"run", nullptr}, {"state", nullptr}, {"ledger", document().at("ledger")}};
-    if (run_.current) {
-        answer["run"] = current;
-        answer["state"] = name_of(run_.daemon);
-    }
-    reply.result(answer);
-}
-
-/// There may be many runs, on a slow disk.
-void Service::find_interrupted_runs(std::function<void()> done) {
-    const std::filesystem::path data_dir = setting_.configuration->data_dir;
-    const std::string current = run_.current ? run_.current->id : "";
-    boost::asio::post(files_, [this, data_dir, current, done = std::move(done)] {
-        std::optional<std::vector<InterruptedRun>> found;
-        try {
-            found = find_interrupted(data_dir, current);
-        } catch (const std::exception& error) {
-            log_warning("interrupted runs: {}", error.what());
-        }
-        boost::asio::post(io_, [this, found = std::move(found), done] {
-            if (found) run_.interrupted = *found;
-            leave_out_current(run_);
-            monitor_.assess(run_);
-            shown_.reset();
-            if (done) done();
-        });
-    });
-}
-
-void Service::acknowledge(std::string run, Reply reply) {
-    const std::filesystem::path data_dir = setting_.configuration->data_dir;
-    const std::string current = run_.current ? run_.current->id : "";
-    boost::asio::post(files_, [reply, data_dir, run, current] {
-        try {
-            acknowledge_interrupted(data_dir, run, current);
-            log_info("run {}: an operator has acknowledged that it was interrupted", run);
-        } catch (const RunDirectoryError& error) {
-            reply.error(rpc_refused, error.what());
-        } catch (const std::exception& error) {
-            reply.error(rpc_internal_error, error.what());
-        }
-    });
-    // After an error, this answer is ignored.
-    find_interrupted_runs([reply, run] { reply.result({{"run", run}, {"state", "interrupted"}}); });
 }
 
 std::shared_ptr<const std::string> Service::status() {

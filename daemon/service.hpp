@@ -45,7 +45,7 @@ class Service : public ControlHandler {
     void attach(Acquisition& acquisition);
 
     void start(StartRequest request, Reply reply) override;
-    void stop(Reply reply) override;
+    void stop(std::optional<std::uint64_t> stop_ticks, Reply reply) override;
     std::shared_ptr<const std::string> status() override;
     void runs(RunsRequest request, Reply reply) override;
     void ledger(std::optional<std::string> run, Reply reply) override;
@@ -95,18 +95,23 @@ class Service : public ControlHandler {
     void created(std::unique_ptr<Run> run, const RunRequest& request);
     void not_created(const std::string& failure);
     void started(const nlohmann::json& answer, std::shared_ptr<const AcquisitionSnapshot> snapshot);
+    void accepted(const nlohmann::json& answer);
+    void note_start();
     /// Stops the run in progress, or the one being created as soon as it is in progress.
-    void stop_run(const std::string& reason);
+    void stop_run(const std::string& reason, std::optional<std::uint64_t> stop_ticks = {});
     void finalise(const std::shared_ptr<FinishedRun>& finished);
     void finalised(const RunEnd& end, const RunResult& result);
+    void discarded(const RunEnd& end);
+    [[nodiscard]] nlohmann::json stop_answer(const RunEnd& end, const RunResult& result) const;
     void idle_again();
     void take_calibration(std::function<void(const std::string& failure)> done);
-    static void log_result(const std::string& id, const RunEnd& end, const RunResult& result);
+    void log_result(const std::string& id, const RunEnd& end, const RunResult& result) const;
     void schedule_tick();
     void tick();
     void second_measured();
     /// Looks for interrupted runs, and calls `done` when the status shows them.
     void find_interrupted_runs(std::function<void()> done = {});
+    void leave_out_current();
     void look_at_disk();
     /// The state of the runs has changed: reads the counters, and makes the next status anew.
     void show_change();
@@ -127,6 +132,7 @@ class Service : public ControlHandler {
     bool failed_ = false;
     bool shutting_down_ = false;
     std::optional<Reply> start_reply_;              ///< to send when the run has started
+    std::optional<std::uint64_t> noted_start_;      ///< of the run in progress, in its run.json
     std::optional<std::string> stop_reason_;        ///< to stop the run that is being created
     std::vector<Reply> stop_replies_;               ///< to send when the run is finalised
     std::vector<std::function<void()>> when_idle_;  ///< to call then

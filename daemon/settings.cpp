@@ -74,7 +74,7 @@ namespace {
 
 std::uint32_t default_threads(const config::Configuration& configuration, std::size_t producers) {
     const std::size_t writers =
-        std::size_t{configuration.listmode.files} * (configuration.listmode.write_singles ? 2 : 1);
+        std::size_t{configuration.listmode.files} * configuration.listmode.record_kinds();
     const std::size_t others = producers + 1 + writers;
     const std::size_t cores = std::thread::hardware_concurrency();
     return static_cast<std::uint32_t>(cores > others ? cores - others : 1);
@@ -85,6 +85,7 @@ std::uint32_t default_threads(const config::Configuration& configuration, std::s
 gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration) {
     const auto& c = configuration.coincidence;
     gpu::CoincidenceRules rules;
+    rules.search = configuration.listmode.write_coincidences;
     rules.window = c.window_ticks;
     rules.mode = c.window_mode;
     rules.policy = c.multiples_policy;

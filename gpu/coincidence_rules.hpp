@@ -13,6 +13,8 @@ using config::MultiplesPolicy;
 using config::WindowMode;
 
 struct CoincidenceRules {
+    /// false: no coincidences are looked for. Singles are only put in order; the other rules mean nothing.
+    bool search = true;
     std::uint32_t window = 0;  ///< tau, ticks, inclusive
     WindowMode mode = WindowMode::single;
     MultiplesPolicy policy = MultiplesPolicy::remove_multiples;
@@ -27,6 +29,9 @@ struct CoincidenceRules {
     /// delayed_window: every single opens the window [time + D, time + D + tau], and the policy is applied to
     /// it and the singles there.
     DelayedRule delayeds = DelayedRule::shifted_group;
+
+    /// How far past a single its windows reach, in ticks: it is decided when the watermark lies beyond.
+    [[nodiscard]] std::uint64_t reach() const { return search ? window + delay.value_or(0) : 0; }
 };
 
 /// Throws std::invalid_argument for rules that no back-end accepts: fewer than two singles in a group,

@@ -53,7 +53,8 @@
     X(singles, delayed_dropped, growth, "windows", 34, "petacqd_delayed_windows_dropped_total", "Delayed windows that hold, with the group that opened them, three or more singles, and gave no pair.") \
     X(singles, delayed_oversize, growth, "windows", 35, "petacqd_delayed_windows_oversize_total", "Delayed windows that hold, with the group that opened them, more than `max_multiplicity` singles.") \
     X(singles, groups, growth, "groups", 36, "petacqd_groups_total", "Prompt groups: coincidence windows that were opened, with one single or more.") \
-    X(singles, groups_blocked, growth, "groups", 37, "petacqd_groups_blocked_total", "Shifted groups that were skipped because their opener fell inside a prompt window.")
+    X(singles, groups_blocked, growth, "groups", 37, "petacqd_groups_blocked_total", "Shifted groups that were skipped because their opener fell inside a prompt window.") \
+    X(singles, unsearched, growth, "singles", 42, by_reason, "Singles that were only put in order: without `listmode.write_coincidences`, no coincidences are looked for.")
 // clang-format on
 
 namespace petacq::gpu {
@@ -65,6 +66,6 @@ inline constexpr const char* frame_identity =
 inline constexpr const char* tag_identity = "received = time_jump + late + accepted";
 inline constexpr const char* single_identity =
     "decided + reused = 2 x prompts + unpaired + same_crystal + geometry + in_dropped_multiples + "
-    "in_oversize_multiples + unused_in_multiples";
+    "in_oversize_multiples + unused_in_multiples + unsearched";
 
 }  // namespace petacq::gpu

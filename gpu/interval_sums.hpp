@@ -59,7 +59,7 @@ struct PromptEnds {
 /// division into slices and threads nor on the back-end.
 struct IntervalSums {
     std::vector<std::uint32_t> unpaired;  ///< [crystal] singles alone in their window
-    std::vector<std::uint32_t> grouped;   ///< [crystal] the other decided singles
+    std::vector<std::uint32_t> grouped;   ///< [crystal] the other decided singles; without a search, all
     std::vector<std::uint32_t> prompts;   ///< [crystal] ends of prompts
     std::vector<std::uint32_t> delayeds;  ///< [crystal] ends of delayeds
     std::vector<PromptEnds> modules;      ///< [bdm]

@@ -57,21 +57,25 @@ void Acquisition::stop() {
 }
 
 void Acquisition::begin_run(std::unique_ptr<Run> run, const RequestedInterval& interval,
-                            std::function<void()> started) {
+                            std::function<void()> started, std::function<void()> waiting) {
     // std::function must be copyable.
     auto shared = std::make_shared<std::unique_ptr<Run>>(std::move(run));
-    commands_.post([this, shared, interval, started = std::move(started)] {
+    commands_.post([this, shared, interval, started = std::move(started), waiting = std::move(waiting)] {
         const auto publish_start = [this, started] {
             publish(false);
             started();
         };
         runs_.begin(std::move(*shared), interval, publish_start, now_ns_);
+        if (waiting) waiting();
     });
 }
 
-void Acquisition::end_run(std::string reason, Clock::time_point given) {
+void Acquisition::end_run(std::string reason, std::optional<std::uint64_t> stop_ticks,
+                          Clock::time_point given) {
     const std::int64_t given_ns = std::chrono::nanoseconds(given.time_since_epoch()).count();
-    commands_.post([this, reason = std::move(reason), given_ns] { runs_.ask_to_stop(reason, given_ns); });
+    commands_.post([this, reason = std::move(reason), stop_ticks, given_ns] {
+        runs_.ask_to_stop(reason, stop_ticks, given_ns);
+    });
 }
 
 void Acquisition::set_calibration(std::shared_ptr<const config::Calibration> calibration,

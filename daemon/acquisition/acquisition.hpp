@@ -62,13 +62,16 @@ class Acquisition {
     /// Any thread. Starts a run: without a requested start at the present watermark, or, when the run keeps a
     /// raw capture, past every frame received so far, so that the capture holds the whole run. `started` is
     /// called in the acquisition thread when the watermark has reached the start. If that takes a live run
-    /// longer than start_timeout, `on_finished` gets the failed run, and `started` is not called. The caller
-    /// must ensure that no run is waiting or in progress.
-    void begin_run(std::unique_ptr<Run> run, const RequestedInterval& interval,
-                   std::function<void()> started);
+    /// longer than start_timeout, `on_finished` gets the failed run, and `started` is not called. A run waits
+    /// for a requested start until it is asked to stop; `waiting` is called when it begins to wait for it. If
+    /// the interval has passed, `on_finished` gets the run first, which never began. The caller must ensure
+    /// that no run is waiting or in progress.
+    void begin_run(std::unique_ptr<Run> run, const RequestedInterval& interval, std::function<void()> started,
+                   std::function<void()> waiting = {});
     /// Any thread. Stops the run once everything that had arrived at the host when the stop was given is
-    /// decided. Does nothing without a run.
-    void end_run(std::string reason,
+    /// decided; or at the detector time `stop_ticks`, or at once if that has passed. Does nothing without a
+    /// run.
+    void end_run(std::string reason, std::optional<std::uint64_t> stop_ticks = {},
                  std::chrono::steady_clock::time_point given = std::chrono::steady_clock::now());
 
     /// Any thread. Frames submitted from now on are converted with this calibration, whose time offsets are

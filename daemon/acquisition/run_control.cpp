@@ -1,5 +1,7 @@
 #include "daemon/acquisition/run_control.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -17,7 +19,8 @@ RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& 
       run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
     if (options.second == 0) return;
     meter_.emplace(options.geometry, options.rules, options.second);
-    watch_.emplace(options.geometry, options.second, options.reference);
+    // Without prompts there is nothing to compare with those of the reference.
+    watch_.emplace(options.geometry, options.second, options.rules.search ? options.reference : nullptr);
 }
 
 void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interval,
@@ -29,18 +32,27 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
         flow_.restart_time();
     }
     // Data below the watermark belong to the time before the run.
-    std::uint64_t start =
-        std::max({flow_.next_watermark(now_ns).ticks, interval.start.value_or(0), flow_.calibrated_from()});
-    if (run->capture() != nullptr && !interval.start && flow_.newest() != 0) {
+    std::uint64_t earliest = std::max(flow_.next_watermark(now_ns).ticks, flow_.calibrated_from());
+    if (run->capture() != nullptr && flow_.newest() != 0) {
         // No datagram with times from here on has arrived: the capture will hold all of them.
-        start = std::max(start, add_or_max(flow_.end_of_received(), options_.max_disorder));
+        earliest = std::max(earliest, add_or_max(flow_.end_of_received(), options_.max_disorder));
     }
+    const bool start_passed = interval.start && *interval.start < earliest;
+    const bool stop_passed = interval.stop && *interval.stop <= earliest;
+    // A failed pipeline has no watermark; the run then fails with it.
+    if (!options_.replay && !flow_.pipeline().failed() && (start_passed || stop_passed)) {
+        return withdraw(std::move(run),
+                        fmt::format("{} {} has passed: expected a time from {} ticks on",
+                                    start_passed ? "start_ticks" : "stop_ticks",
+                                    start_passed ? *interval.start : *interval.stop, earliest));
+    }
+    const std::uint64_t start = std::max(earliest, interval.start.value_or(0));
     batches_.start_capture(run->capture());
     run_.run = std::move(run);
     run_.started = std::move(started);
     run_.interval.wait(start, interval);
     count_spectra();
-    if (!options_.replay) run_.interval.start_by(limits_.now() + options_.start_timeout);
+    if (!options_.replay && !interval.start) run_.interval.start_by(limits_.now() + options_.start_timeout);
     cut_slice(now_ns);  // starts the run, unless the start lies ahead
 }
 
@@ -52,8 +64,24 @@ void RunControl::count_spectra() {
     flow_.pipeline().count_spectra(gpu::TickRange{interval.start_ticks(), interval.stop_ticks(UINT64_MAX)});
 }
 
-void RunControl::ask_to_stop(const std::string& reason, std::int64_t given_ns) {
-    run_.interval.ask_to_stop(reason, given_ns, limits_.now() + options_.stop_timeout);
+/// The run does not begin.
+void RunControl::withdraw(std::unique_ptr<Run> run, const std::string& reason) {
+    FinishedRun finished;
+    finished.run = std::move(run);
+    finished.end.reason = reason;
+    finished.end.never_began = true;
+    on_finished_(std::move(finished));
+}
+
+void RunControl::ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop_ticks,
+                             std::int64_t given_ns) {
+    if (run_.interval.waits_for_request()) {
+        batches_.stop_capture();
+        run_.interval = {};
+        count_spectra();
+        return withdraw(std::move(run_.run), reason + " before its start_ticks");
+    }
+    run_.interval.ask_to_stop(reason, stop_ticks, given_ns, limits_.now() + options_.stop_timeout);
 }
 
 std::string RunControl::set_calibration(const config::Calibration& calibration, std::uint64_t max_offset) {
@@ -208,10 +236,19 @@ void RunControl::check_run(std::int64_t now_ns) {
     close_run();
 }
 
-/// Everything received before the request has been read: the run stops past it.
+/// Everything received before the request has been read: the run stops past it, or at the time asked for.
 void RunControl::stop_as_asked(std::int64_t now_ns) {
     flow_.establish_time(now_ns);
-    run_.interval.fix_stop(flow_.end_of_received(), limits_.now() + options_.stop_timeout);
+    std::uint64_t stop = flow_.end_of_received();
+    auto timeout = std::chrono::duration_cast<RunInterval::Clock::duration>(options_.stop_timeout);
+    if (const auto asked = run_.interval.asked_stop()) {
+        stop = std::max(*asked, flow_.watermark());
+        if (options_.second > 0) {
+            timeout += std::chrono::duration_cast<RunInterval::Clock::duration>(std::chrono::duration<double>(
+                static_cast<double>(stop - flow_.watermark()) / static_cast<double>(options_.second)));
+        }
+    }
+    run_.interval.fix_stop(stop, limits_.now() + timeout);
     cut_slice(now_ns);
     if (!run_.interval.running() || flow_.time_established()) return;
     // Too few datagrams to know any source's time, and so no watermark: the run takes all of them.
@@ -302,6 +339,7 @@ void RunControl::describe(AcquisitionSnapshot& snapshot) const {
         snapshot.detector_faults = watch_->faults();
     }
     if (!run_.interval.running() || !run_.run) return;
+    snapshot.run_start = run_.interval.start_ticks();
     snapshot.run = snapshot.total - run_.at_start;
     run_.run->complete(*snapshot.run);
 }

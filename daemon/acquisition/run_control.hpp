@@ -36,7 +36,8 @@ class RunControl {
     /// Acquisition::begin_run and Acquisition::end_run, in the acquisition thread.
     void begin(std::unique_ptr<Run> run, const RequestedInterval& interval, std::function<void()> started,
                std::int64_t now_ns);
-    void ask_to_stop(const std::string& reason, std::int64_t given_ns);
+    void ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop_ticks,
+                     std::int64_t given_ns);
     /// Acquisition::set_calibration. REQUIRES: no run waits or is in progress.
     std::string set_calibration(const config::Calibration& calibration, std::uint64_t max_offset);
     /// Ends a run, also one that waits, with what has been submitted.
@@ -71,6 +72,7 @@ class RunControl {
     void submit_slice(const SliceFlow::Watermark& next, Cut cut);
     void count_spectra();
     [[nodiscard]] bool row_ends(const SliceEnd& end, Cut cut);
+    void withdraw(std::unique_ptr<Run> run, const std::string& reason);
     void start_run();
     void start_overdue_run();
     void give_up_start();

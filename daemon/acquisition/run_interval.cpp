@@ -13,6 +13,7 @@ void RunInterval::wait(std::uint64_t start, const RequestedInterval& requested) 
     *this = {};
     state_ = State::waiting;
     start_ = start;
+    requested_ = requested.start.has_value();
     stop_ = requested.stop;
     duration_ = requested.duration;
     reason_ = stop_ ? "end of the interval" : "duration reached";
@@ -48,10 +49,11 @@ std::uint64_t RunInterval::data_ticks(std::uint64_t stop, std::uint64_t earliest
     return subtract_or_zero(stop, std::max(start_, earliest));
 }
 
-void RunInterval::ask_to_stop(const std::string& reason, std::int64_t read_ns, Clock::time_point deadline) {
+void RunInterval::ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop,
+                              std::int64_t read_ns, Clock::time_point deadline) {
     if (none() || request_) return;
     reason_ = reason;
-    request_ = StopRequest{read_ns, deadline};
+    request_ = StopRequest{stop, read_ns, deadline};
 }
 
 bool RunInterval::overdue(Clock::time_point now) const {
@@ -94,7 +96,7 @@ void RunInterval::fail(const std::string& reason) {
 }
 
 void RunInterval::time_restarted() {
-    if (none()) return;
+    if (none() || waits_for_request()) return;
     start_ = 0;
     if (running() && duration_ && !request_) stop_.reset();
 }

@@ -33,6 +33,8 @@ class RunInterval {
 
     /// none -> waiting. `start` is not before the watermark nor before requested.start.
     void wait(std::uint64_t start, const RequestedInterval& requested);
+    /// Whether it waits for a start that was asked for.
+    [[nodiscard]] bool waits_for_request() const { return waiting() && requested_; }
     /// A waiting run that has not started at `deadline` is late. Without this call it waits for ever.
     void start_by(Clock::time_point deadline) { start_deadline_ = deadline; }
     /// waiting -> running.
@@ -63,10 +65,15 @@ class RunInterval {
 
     // Stopping.
 
-    /// Asks a waiting or running run to stop; the first request counts. Everything received before the
-    /// request has been read when host time reaches `read_ns`. A run that still waits at `deadline` is
-    /// overdue.
-    void ask_to_stop(const std::string& reason, std::int64_t read_ns, Clock::time_point deadline);
+    /// Asks a waiting or running run to stop; the first request counts. `stop`: where, absent: past
+    /// everything received before the request, which has been read when host time reaches `read_ns`. A run
+    /// that still waits at `deadline` is overdue.
+    void ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop, std::int64_t read_ns,
+                     Clock::time_point deadline);
+    /// The time at which somebody has asked the run to stop.
+    [[nodiscard]] std::optional<std::uint64_t> asked_stop() const {
+        return request_ ? request_->stop : std::nullopt;
+    }
     /// A run that waits for its start, or with a fixed stop, has not reached it in time. While data from
     /// before the request wait to be read, a run in progress is never overdue.
     [[nodiscard]] bool overdue(Clock::time_point now) const;
@@ -87,12 +94,14 @@ class RunInterval {
     void set_reason(const std::string& reason) { reason_ = reason; }
     void fail(const std::string& reason);
 
-    /// Detector time starts again at 0: a waiting run starts at once, a run in progress starts again.
+    /// Detector time starts again at 0: a run that waits for a start that was asked for goes on waiting;
+    /// another starts at once. A run in progress starts again.
     void time_restarted();
 
   private:
     enum class State : std::uint8_t { none, waiting, running };
     struct StopRequest {
+        std::optional<std::uint64_t> stop;
         std::int64_t read_ns = 0;
         Clock::time_point deadline;
         bool fixed = false;  ///< stop_ takes it into account
@@ -100,6 +109,7 @@ class RunInterval {
 
     State state_ = State::none;
     std::uint64_t start_ = 0;
+    bool requested_ = false;  ///< start_ was asked for
     std::optional<std::uint64_t> stop_;
     std::optional<std::uint64_t> duration_;
     std::optional<Clock::time_point> start_deadline_;

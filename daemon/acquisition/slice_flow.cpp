@@ -25,7 +25,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
                 pending_slack * (std::uint64_t{options.slice_frames} + net::max_datagram_frames),
             batches, progress) {
     if (options.second == 0) return;
-    cuts_.emplace(options.second, options.rules.window + options.rules.delay.value_or(0));
+    cuts_.emplace(options.second, options.rules.reach());
     readings_.emplace(options.second, options.geometry.bdm_count, options.framing == net::Framing::sequenced,
                       options.sources);
 }

@@ -23,6 +23,8 @@ namespace {
 
 /// Notifications kept during a call; beyond that the oldest are discarded.
 constexpr std::size_t most_notifications = 16;
+/// Bytes; far beyond the longest answer.
+constexpr std::size_t longest_line = std::size_t{256} << 20;
 /// How long to wait if the daemon's queue of connections is full.
 constexpr timeval connect_patience{5, 0};
 
@@ -38,14 +40,14 @@ std::string text_of(int error) {
 
 }  // namespace
 
-ControlClient::ControlClient(std::filesystem::path socket) : path_(std::move(socket)) {
+ControlClient::ControlClient(const std::filesystem::path& socket) : where_("at " + socket.string()) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    if (path_.empty() || path_.native().size() >= sizeof address.sun_path) {
+    if (socket.empty() || socket.native().size() >= sizeof address.sun_path) {
         throw unavailable("expected a path of 1 to " + std::to_string(sizeof address.sun_path - 1) +
                           " bytes");
     }
-    std::memcpy(address.sun_path, path_.c_str(), path_.native().size());
+    std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
     descriptor_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor_ < 0) throw unavailable(text_of(errno));
     ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &connect_patience, sizeof connect_patience);
@@ -57,12 +59,15 @@ ControlClient::ControlClient(std::filesystem::path socket) : path_(std::move(soc
     }
 }
 
+ControlClient::ControlClient(int descriptor, std::string where)
+    : where_(std::move(where)), descriptor_(descriptor) {}
+
 ControlClient::~ControlClient() {
     ::close(descriptor_);
 }
 
 ControlUnavailable ControlClient::unavailable(const std::string& reason) const {
-    return ControlUnavailable("cannot reach petacqd at " + path_.string() + ": " + reason);
+    return ControlUnavailable("cannot reach petacqd " + where_ + ": " + reason);
 }
 
 json ControlClient::call(std::string_view method, const json& params, Milliseconds timeout) {
@@ -142,6 +147,7 @@ std::optional<std::string> ControlClient::read_line_until(std::optional<Clock::t
             searched_ = 0;
             return line;
         }
+        if (input_.size() > longest_line) throw unavailable("it sends a line that does not end");
         searched_ = input_.size();
         int patience = -1;
         if (deadline) {

@@ -28,7 +28,9 @@ class ControlClient {
     static constexpr Milliseconds for_ever{-1};
 
     /// Throws ControlUnavailable.
-    explicit ControlClient(std::filesystem::path socket);
+    explicit ControlClient(const std::filesystem::path& socket);
+    /// Over a connected stream socket, which it then owns. `where` is for messages: "on HOST".
+    ControlClient(int descriptor, std::string where);
     ControlClient(const ControlClient&) = delete;
     ControlClient& operator=(const ControlClient&) = delete;
     ~ControlClient();
@@ -62,7 +64,7 @@ class ControlClient {
     std::optional<std::string> read_message(nlohmann::json& message,
                                             std::optional<Clock::time_point> deadline);
 
-    std::filesystem::path path_;
+    std::string where_;
     int descriptor_ = -1;
     std::int64_t last_id_ = 0;
     std::string input_;

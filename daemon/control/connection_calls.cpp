@@ -29,13 +29,22 @@ RunsRequest runs_request(const RpcCall& call) {
 }  // namespace
 
 StartRequest start_request(const RpcCall& call) {
-    const RpcParams params(call, {"run", "duration_s", "note", "nuclide", "activity_MBq", "assay_utc",
-                                  "bed_mm", "subject", "keys"});
+    const RpcParams params(call, {"run", "duration_s", "start_ticks", "stop_ticks", "note", "nuclide",
+                                  "activity_MBq", "assay_utc", "bed_mm", "subject", "keys"});
     StartRequest request;
     request.run = params.text("run");
     request.duration_s =
         params.number("duration_s", std::numeric_limits<double>::denorm_min(),
                       std::numeric_limits<double>::max(), "a finite number of seconds above 0");
+    request.start_ticks = params.ticks("start_ticks");
+    request.stop_ticks = params.ticks("stop_ticks");
+    if (request.stop_ticks && request.duration_s)
+        throw RpcError(rpc_invalid_params, "stop_ticks: expected none together with duration_s");
+    if (request.stop_ticks && *request.stop_ticks <= request.start_ticks.value_or(0)) {
+        throw RpcError(rpc_invalid_params, "stop_ticks: expected more than start_ticks = " +
+                                               std::to_string(request.start_ticks.value_or(0)) + ", found " +
+                                               std::to_string(*request.stop_ticks));
+    }
     request.note = params.text("note");
     try {
         if (call.params)
@@ -102,8 +111,8 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
     }
     if (call.method == "stop") {
         require_control(call);
-        const RpcParams none(call, {});
-        return ask_handler([&](const Reply& reply) { handler.stop(reply); });
+        const auto stop_ticks = RpcParams(call, {"stop_ticks"}).ticks("stop_ticks");
+        return ask_handler([&](const Reply& reply) { handler.stop(stop_ticks, reply); });
     }
     if (call.method == "status") {
         const RpcParams none(call, {});

@@ -174,4 +174,16 @@ std::optional<std::uint32_t> RpcParams::whole(const char* name, std::uint32_t lo
     return static_cast<std::uint32_t>(*value);
 }
 
+std::optional<std::uint64_t> RpcParams::ticks(const char* name) const {
+    const json* value = find(name);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number_unsigned()) {
+        throw RpcError(rpc_invalid_params,
+                       std::string(name) +
+                           ": expected a whole number of ticks from 0 to 18446744073709551615, found " +
+                           rpc_text(*value));
+    }
+    return value->get<std::uint64_t>();
+}
+
 }  // namespace petacq::daemon

@@ -76,6 +76,9 @@ class RpcParams {
     [[nodiscard]] std::optional<std::uint32_t> whole(const char* name, std::uint32_t lowest,
                                                      std::uint32_t highest) const;
 
+    /// A time of the detector: any whole number of 64 bits.
+    [[nodiscard]] std::optional<std::uint64_t> ticks(const char* name) const;
+
   private:
     [[nodiscard]] const nlohmann::json* find(const char* name) const;
     std::shared_ptr<const nlohmann::json> params_;

@@ -23,8 +23,10 @@ namespace petacq::daemon {
 
 /// Parameters of `start`. The server has checked them, but not whether the run id can be used.
 struct StartRequest {
-    std::optional<std::string> run;    ///< run id; absent: the daemon names the run
-    std::optional<double> duration_s;  ///< detector time; absent: until stopped
+    std::optional<std::string> run;            ///< run id; absent: the daemon names the run
+    std::optional<double> duration_s;          ///< detector time; absent: until stopped
+    std::optional<std::uint64_t> start_ticks;  ///< detector time; absent: now
+    std::optional<std::uint64_t> stop_ticks;   ///< likewise; absent: after `duration_s`, or until stopped
     std::optional<std::string> note;
     OperatorData operator_data;
 };
@@ -48,8 +50,9 @@ class ControlHandler {
     virtual ~ControlHandler() = default;
 
     virtual void start(StartRequest request, Reply reply) = 0;
-    /// Answered when the run is finalised, which may take seconds.
-    virtual void stop(Reply reply) = 0;
+    /// Stops the run at this detector time, or at once. Answered when the run is finalised, which may take
+    /// seconds.
+    virtual void stop(std::optional<std::uint64_t> stop_ticks, Reply reply) = 0;
     /// The status document as JSON text; the same object until the document changes, so that many
     /// subscribers cost little.
     virtual std::shared_ptr<const std::string> status() = 0;

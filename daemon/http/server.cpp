@@ -81,7 +81,7 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
                           [&handler, request = std::move(request), reply] { handler.start(request, reply); });
     };
     control.stop = [&io, &handler](const Reply& reply) {
-        boost::asio::post(io, [&handler, reply] { handler.stop(reply); });
+        boost::asio::post(io, [&handler, reply] { handler.stop({}, reply); });
     };
     return control;
 }

@@ -39,20 +39,20 @@ std::string block_text(std::uint64_t number) {
 
 }  // namespace
 
+LoadedBlock::LoadedBlock() = default;
+LoadedBlock::~LoadedBlock() = default;
+LoadedBlock::LoadedBlock(LoadedBlock&&) noexcept = default;
+LoadedBlock& LoadedBlock::operator=(LoadedBlock&&) noexcept = default;
+
 ListModeFileReader::ListModeFileReader(std::filesystem::path path) : path_(std::move(path)) {
     descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);  // NOLINT(cppcoreguidelines-pro-type-vararg)
     if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), path_.string());
     try {
-        struct stat status {};
-        if (::fstat(descriptor_, &status) != 0)
-            throw std::system_error(errno, std::generic_category(), path_.string());
-        if (!S_ISREG(status.st_mode)) throw NotListMode(path_.string() + ": not a regular file");
-        bytes_ = static_cast<std::uint64_t>(status.st_size);
+        read_size();
         ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);  // makes the kernel read further ahead
         read_header();
         position_ = header_.header_bytes;
         expected_block_ = file_;
-        blocks_end_ = bytes_;
         read_index();
     } catch (...) {
         ::close(descriptor_);
@@ -127,6 +127,21 @@ void ListModeFileReader::read_description(std::span<const std::byte> text) {
     description_->erase("files");
 }
 
+void ListModeFileReader::read_size() {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0)
+        throw std::system_error(errno, std::generic_category(), path_.string());
+    if (!S_ISREG(status.st_mode)) throw NotListMode(path_.string() + ": not a regular file");
+    bytes_ = static_cast<std::uint64_t>(status.st_size);
+    blocks_end_ = bytes_;
+}
+
+void ListModeFileReader::refresh() {
+    if (trailer_) return;
+    read_size();
+    read_index();
+}
+
 void ListModeFileReader::read_index() {
     Trailer trailer;
     if (bytes_ < header_.header_bytes + sizeof trailer) return;
@@ -176,8 +191,6 @@ bool ListModeFileReader::plausible(const BlockHeader& header, std::uint64_t offs
         why = "block header with invalid values";
     } else if (header.number % files_ != file_) {
         why = block_text(header.number) + " of another file of the set";
-    } else if (header.number < expected_block_) {
-        why = block_text(header.number) + " again";
     } else if (header_.version == compressed_version &&
                (header.codec > BlockCodec::zstd || header.stored_bytes > header.payload_bytes() ||
                 (header.codec == BlockCodec::plain && header.stored_bytes != header.payload_bytes()))) {
@@ -194,32 +207,50 @@ std::uint64_t ListModeFileReader::stored_bytes(const BlockHeader& header) const 
     return header_.version == plain_version ? header.payload_bytes() : header.stored_bytes;
 }
 
-// Reads and checks the block at `offset` into block_ and buffer_.
-bool ListModeFileReader::load_block(std::uint64_t offset, std::string& why) {
-    if (blocks_end_ - offset < sizeof block_ ||
-        read_at(offset, bytes_of(block_).data(), sizeof block_) != sizeof block_) {
+bool ListModeFileReader::read_block_header(std::uint64_t offset, BlockHeader& block, std::string& why) const {
+    if (offset > blocks_end_ || blocks_end_ - offset < sizeof block ||
+        read_at(offset, bytes_of(block).data(), sizeof block) != sizeof block) {
         why = "block header cut off";
         return false;
     }
-    if (!plausible(block_, offset, why)) return false;
-    buffer_.resize(block_.payload_bytes());
-    const bool compressed = header_.version == compressed_version && block_.codec == BlockCodec::zstd;
-    std::vector<std::byte>& stored = compressed ? stored_ : buffer_;
-    stored.resize(stored_bytes(block_));
-    if (read_at(offset + sizeof block_, stored.data(), stored.size()) != stored.size()) {
-        why = block_text(block_.number) + " is cut off";
+    return plausible(block, offset, why);
+}
+
+std::optional<std::uint64_t> ListModeFileReader::find_block(std::uint64_t offset, BlockHeader& header) const {
+    std::string why;
+    if (!read_block_header(offset, header, why)) return std::nullopt;
+    return offset + sizeof header + stored_bytes(header);
+}
+
+bool ListModeFileReader::load(std::uint64_t offset, LoadedBlock& to, std::string& why) const {
+    BlockHeader& block = to.header;
+    if (!read_block_header(offset, block, why)) return false;
+    to.records.resize(block.payload_bytes());
+    const bool compressed = header_.version == compressed_version && block.codec == BlockCodec::zstd;
+    std::vector<std::byte>& stored = compressed ? to.stored : to.records;
+    stored.resize(stored_bytes(block));
+    if (read_at(offset + sizeof block, stored.data(), stored.size()) != stored.size()) {
+        why = block_text(block.number) + " is cut off";
         return false;
     }
-    if (compressed && !decompressor_) decompressor_ = std::make_unique<BlockDecompressor>();
-    if (compressed && !decompressor_->decompress(stored, header_.record_bytes, buffer_)) {
-        why = block_text(block_.number) + " cannot be decompressed";
+    if (compressed && !to.decompressor) to.decompressor = std::make_unique<BlockDecompressor>();
+    if (compressed && !to.decompressor->decompress(stored, header_.record_bytes, to.records)) {
+        why = block_text(block.number) + " cannot be decompressed";
         return false;
     }
-    if (crc32c(buffer_) != block_.payload_crc) {
-        why = block_text(block_.number) + " with a wrong CRC";
+    if (crc32c(to.records) != block.payload_crc) {
+        why = block_text(block.number) + " with a wrong CRC";
         return false;
     }
     return true;
+}
+
+// Loads the block at `offset` as the current one, unless the pass has been there.
+bool ListModeFileReader::load_block(std::uint64_t offset, std::string& why) {
+    if (!load(offset, loaded_, why)) return false;
+    if (loaded_.header.number >= expected_block_) return true;
+    why = block_text(loaded_.header.number) + " again";
+    return false;
 }
 
 // The first offset from `from` on at which a block header may start.
@@ -268,28 +299,29 @@ bool ListModeFileReader::next(std::vector<Damage>& damage) {
 }
 
 void ListModeFileReader::accept_block(std::vector<Damage>& damage) {
-    if (block_.number != expected_block_ && block_offset_ == position_) {
+    const BlockHeader& block = loaded_.header;
+    const std::vector<std::byte>& records = loaded_.records;
+    if (block.number != expected_block_ && block_offset_ == position_) {
         note(damage, {position_, 0, expected_block_,
-                      block_text(block_.number) + " where " + block_text(expected_block_) + " was expected"});
+                      block_text(block.number) + " where " + block_text(expected_block_) + " was expected"});
     }
-    const IndexEntry found{block_offset_, block_.records, block_.payload_crc, block_.first_time,
-                           block_.last_time};
-    const std::uint64_t entry = entry_of(block_.number);
+    const IndexEntry found{block_offset_, block.records, block.payload_crc, block.first_time,
+                           block.last_time};
+    const std::uint64_t entry = entry_of(block.number);
     if (trailer_ && (entry >= index_.size() || index_[entry] != found)) {
-        note(damage,
-             {block_offset_, 0, block_.number, "index and " + block_text(block_.number) + " disagree"});
+        note(damage, {block_offset_, 0, block.number, "index and " + block_text(block.number) + " disagree"});
     }
-    if (block_.first_time != time_of(buffer_.data()) ||
-        block_.last_time != time_of(buffer_.data() + buffer_.size() - header_.record_bytes)) {
+    if (block.first_time != time_of(records.data()) ||
+        block.last_time != time_of(records.data() + records.size() - header_.record_bytes)) {
         note(damage,
-             {block_offset_, 0, block_.number,
-              "times in the header of " + block_text(block_.number) + " are not those of its records"});
+             {block_offset_, 0, block.number,
+              "times in the header of " + block_text(block.number) + " are not those of its records"});
     }
     ++blocks_;
-    records_ += block_.records;
-    payload_crc_ = crc32c_combine(payload_crc_, block_.payload_crc, buffer_.size());
-    expected_block_ = block_.number + files_;
-    position_ = block_offset_ + sizeof block_ + stored_bytes(block_);
+    records_ += block.records;
+    payload_crc_ = crc32c_combine(payload_crc_, block.payload_crc, records.size());
+    expected_block_ = block.number + files_;
+    position_ = block_offset_ + sizeof block + stored_bytes(block);
 }
 
 void ListModeFileReader::note(std::vector<Damage>& damage, Damage found) {
@@ -300,8 +332,8 @@ void ListModeFileReader::note(std::vector<Damage>& damage, Damage found) {
 
 void ListModeFileReader::finish(std::vector<Damage>& damage) {
     done_ = true;
-    buffer_.clear();
-    block_ = {};
+    loaded_.records.clear();
+    loaded_.header = {};
     if (!trailer_ || damaged_ || selected_) return;
     if (trailer_->blocks == blocks_ && trailer_->records == records_ && trailer_->payload_crc == payload_crc_)
         return;

@@ -34,6 +34,19 @@ struct Damage {
     std::string file = {};  ///< name of the file, if it belongs to a set
 };
 
+/// A block that was read by itself, with the memory that reading takes. It may be used again.
+struct LoadedBlock {
+    LoadedBlock();
+    ~LoadedBlock();
+    LoadedBlock(LoadedBlock&&) noexcept;
+    LoadedBlock& operator=(LoadedBlock&&) noexcept;
+
+    BlockHeader header;
+    std::vector<std::byte> records;
+    std::vector<std::byte> stored;                    ///< the same, compressed
+    std::unique_ptr<BlockDecompressor> decompressor;  ///< of a file with compressed blocks
+};
+
 /// One pass over one file, as that of ListModeReader. One thread at a time.
 class ListModeFileReader {
   public:
@@ -61,12 +74,24 @@ class ListModeFileReader {
     /// Narrows the pass to these entries of the index. Only before the first next(). REQUIRES: can_select().
     void select(std::size_t first, std::size_t end);
 
+    /// Reads and checks the block at this offset, whatever the pass is at. False if there is no whole block;
+    /// `why` gives the reason. Any number of threads may call it, each with a block of its own.
+    bool load(std::uint64_t offset, LoadedBlock& block, std::string& why) const;
+
+    // A file that is being written has no index yet. Its blocks are found one after the other.
+
+    /// Looks again how large the file is, and whether it has an index by now.
+    void refresh();
+    /// Reads the header of the block at this offset. Returns where the block ends; absent unless the file
+    /// holds the whole block. Any number of threads may call it.
+    std::optional<std::uint64_t> find_block(std::uint64_t offset, BlockHeader& header) const;
+
     /// Goes to the next whole block, past damaged stretches, which it adds to `damage`. False at the end.
     bool next(std::vector<Damage>& damage);
     /// The current block; valid until the next call of next().
-    [[nodiscard]] const BlockHeader& block() const { return block_; }
+    [[nodiscard]] const BlockHeader& block() const { return loaded_.header; }
     [[nodiscard]] std::uint64_t block_offset() const { return block_offset_; }
-    [[nodiscard]] std::span<const std::byte> payload() const { return buffer_; }
+    [[nodiscard]] std::span<const std::byte> payload() const { return loaded_.records; }
     /// How far the pass has come.
     [[nodiscard]] std::uint64_t position() const { return position_; }
     /// After the last whole block, in a file without index. Known at the end.
@@ -75,9 +100,11 @@ class ListModeFileReader {
   private:
     void read_header();
     void read_description(std::span<const std::byte> text);
+    void read_size();
     void read_index();
     [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::byte* into, std::size_t bytes) const;
     bool load_block(std::uint64_t offset, std::string& why);
+    bool read_block_header(std::uint64_t offset, BlockHeader& block, std::string& why) const;
     [[nodiscard]] bool plausible(const BlockHeader& header, std::uint64_t offset, std::string& why) const;
     [[nodiscard]] std::optional<std::uint64_t> find_magic(std::uint64_t from);
     void note(std::vector<Damage>& damage, Damage found);
@@ -99,12 +126,9 @@ class ListModeFileReader {
     std::uint64_t position_ = 0;        ///< offset of the next block
     std::uint64_t expected_block_ = 0;  ///< number of the block at `position_`
     bool selected_ = false;             ///< select() has narrowed the range
-    BlockHeader block_;
+    LoadedBlock loaded_;                ///< the current block
     std::uint64_t block_offset_ = 0;
-    std::vector<std::byte> buffer_;                    ///< records of the current block
-    std::vector<std::byte> stored_;                    ///< the same, compressed
-    std::unique_ptr<BlockDecompressor> decompressor_;  ///< of a file with compressed blocks
-    std::vector<std::byte> search_;                    ///< window of find_magic
+    std::vector<std::byte> search_;  ///< window of find_magic
     bool done_ = false;
     bool damaged_ = false;
     std::uint64_t blocks_ = 0;  ///< whole ones so far, and their records

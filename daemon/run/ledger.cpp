@@ -154,6 +154,12 @@ std::vector<std::string> Ledger::open_identities() const {
     return open;
 }
 
+std::string records_text(const Ledger& run, bool coincidences) {
+    if (!coincidences) return std::to_string(run.saved_singles.found) + " singles";
+    return std::to_string(run.pairs.prompts_found) + " prompts, " + std::to_string(run.pairs.delayeds_found) +
+           " delayeds";
+}
+
 json to_json(const Ledger& ledger) {
     json document = json::object();
     for (const LedgerCounter& counter : counters)

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "daemon/host/logging.hpp"
 #include "daemon/host/utc.hpp"
 #include "daemon/host/version.hpp"
+#include "daemon/run/histograms.hpp"
 
 namespace petacq::daemon {
 
@@ -19,32 +21,10 @@ RunDirectory make_directory(const RunSetting& setting, const RunRequest& request
 /// Lost files named in the failure of a run.
 constexpr std::size_t most_lost_named = 3;
 
-nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& g) {
-    nlohmann::json document = {{"crystals", h.per_crystal},
-                               {"energy_bin_keV", gpu::SinglesHistograms::energy_bin_keV},
-                               {"energy", nlohmann::json::array()},
-                               {"temperature_C", nlohmann::json::array()}};
-    constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
-        const auto first = h.energy.begin() + bdm * std::ptrdiff_t{bins};
-        document["energy"].push_back(std::vector<std::uint64_t>(first, first + bins));
-        nlohmann::json units = nlohmann::json::array();
-        for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
-             ++unit) {
-            const std::uint64_t count = h.temperature_count[unit];
-            const auto sum = static_cast<double>(h.temperature_sum_16ths[unit]);
-            units.push_back(count > 0 ? nlohmann::json(sum / 16 / static_cast<double>(count))
-                                      : nlohmann::json());
-        }
-        document["temperature_C"].push_back(std::move(units));
-    }
-    return document;
-}
-
 /// Null if nothing was measured.
 nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
     const double seconds = static_cast<double>(end.data_ticks) * setting.scanner->tick_ps * 1e-12;
-    if (end.seconds.length_s <= 0 || seconds <= 0) return nullptr;
+    if (!setting.rules.search || end.seconds.length_s <= 0 || seconds <= 0) return nullptr;
     nlohmann::json document = {{"pairs_per_s", end.seconds.randoms / seconds},
                                {"pairs", end.seconds.randoms},
                                {"data_s", seconds},
@@ -104,7 +84,9 @@ Run::Run(const RunSetting& setting, const RunRequest& request)
 
 void Run::open_files() {
     reserve_ = std::make_unique<RunReserve>(directory_.path());
-    coincidences_ = make_writer(RecordKind::coincidences, coincidences_file);
+    if (setting_.configuration->listmode.write_coincidences) {
+        coincidences_ = make_writer(RecordKind::coincidences, coincidences_file);
+    }
     if (setting_.configuration->listmode.write_singles) {
         singles_ = make_writer(RecordKind::singles, singles_file);
     }
@@ -121,13 +103,26 @@ void Run::open_files() {
         spectra_memory_ = config::Spectra::none(setting_.scanner->geometry);
         spectra_memory_.calibration_sha256 = setting_.calibration.sha256;
     }
-    nlohmann::json content = description();
+    write_description(description());
+}
+
+/// That of a run in progress.
+void Run::write_description(nlohmann::json content) {
     content["state"] = "running";
     write_json_atomically(directory_.file(run_file), content);
     description_identity_ = FileIdentity::of(directory_.file(run_file));
 }
 
-/// A run that could not start leaves nothing behind: its id can be used again.
+void Run::note_start(std::uint64_t ticks) {
+    nlohmann::json content = description();
+    content["start_ticks"] = ticks;
+    try {
+        write_description(std::move(content));
+    } catch (const std::exception& e) {
+        log_warning("run {}: its start could not be written: {}", id(), e.what());
+    }
+}
+
 void Run::discard() {
     coincidences_.reset();
     singles_.reset();
@@ -209,13 +204,14 @@ std::chrono::system_clock::time_point Run::stopped(const RunEnd& end) const {
 }
 
 void Run::append(gpu::SliceResult& result) {
-    coincidences_->append(std::move(result.coincidences));
+    if (coincidences_) coincidences_->append(std::move(result.coincidences));
     if (singles_) singles_->append(std::move(result.singles));
     if (!result.tags.empty()) tags_->append(std::move(result.tags));
 }
 
 std::vector<Run::Writer> Run::writers() const {
-    std::vector<Writer> all{{RecordKind::coincidences, "writer", coincidences_.get()}};
+    std::vector<Writer> all;
+    if (coincidences_) all.push_back({RecordKind::coincidences, "writer", coincidences_.get()});
     if (singles_) all.push_back({RecordKind::singles, "writer singles", singles_.get()});
     all.push_back({RecordKind::tags, "writer tags", tags_.get()});
     return all;
@@ -275,7 +271,7 @@ void Run::add_end_progress(std::vector<StageProgress>& stages) const {
 }
 
 void Run::complete(Ledger& ledger) const {
-    fill(ledger.pairs, coincidences_->counts());
+    if (coincidences_) fill(ledger.pairs, coincidences_->counts());
     if (singles_) fill(ledger.saved_singles, singles_->counts());
     fill(ledger.tags, tags_->counts());
 }

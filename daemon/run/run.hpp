@@ -32,8 +32,10 @@ namespace petacq::daemon {
 
 /// The operator's request.
 struct RunRequest {
-    std::optional<std::string> id;     ///< absent: derived from the time
-    std::optional<double> duration_s;  ///< detector time; absent: until stopped
+    std::optional<std::string> id;             ///< absent: derived from the time
+    std::optional<double> duration_s;          ///< detector time; absent: until stopped
+    std::optional<std::uint64_t> start_ticks;  ///< absent: now
+    std::optional<std::uint64_t> stop_ticks;   ///< absent: after `duration_s`, or until stopped
     std::string note;
     OperatorData operator_data;
     std::vector<std::string> replayed;  ///< the captures being replayed; empty: live data
@@ -58,6 +60,7 @@ struct RunSetting {
 struct RunEnd {
     std::string reason;                 ///< "stopped by operator", "duration reached", a failure, ...
     bool failed = false;                ///< whether the reason is a failure
+    bool never_began = false;           ///< it has no data, and nothing of it is kept
     std::uint64_t start_ticks = 0;      ///< the run holds the singles from this time on
     std::uint64_t stop_ticks = 0;       ///< and before this time
     std::uint64_t data_ticks = 0;       ///< the part of this interval from the first frame on
@@ -97,7 +100,7 @@ class Run {
     [[nodiscard]] Capture* capture() const { return capture_.get(); }
     [[nodiscard]] std::optional<CaptureStatus> capture_status() const;
     /// All data that arrived at these times (steady clock, ns) have been appended.
-    void mark(std::span<const std::int64_t> arrivals) { coincidences_->mark(arrivals); }
+    void mark(std::span<const std::int64_t> arrivals) { measured().mark(arrivals); }
     /// The ledger over time. The thread that appends adds its rows.
     [[nodiscard]] LedgerSeries& ledger_series() const { return *ledger_series_; }
     /// Why writing list-mode or seconds failed; empty while all is well.
@@ -106,11 +109,11 @@ class Run {
     [[nodiscard]] std::string ledger_series_failure() const { return ledger_series_->status().failure; }
     /// The sizes and stalls of all list-mode files together, and their longest queue; without the seconds.
     [[nodiscard]] ListModeCounts written() const;
-    /// The recent latency from arrival until the coincidences were written.
-    [[nodiscard]] LatencySummary latency() const { return coincidences_->latency(); }
-    /// Adds "writer", or "writer 1", "writer 2", ... if there are several, "writer singles" likewise if
-    /// singles are saved, "writer tags" if there were tags, "writer seconds", and "capture" if datagrams are
-    /// kept. Also in finish().
+    /// The recent latency from arrival until the coincidences were written; without them, the singles.
+    [[nodiscard]] LatencySummary latency() const { return measured().latency(); }
+    /// Adds "writer", or "writer 1", "writer 2", ... if there are several, if coincidences are saved, "writer
+    /// singles" likewise if singles are saved, "writer tags" if there were tags, "writer seconds", and
+    /// "capture" if datagrams are kept. Also in finish().
     void add_progress(std::vector<StageProgress>& stages) const;
     /// Adds "run end", the progress of finish() in another thread.
     void add_end_progress(std::vector<StageProgress>& stages) const;
@@ -122,6 +125,12 @@ class Run {
     /// Returns the complete ledger. Waits for the disk. Does not throw for I/O errors: `failure` receives the
     /// reason, or stays empty.
     Ledger finish(const RunEnd& end, std::string& failure);
+
+    /// Instead of finish(): removes the run, which has no data, so that its id can be used again.
+    void discard();
+    /// The run begins at this time: writes it into run.json, for readers of a run in progress. Waits for the
+    /// disk; the caller sees to it that finish() comes later. Only logs I/O errors, which finish() will meet.
+    void note_start(std::uint64_t ticks);
 
     [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
     [[nodiscard]] std::chrono::system_clock::time_point started() const { return started_; }
@@ -138,7 +147,7 @@ class Run {
     /// Files that another program has removed, replaced or cut since they were written, with the reason.
     [[nodiscard]] std::string lost_files() const;
     void open_files();
-    void discard();
+    void write_description(nlohmann::json content);
     struct Writer {
         RecordKind kind;
         const char* name;  ///< in the status
@@ -146,16 +155,18 @@ class Run {
     };
     /// Those that the run has.
     [[nodiscard]] std::vector<Writer> writers() const;
+    /// The writer whose latency is that of the run.
+    [[nodiscard]] ListModeWriter& measured() const { return coincidences_ ? *coincidences_ : *singles_; }
 
     RunSetting setting_;
     RunRequest request_;
     std::chrono::system_clock::time_point started_;
     RunDirectory directory_;
     std::unique_ptr<RunReserve> reserve_;
-    FileIdentity description_identity_;  ///< of the first run.json
-    std::unique_ptr<ListModeWriter> coincidences_;
-    std::unique_ptr<ListModeWriter> singles_;  ///< if requested
-    std::unique_ptr<ListModeWriter> tags_;     ///< one file, made with the first tag
+    FileIdentity description_identity_;             ///< of the first run.json
+    std::unique_ptr<ListModeWriter> coincidences_;  ///< if requested
+    std::unique_ptr<ListModeWriter> singles_;       ///< likewise; at least one of the two
+    std::unique_ptr<ListModeWriter> tags_;          ///< one file, made with the first tag
     std::unique_ptr<SecondsFile> seconds_;
     std::unique_ptr<Capture> capture_;         ///< if requested
     std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done

@@ -73,9 +73,12 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
 #undef PETACQ_FIELD
     number("late", "frames", "Frames below the watermark.", s.late);
     number("lost", "datagrams", "Datagrams lost; NaN: unknown.", s.lost);
-    number("load", "", "L w: annihilations in a coincidence window, on average, besides that of its opener.",
-           s.load);
-    number("pile_up", "", "Factor for prompts lost to multiples; NaN for policies without a formula for it.",
+    number(
+        "load", "",
+        "L w: annihilations in a coincidence window, on average, besides that of its opener; NaN: unknown.",
+        s.load);
+    number("pile_up", "",
+           "Factor for prompts lost to multiples; NaN: unknown, or the policy has no formula for it.",
            s.pile_up);
     number("delayeds_weight", "", "Random prompts for each delayed.", s.delayeds_weight);
     number("randoms", "pairs", "Random coincidences to be expected among the prompts; NaN: unknown.",
@@ -108,7 +111,8 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
           "Prompts with the earlier single in module a and the later one in b: [a][b].",
           FieldShape::by_module_pair, std::span(s.sums.module_pairs));
     of_crystals("crystal_unpaired", "singles", "Singles alone in their window.", s.sums.unpaired);
-    of_crystals("crystal_grouped", "singles", "The other decided singles.", s.sums.grouped);
+    of_crystals("crystal_grouped", "singles",
+                "The other decided singles; all of them if no coincidences are looked for.", s.sums.grouped);
     of_crystals("crystal_prompts", "ends", "Ends of prompts.", s.sums.prompts);
     of_crystals("crystal_delayeds", "ends", "Ends of delayeds.", s.sums.delayeds);
 }

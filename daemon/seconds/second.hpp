@@ -29,9 +29,11 @@ struct BoardReport {
 /// Seconds begin at multiples of a second. One in which a segment ends or begins is divided there.
 struct Second : BoardReport {
     gpu::TickRange range;
-    double length_s = 0;           ///< of the range
-    gpu::IntervalSums sums;        ///< over the groups whose opener lies in it
-    gpu::ExpectedRandoms randoms;  ///< random pairs to be expected among its prompts
+    double length_s = 0;     ///< of the range
+    gpu::IntervalSums sums;  ///< over the groups whose opener lies in it
+    /// Random pairs to be expected among its prompts. `total` and `load` are NaN if no coincidences are
+    /// looked for.
+    gpu::ExpectedRandoms randoms;
     double load = 0;     ///< annihilations in a window besides that of the opener (gpu/window_load.hpp)
     double pile_up = 1;  ///< pairs lost to multiples: gpu::pile_up_factor(); NaN: no formula
     double delayeds_weight = 0;  ///< random prompts for each delayed; 0: no delayeds
@@ -44,7 +46,7 @@ struct Second : BoardReport {
 struct SecondsTotal {
     double length_s = 0;
     std::uint64_t prompts = 0;
-    double randoms = 0;            ///< expected among these
+    double randoms = 0;            ///< expected among these; NaN: unknown
     double weighted_delayeds = 0;  ///< the same from the delayeds
 
     void add(const Second& second);

@@ -4,9 +4,12 @@
 #include <array>
 #include <cassert>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include "config/scanner.hpp"
+#include "config/sha256.hpp"
 #include "daemon/status/held_up.hpp"
 #include "daemon/status/status.hpp"
 
@@ -43,6 +46,16 @@ std::vector<net::Stranger> strangers_of(const std::vector<const net::Receiver*>&
     return all;
 }
 
+/// Hosts that receive the boards of one scanner list different sources.
+std::string sha256_without_sources(const config::Scanner& scanner) {
+    nlohmann::json document = config::to_json(scanner);
+    document.erase("sources");
+    const std::string text = document.dump();
+    config::Sha256 sha256;
+    sha256.add(std::as_bytes(std::span(text)));
+    return sha256.text();
+}
+
 void log_change(const HealthChange& change, const Observation& seen) {
     const Problem& problem = change.reason.problem;
     const auto source = source_of(problem, seen);
@@ -75,6 +88,7 @@ Monitor::Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uin
 void Monitor::attach(const Acquisition& acquisition, const RunState& run) {
     acquisition_ = &acquisition;
     stages_.attach(acquisition);
+    scanner_sha256_ = sha256_without_sources(*setting_.scanner);
     read(run);
     daemon_start_ = now_.acquisition;
     space_ = disk_space(setting_.configuration->data_dir);
@@ -138,6 +152,7 @@ nlohmann::json Monitor::status(const RunState& run) const {
     installation.batches = pool_.count();
     installation.pool_bytes = pool_.count() * pool_.batch_bytes();
     installation.pipeline_bytes = pipeline_bytes_;
+    installation.scanner_sha256 = scanner_sha256_;
     return make_status(observation(run), installation);
 }
 

@@ -56,6 +56,7 @@ class Monitor {
     const std::uint64_t pipeline_bytes_;
     const std::vector<const net::Receiver*> receivers_;
     const Acquisition* acquisition_ = nullptr;
+    std::string scanner_sha256_;  ///< of the description without its sources
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 
     Reading now_;

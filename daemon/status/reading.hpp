@@ -52,6 +52,8 @@ struct RunDescription {
     std::string note;
     std::chrono::system_clock::time_point started;
     std::optional<double> duration_s;
+    std::optional<std::uint64_t> start_ticks;
+    std::optional<std::uint64_t> stop_ticks;
     OperatorData operator_data;
 };
 
@@ -61,7 +63,8 @@ struct RunState {
     std::optional<RunDescription> current;  ///< until it is finalised
     /// When the operator asked for the run; absent once it has started.
     std::optional<std::chrono::steady_clock::time_point> start_asked;
-    const Run* open = nullptr;     ///< the current run, until the acquisition is done with it
+    bool waiting = false;          ///< detector time has not reached the start that was asked for
+    Run* open = nullptr;           ///< the current run, until the acquisition is done with it
     const Run* closing = nullptr;  ///< the current run, while another thread finalises it
     std::shared_ptr<const AcquisitionSnapshot> start;  ///< when the current run started; nullptr before that
     std::string last_id;                               ///< of the last run that was finalised

@@ -30,6 +30,17 @@ json make_health(const Observation& seen) {
     return {{"state", seen.health->state()}, {"reasons", std::move(reasons)}};
 }
 
+/// What the hosts of one scanner have in common.
+json make_common(const Observation& seen, const Installation& installation) {
+    const config::Energy& energy = seen.configuration().energy;
+    return {{"clock", seen.configuration().clock},
+            {"tick_ps", seen.scanner().tick_ps},
+            {"scanner_sha256", installation.scanner_sha256},
+            {"lower_keV", number_if(energy.filter, energy.lower_keV)},
+            {"upper_keV", number_if(energy.filter, energy.upper_keV)},
+            {"writes_singles", seen.configuration().listmode.write_singles}};
+}
+
 json make_calibration(const Observation& seen) {
     json document = to_json(seen.setting->calibration);
     document["next"] = nullptr;
@@ -48,7 +59,11 @@ json make_run(const Observation& seen) {
                      {"note", run.note},
                      {"operator", to_json(run.operator_data, run.started)},
                      {"duration_s", or_null(run.duration_s)},
+                     {"start_ticks", or_null(run.start_ticks)},
+                     {"stop_ticks", or_null(run.stop_ticks)},
+                     {"waiting", seen.run->waiting},
                      {"capture", nullptr}};
+    if (seen.now->acquisition->run) document["start_ticks"] = seen.now->acquisition->run_start;
     if (seen.now->run && seen.now->run->capture) document["capture"] = to_json(*seen.now->run->capture);
     return document;
 }
@@ -136,7 +151,7 @@ json make_tags(const Observation& seen) {
 }
 
 json make_memory(const config::ListMode& listmode, const Installation& installation) {
-    const std::uint64_t files = listmode.write_singles ? 3 : 2;  // tags have one, too
+    const std::uint64_t files = listmode.record_kinds() + 1;  // tags have one, too
     return {{"batch_pool_bytes", installation.pool_bytes},
             {"pipeline_bytes", installation.pipeline_bytes},
             {"block_buffer_bytes", std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * files}};
@@ -166,7 +181,7 @@ void add_randoms(json& rates, const RateSetting& setting, const SecondsTotal& me
         rates[key] = nullptr;
     rates["necr_scatter_fraction"] = setting.scatter_fraction;
     const double seconds = measured.length_s;
-    if (seconds <= 0) return;
+    if (seconds <= 0 || std::isnan(measured.randoms)) return;
     const double prompts = static_cast<double>(measured.prompts) / seconds;
     const double randoms = measured.randoms / seconds;
     const double net = prompts - randoms;
@@ -218,7 +233,7 @@ json make_second(const Second* second, const RateSetting& setting, double tick_s
     const auto ends = 2 * static_cast<double>(second->sums.counts.prompts);
     return {{"start_ticks", second->range.start},
             {"length_s", second->length_s},
-            {"window_load", second->load},
+            {"window_load", number_if(!std::isnan(second->load), second->load)},
             {"pile_up_factor", number_if(!std::isnan(second->pile_up), second->pile_up)},
             {"delayeds_weight", number_if(setting.delayeds, second->delayeds_weight)},
             {"mean_abs_dt_ns", number_if(ends > 0, static_cast<double>(abs_dt) / ends * tick_s * 1e9)}};
@@ -241,6 +256,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"backend_choice", seen.setting->backend_choice},
             {"scanner", seen.scanner().name},
             {"calibration", make_calibration(seen)},
+            {"common", make_common(seen, installation)},
             {"health", make_health(seen)},
             {"run", make_run(seen)},
             {"interrupted", make_interrupted(seen.run->interrupted)},

@@ -19,6 +19,7 @@ struct Installation {
     std::size_t batches = 0;
     std::uint64_t pool_bytes = 0;
     std::uint64_t pipeline_bytes = 0;
+    std::string scanner_sha256;  ///< of the description without its sources
 };
 
 nlohmann::json make_status(const Observation& seen, const Installation& installation);

@@ -86,4 +86,14 @@ std::optional<std::string> cuda_unusable_reason() {
     return fmt::format("CUDA: {} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
 }
 
+unsigned gpu_count() {
+    int devices = 0;
+    cuda::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount", "counting GPUs");
+    return static_cast<unsigned>(devices);
+}
+
+void use_gpu(unsigned device) {
+    cuda::check(cudaSetDevice(static_cast<int>(device)), "cudaSetDevice", "choosing a GPU");
+}
+
 }  // namespace petacq::gpu

@@ -87,7 +87,7 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
     find_base_.module_of = upload_table(std::span(modules), memory);
     find_base_.rules = {PairRule::of(o.geometry, r),
                         r.policy,
-                        r.mode == WindowMode::single,
+                        r.search && r.mode == WindowMode::single,
                         r.delay.has_value(),
                         shifted,
                         r.window,
@@ -290,9 +290,14 @@ FindArguments Stages::find_arguments(const Slot& slot) const {
 }
 
 void Stages::search(Slot& slot, cudaStream_t stream) {
-    const std::uint64_t reach = options_.rules.window + options_.rules.delay.value_or(0);
+    const std::uint64_t reach = options_.rules.reach();
     slot.horizon = slot.close_at ? *slot.close_at : (slot.watermark > reach ? slot.watermark - reach : 0);
     const FindArguments a = find_arguments(slot);
+    if (!options_.rules.search) {
+        launch_take_all(a, stream);
+        to_host(slot.host_found, slot.found, 1, stream);
+        return;
+    }
     launch_find(a, stream);
     if (a.rules.delayeds) {
         launch_emit(a, Kind::prompt, 0, slot.record_room, prompts_, stream);
@@ -333,6 +338,7 @@ void Stages::found(Slot& slot) {
     c.delayed_oversize = t.counts[count_delayed_oversize];
     c.groups = t.counts[count_groups];
     c.groups_blocked = t.counts[count_groups_blocked];
+    c.unsearched = options_.rules.search ? 0 : c.decided;
     interval_counts_ += c;
     if (slot.ends_interval) result.sums.counts = std::exchange(interval_counts_, {});
     result.pending = std::uint64_t{count_} - begin_ - taken_ + slot.host_converted->pending;

@@ -49,6 +49,17 @@ void CoincidenceFinder::add_prompts(std::span<const Coincidence> prompts, Thread
         sums.add_prompt(c, module_of_[c.crystal_a], module_of_[c.crystal_b]);
 }
 
+/// Without a search: nobody knows which singles are unpaired, so all count among the others.
+void CoincidenceFinder::take_all(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) {
+    for (const Single& s : singles.subspan(share.from, share.to - share.from)) {
+        ++sums.decided[s.crystal];
+        ++sums.crystals[s.crystal].grouped;
+    }
+    share.counts.decided = share.to - share.from;
+    share.counts.unsearched = share.counts.decided;
+    share.next = share.to;
+}
+
 void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share,
                                     ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
@@ -176,13 +187,15 @@ void CoincidenceFinder::divide(Search& search, std::size_t first_anchor,
     if (search.shares.size() < search.count) search.shares.resize(search.count);
     // A greedy scan can start only where a window opens regardless of what precedes it, which is at a gap
     // wider than the window. A share without such a gap is scanned with the share before. In the other mode,
-    // shares have no time in common, so that the records of one come before those of the next.
+    // shares have no time in common, so that the records of one come before those of the next. Without a
+    // search they may be divided anywhere.
     const std::uint64_t gap = rules_.mode == WindowMode::single ? rules_.window : 0;
     std::size_t to = end;
     for (std::size_t i = search.count; i-- > 0;) {
         Search::Share& share = search.shares[i];
         std::size_t from = first_anchor + anchors * i / search.count;
-        while (from < to && from > first_anchor && singles[from].time - singles[from - 1].time <= gap)
+        while (rules_.search && from < to && from > first_anchor &&
+               singles[from].time - singles[from - 1].time <= gap)
             ++from;
         share.from = from;
         share.to = to;
@@ -196,6 +209,7 @@ void CoincidenceFinder::find(Search& search, std::size_t index, ThreadSums& sums
     Search::Share& share = search.shares[index];
     share.counts = {};
     share.next = share.from;
+    if (!rules_.search) return take_all(search.singles, share, sums);
     const std::size_t held = share.records.size();
     if (rules_.mode == WindowMode::single) {
         scan_groups(search.singles, share, sums);

@@ -46,6 +46,7 @@ class CoincidenceFinder {
     void find(Search& search, std::size_t share, ThreadSums& sums) const;
 
   private:
+    static void take_all(std::span<const Single> singles, Search::Share& share, ThreadSums& sums);
     void scan_groups(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
     void scan_openers(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
     void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,

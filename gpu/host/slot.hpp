@@ -10,7 +10,6 @@
 #include "gpu/host/chunk.hpp"
 #include "gpu/host/coincidence.hpp"
 #include "gpu/host/convert.hpp"
-#include "gpu/host/single_buffer.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::gpu {
@@ -38,7 +37,8 @@ struct Slot {
 
     // Order:
     std::uint64_t newest = 0;  ///< time of the newest accepted single
-    SingleBuffer singles;  ///< in order: what the slice before left undecided, and all below the watermark
+    /// In order: what the slice before left undecided, and all below the watermark.
+    RecordVector<Single> singles;
     std::uint64_t horizon = 0;  ///< records of this time and later ones are held back
 
     // Search, and the result:

@@ -89,7 +89,7 @@ void OrderStage::order(Slot& slot, std::size_t part) {
 /// it.
 void OrderStage::finish(Slot& slot) {
     orderer_.finish();
-    const std::span<const Single> singles = slot.singles.view();
+    const std::span<const Single> singles(slot.singles);
     slot.horizon = slot.watermark > reach_ ? slot.watermark - reach_ : 0;
     const std::uint64_t limit = slot.close_at.value_or(slot.horizon);
     const auto end =
@@ -172,8 +172,13 @@ void SearchStage::deliver(Slot& slot) const {
     auto to = out.begin();
     for (const Search::Share& share : slot.search.in_use())
         to = std::copy(share.records.begin(), share.records.end(), to);
-    const auto decided = slot.singles.view().first(emit_singles_ ? slot.search.decided : 0);
-    slot.result.singles.assign(decided.begin(), decided.end());
+    RecordVector<Single>& singles = slot.result.singles;
+    if (emit_singles_ && slot.search.decided == slot.singles.size()) {
+        std::swap(singles, slot.singles);  // nothing is carried over to the next slice
+    } else {
+        const auto decided = std::span(slot.singles).first(emit_singles_ ? slot.search.decided : 0);
+        singles.assign(decided.begin(), decided.end());
+    }
 }
 
 void SearchStage::reset() {

@@ -60,8 +60,7 @@ class ConversionStage {
 /// Chunks to ordered singles. One slice at a time, in order.
 class OrderStage {
   public:
-    OrderStage(const CoincidenceRules& rules, ChunkStore& chunks)
-        : reach_(rules.window + rules.delay.value_or(0)), orderer_(chunks) {}
+    OrderStage(const CoincidenceRules& rules, ChunkStore& chunks) : reach_(rules.reach()), orderer_(chunks) {}
 
     /// Takes the chunks. Returns the number of refits, which come before plan().
     std::size_t start(Slot& slot);

@@ -128,6 +128,9 @@ TEST_CASE("impossible values are refused with the path of the key") {
     CHECK(about_key("/listmode/block_bytes", "4097") ==
           "/listmode/block_bytes: expected an integer from 4096 to 268435456 that is a multiple of 64, found "
           "4097");
+    CHECK(about_key("/listmode/write_coincidences", "false") ==
+          "/listmode/write_coincidences: expected true, or true in /listmode/write_singles; found false for "
+          "both: a run would hold no list-mode");
     CHECK(about_key("/pipeline/max_pending_singles", "1073741824").empty());
     CHECK(about_key("/pipeline/max_pending_singles", "1073741825") ==
           "/pipeline/max_pending_singles: expected an integer from 1024 to 1073741824, found 1073741825");

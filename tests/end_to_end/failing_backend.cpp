@@ -93,7 +93,8 @@ class FailingPipeline final : public gpu::Pipeline {
 }  // namespace
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration, std::size_t producers, gpu::Input input) {
+                     const config::Calibration& calibration, std::size_t producers, gpu::Input input,
+                     unsigned /*gpu*/) {
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
     Backend backend;
@@ -101,6 +102,10 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     backend.memory = net::make_host_memory({});
     backend.choice = "a test";
     return backend;
+}
+
+unsigned usable_gpus() {
+    return 0;
 }
 
 }  // namespace petacq::daemon

@@ -108,7 +108,7 @@ std::string Feeding::check_pending(const gpu::SliceResult& result, std::uint64_t
                std::to_string(result.pending) + " pending, newest at " + std::to_string(newest);
     }
     const gpu::CoincidenceRules& rules = c.options.rules;
-    const __int128 reach = static_cast<__int128>(rules.window) + rules.delay.value_or(0);
+    const __int128 reach = rules.search ? static_cast<__int128>(rules.window) + rules.delay.value_or(0) : 0;
     const auto waiting = std::count_if(open_times.begin(), open_times.end(), [&](std::uint64_t t) {
         return static_cast<__int128>(t) + reach >= static_cast<__int128>(watermark);
     });
@@ -138,13 +138,14 @@ std::string Feeding::check_segment() const {
 std::string Feeding::check_sums(const gpu::SliceResult& result) {
     const PlannedSlice& slice = plan.slices[collected];
     const gpu::CoincidenceRules& rules = c.options.rules;
-    const __int128 reach = static_cast<__int128>(rules.window) + rules.delay.value_or(0);
+    const __int128 reach = rules.search ? static_cast<__int128>(rules.window) + rules.delay.value_or(0) : 0;
     const __int128 horizon = std::max<__int128>(slice.watermark - reach, decided_below);
     // At the end of a segment all others are decided.
     const bool last = slice.close_at.has_value();
-    const auto limit = last ? UINT64_MAX : static_cast<std::uint64_t>(horizon);
+    const auto limit = static_cast<std::uint64_t>(horizon);
     const Decided& want = expected.segments[segment];
-    add_reference_sums(sums, want, c.options.geometry, decided_below, limit);
+    add_reference_sums(sums, want, c.options.geometry, decided_below,
+                       last ? std::nullopt : std::optional(limit));
     decided_below = last ? 0 : limit;
     sums.counts += result.counts;
     if (!slice.ends_interval) return {};

@@ -64,11 +64,21 @@ bool passes(const Backend& backend, const Case& c, const PlanOptions& options, s
     return false;
 }
 
+// Only order.
+bool passes_without_search(const Backend& backend, const Case& base, std::uint64_t plan_seed) {
+    Case c = base;
+    c.options.rules.search = false;
+    Rng rng(plan_seed);
+    c.options.threads = rng.between(1U, 8U);
+    return passes(backend, c, random_plan_options(c, rng), plan_seed);
+}
+
 void check_family(Family family) {
     for (const Backend& backend : backends()) {
         for (const std::uint64_t seed : seeds(20)) {
             Case base = make_case(family, seed);
             std::uint64_t plan_seed = seed * 100;
+            if (!passes_without_search(backend, base, plan_seed)) return;
             for (int mode = 0; mode < 2; ++mode) {
                 for (int policy = 0; policy < 6; ++policy) {
                     for (const bool with_delay : {false, true}) {

@@ -1,6 +1,7 @@
 #include "tests/gpu/reference.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -122,36 +123,13 @@ Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& o
 }
 
 void count_fate(gpu::FrameCounts& counts, Fate fate) {
+    using Counts = gpu::FrameCounts;
+    // In the order of Fate.
+    constexpr std::array counters{&Counts::bad_marker,   &Counts::bad_address,  &Counts::outside_crystal,
+                                  &Counts::time_jump,    &Counts::bad_time,     &Counts::late,
+                                  &Counts::below_window, &Counts::above_window, &Counts::accepted};
     counts.received += 1;
-    switch (fate) {
-        case Fate::bad_marker:
-            counts.bad_marker += 1;
-            break;
-        case Fate::bad_address:
-            counts.bad_address += 1;
-            break;
-        case Fate::outside_crystal:
-            counts.outside_crystal += 1;
-            break;
-        case Fate::time_jump:
-            counts.time_jump += 1;
-            break;
-        case Fate::bad_time:
-            counts.bad_time += 1;
-            break;
-        case Fate::late:
-            counts.late += 1;
-            break;
-        case Fate::below_window:
-            counts.below_window += 1;
-            break;
-        case Fate::above_window:
-            counts.above_window += 1;
-            break;
-        case Fate::accepted:
-            counts.accepted += 1;
-            break;
-    }
+    counts.*counters.at(static_cast<std::size_t>(fate)) += 1;
 }
 
 void count_tag(gpu::TagCounts& counts, Fate fate) {
@@ -336,6 +314,13 @@ Decided reference_coincidences(gpu::RecordVector<Single> singles, const config::
     std::sort(singles.begin(), singles.end(), single_before);
     Decided out;
     out.singles = std::move(singles);
+    if (!rules.search) {
+        out.counts.decided = out.singles.size();
+        out.counts.unsearched = out.singles.size();
+        for (const Single& s : out.singles)
+            out.members.push_back({s.time, s.crystal, false});
+        return out;
+    }
     const Segment segment{out.singles, geometry, rules};
     if (rules.mode == gpu::WindowMode::single) {
         prompts_of_groups(segment, out);
@@ -366,10 +351,8 @@ void add_end(gpu::PromptEnds& sums, std::int64_t dt, float energy) {
 }  // namespace
 
 void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const config::Geometry& geometry,
-                        std::uint64_t from, std::uint64_t to) {
-    const auto inside = [&](std::uint64_t opened) {
-        return from <= opened && (opened < to || to == UINT64_MAX);
-    };
+                        std::uint64_t from, std::optional<std::uint64_t> to) {
+    const auto inside = [&](std::uint64_t opened) { return from <= opened && (!to || opened < *to); };
     const auto module_of = [&](std::uint32_t crystal) {
         const std::uint32_t modules = geometry.channels * geometry.modules.y;
         const std::uint32_t in_ring = modules * geometry.blocks.y * geometry.crystals.y;

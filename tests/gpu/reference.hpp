@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "config/calibration.hpp"
@@ -110,9 +111,9 @@ struct Decided {
 Decided reference_coincidences(gpu::RecordVector<gpu::Single> singles, const config::Geometry& geometry,
                                const gpu::CoincidenceRules& rules);
 
-/// Adds what is decided with openers in [from, to), without the counts.
+/// Adds what is decided with openers in [from, to), or from `from` on, without the counts.
 void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const config::Geometry& geometry,
-                        std::uint64_t from, std::uint64_t to);
+                        std::uint64_t from, std::optional<std::uint64_t> to);
 
 /// The sums over good pairs by their definition, pair by pair. It takes from the pipeline which pairs are
 /// good and in which cell a crystal lies.

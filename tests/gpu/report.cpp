@@ -105,7 +105,8 @@ std::string to_string(const gpu::SingleCounts& c) {
         << ", in_dropped_multiples " << c.in_dropped_multiples << ", in_oversize_multiples "
         << c.in_oversize_multiples << ", unused_in_multiples " << c.unused_in_multiples << ", reused "
         << c.reused << ", delayed_dropped " << c.delayed_dropped << ", delayed_oversize "
-        << c.delayed_oversize << ", groups " << c.groups << ", groups_blocked " << c.groups_blocked << "}";
+        << c.delayed_oversize << ", groups " << c.groups << ", groups_blocked " << c.groups_blocked
+        << ", unsearched " << c.unsearched << "}";
     return out.str();
 }
 

@@ -63,7 +63,7 @@ Found find_pairs(const TrueSingles& truth, const gpu::CoincidenceRules& rules) {
     options.threads = 2;
     options.max_slice_frames = slice_singles;
     const auto pipeline = gpu::make_host_pipeline(options, truth.calibration);
-    gpu::SecondCuts cuts(second_of(truth.scanner), rules.window + rules.delay.value_or(0));
+    gpu::SecondCuts cuts(second_of(truth.scanner), rules.reach());
     Found found;
     gpu::SliceResult result;
     std::vector<gpu::FrameSpan> spans(1);

@@ -211,7 +211,11 @@ def check_heavy_headers(tree, complete_json=None):
     programs = collections.defaultdict(list)
     for path in tree.includes:
         if path.endswith(".cpp") and not tree.is_test(path) and includes_cli11(tree, path):
-            program = "/".join(path.split("/")[:2]) if path.startswith("tools/") else path.split("/")[0]
+            folder = path.rpartition("/")[0]
+            if f"{folder}/main.cpp" in tree.includes:
+                program = folder
+            else:
+                program = "/".join(path.split("/")[:2]) if path.startswith("tools/") else path.split("/")[0]
             programs[program].append(path)
     for program, paths in programs.items():
         if len(paths) > 1:

@@ -114,6 +114,7 @@ void add_options(CLI::App& app, PipelineSuite& s) {
                    "Thread counts to try; default 1 to the number of cores, doubling. With cuda one number: "
                    "threads that copy results, at most 8; default half the cores")
         ->check(CLI::Range(1, 4096));
+    app.add_flag("--singles", s.singles, "Only order the singles and return them: no coincidences");
     app.add_flag("--spectra", s.spectra, "Compare with passes that count spectra, alternating");
     app.add_flag("--processes", s.processes,
                  "Compare each number of threads with as many processes of one thread, alternating (cpu)");

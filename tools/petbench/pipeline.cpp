@@ -118,7 +118,8 @@ void run(const PipelineSuite& o) {
     options.rules.delayeds = config::from_name<gpu::DelayedRule>(o.delayeds);
     options.rules.policy = config::from_name<gpu::MultiplesPolicy>(o.policy);
     options.rules.mode = config::from_name<gpu::WindowMode>(o.mode);
-
+    options.rules.search = !o.singles;
+    options.emit_singles = o.singles;
     options.spectra = o.spectra;
 
     const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());

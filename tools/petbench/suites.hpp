@@ -66,6 +66,7 @@ struct PipelineSuite {
         threads;             ///< empty: 1 to the number of cores, doubling (GPU: half the cores, at most 8)
     bool processes = false;  ///< CPU: also as many independent processes of one thread
     bool spectra = false;    ///< also passes that count spectra, alternating
+    bool singles = false;    ///< only order the singles, and return them
     int repeat = 5;
 };
 void run(const PipelineSuite& suite);

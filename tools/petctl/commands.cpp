@@ -23,11 +23,6 @@ namespace {
 /// Small enough that the answer fits into the smallest send buffer that can be configured.
 constexpr std::size_t runs_in_answer = 100;
 
-void print(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw OutputError("cannot write to standard output");
-}
-
 void print_json(const json& document) {
     print(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }

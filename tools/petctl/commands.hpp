@@ -33,6 +33,10 @@ int reload(daemon::ControlClient& client);
 /// Sets the level, or only shows it if `level` is empty.
 int log_level(daemon::ControlClient& client, const std::string& level);
 
+// relay.cpp
+/// Passes bytes on between the standard input and output and the daemon, until either ends.
+int relay(daemon::ControlClient& client);
+
 // watch.cpp
 /// `status --watch`: on a terminal each status replaces the previous one; elsewhere each is one line.
 int watch_status(daemon::ControlClient& client, bool as_json);

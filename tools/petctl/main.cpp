@@ -6,14 +6,17 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "daemon/control/client.hpp"
 #include "daemon/host/version.hpp"
 #include "tools/petctl/commands.hpp"
+#include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/values.hpp"
 
 namespace {
@@ -22,10 +25,14 @@ using nlohmann::json;
 using petacq::daemon::ControlClient;
 using petacq::daemon::ControlUnavailable;
 using petacq::daemon::RpcError;
+using petacq::petctl::HostGroup;
 namespace petctl = petacq::petctl;
 
+constexpr const char* default_socket = "/run/petacqd/control.sock";
+
 struct Arguments {
-    std::string socket = "/run/petacqd/control.sock";
+    std::string socket = default_socket;
+    std::vector<std::string> hosts;
     std::string run;
     std::string note;
     std::string nuclide;
@@ -36,6 +43,8 @@ struct Arguments {
     std::string level;
     std::vector<std::string> runs;
     double duration_s = 0;
+    std::uint64_t from_ticks = 0;
+    std::uint64_t to_ticks = 0;
     double activity_MBq = 0;  // NOLINT(readability-identifier-naming): a unit
     double bed_mm = 0;
     std::size_t last = 0;
@@ -77,6 +86,8 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     };
     set("--run", "run", a.run);
     set("--duration", "duration_s", a.duration_s);
+    set("--from-ticks", "start_ticks", a.from_ticks);
+    set("--to-ticks", "stop_ticks", a.to_ticks);
     set("--note", "note", a.note);
     set("--nuclide", "nuclide", a.nuclide);
     set("--activity-MBq", "activity_MBq", a.activity_MBq);
@@ -87,15 +98,31 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     return parameters;
 }
 
+constexpr const char* only_these = "only start, stop, status, watch and ledger act on several hosts";
+
 /// Adds the commands. The one that is parsed sets `action`.
 void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     // The client connects only when the action runs, since --file needs no daemon.
     const auto with_client = [&](auto function) {
         return [&a, &action, function] {
+            if (!a.hosts.empty()) throw CLI::ValidationError("--hosts", only_these);
             action = [&a, function] {
                 ControlClient client(a.socket);
                 return function(client);
             };
+        };
+    };
+    const auto with_either = [&](auto for_one, auto for_several) {
+        return [&a, &action, with_client, for_one, for_several] {
+            if (a.hosts.empty()) return with_client(for_one)();
+            // Each host has its own default.
+            const std::string socket = a.socket == default_socket ? "" : a.socket;
+            try {
+                const auto group = std::make_shared<HostGroup>(a.hosts, socket);
+                action = [group, for_several] { return for_several(*group); };
+            } catch (const std::invalid_argument& error) {
+                throw CLI::ValidationError("--hosts", error.what());
+            }
         };
     };
 
@@ -103,6 +130,9 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     start->add_option("--run", a.run, "Run id; without it the daemon names the run");
     start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time")
         ->check(check_duration);
+    start->add_option("--from-ticks", a.from_ticks,
+                      "Start at this detector time, which must be ahead; several hosts then start together");
+    start->add_option("--to-ticks", a.to_ticks, "Stop at this detector time");
     start->add_option("--note", a.note, "Free text kept with the run");
     start->add_option("--nuclide", a.nuclide, "Nuclide of the source, such as F-18");
     start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay")
@@ -112,20 +142,27 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     start->add_option("--subject", a.subject, "Subject or phantom");
     start->add_option("--key", a.keys, "name=value, kept with the run; may be repeated")
         ->allow_extra_args(false);
-    start->callback([&a, &action, start, with_client] {
+    start->callback([&a, start, with_either] {
         const json parameters = start_parameters(*start, a);
-        with_client([parameters](ControlClient& client) { return petctl::start_run(client, parameters); })();
+        with_either([parameters](ControlClient& client) { return petctl::start_run(client, parameters); },
+                    [parameters](HostGroup& group) { return petctl::start_group(group, parameters); })();
     });
 
     CLI::App* stop = app.add_subcommand("stop", "Stop the run and wait until it is on disk");
-    stop->callback(with_client(petctl::stop_run));
+    stop->callback(with_either(petctl::stop_run, petctl::stop_group));
 
     CLI::App* status = app.add_subcommand("status", "Show the status");
     status->add_flag("--json", a.as_json, "Print JSON");
     status->add_flag("--watch", a.watching, "Repeat every second until Ctrl-C");
-    status->callback(with_client([&a](ControlClient& client) {
-        return a.watching ? petctl::watch_status(client, a.as_json) : petctl::show_status(client, a.as_json);
-    }));
+    status->callback(with_either(
+        [&a](ControlClient& client) {
+            return a.watching ? petctl::watch_status(client, a.as_json)
+                              : petctl::show_status(client, a.as_json);
+        },
+        [&a](HostGroup& group) {
+            return a.watching ? petctl::watch_group(group, a.as_json)
+                              : petctl::show_group_status(group, a.as_json);
+        }));
 
     CLI::App* sources = app.add_subcommand("sources", "Show who is heard, known or unknown");
     sources->add_flag("--json", a.as_json, "Only the list, as the scanner description has it");
@@ -133,7 +170,8 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
         with_client([&a](ControlClient& client) { return petctl::show_sources(client, a.as_json); }));
 
     CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
-    watch->callback(with_client(petctl::watch_dashboard));
+    watch->callback(with_either(petctl::watch_dashboard,
+                                [](HostGroup& group) { return petctl::watch_group(group, false); }));
 
     CLI::App* ledger =
         app.add_subcommand("ledger", "Show the ledger of the run in progress or of the last run");
@@ -141,12 +179,13 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     ledger->add_option("--file", a.file, "Show this run.json, or the run in this directory; needs no daemon")
         ->excludes(run);
     ledger->add_flag("--json", a.as_json, "Print JSON");
-    const auto by_daemon = with_client([&a, run](ControlClient& client) {
-        const auto asked = run->count() > 0 ? std::optional(a.run) : std::nullopt;
-        return petctl::show_ledger(client, asked, a.as_json);
-    });
+    const auto asked = [&a, run] { return run->count() > 0 ? std::optional(a.run) : std::nullopt; };
+    const auto by_daemon = with_either(
+        [&a, asked](ControlClient& client) { return petctl::show_ledger(client, asked(), a.as_json); },
+        [&a, asked](HostGroup& group) { return petctl::show_group_ledger(group, asked(), a.as_json); });
     ledger->callback([&a, &action, ledger, by_daemon] {
         if (ledger->count("--file") == 0) return by_daemon();
+        if (!a.hosts.empty()) throw CLI::ValidationError("--hosts", "needs no --file");
         action = [&a] { return petctl::show_ledger_of_file(a.file, a.as_json); };
     });
 
@@ -171,6 +210,10 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     level->add_option("LEVEL", a.level, "Least important messages to log")
         ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
     level->callback(with_client([&a](ControlClient& client) { return petctl::log_level(client, a.level); }));
+
+    CLI::App* relay = app.add_subcommand(
+        "relay", "Pass JSON-RPC on between standard input and output and the daemon, for petctl --hosts");
+    relay->callback(with_client(petctl::relay));
 }
 
 }  // namespace
@@ -187,6 +230,10 @@ int main(int argc, char** argv) {
     app.add_option("--socket", arguments.socket, "Control socket of the daemon")
         ->envname("PETACQ_SOCKET")
         ->capture_default_str();
+    app.add_option("--hosts", arguments.hosts,
+                   "start, stop, status, watch and ledger: of these hosts as one, over ssh; h1,h2,...")
+        ->delimiter(',')
+        ->allow_extra_args(false);
     std::function<int()> action;
     add_commands(app, arguments, action);
     try {

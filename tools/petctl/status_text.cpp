@@ -98,6 +98,12 @@ void add_run(Lines& lines, const json& run) {
     if (!run.is_object()) return;
     lines.push_back(labelled("  started", text_of(at(run, {"start_utc"}))));
     lines.push_back(labelled("  duration", with_unit(at(run, {"duration_s"}), "{:.6g}", " s")));
+    if (const json& ticks = at(run, {"start_ticks"}); ticks.is_number()) {
+        const bool waiting = at(run, {"waiting"}) == true;
+        lines.push_back(labelled(waiting ? "  waits for" : "  from", text_of(ticks) + " ticks"));
+    }
+    if (const json& ticks = at(run, {"stop_ticks"}); ticks.is_number())
+        lines.push_back(labelled("  to", text_of(ticks) + " ticks"));
     lines.push_back(labelled("  note", text_of(at(run, {"note"}))));
     add_operator(lines, at(run, {"operator"}));
 }
@@ -161,10 +167,20 @@ std::string status_line(const json& status) {
                        rate("delayeds_per_s"), text_of(at(status, {"ledger", "datagrams", "lost"})));
 }
 
+bool never_began(const json& result) {
+    const json& reason = at(result, {"reason"});
+    return reason.is_string() && reason.get_ref<const std::string&>().ends_with(" before its start_ticks");
+}
+
 std::string stop_line(const json& result) {
-    std::string line = fmt::format("run {} stopped: {} prompts, {} delayeds, ledger {}",
-                                   text_of(at(result, {"run"})), text_of(at(result, {"prompts"})),
-                                   text_of(at(result, {"delayeds"})), closed(at(result, {"ledger_closed"})));
+    if (never_began(result))
+        return fmt::format("run {} had not begun: nothing is left of it", text_of(at(result, {"run"})));
+    std::string line = fmt::format("run {} stopped: ", text_of(at(result, {"run"})));
+    for (const char* records : {"prompts", "delayeds", "singles"}) {
+        if (const json& count = at(result, {records}); count.is_number())
+            line += fmt::format("{} {}, ", text_of(count), records);
+    }
+    line += "ledger " + closed(at(result, {"ledger_closed"}));
     const json& dropped = at(result, {"capture", "datagrams_dropped"});
     if (dropped.is_number() && dropped != 0) {
         line += fmt::format(", raw capture lacks {} of {} datagrams", text_of(dropped),

@@ -13,6 +13,8 @@ namespace petacq::petctl {
 Lines status_lines(const nlohmann::json& status);
 /// The same on one line without a line end, for output to a file.
 std::string status_line(const nlohmann::json& status);
+/// Whether the run of this answer to `stop` was stopped before its start, so that nothing is left of it.
+bool never_began(const nlohmann::json& result);
 /// One line about the stopped run, from the answer to `stop`.
 std::string stop_line(const nlohmann::json& result);
 /// The problems of that run, one per line: a failure, a ledger that does not close.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 
 namespace petacq::petctl {
@@ -60,6 +61,11 @@ std::string joined(const Lines& lines, bool colour) {
         text += '\n';
     }
     return text;
+}
+
+void print(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        throw OutputError("cannot write to standard output");
 }
 
 bool colour_wanted() {

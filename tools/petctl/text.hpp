@@ -42,6 +42,8 @@ Line labelled(std::string_view label, std::string value, Style style = Style::pl
 
 /// The lines as one string, with escape sequences for the styles if `colour`.
 std::string joined(const Lines& lines, bool colour);
+/// Writes to the standard output at once. Throws OutputError.
+void print(const std::string& text);
 /// Whether escape sequences may go to the standard output: a terminal that is not dumb, and NO_COLOR not set.
 bool colour_wanted();
 

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "config/error.hpp"
@@ -19,6 +20,7 @@
 #include "tools/petlm/records/rearrange.hpp"
 #include "tools/petlm/records/recover.hpp"
 #include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resort/command_line.hpp"
 
 namespace {
 
@@ -156,28 +158,37 @@ void add_merge(CLI::App& app, int& status) {
     sub.add_flag("--singles", o.singles, "Of run directories, take the singles");
 }
 
+/// "3/16"
+Share share_from(const std::string& text) {
+    Share share;
+    char slash = 0;
+    std::istringstream in(text);
+    if (!(in >> share.number >> slash >> share.of) || slash != '/' || !in.eof() || share.number == 0 ||
+        share.number > share.of || text.find('-') != std::string::npos)
+        throw UsageError("--part " + text + ": expected K/N, K from 1 to N");
+    return share;
+}
+
 void add_resort(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "resort",
-            "Finds the coincidences of a run again from its singles; settings that are not given are "
-            "those of the run",
+            "Finds coincidences from the singles of a run, or of the runs of several hosts; settings that "
+            "are not given are those of the run",
             resort);
-    sub.add_option("run", o.run, "Run directory with singles.plm")->required();
-    add_output(sub, o,
-               "File of coincidences to write (NAME.plm), or run directory, with the seconds and tags");
-    sub.add_option("--window-ticks", o.window_ticks, "Coincidence window, inclusive");
-    sub.add_option("--window-mode", o.window_mode, "single or every");
-    sub.add_option("--policy", o.multiples_policy, "Multiples policy");
-    sub.add_option("--max-multiplicity", o.max_multiplicity, "Drop larger groups");
-    sub.add_option("--min-module-difference", o.min_module_difference, "Around the ring");
-    sub.add_option("--max-ring-difference", o.max_ring_difference, "Along the axis");
-    auto* delay = sub.add_option("--delay-ticks", o.delay_ticks, "Delay of the window for randoms");
-    sub.add_flag("--no-delay", o.no_delay, "Search for no delayeds")->excludes(delay);
-    sub.add_option("--delayeds", o.delayeds, "shifted_group or delayed_window: how delayeds are found");
-    sub.add_option("--lower-kev", o.lower_keV, "Energy window; not below that of the saved singles");
-    sub.add_option("--upper-kev", o.upper_keV, "Energy window; not above that of the saved singles");
-    sub.add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
-    sub.add_option("--threads", o.threads, "Threads of the CPU back-end; 0: one per core");
+    sub.add_option("--output,-o", o.output,
+                   "File of coincidences to write (NAME.plm), or run directory, with the seconds and tags")
+        ->required();
+    auto* force = sub.add_flag("--force", o.force, "Replace the output");
+    auto* part = sub.add_option_function<std::string>(
+        "--part", [&options = o](const std::string& text) { options.part = share_from(text); },
+        "K/N: only make the K-th of N shares of the run, as files that --join makes the run of; what is "
+        "there "
+        "already is kept");
+    part->excludes(force);
+    sub.add_flag("--join", o.join, "Only make the run of what all calls with --part have made")
+        ->excludes(force)
+        ->excludes(part);
+    add_resort_options(sub, o);
 }
 
 void add_plot(CLI::App& app, int& status) {

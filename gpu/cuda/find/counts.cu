@@ -150,6 +150,13 @@ __global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constan
     if (threadIdx.x == 0) (of_prompts ? t.prompts : t.delayeds) = before;
 }
 
+/// Nobody knows which singles are unpaired, so all count among the others.
+__global__ void take_all_kernel(const __grid_constant__ FindArguments a) {
+    const std::uint32_t stride = gridDim.x * blockDim.x;
+    for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.totals->decided; i += stride)
+        add_single(a, i, false);
+}
+
 }  // namespace
 
 void launch_counts(const FindArguments& a, cudaStream_t stream) {
@@ -166,6 +173,14 @@ void launch_find(const FindArguments& a, cudaStream_t stream) {
     launch_bounds(a, stream);
     launch_groups(a, stream);
     launch_counts(a, stream);
+}
+
+void launch_take_all(const FindArguments& a, cudaStream_t stream) {
+    launch_bounds(a, stream);
+    const std::uint32_t tiles = tiles_for(a.count);
+    if (tiles == 0) return;
+    take_all_kernel<<<tiles, find_threads, 0, stream>>>(a);
+    check(cudaGetLastError(), "kernel launch", "counting singles");
 }
 
 }  // namespace petacq::gpu::cuda

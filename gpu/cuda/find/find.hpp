@@ -39,7 +39,7 @@ struct EmitterLists {
 struct FindRules {
     PairRule pair;
     MultiplesPolicy policy;
-    bool greedy;  ///< window mode "single"
+    bool greedy;  ///< window mode "single"; false without a search
     bool delayeds;
     bool shifted;  ///< delayeds of shifted groups
     std::uint32_t window;
@@ -76,6 +76,8 @@ std::uint32_t tiles_for(std::uint32_t singles);
 /// Fills in the totals and the lists, and adds the decided singles to the sums. Finds nothing when
 /// totals->long_run is set.
 void launch_find(const FindArguments& arguments, cudaStream_t stream);
+/// Without a search: fills in the totals, and adds the decided singles to the sums.
+void launch_take_all(const FindArguments& arguments, cudaStream_t stream);
 void launch_bounds(const FindArguments& arguments, cudaStream_t stream);
 void launch_groups(const FindArguments& arguments, cudaStream_t stream);
 void launch_counts(const FindArguments& arguments, cudaStream_t stream);

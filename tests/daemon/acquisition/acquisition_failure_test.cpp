@@ -120,16 +120,34 @@ TEST_CASE("a live run whose start detector time does not reach fails, and the ne
     const Acquisition& acquisition = stand.make();
     stand.stream(1000 * ms, 1020 * ms);
     const std::uint64_t watermark = acquisition.snapshot()->watermark;
-    stand.begin({1'000'000 * ms, {}, {}});
+    const nlohmann::json without_capture = *stand.configuration->document;
+    nlohmann::json with_capture = without_capture;
+    with_capture["listmode"]["write_raw"] = true;  // such a run starts past all that has arrived
+    stand.configure(with_capture);
+    stand.begin();
     stand.turns(1);
     CHECK(stand.started == 0);
     REQUIRE(stand.finished.size() == 1);
     CHECK(stand.finished[0].end.failed);
     CHECK(stand.finished[0].end.reason.starts_with("the run could not start: "));
     CHECK(stand.finished[0].end.start_ticks == stand.finished[0].end.stop_ticks);
-    CHECK(stand.finished[0].end.start_ticks < 1'000'000 * ms);  // no frame became late for it
-    CHECK(watermark < 1'000'000 * ms);
+    CHECK(stand.finished[0].end.start_ticks < 2000 * ms);  // no frame became late for it
+    CHECK(watermark < 2000 * ms);
     stand.check_closed();
+    stand.configure(without_capture);
     stand.begin();
+    CHECK(stand.started == 1);
+}
+
+TEST_CASE("a live run waits for the start that is asked for, however long") {
+    AcquisitionStand stand;
+    stand.options.start_timeout = std::chrono::milliseconds(0);
+    stand.make();
+    stand.stream(1000 * ms, 1020 * ms);
+    stand.begin({2000 * ms, {}, {}});
+    stand.turns(3);
+    CHECK(stand.started == 0);
+    CHECK(stand.finished.empty());
+    stand.stream(1020 * ms, 2100 * ms);
     CHECK(stand.started == 1);
 }

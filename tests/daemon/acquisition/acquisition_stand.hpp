@@ -47,8 +47,7 @@ class AcquisitionStand {
                                          {"data_dir", "data"},
                                          {"receive", {{"sockets", {{{"port", 9601}}}}}},
                                          {"coincidence", {{"window_ticks", 100}, {"delay_ticks", 1000}}}};
-        configuration = std::make_shared<const config::Configuration>(
-            config::configuration_from_json(document, directory.path()));
+        configure(document);
         std::filesystem::create_directory(directory / "data");
         const config::Geometry& g = scanner.geometry;
         options.geometry = script.geometry = g;
@@ -56,6 +55,12 @@ class AcquisitionStand {
         script.histograms.energy.resize(std::size_t{g.bdm_count} * gpu::SinglesHistograms::energy_bins);
         script.histograms.temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);
         script.histograms.temperature_count.resize(std::size_t{g.bdm_count} * g.du_count);
+    }
+
+    /// Of the runs that begin later.
+    void configure(const nlohmann::json& document) {
+        configuration = std::make_shared<const config::Configuration>(
+            config::configuration_from_json(document, directory.path()));
     }
 
     daemon::Acquisition& make() {
@@ -114,6 +119,7 @@ class AcquisitionStand {
         daemon::RunSetting setting;
         setting.configuration = configuration;
         setting.scanner = &scanner;
+        setting.pool = &pool;
         daemon::RunRequest request;
         request.id = "run" + std::to_string(++runs);
         acquisition->begin_run(std::make_unique<daemon::Run>(setting, request), interval,
@@ -121,7 +127,7 @@ class AcquisitionStand {
         acquisition->turn();
     }
     void end() {
-        acquisition->end_run("stopped by operator",
+        acquisition->end_run("stopped by operator", {},
                              std::chrono::steady_clock::time_point(std::chrono::nanoseconds(host_ns)));
         acquisition->turn();
     }

@@ -1,5 +1,7 @@
 // Runs from start to end, turn by turn: in every order of start, stop, watermark and first frame.
 #include <atomic>
+#include <filesystem>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -78,35 +80,52 @@ TEST_CASE("a run waits for the watermark to reach its start") {
     stand.check_closed();
 }
 
-TEST_CASE("a waiting run that is asked to stop ends as soon as it has started") {
+TEST_CASE("a run that is stopped before the start that was asked for never begins") {
     AcquisitionStand stand;
     stand.make();
-    stand.begin({1010 * ms, {}, {}});
+    stand.begin({far_ahead, {}, {}});
+    stand.stream(1000 * ms, 1015 * ms);
     stand.end();
     CHECK(stand.started == 0);
-    stand.stream(1000 * ms, 1015 * ms);
-    CHECK(stand.finished.empty());
-    stand.silence();
-    CHECK(stand.started == 1);
     REQUIRE(stand.finished.size() == 1);
-    CHECK(stand.finished[0].end.start_ticks == 1010 * ms);
-    CHECK(stand.finished[0].end.stop_ticks >= 1010 * ms);
-    stand.check_closed();
+    CHECK(stand.finished[0].end.never_began);
+    CHECK(stand.finished[0].end.reason == "stopped by operator before its start_ticks");
+    // Another may have the data.
+    stand.begin();
+    stand.stream(1015 * ms, 1020 * ms);
+    stand.end();
+    stand.silence();
+    REQUIRE(stand.finished.size() == 2);
+    CHECK_FALSE(stand.finished[1].end.never_began);
+    CHECK(stand.finished[1].end.stop_ticks == 1020 * ms + offset + 1);
+    CHECK(stand.pool.free_count() == stand.pool.count());
+}
+
+TEST_CASE("a run whose interval has passed never begins") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.stream(1000 * ms, 1015 * ms);
+    const std::uint64_t passed = 900 * ms;
+    SECTION("the start") {
+        stand.begin({passed, {}, {}});
+    }
+    SECTION("the stop") {
+        stand.begin({{}, passed, {}});
+    }
+    CHECK(stand.started == 0);
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.never_began);
+    INFO(stand.finished[0].end.reason);
+    CHECK(stand.finished[0].end.reason.find(std::to_string(passed) + " has passed: expected a time from ") !=
+          std::string::npos);
+    const auto run = stand.finished[0].run->path();
+    REQUIRE(std::filesystem::exists(run));
+    stand.finished[0].run->discard();
+    CHECK_FALSE(std::filesystem::exists(run));
 }
 
 TEST_CASE("a stop while no data arrive ends the run after its timeout") {
     AcquisitionStand stand;
-    SECTION("of a waiting run") {
-        stand.options.stop_timeout = std::chrono::milliseconds(0);
-        stand.make();
-        stand.begin({far_ahead, {}, {}});
-        CHECK(stand.started == 0);
-        stand.end();
-        CHECK(stand.started == 1);
-        REQUIRE(stand.finished.size() == 1);
-        CHECK(stand.finished[0].end.start_ticks == far_ahead);
-        CHECK(stand.finished[0].end.stop_ticks == far_ahead);
-    }
     SECTION("of a run whose source holds the watermark back") {
         stand.options.stop_timeout = std::chrono::milliseconds(0);
         stand.make();
@@ -128,7 +147,8 @@ TEST_CASE("a stop while no data arrive ends the run after its timeout") {
     }
     SECTION("not before") {
         stand.make();
-        stand.begin({far_ahead, {}, {}});
+        stand.begin();
+        stand.stream(1000 * ms, 1020 * ms);
         stand.end();
         stand.turns(5);
         CHECK(stand.finished.empty());
@@ -203,7 +223,7 @@ TEST_CASE("boards that are reset end a run in progress") {
     stand.check_closed();
 }
 
-TEST_CASE("boards that are reset let a waiting run take all there is") {
+TEST_CASE("boards that are reset let a run wait for the start that was asked for") {
     AcquisitionStand stand;
     stand.make();
     stand.begin({far_ahead, {}, {}});
@@ -211,12 +231,10 @@ TEST_CASE("boards that are reset let a waiting run take all there is") {
     stand.stream(10 * ms, 20 * ms);
     CHECK(stand.script.resets == 2);
     stand.pass(1);
-    CHECK(stand.started == 1);
+    CHECK(stand.started == 0);
     stand.end();
-    stand.silence();
     REQUIRE(stand.finished.size() == 1);
-    CHECK(stand.finished[0].end.start_ticks == 0);
-    stand.check_closed();
+    CHECK(stand.finished[0].end.never_began);
 }
 
 TEST_CASE("boards that are reset between runs do not disturb the next one") {

@@ -45,7 +45,7 @@ TEST_CASE("a run waits for its start, runs, and is gone") {
 
 TEST_CASE("nothing of a run is left for the next one") {
     RunInterval interval = running(100, {{}, 200, {}});
-    interval.ask_to_stop("operator", 0, t0);
+    interval.ask_to_stop("operator", {}, 0, t0);
     interval.fix_stop(150, t0);
     interval.fail("disk");
     interval.finish();
@@ -111,7 +111,7 @@ TEST_CASE("a duration counts from the start, or from the first frame when that c
 TEST_CASE("a stop waits for what has been received, however long that takes, and then for its deadline") {
     RunInterval interval = running(100);
     CHECK_FALSE(interval.wants_stop(INT64_MAX));
-    interval.ask_to_stop("operator", 5000, t0);
+    interval.ask_to_stop("operator", {}, 5000, t0);
     CHECK(interval.reason() == "operator");
     CHECK_FALSE(interval.wants_stop(4999));
     CHECK_FALSE(interval.overdue(t0 + 1h));
@@ -126,28 +126,37 @@ TEST_CASE("a stop waits for what has been received, however long that takes, and
 
 TEST_CASE("a stop that was asked for comes neither after a requested one nor before the start") {
     RunInterval early = running(100, {{}, 400, {}});
-    early.ask_to_stop("operator", 0, t0);
+    early.ask_to_stop("operator", {}, 0, t0);
     early.fix_stop(300, t0);
     CHECK(early.close_at(1000) == 300);
     RunInterval late = running(100, {{}, 400, {}});
-    late.ask_to_stop("operator", 0, t0);
+    late.ask_to_stop("operator", {}, 0, t0);
     late.fix_stop(500, t0);
     CHECK(late.close_at(1000) == 400);
     RunInterval empty = running(100);
-    empty.ask_to_stop("operator", 0, t0);
+    empty.ask_to_stop("operator", {}, 0, t0);
     empty.fix_stop(40, t0);
     CHECK(empty.close_at(100) == 100);
     CHECK(empty.data_ticks(100, 50) == 0);
 }
 
+TEST_CASE("a stop may be asked for at a time") {
+    RunInterval interval = running(100);
+    CHECK_FALSE(interval.asked_stop());
+    interval.ask_to_stop("operator", 300, 0, t0);
+    CHECK(interval.asked_stop() == 300);
+    interval.ask_to_stop("another", 200, 0, t0);
+    CHECK(interval.asked_stop() == 300);
+}
+
 TEST_CASE("the first request to stop counts, and without a run there is nothing to stop") {
     RunInterval interval;
-    interval.ask_to_stop("nobody", 0, t0);
+    interval.ask_to_stop("nobody", {}, 0, t0);
     CHECK_FALSE(interval.overdue(t0 + 1h));
     interval.wait(100, {});
     CHECK_FALSE(interval.overdue(t0 + 1h));
-    interval.ask_to_stop("first", 10, t0);
-    interval.ask_to_stop("second", 20, t0 + 1h);
+    interval.ask_to_stop("first", {}, 10, t0);
+    interval.ask_to_stop("second", {}, 20, t0 + 1h);
     CHECK(interval.reason() == "first");
     CHECK(interval.overdue(t0));
     CHECK_FALSE(interval.wants_stop(INT64_MAX));  // not before it runs
@@ -216,4 +225,21 @@ TEST_CASE("a run that waits for too long is late, and can start where the waterm
     interval.finish();
     interval.wait(300, {});
     CHECK_FALSE(interval.late(t0 + 1h));
+}
+
+TEST_CASE("a run waits for the start that was asked for, also when time starts again") {
+    RunInterval asked = waiting(700, {700, 900, {}});
+    CHECK(asked.waits_for_request());
+    asked.time_restarted();
+    CHECK(asked.start_ticks() == 700);
+    CHECK(asked.close_at(699) == std::nullopt);
+    CHECK(asked.close_at(700) == 700);
+    asked.start();
+    CHECK_FALSE(asked.waits_for_request());
+    CHECK(asked.close_at(900) == 900);
+
+    RunInterval now = waiting(700);
+    CHECK_FALSE(now.waits_for_request());
+    now.time_restarted();
+    CHECK(now.start_ticks() == 0);
 }

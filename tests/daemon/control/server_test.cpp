@@ -72,9 +72,8 @@ TEST_CASE("control: every kind of error has its code and its reason", "[control]
         return std::string(error.what());
     };
     CHECK(message("start", {{"Run", "x"}}) ==
-          "unknown parameter 'Run': start takes run, duration_s, note, nuclide, activity_MBq, assay_utc, "
-          "bed_mm, "
-          "subject, keys");
+          "unknown parameter 'Run': start takes run, duration_s, start_ticks, stop_ticks, note, nuclide, "
+          "activity_MBq, assay_utc, bed_mm, subject, keys");
     CHECK(message("start", {{"activity_MBq", 1}, {"nuclide", "F-18"}}) ==
           "activity_MBq: needs assay_utc, the time at which it was measured");
     CHECK(message("start", {{"run", 1}}) == "run: expected a string, found number");
@@ -82,6 +81,16 @@ TEST_CASE("control: every kind of error has its code and its reason", "[control]
           "duration_s: expected a finite number of seconds above 0, found 0");
     CHECK(message("start", {{"duration_s", "1"}}) ==
           "duration_s: expected a finite number of seconds above 0, found string");
+    for (const json& bad : {json(-1), json(1.5), json("1"), json(2e19)}) {
+        CHECK(message("start", {{"start_ticks", bad}}) ==
+              "start_ticks: expected a whole number of ticks from 0 to 18446744073709551615, found " +
+                  bad.dump());
+    }
+    CHECK(message("start", {{"stop_ticks", 0}}) == "stop_ticks: expected more than start_ticks = 0, found 0");
+    CHECK(message("start", {{"start_ticks", 7}, {"stop_ticks", 7}}) ==
+          "stop_ticks: expected more than start_ticks = 7, found 7");
+    CHECK(message("start", {{"stop_ticks", 7}, {"duration_s", 1}}) ==
+          "stop_ticks: expected none together with duration_s");
     CHECK(message("subscribe", json::object()) ==
           "interval_s: missing, expected a number of seconds from 0.1 to 3600");
     CHECK(message("subscribe", {{"interval_s", 0.05}}) ==

@@ -69,7 +69,7 @@ TEST_CASE("status document and metrics have the same value of every counter", "[
         }
     }
     CHECK(own == 24);
-    CHECK(reasons == 22);
+    CHECK(reasons == 23);
 }
 
 TEST_CASE("a loss that cannot be known is in no view", "[http][metrics]") {

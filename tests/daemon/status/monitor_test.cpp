@@ -61,6 +61,16 @@ TEST_CASE("views are made of the latest reading, not of the counters") {
     stand.pool.put(batch);
 }
 
+TEST_CASE("the status document shows what hosts of one scanner have in common") {
+    const json common = Stand(json{{"clock", "hall 3"}}).monitor.status({})["common"];
+    INFO(common.dump());
+    CHECK(common["clock"] == "hall 3");
+    CHECK(common["tick_ps"] == small_scanner().tick_ps);
+    CHECK(common["scanner_sha256"].get<std::string>().size() == 64);
+    CHECK(common["lower_keV"] < common["upper_keV"]);
+    CHECK(common["writes_singles"] == false);
+}
+
 TEST_CASE("the status document shows the state of the runs") {
     Stand stand;
     json status = stand.monitor.status(stand.run);
@@ -68,7 +78,7 @@ TEST_CASE("the status document shows the state of the runs") {
     CHECK(status["run"].is_null());
     CHECK(status["backend"] == "scripted");
     stand.run.daemon = DaemonState::stopping;
-    stand.run.current = {"mouse-7", "a note", utc_time("2026-01-31T12:00:00.000Z").value(), 600, {}};
+    stand.run.current = {"mouse-7", "a note", utc_time("2026-01-31T12:00:00.000Z").value(), 600, {}, {}, {}};
     status = stand.monitor.status(stand.run);
     CHECK(status["state"] == "stopping");
     CHECK(status["run"] == json{{"id", "mouse-7"},
@@ -76,6 +86,9 @@ TEST_CASE("the status document shows the state of the runs") {
                                 {"operator", nullptr},
                                 {"start_utc", "2026-01-31T12:00:00.000Z"},
                                 {"duration_s", 600},
+                                {"start_ticks", nullptr},
+                                {"stop_ticks", nullptr},
+                                {"waiting", false},
                                 {"capture", nullptr}});
     stand.run.current.reset();
     stand.run.last_ledger = Ledger{};

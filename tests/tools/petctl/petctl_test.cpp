@@ -96,7 +96,7 @@ TEST_CASE("petctl: stop reports an incomplete run", "[control]") {
     }
     SECTION("both, with little detail") {
         result = {{"run", "r1"}, {"failure", ""}, {"ledger_closed", false}};
-        line = "run r1 stopped: - prompts, - delayeds, ledger NOT CLOSED\n";
+        line = "run r1 stopped: ledger NOT CLOSED\n";
         errors = "petctl: the run failed: -\npetctl: the ledger does not close\n";
     }
     SECTION("it failed, and so did its capture") {

@@ -40,7 +40,9 @@ bool RecordSource::next() {
     for (;;) {
         const bool found = reader_->next();
         const daemon::Condition& condition = reader_->condition();
-        if (condition.damage_count != 0 || (!found && condition.state != daemon::FileState::complete)) {
+        const bool whole = condition.state == daemon::FileState::complete ||
+                           (takes_truncated_ && condition.state == daemon::FileState::truncated);
+        if (condition.damage_count != 0 || (!found && !whole)) {
             throw BadInput(files_[current_].string() + ": " +
                            (found ? std::string("damaged") : condition.summary()) +
                            "; 'petlm recover' copies its whole blocks");

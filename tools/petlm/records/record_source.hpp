@@ -25,6 +25,9 @@ class RecordSource {
     /// those are; the others are neither read nor checked.
     void select(std::uint64_t from, std::uint64_t to);
 
+    /// Before the first next(): takes a file that ends before its index, that of a run that was interrupted.
+    void take_truncated() { takes_truncated_ = true; }
+
     /// Reads the next block. False at the end. Throws BadInput when a file turns out to be damaged or
     /// incomplete: the output would then lack records.
     bool next();
@@ -51,6 +54,7 @@ class RecordSource {
     std::uint64_t records_in_files_ = 0;
     std::uint64_t from_ = 0;  // selected ticks
     std::uint64_t to_ = UINT64_MAX;
+    bool takes_truncated_ = false;
 };
 
 /// The records of the block that the reader is at.

@@ -69,10 +69,12 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& tar
     };
     std::optional<Part> whole;
     std::map<std::uint64_t, Part> parts;
+    bool has_singles = false;
     for (const auto& entry : std::filesystem::directory_iterator(target)) {
         if (entry.path().extension() != ".plm") continue;
         const std::filesystem::path set = set_of(entry.path());
         const Part part{set, set != entry.path()};
+        has_singles = has_singles || set.stem().string().starts_with("singles");
         if (set.stem() == name) {
             if (whole && *whole != part)
                 refuse("holds both " + name +
@@ -86,7 +88,12 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& tar
     if (whole && !parts.empty())
         refuse("holds both " + name + ".plm and parts of it; expected one or the other");
     if (whole) return {whole->path};
-    if (parts.empty()) refuse("a directory without " + name);
+    if (parts.empty()) {
+        refuse("a directory without " + name +
+               (kind == daemon::RecordKind::coincidences && has_singles
+                    ? "; petlm resort makes them from its singles"
+                    : ""));
+    }
     std::vector<std::filesystem::path> files;
     for (const auto& [number, part] : parts) {
         if (number != files.size() + 1)

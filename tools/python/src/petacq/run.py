@@ -30,8 +30,10 @@ def open_run(path: str | os.PathLike[str], verify: bool = False) -> Run:
     """
     run = Run(path)
     if verify:
-        for part in (run.coincidences, run.singles, run.tags, run.seconds):
-            if part is not None:
+        records = run._records()
+        records.verify()
+        for part in (run.singles, run.tags, run.seconds):
+            if part is not None and part is not records:
                 part.verify()
     return run
 
@@ -200,7 +202,7 @@ class Run:
             if self.note:
                 lines["note"] = self.note
             lines |= _said(self.operator)
-            if self._parts["coincidences"]:
+            if self._parts["coincidences"] or self._parts["singles"]:
                 lines["duration"] = f"{self.duration_s:,.3f} s of detector time"
         pairs = self.ledger.get("pairs") if self._has_metadata else None
         if isinstance(pairs, Mapping):
@@ -247,9 +249,14 @@ class Run:
             raise RunError(f"{self.path / 'run.json'}: expected an object {key!r}")
         return part
 
+    def _records(self) -> PlmFile | PlmSet | PlmFiles:
+        """The coincidences, or the singles of a run that has only these."""
+        singles = None if self._parts["coincidences"] else self.singles
+        return self.coincidences if singles is None else singles
+
     def _first_and_last(self) -> tuple[int, int]:
-        pairs = self.coincidences
-        return (pairs.first_time or 0, pairs.last_time or 0)
+        records = self._records()
+        return (records.first_time or 0, records.last_time or 0)
 
     def _open(self, kind: str) -> PlmFile | PlmSet | PlmFiles | None:
         names = self._parts[kind]

@@ -1,0 +1,73 @@
+"""A scanner read by one host and by several: their runs, and what petlm resort makes of the one host's singles.
+
+A test is called as X_test.py BIN_DIR SOURCE_DIR, where BIN_DIR has the programs.
+"""
+
+import hashlib
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BIN, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+HOSTS = 3
+SHARD = "60000"
+
+
+def run(program, *arguments, **options):
+    done = subprocess.run([str(BIN / program), *map(str, arguments)], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{program} {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def records(run_directory, kind=None):
+    """SHA-256 of what a program prints of the run."""
+    options = ["--seconds"] if kind == "seconds" else []
+    target = run_directory / "tags.plm" if kind == "tags" else run_directory
+    return hashlib.sha256(run("petlm", "dump", *options, target).encode()).hexdigest()
+
+
+class Site:
+    """For a unittest.TestCase. `site` is a directory with the runs of the `hosts`; `to`: ticks, when the first of them stops."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.site = pathlib.Path(cls.temporary.name)
+        scanner = cls.site / "scanner.json"
+        shutil.copy(SOURCE / "config/examples/mouse.scanner.json", scanner)
+        sources = [source["id"] for source in json.loads(scanner.read_text())["sources"]]
+        calibration = cls.site / "calibration.h5"
+        run("petcal", "make", "--scanner", scanner, "--output", calibration, "--seed", 7)
+        capture = cls.site / "all.pcap"
+        run("petsim", "--scanner", scanner, "--calibration", calibration, "--seed", 3, "--duration-s", 1.3,
+            "--rate", 600000, "--to", "127.0.0.1:9655", "--write", capture, "--tag-clock", "3:0.002")
+        shares = {"one": sources} | {f"host{i}": sources[i::HOSTS] for i in range(HOSTS)}
+        for name, ids in shares.items():
+            configuration = {
+                "scanner": "scanner.json", "calibration": "calibration.h5", "data_dir": name,
+                "receive": {"sockets": [{"address": "127.0.0.1", "port": 9655}]},
+                "energy": {"lower_keV": 350, "upper_keV": 650},
+                "coincidence": {"window_ticks": 400, "min_module_difference": 2, "delay_ticks": 10000},
+                "sources": {"ids": ids}, "listmode": {"write_singles": True, "block_bytes": 65536},
+                "pipeline": {"backend": "cpu"}, "control": {"socket": "socket"}}
+            file = cls.site / f"{name}.json"
+            file.write_text(json.dumps(configuration))
+            (cls.site / name).mkdir()
+            run("petacqd", "--config", file, "--replay", capture, "--run", "r")
+        cls.hosts = [cls.site / f"host{i}" / "r" for i in range(HOSTS)]
+        stops = [json.loads((host / "run.json").read_text())["stop_ticks"] for host in cls.hosts]
+        cls.to = min(stops) - 1
+        run("petlm", "resort", cls.site / "one" / "r", "-o", cls.site / "expected", "--to-ticks", cls.to)
+        cls.expected = [records(cls.site / "expected", kind) for kind in (None, "seconds", "tags")]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def check(self, output):
+        self.assertEqual([records(output, kind) for kind in (None, "seconds", "tags")], self.expected)
+        run("petlm", "verify", output)

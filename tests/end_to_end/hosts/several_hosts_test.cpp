@@ -1,0 +1,279 @@
+// petctl --hosts: the daemons of several hosts as one. A script takes the place of ssh.
+#include <algorithm>
+#include <csignal>
+#include <memory>
+
+#include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+/// The sources are spread over the hosts as petsim does it.
+json settings_of(std::size_t host, std::size_t hosts) {
+    json ids = json::array();
+    for (std::size_t source = host; source < 4; source += hosts)
+        ids.push_back(source);
+    return {{"clock", "hall 3"},
+            {"sources", {{"ids", ids}}},
+            {"listmode", {{"write_singles", true}, {"write_coincidences", false}}}};
+}
+
+void use_calibration(const Site& site, const Site& other) {
+    std::filesystem::copy_file(other.calibration(), site.calibration(),
+                               std::filesystem::copy_options::overwrite_existing);
+}
+
+/// Hosts named a, b, c, each with a daemon of one scanner and one calibration.
+class Hosts {
+  public:
+    explicit Hosts(std::size_t count) {
+        std::string cases;
+        for (std::size_t i = 0; i < count; ++i) {
+            sites.push_back(std::make_unique<Site>(settings_of(i, count)));
+            if (i > 0) use_calibration(*sites[i], *sites[0]);
+            daemons.push_back(std::make_unique<Daemon>(*sites.back()));
+            const std::string name(1, static_cast<char>('a' + i));
+            names_ += (i == 0 ? "" : ",") + name;
+            cases += name + ") PETACQ_SOCKET='" + sites[i]->socket().string() + "';;\n";
+        }
+        const std::string bin = std::filesystem::path(PETCTL_PROGRAM).parent_path().string();
+        script("[ \"$1\" = -v ] || exit 9; shift\ncase $1 in\n" + cases +
+               "silent) exit 0;;\nrude) echo '<html>'; exec cat >/dev/null;;\nodd) echo "
+               "'{\"id\":1,\"result\":[1]}'; "
+               "exec cat >/dev/null;;\n*) echo \"ssh: connect to host $1: Connection refused\" >&2; exit "
+               "255;;\nesac\n"
+               "export PETACQ_SOCKET\nPATH='" +
+               bin + "':$PATH\nexec sh -c \"$2\"\n");
+    }
+
+    Outcome petctl(std::vector<std::string> arguments, const std::string& names = "") {
+        arguments.insert(arguments.begin(), {"--hosts", names.empty() ? names_ : names});
+        return run_program(PETCTL_PROGRAM, arguments, options());
+    }
+    Process watch(const std::filesystem::path& output) {
+        return Process(PETCTL_PROGRAM, {"--hosts", names_, "watch"}, output, options());
+    }
+
+    [[nodiscard]] bool idle(std::size_t host) { return daemons[host]->status()["state"] == "idle"; }
+    [[nodiscard]] bool has(std::size_t host, const std::string& run) const {
+        return std::filesystem::exists(sites[host]->run(run));
+    }
+
+    std::vector<std::unique_ptr<Site>> sites;
+    std::vector<std::unique_ptr<Daemon>> daemons;
+
+  private:
+    [[nodiscard]] ProcessOptions options() const {
+        return {.environment = {"PETACQ_SSH=" + (directory_.path() / "launch").string() + "  -v"},
+                .unset = {"PETACQ_SOCKET", "NO_COLOR", "TERM"}};
+    }
+    void script(const std::string& text) {
+        const auto path = directory_.path() / "launch";
+        write_file(path, "#!/bin/sh\n" + text);
+        std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    }
+
+    TemporaryDirectory directory_;
+    std::string names_;
+};
+
+std::vector<std::string> stream(const Site& site, const std::string& seconds,
+                                const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{
+        "--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--rate", "60000", "--seed",
+        "7",          "--duration-s",     seconds};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return petsim_arguments(site, arguments);
+}
+
+}  // namespace
+
+TEST_CASE("several hosts start, run and stop as one", "[e2e][hosts]") {
+    Hosts hosts(3);
+    std::vector<std::string> to;
+    for (const auto& daemon : hosts.daemons)
+        to.insert(to.end(), {"--to", daemon->address()});
+    Process petsim(PETSIM_PROGRAM, stream(*hosts.sites[0], "60", to), hosts.sites[0]->directory() / "petsim");
+    for (const auto& daemon : hosts.daemons)
+        REQUIRE(daemon->until([](const json& s) { return s["rates"]["frames_per_s"] > 0; }));
+
+    const Outcome started = hosts.petctl({"start", "--run", "r", "--note", "it's $HOME; \"x\""});
+    INFO(started.out << started.err);
+    REQUIRE(started.status == 0);
+    CHECK(started.out.starts_with("run r started on 3 hosts, from "));
+    for (const auto& daemon : hosts.daemons)
+        REQUIRE(daemon->until([](const json& s) { return s["ledger"]["saved_singles"]["found"] > 3000; }));
+
+    const Outcome table = hosts.petctl({"status"});
+    INFO(table.out << table.err);
+    CHECK(table.status == 0);
+    for (const char* text :
+         {"host  state    run  health", "  a     running  r    ", "  all   running  r    "})
+        CHECK(contains(table.out, text));
+    const json status = json::parse(hosts.petctl({"status", "--json"}).out);
+    CHECK(status["hosts"].size() == 3);
+    CHECK(status["hosts"]["b"]["run"]["note"] == "it's $HOME; \"x\"");
+    CHECK(status["health"]["state"] != "failed");
+    for (const json& reason : status["health"]["reasons"])
+        CHECK(reason["host"] != "");  // nothing that only the comparison of hosts shows
+
+    const Outcome stopped = hosts.petctl({"stop"});
+    INFO(stopped.out << stopped.err);
+    CHECK(stopped.status == 0);
+    CHECK(contains(stopped.out, "\nall: run r stopped: "));
+    petsim.signal(SIGTERM);
+    petsim.wait();
+
+    const Outcome ledger = hosts.petctl({"ledger"});
+    INFO(ledger.out << ledger.err);
+    CHECK(ledger.status == 0);
+    CHECK(contains(ledger.out, "saved_singles.written"));
+    const json sums = json::parse(hosts.petctl({"ledger", "--run", "r", "--json"}).out);
+    std::uint64_t singles = 0;
+    std::vector<std::string> resort{"resort"};
+    for (const auto& site : hosts.sites) {
+        const json run = site->run_json("r");
+        CHECK(run["start_ticks"] == hosts.sites[0]->run_json("r")["start_ticks"]);
+        CHECK(run["stop_ticks"] == hosts.sites[0]->run_json("r")["stop_ticks"]);
+        singles += run["ledger"]["saved_singles"]["written"].get<std::uint64_t>();
+        resort.push_back(site->run("r").string());
+    }
+    CHECK(sums["closed"] == true);
+    CHECK(sums["sum"]["saved_singles"]["written"] == singles);
+
+    // One daemon that receives all of it.
+    const Site one(json{{"clock", "hall 3"}, {"listmode", {{"write_singles", true}}}});
+    use_calibration(one, *hosts.sites[0]);
+    const json run = hosts.sites[0]->run_json("r");
+    const double end_s = run["stop_ticks"].get<double>() * 15.625e-12 + 0.2;
+    const std::string capture = (one.directory() / "all.pcap").string();
+    REQUIRE(run_program(PETSIM_PROGRAM, stream(one, std::to_string(end_s), {"--write", capture})).status ==
+            0);
+    REQUIRE(
+        run_program(PETACQD_PROGRAM, {"--config", one.configuration(), "--replay", capture, "--run", "all"})
+            .status == 0);
+    const std::string file = (one.directory() / "hosts.plm").string();
+    const std::string expected = (one.directory() / "one.plm").string();
+    resort.insert(resort.end(), {"-o", file});
+    const Outcome combined = run_program(PETLM_PROGRAM, resort);
+    INFO(combined.out << combined.err);
+    REQUIRE(combined.status == 0);
+    const Outcome cut =
+        run_program(PETLM_PROGRAM, {"resort", one.run("all").string(), "-o", expected, "--from-ticks",
+                                    run["start_ticks"].dump(), "--to-ticks", run["stop_ticks"].dump()});
+    INFO(cut.out << cut.err);
+    REQUIRE(cut.status == 0);
+    CHECK(payload_of(file).size() > 10'000);
+    CHECK(payload_of(file) == payload_of(expected));
+}
+
+TEST_CASE("all hosts start a run, or none", "[e2e][hosts]") {
+    Hosts hosts(3);
+    const auto refused = [&](const std::vector<std::string>& arguments, const std::string& names,
+                             const std::string& why) {
+        const Outcome outcome = hosts.petctl(arguments, names);
+        INFO(outcome.out << outcome.err);
+        CHECK(outcome.status == 1);
+        CHECK(outcome.out.empty());
+        CHECK_THAT(outcome.err, contains(why));
+        CHECK(hosts.idle(0));
+        CHECK(hosts.idle(2));
+        CHECK_FALSE(hosts.has(0, "r"));
+        CHECK_FALSE(hosts.has(2, "r"));
+    };
+    refused({"start", "--run", "r"}, "a,b,down,c",
+            "petctl: down: ssh: connect to host down: Connection refused\n");
+
+    hosts.daemons[1]->start("busy");
+    refused({"start", "--run", "r"}, "",
+            "petctl: b: expected state idle, found running: run busy is in progress");
+    hosts.daemons[1]->stop();
+
+    std::filesystem::create_directory(hosts.sites[1]->run("r"));
+    refused({"start", "--run", "r"}, "", "petctl: b: ");
+    CHECK(hosts.idle(1));
+
+    // Another calibration.
+    CHECK(hosts.daemons[1]->terminate() == 0);
+    const Site other;
+    use_calibration(*hosts.sites[1], other);
+    json patch = settings_of(1, 3);
+    patch["clock"] = "hall 4";
+    patch["energy"] = {{"lower_keV", 400}};
+    hosts.sites[1]->configure(patch);
+    hosts.daemons[1] = std::make_unique<Daemon>(*hosts.sites[1], "again");
+    refused({"start", "--run", "r"}, "", "the hosts have different clocks: hall 3 (a, c) hall 4 (b)");
+    refused({"start", "--run", "r"}, "", "the hosts have different lower energies (keV): 350 (a, c) 400 (b)");
+    refused({"stop"}, "", "petctl: b: no run is in progress");
+}
+
+TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hosts]") {
+    Hosts hosts(1);
+    for (const auto& [host, why] :
+         {std::pair("down", "ssh: connect to host down: Connection refused"),
+          std::pair("silent", "cannot reach petacqd on silent: "),
+          std::pair("rude",
+                    "cannot reach petacqd on rude: the program that answers there does not speak JSON-RPC"),
+          std::pair("odd", "its answer is not an object")}) {
+        CAPTURE(host);
+        const Outcome outcome = hosts.petctl({"status"}, "a," + std::string(host));
+        INFO(outcome.out << outcome.err);
+        CHECK(outcome.status == 69);
+        CHECK(contains(outcome.out, std::string("  ") + host));
+        CHECK(contains(outcome.out, "no answer"));
+        CHECK(contains(outcome.out, std::string(host) + ": host_unreachable: " + why));
+        CHECK(hosts.petctl({"ledger"}, "a," + std::string(host)).status == 69);
+    }
+    CHECK(hosts.petctl({"status"}, "a,a").status == 64);
+    CHECK(hosts.petctl({"status"}, "-oProxyCommand=x").status == 64);
+    CHECK(hosts.petctl({"runs"}).status == 64);
+    CHECK(hosts.petctl({"ledger", "--file", "x"}).status == 64);
+}
+
+TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration ends on all at one time",
+          "[e2e][hosts]") {
+    Hosts hosts(2);
+    REQUIRE(hosts.petctl({"start", "--run", "r", "--duration", "0.25"}).status == 0);
+    const json run = hosts.daemons[0]->status()["run"];
+    CHECK(run["waiting"] == true);
+    CHECK(run["stop_ticks"].get<std::uint64_t>() - run["start_ticks"].get<std::uint64_t>() == 16'000'000'000);
+    CHECK(hosts.daemons[1]->status()["run"]["stop_ticks"] == run["stop_ticks"]);
+    const Outcome table = hosts.petctl({"status"});
+    CHECK(contains(table.out, "r (waits)"));
+    const Outcome waiting = hosts.petctl({"stop"});
+    CHECK(waiting.status == 0);
+    CHECK(waiting.out ==
+          "a: run r had not begun: nothing is left of it\nb: run r had not begun: nothing is left of it\n");
+    CHECK_FALSE(hosts.has(0, "r"));
+    CHECK_FALSE(hosts.has(1, "r"));
+
+    hosts.daemons[0]->start("mine");
+    const Outcome differ = hosts.petctl({"status"});
+    CHECK(differ.status == 0);
+    CHECK(contains(differ.out, "runs_differ: the hosts have different runs: a has mine, b has none"));
+    CHECK(contains(differ.out, "  all   different  different"));
+    const Outcome half = hosts.petctl({"stop"});
+    CHECK(half.status == 1);
+    CHECK(contains(half.out, "a: run mine stopped: "));
+    CHECK(half.err == "petctl: b: no run is in progress\n");
+}
+
+TEST_CASE("the status of all hosts repeats, one line each, and says when a host goes away", "[e2e][hosts]") {
+    Hosts hosts(2);
+    const TemporaryDirectory directory;
+    Process watch = hosts.watch(directory.path() / "watch");
+    REQUIRE(eventually([&] { return contains(watch.output(), "2 hosts idle  ok  run -  "); }));
+    CHECK(hosts.daemons[1]->terminate() == 0);
+    REQUIRE(
+        eventually([&] { return contains(watch.output(), "2 hosts idle  failed (b host_unreachable)"); }));
+    hosts.daemons[1] = std::make_unique<Daemon>(*hosts.sites[1], "again");
+    REQUIRE(eventually([&] {
+        const std::string text = watch.output();
+        return text.substr(text.find("failed")).find("2 hosts idle  ok") != std::string::npos;
+    }));
+    watch.signal(SIGTERM);
+    CHECK(watch.wait() == 0);
+}

@@ -1,0 +1,26 @@
+// The commands of petctl for several hosts as one. Each function returns the exit status. OutputError passes
+// through to the caller.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "tools/petctl/hosts/group.hpp"
+
+namespace petacq::petctl {
+
+/// Starts one run on all hosts at one detector time, or on none of them. `parameters`: those of the method
+/// `start`. A run id, a start and, for a duration, a stop that hold for all are added.
+int start_group(HostGroup& group, nlohmann::json parameters);
+/// Stops the runs of all hosts at one detector time, and waits until they are on disk.
+int stop_group(HostGroup& group);
+/// Exit status EX_UNAVAILABLE if a host did not answer.
+int show_group_status(HostGroup& group, bool as_json);
+/// Repeats that every second until a signal: on a terminal as a table in place of the previous one; elsewhere
+/// each is one line.
+int watch_group(HostGroup& group, bool as_json);
+/// `run` absent: the run in progress, or else the last one. Exit status 1 unless all close.
+int show_group_ledger(HostGroup& group, const std::optional<std::string>& run, bool as_json);
+
+}  // namespace petacq::petctl

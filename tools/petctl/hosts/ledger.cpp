@@ -1,0 +1,101 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/petctl/hosts/summary.hpp"
+#include "tools/petctl/values.hpp"
+
+namespace petacq::petctl {
+
+using nlohmann::json;
+
+namespace {
+
+/// Adds the counters of a ledger, which are whole numbers in sections.
+void add_to(json& sum, const json& ledger) {
+    if (!ledger.is_object()) return;
+    for (const auto& [section, counters] : ledger.items()) {
+        if (!counters.is_object()) continue;
+        for (const auto& [name, value] : counters.items()) {
+            if (!value.is_number_unsigned()) continue;
+            json& total = sum[section][name];
+            total = (total.is_null() ? 0 : total.get<std::uint64_t>()) + value.get<std::uint64_t>();
+        }
+    }
+}
+
+Span verdict(const json& closes) {
+    return {closed(closes), closes == true ? Style::good : Style::bad};
+}
+
+}  // namespace
+
+json group_ledger(const std::vector<HostAnswer>& ledgers) {
+    json hosts = json::object();
+    json sum = json::object();
+    bool closes = true;
+    for (const HostAnswer& answer : ledgers) {
+        const json& ledger = at(answer.result(), {"ledger"});
+        closes = closes && at(ledger, {"closed"}) == true;
+        add_to(sum, ledger);
+        hosts[answer.host] = answer.good() ? answer.result() : json{{"failure", answer.failure}};
+    }
+    return {{"hosts", std::move(hosts)}, {"sum", std::move(sum)}, {"closed", closes}};
+}
+
+Lines group_ledger_lines(const json& group) {
+    const json& hosts = group["hosts"];
+    Table table;
+    const auto add_row = [&](const std::string& name, const auto& cell, Span last) {
+        Line row{{name}};
+        for (const json& answer : hosts)
+            row.push_back(cell(answer));
+        row.push_back(std::move(last));
+        table.rows.push_back(std::move(row));
+    };
+    table.left.assign(hosts.size() + 2, false);
+    table.left[0] = true;
+    Line headings{{"", Style::faint}};
+    for (const auto& [host, answer] : hosts.items())
+        headings.push_back({host, Style::faint});
+    headings.push_back({"all", Style::faint});
+    table.rows.push_back(std::move(headings));
+    const auto text = [](const char* field) {
+        return [field](const json& answer) {
+            return Span{answer.contains("failure") ? "no answer" : text_of(at(answer, {field}))};
+        };
+    };
+    add_row("run", text("run"), {""});
+    add_row("state", text("state"), {""});
+    for (const auto& [section, counters] : group["sum"].items()) {
+        for (const auto& [name, total] : counters.items()) {
+            if (total == 0) continue;
+            add_row(printable(fmt::format("{}.{}", section, name)),
+                    [&, section = section, name = name](const json& answer) {
+                        return Span{text_of(at(answer, {"ledger", section.c_str(), name.c_str()}))};
+                    },
+                    {text_of(total)});
+        }
+    }
+    add_row(
+        "ledger",
+        [](const json& answer) {
+            return verdict(at(answer, {"ledger", "closed"}));
+        },
+        verdict(group["closed"]));
+    Lines lines = table_lines(table);
+    for (const auto& [host, answer] : hosts.items()) {
+        if (answer.contains("failure"))
+            lines.push_back({{fmt::format("  {}: {}", host, text_of(answer["failure"])), Style::bad}});
+        const json& open = at(answer, {"ledger", "open"});
+        if (!open.is_array()) continue;
+        for (const json& identity : open)
+            lines.push_back({{fmt::format("  {}: {}", host, text_of(identity)), Style::bad}});
+    }
+    return lines;
+}
+
+}  // namespace petacq::petctl

@@ -1,0 +1,198 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "tools/petctl/hosts/summary.hpp"
+#include "tools/petctl/status_tables.hpp"
+#include "tools/petctl/values.hpp"
+
+namespace petacq::petctl {
+
+using nlohmann::json;
+
+namespace {
+
+/// Detector times that are so far apart belong to different clocks. Watermarks of one clock differ by less: a
+/// slow source holds one of them up.
+constexpr double most_watermark_difference_s = 10;
+
+json reason(const std::string& host, const char* code, const std::string& message, const char* severity) {
+    return {{"host", host}, {"code", code}, {"message", message}, {"severity", severity}};
+}
+
+void add_own_reasons(json& reasons, const std::string& host, const json& health) {
+    const json& own = at(health, {"reasons"});
+    if (own.is_array()) {
+        for (const json& one : own) {
+            const bool failed = at(one, {"severity"}) == "failed";
+            reasons.push_back(
+                reason(host, "", text_of(at(one, {"message"})), failed ? "failed" : "degraded"));
+            reasons.back()["code"] = printable(text_of(at(one, {"code"})));
+        }
+    }
+    // A state that nothing explains, or that is none.
+    const json& state = at(health, {"state"});
+    if (state == "ok" || (own.is_array() && !own.empty())) return;
+    reasons.push_back(reason(host, "health_unknown", "its health is " + text_of(state), "failed"));
+}
+
+/// Reasons that no host can see alone.
+void add_common_reasons(json& reasons, const std::vector<HostAnswer>& statuses) {
+    for (const std::string& line : disagreements(statuses))
+        reasons.push_back(reason("", "hosts_disagree", line, "degraded"));
+    std::set<std::string> runs;
+    std::string named;
+    double earliest = INFINITY;
+    double latest = 0;
+    for (const HostAnswer& status : statuses) {
+        if (!status.good()) continue;
+        const std::string run = text_of(at(status.result(), {"run", "id"}));
+        runs.insert(run);
+        named +=
+            fmt::format("{}{} has {}", named.empty() ? "" : ", ", status.host, run == "-" ? "none" : run);
+        const json& watermark = at(status.result(), {"watermark_s"});
+        const json& rate = at(status.result(), {"rates", "frames_per_s"});
+        if (!watermark.is_number() || !rate.is_number() || rate.get<double>() <= 0) continue;
+        earliest = std::min(earliest, watermark.get<double>());
+        latest = std::max(latest, watermark.get<double>());
+    }
+    if (runs.size() > 1)
+        reasons.push_back(reason("", "runs_differ", "the hosts have different runs: " + named, "degraded"));
+    if (latest - earliest > most_watermark_difference_s) {
+        reasons.push_back(
+            reason("", "clocks_differ",
+                   fmt::format("the detector times of the hosts are {:.1f} s apart", latest - earliest),
+                   "degraded"));
+    }
+}
+
+/// The figures of a host, or of all.
+struct Figures {
+    double frames_per_s = 0;
+    double singles_per_s = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t dropped = 0;
+    double disk_s = INFINITY;  ///< time left
+
+    void add(const json& status) {
+        const auto number = [&](std::initializer_list<const char*> path) {
+            const json& value = at(status, path);
+            return value.is_number() ? value.get<double>() : 0.0;
+        };
+        const auto count = [&](const char* name) {
+            const json& value = at(status, {"ledger", "datagrams", name});
+            return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+        };
+        frames_per_s += number({"rates", "frames_per_s"});
+        singles_per_s += number({"rates", "singles_per_s"});
+        lost += count("lost");
+        dropped += count("dropped_kernel");
+        if (const json& left = at(status, {"disk", "time_left_s"}); left.is_number())
+            disk_s = std::min(disk_s, left.get<double>());
+    }
+};
+
+Line row(const std::string& host, const std::string& state, const std::string& run, const json& health,
+         const Figures& f) {
+    return {{host},
+            {state},
+            {run},
+            {text_of(health), health_style(health)},
+            {scaled(f.frames_per_s, "/s")},
+            {scaled(f.singles_per_s, "/s")},
+            {text_of(f.lost)},
+            {text_of(f.dropped)},
+            {std::isinf(f.disk_s) ? "-" : duration(f.disk_s)}};
+}
+
+std::string run_of(const json& status) {
+    const std::string id = text_of(at(status, {"run", "id"}));
+    return at(status, {"run", "waiting"}) == true ? id + " (waits)" : id;
+}
+
+/// The value that all have, or "different".
+std::string common_of(const json& hosts, std::string (*value)(const json& status)) {
+    std::set<std::string> all;
+    for (const json& status : hosts)
+        if (!status.contains("failure")) all.insert(value(status));
+    if (all.empty()) return "-";
+    return all.size() == 1 ? *all.begin() : "different";
+}
+
+}  // namespace
+
+json group_status(const std::vector<HostAnswer>& statuses) {
+    json hosts = json::object();
+    json reasons = json::array();
+    for (const HostAnswer& status : statuses) {
+        if (status.good()) {
+            hosts[status.host] = status.result();
+            add_own_reasons(reasons, status.host, at(status.result(), {"health"}));
+        } else {
+            hosts[status.host] = {{"failure", status.failure}};
+            reasons.push_back(reason(status.host, "host_unreachable", status.failure, "failed"));
+        }
+    }
+    add_common_reasons(reasons, statuses);
+    const bool failed = std::any_of(reasons.begin(), reasons.end(),
+                                    [](const json& one) { return one["severity"] == "failed"; });
+    const char* state = failed ? "failed" : reasons.empty() ? "ok" : "degraded";
+    return {{"hosts", std::move(hosts)}, {"health", {{"state", state}, {"reasons", std::move(reasons)}}}};
+}
+
+Lines group_status_lines(const json& group) {
+    Table table{{true, true, true, true, false, false, false, false, false}, {}};
+    Line headings;
+    for (const char* heading :
+         {"host", "state", "run", "health", "frames", "singles", "lost", "dropped", "disk left"})
+        headings.push_back({heading, Style::faint});
+    table.rows.push_back(std::move(headings));
+    Figures all;
+    for (const auto& [host, status] : group["hosts"].items()) {
+        if (status.contains("failure")) {
+            table.rows.push_back({{host}, {"no answer", Style::bad}, {}, {}, {}, {}, {}, {}, {}});
+            continue;
+        }
+        Figures own;
+        own.add(status);
+        all.add(status);
+        table.rows.push_back(
+            row(host, text_of(at(status, {"state"})), run_of(status), at(status, {"health", "state"}), own));
+    }
+    const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
+    table.rows.push_back(row("all", common_of(group["hosts"], state), common_of(group["hosts"], run_of),
+                             group["health"]["state"], all));
+    Lines lines = table_lines(table);
+    for (const json& one : group["health"]["reasons"]) {
+        const std::string host = one["host"];
+        lines.push_back({{"  " + (host.empty() ? "" : host + ": ")},
+                         {one["code"].get<std::string>(), health_style(one["severity"])},
+                         {": " + one["message"].get<std::string>()}});
+    }
+    return lines;
+}
+
+std::string group_status_line(const json& group) {
+    Figures all;
+    std::string codes;
+    for (const json& one : group["health"]["reasons"]) {
+        const std::string host = one["host"];
+        codes +=
+            (codes.empty() ? " (" : ", ") + (host.empty() ? "" : host + " ") + one["code"].get<std::string>();
+    }
+    for (const json& status : group["hosts"])
+        all.add(status);
+    const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
+    return fmt::format("{} host{} {}  {}{}  run {}  frames {}  singles {}  lost {}  dropped {}",
+                       group["hosts"].size(), group["hosts"].size() == 1 ? "" : "s",
+                       common_of(group["hosts"], state), text_of(group["health"]["state"]),
+                       codes.empty() ? "" : codes + ")", common_of(group["hosts"], run_of),
+                       scaled(all.frames_per_s, "/s"), scaled(all.singles_per_s, "/s"), text_of(all.lost),
+                       text_of(all.dropped));
+}
+
+}  // namespace petacq::petctl

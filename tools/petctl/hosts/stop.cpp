@@ -1,0 +1,128 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "tools/petctl/commands.hpp"
+#include "tools/petctl/hosts/commands.hpp"
+#include "tools/petctl/hosts/common_time.hpp"
+#include "tools/petctl/status_text.hpp"
+#include "tools/petctl/values.hpp"
+
+namespace petacq::petctl {
+
+using nlohmann::json;
+
+namespace {
+
+/// A slow disk may take so long to close a run.
+constexpr std::chrono::minutes patience_for_disks{10};
+
+bool waits(const HostAnswer& status) {
+    return at(status.result(), {"run", "waiting"}) == true;
+}
+
+bool has_run(const HostAnswer& status) {
+    return at(status.result(), {"run"}).is_object();
+}
+
+/// A host on which the run still waits would remove it, though others have data. The start is near: all were
+/// told the same one.
+TimedStatus when_started(HostGroup& group) {
+    constexpr std::chrono::seconds longest{10};
+    const auto deadline = std::chrono::steady_clock::now() + longest;
+    while (true) {
+        TimedStatus status = TimedStatus::of(group, group.names());
+        const auto& answers = status.answers;
+        const bool some_wait = std::any_of(answers.begin(), answers.end(), waits);
+        const bool some_run = std::any_of(answers.begin(), answers.end(), [](const HostAnswer& answer) {
+            return has_run(answer) && !waits(answer);
+        });
+        if (!some_wait || !some_run || std::chrono::steady_clock::now() >= deadline) return status;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+}
+
+/// Where all stop. Absent if no host receives anything: detector time would not get there.
+std::optional<std::uint64_t> common_stop(const TimedStatus& status) {
+    const bool moves =
+        std::any_of(status.answers.begin(), status.answers.end(), [](const HostAnswer& answer) {
+            const json& rate = at(answer.result(), {"rates", "frames_per_s"});
+            return rate.is_number() && rate.get<double>() > 0;
+        });
+    return moves ? time_ahead(status) : std::nullopt;
+}
+
+/// Records of all hosts; null if none of them writes such records.
+json sum_of(const std::vector<HostAnswer>& stopped, const char* records) {
+    json sum;
+    for (const HostAnswer& answer : stopped) {
+        const json& count = at(answer.result(), {records});
+        if (count.is_number_unsigned())
+            sum = (sum.is_null() ? 0 : sum.get<std::uint64_t>()) + count.get<std::uint64_t>();
+    }
+    return sum;
+}
+
+/// A line for each host and one for all. Returns the number of problems.
+std::size_t report(const std::vector<HostAnswer>& stopped) {
+    std::size_t problems = 0;
+    std::set<std::string> runs;
+    bool closes = true;
+    for (const HostAnswer& answer : stopped) {
+        std::vector<std::string> found;
+        if (answer.good()) {
+            runs.insert(text_of(at(answer.result(), {"run"})));
+            print(answer.host + ": " + stop_line(answer.result()) + "\n");
+            closes = closes && at(answer.result(), {"ledger_closed"}) == true;
+            found = stop_problems(answer.result());
+        } else {
+            found.push_back(answer.failure);
+        }
+        for (const std::string& problem : found)
+            fmt::print(stderr, "petctl: {}: {}\n", answer.host, problem);
+        problems += found.size();
+    }
+    if (runs.size() > 1) {
+        fmt::print(stderr, "petctl: the hosts had different runs\n");
+        ++problems;
+    }
+    const bool kept = std::any_of(stopped.begin(), stopped.end(), [](const HostAnswer& answer) {
+        return answer.good() && !never_began(answer.result());
+    });
+    if (!kept) return problems;
+    json total = {{"run", runs.size() == 1 ? *runs.begin() : "-"}, {"ledger_closed", closes}};
+    for (const char* records : {"prompts", "delayeds", "singles"})
+        total[records] = sum_of(stopped, records);
+    print("all: " + stop_line(total) + "\n");
+    return problems;
+}
+
+}  // namespace
+
+int stop_group(HostGroup& group) {
+    const TimedStatus status = when_started(group);
+    std::vector<std::string> hosts;
+    std::size_t problems = 0;
+    for (const HostAnswer& answer : status.answers) {
+        if (has_run(answer)) {
+            hosts.push_back(answer.host);
+            continue;
+        }
+        fmt::print(stderr, "petctl: {}: {}\n", answer.host,
+                   answer.good() ? "no run is in progress" : answer.failure);
+        ++problems;
+    }
+    json parameters = json::object();
+    if (const auto stop = common_stop(status); stop && hosts.size() > 1) parameters["stop_ticks"] = *stop;
+    problems += report(group.ask(hosts, "stop", parameters, patience_for_disks));
+    return problems == 0 ? 0 : exit_refused;
+}
+
+}  // namespace petacq::petctl

@@ -1,0 +1,32 @@
+// What several hosts are together: do they belong to one scanner, how are they, what have they counted?
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/petctl/hosts/group.hpp"
+#include "tools/petctl/text.hpp"
+
+namespace petacq::petctl {
+
+/// Where hosts that have answered `status` disagree, one line for each subject: version, scanner,
+/// calibration, clock, tick, energy window, what is written. Empty: their runs can be combined.
+std::vector<std::string> disagreements(const std::vector<HostAnswer>& statuses);
+
+/// {"hosts": {name: status or {"failure"}}, "health": {"state", "reasons": [{"host", "code", "message",
+/// "severity"}]}}. The state is the worst of all; a host that cannot be reached has failed, and hosts that
+/// disagree or have different runs are degraded.
+nlohmann::json group_status(const std::vector<HostAnswer>& statuses);
+/// Group status as a table: a row for each host and one for all, and the reasons.
+Lines group_status_lines(const nlohmann::json& group);
+/// The same on one line.
+std::string group_status_line(const nlohmann::json& group);
+
+/// {"hosts": {name: answer or {"failure"}}, "sum": ledger, "closed": all are there and close}.
+nlohmann::json group_ledger(const std::vector<HostAnswer>& ledgers);
+/// A row for each counter that is not 0 everywhere, a column for each host and one for the sum.
+Lines group_ledger_lines(const nlohmann::json& group);
+
+}  // namespace petacq::petctl

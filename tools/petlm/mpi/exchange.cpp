@@ -1,0 +1,220 @@
+#include "tools/petlm/mpi/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "daemon/run/directory.hpp"
+#include "daemon/run/reserve.hpp"
+#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resort/second_ranges.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr int singles_tag = 2;
+constexpr int files_tag = 3;
+constexpr std::chrono::milliseconds poll_interval(50);
+
+using nlohmann::json;
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+template <class Value>
+std::vector<std::byte> bytes_of(std::span<const Value> values) {
+    const auto bytes = std::as_bytes(values);
+    return {bytes.begin(), bytes.end()};
+}
+
+template <class Value>
+std::vector<Value> values_of(std::span<const std::byte> bytes) {
+    std::vector<Value> values(bytes.size() / sizeof(Value));
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Value));
+    return values;
+}
+
+/// Whether nobody writes the run any more: everything is in its files by now. `document`: its run.json, read
+/// again if it has changed meanwhile.
+bool has_ended(const std::filesystem::path& run, json& document) {
+    if (document.value("state", json()) != "running") return true;
+    if (daemon::is_being_written(run)) return false;
+    document = run_document(run);  // it may have ended between the two looks
+    return true;
+}
+
+std::string content_of(const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+Exchange::Exchange(Communicator& ranks, std::span<const std::filesystem::path> runs, bool follow)
+    : ranks_(ranks), follow_(follow), runs_(runs.begin(), runs.end()), told_(runs.size()) {
+    if (find_runs()) return;
+    while (!find_runs())
+        std::this_thread::sleep_for(poll_interval);
+    // A shared file system shows a run to some ranks first. Those that do not see it cannot read it later.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    find_runs();
+}
+
+/// False: no rank can read one of them yet.
+bool Exchange::find_runs() {
+    const bool first = std::exchange(readable_, {}).empty();
+    bool all = true;
+    for (const std::filesystem::path& run : runs_) {
+        readable_.push_back(ranks_.gather(std::filesystem::exists(run / daemon::run_file) ? 1 : 0));
+        if (std::any_of(readable_.back().begin(), readable_.back().end(), [](auto can) { return can != 0; }))
+            continue;
+        if (!follow_)
+            throw UsageError(fmt::format("{}: no rank can read its {}", run.string(), daemon::run_file));
+        if (first && ranks_.rank() == 0)
+            std::cerr << fmt::format("waiting for {}: no rank sees its {}\n", run.string(), daemon::run_file);
+        all = false;
+    }
+    return all;
+}
+
+int Exchange::provider(std::size_t run, int for_rank) const {
+    std::vector<int> able;
+    for (int rank = 0; rank < ranks_.size(); ++rank)
+        if (can_read(run, rank)) able.push_back(rank);
+    return able[static_cast<std::size_t>(for_rank) % able.size()];
+}
+
+Inputs Exchange::open() {
+    Inputs inputs;
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+        const int from = provider(run, 0);
+        std::optional<SinglesFiles> files;
+        std::vector<std::byte> bytes;
+        if (can_read(run, ranks_.rank()))
+            files.emplace(follow_ ? SinglesFiles::followed(runs_[run]) : SinglesFiles(runs_[run]));
+        if (ranks_.rank() == from) {
+            const json opened = {run_document(runs_[run]), files->description(), files->block_bytes()};
+            bytes = bytes_of(opened.dump());
+        }
+        ranks_.broadcast(bytes, from);
+        const auto opened = json::parse(text_of(bytes));
+        if (!files) files.emplace(SinglesFiles(opened[1], opened[2].get<std::uint32_t>()));
+        inputs.runs.push_back(runs_[run]);
+        inputs.documents.push_back(opened[0]);
+        inputs.singles.push_back(std::move(*files));
+        inputs.ended.push_back(false);
+    }
+    inputs.whole_blocks = follow_;
+    return inputs;
+}
+
+void Exchange::extend(Inputs& inputs) {
+    for (std::size_t run = 0; run < runs_.size(); ++run)
+        if (!inputs.ended[run]) extend(inputs, run);
+}
+
+void Exchange::extend(Inputs& inputs, std::size_t run) {
+    const int from = provider(run, 0);
+    SinglesFiles& files = inputs.singles[run];
+    std::vector<std::byte> news;
+    std::vector<std::byte> blocks;
+    std::vector<std::byte> seconds;
+    if (ranks_.rank() == from) {
+        json document = run_document(runs_[run]);
+        const bool ended = !follow_ || has_ended(runs_[run], document);
+        const bool complete = !follow_ || files.extend();
+        if (ended && !complete && document.value("state", json()) == "complete") {
+            throw BadInput(runs_[run].string() +
+                           ": its singles are incomplete; 'petlm recover' copies their whole blocks");
+        }
+        blocks = bytes_of(files.blocks().subspan(told_[run]));
+        if (ended) seconds = bytes_of(std::span<const gpu::TickRange>(recorded_seconds(runs_[run])));
+        if (document == inputs.documents[run]) document = nullptr;
+        news = bytes_of(json{ended, document}.dump());
+    }
+    for (auto* const bytes : {&news, &blocks, &seconds})
+        ranks_.broadcast(*bytes, from);
+    const auto told = json::parse(text_of(news));
+    inputs.ended[run] = told[0].get<bool>();
+    if (!told[1].is_null()) inputs.documents[run] = told[1];
+    const auto added = values_of<SinglesFiles::Block>(blocks);
+    told_[run] += added.size();
+    if (!can_read(run, ranks_.rank())) files.append(added);
+    while (files.blocks().size() < told_[run]) {
+        files.extend();
+        if (files.blocks().size() < told_[run]) std::this_thread::sleep_for(poll_interval);
+    }
+    const auto recorded = values_of<gpu::TickRange>(seconds);
+    inputs.recorded.insert(inputs.recorded.end(), recorded.begin(), recorded.end());
+}
+
+// All ranks go through the same pairs of sender and receiver in the same order, so that none waits in a
+// circle.
+void Exchange::singles(Inputs& inputs, std::span<const gpu::TickRange> wanted) {
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+        for (int to = 0; to < ranks_.size(); ++to) {
+            const gpu::TickRange range = wanted[static_cast<std::size_t>(to)];
+            if (can_read(run, to) || range.start >= range.end) continue;
+            SinglesFiles& files = inputs.singles[run];
+            const auto blocks = files.blocks_in(range);
+            const int from = provider(run, to);
+            if (ranks_.rank() == from) {
+                daemon::LoadedBlock memory;
+                for (const SinglesFiles::Block& block : blocks)
+                    ranks_.send(std::as_bytes(files.read(block, memory)), to, singles_tag);
+            }
+            if (ranks_.rank() == to) {
+                std::vector<gpu::Single> received;
+                for (const SinglesFiles::Block& block : blocks) {
+                    const std::vector<std::byte> bytes = ranks_.receive(from, singles_tag);
+                    received.resize(received.size() + block.records);
+                    std::memcpy(received.data() + received.size() - block.records, bytes.data(),
+                                bytes.size());
+                }
+                files.receive(blocks, std::move(received));
+            }
+        }
+    }
+}
+
+std::vector<std::filesystem::path> Exchange::files(std::span<const char* const> names,
+                                                   const std::filesystem::path& directory) {
+    std::vector<std::filesystem::path> places;
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+        places.push_back(runs_[run]);
+        if (can_read(run, 0)) continue;
+        const int from = provider(run, 0);
+        if (ranks_.rank() == 0) {
+            places.back() = directory / fmt::format("{:04}", run);
+            std::filesystem::create_directories(places.back());
+        }
+        for (const char* name : names) {
+            if (ranks_.rank() == from) ranks_.send(bytes_of(content_of(runs_[run] / name)), 0, files_tag);
+            if (ranks_.rank() != 0) continue;
+            const std::vector<std::byte> bytes = ranks_.receive(from, files_tag);
+            if (bytes.empty()) continue;  // the run has none
+            std::ofstream(places.back() / name, std::ios::binary)
+                .write(reinterpret_cast<const char*>(bytes.data()),
+                       static_cast<std::streamsize>(bytes.size()));
+        }
+    }
+    return places;
+}
+
+}  // namespace petacq::petlm

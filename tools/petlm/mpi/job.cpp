@@ -1,0 +1,288 @@
+#include "tools/petlm/mpi/job.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "daemon/run/directory.hpp"
+#include "tools/petlm/mpi/exchange.hpp"
+#include "tools/petlm/mpi/job_directory.hpp"
+#include "tools/petlm/mpi/plan.hpp"
+#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resort/engines.hpp"
+#include "tools/petlm/resort/group_starts.hpp"
+#include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/parts/job_directory.hpp"
+#include "tools/petlm/resort/parts/joined_run.hpp"
+#include "tools/petlm/resort/parts/part.hpp"
+#include "tools/petlm/resort/resorted_run.hpp"
+#include "tools/petlm/resort/second_ranges.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr int begin_tag = 1;
+constexpr int part_tag = 4;
+constexpr const char* inputs_directory = "inputs";
+
+/// Of ranks that have nothing to do while the runs go on.
+constexpr std::chrono::milliseconds idle_interval(200);
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/// What the parts in a directory depend on, however many there are.
+nlohmann::json identity_of(const Inputs& inputs, const Engines& engines, const InputOptions& options) {
+    nlohmann::json runs = nlohmann::json::array();
+    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
+        const nlohmann::json& document = inputs.documents[i];
+        runs.push_back({inputs.runs[i].string(), document.value("run_id", nlohmann::json()),
+                        document.value("start_utc", nlohmann::json())});
+    }
+    return {{"settings", engines.settings()},
+            {"runs", runs},
+            {"from_ticks", options.from},
+            {"to_ticks", options.to},
+            {"partial", options.partial}};
+}
+
+/// Where seconds of the runs begin or end besides multiples of a second, as far as it is known.
+std::vector<std::uint64_t> divisions_of(const Inputs& inputs) {
+    std::vector<std::uint64_t> divisions;
+    for (const nlohmann::json& document : inputs.documents) {
+        for (const char* key : {"start_ticks", "stop_ticks"})
+            if (const auto ticks = ticks_in(document, key)) divisions.push_back(*ticks);
+    }
+    for (const gpu::TickRange& recorded : inputs.recorded) {
+        divisions.push_back(recorded.start);
+        divisions.push_back(recorded.end);
+    }
+    return divisions;
+}
+
+/// One rank at work.
+class Rank {
+  public:
+    Rank(const ResortOptions& options, bool follow, Communicator& ranks)
+        : options_(options),
+          ranks_(ranks),
+          exchange_(ranks, options.input.runs, follow),
+          inputs_(exchange_.open()),
+          engines_(engines_for(inputs_.documents.front(), options)),
+          plan_(options, engines_, static_cast<std::size_t>(ranks.size())) {
+        check_together(inputs_);
+    }
+
+    int run() {
+        JobDirectory directory(options_.output, options_.force, ranks_);
+        directory.begin(identity_of(inputs_, engines_, options_.input));
+        find_done_parts();
+        search_all();
+        ranks_.finish();
+        finish();
+        directory.end();
+        return ok;
+    }
+
+  private:
+    [[nodiscard]] int owner(std::size_t shard) const {
+        if (shard < done_.size()) return done_[shard];
+        return static_cast<int>(shard % static_cast<std::size_t>(ranks_.size()));
+    }
+
+    /// Finds the parts that are there, from the first one on, each where the one before ends. Others are
+    /// removed: nothing says what a part that is missing holds.
+    void find_done_parts() {
+        gpu::TickRange found;
+        for (;; ++parts_) {
+            const auto state = read_part(options_.output, parts_, engines_.scanner.geometry);
+            const bool here = state && (parts_ == 0 || state->begin == found.end);
+            const auto all = ranks_.gather(here ? 1 : 0);
+            const auto has = std::find(all.begin(), all.end(), 1U);
+            if (has == all.end()) break;
+            done_.push_back(static_cast<int>(has - all.begin()));
+            const auto rank = static_cast<std::size_t>(done_.back());
+            const std::uint64_t begin = ranks_.gather(here ? state->begin : 0)[rank];
+            const std::uint64_t end = ranks_.gather(here ? state->end : 0)[rank];
+            found = {parts_ == 0 ? begin : found.start, end};
+        }
+        remove_parts_after(options_.output, parts_);
+        (void)ranks_.gather(0);  // all have removed theirs
+        if (parts_ == 0) return;
+        plan_.go_on_after(found);
+        if (ranks_.rank() == 0) std::cerr << fmt::format("going on after {} parts\n", parts_);
+    }
+
+    void search_all() {
+        const std::size_t first = parts_;
+        const auto count = static_cast<std::size_t>(ranks_.size());
+        const auto worker = static_cast<std::size_t>(ranks_.rank_on_host());
+        std::unique_ptr<ShardSearch> search;
+        GroupStarts starts(inputs_.singles, engines_.rules, engines_.energies());
+        while (!plan_.finished()) {
+            learn();
+            const std::vector<gpu::TickRange> shards = plan_.next(inputs_);
+            if (shards.empty()) {
+                show_progress();
+                if (!plan_.finished()) std::this_thread::sleep_for(idle_interval);
+                continue;
+            }
+            std::vector<gpu::TickRange> wanted(count);
+            std::optional<std::size_t> own;
+            for (std::size_t i = 0; i < shards.size(); ++i) {
+                const auto rank = static_cast<std::size_t>(owner(parts_ + i));
+                wanted[rank] = {shards[i].start, sum(shards[i].end, reach_of(engines_.rules))};
+                if (rank == static_cast<std::size_t>(ranks_.rank())) own = i;
+            }
+            exchange_.singles(inputs_, wanted);
+            if (own) {
+                const auto at_start = Clock::now();
+                if (!search) search = engines_.make_search(worker);
+                back_end_ = ", " + search->back_end();
+                const bool last = plan_.finished() && *own + 1 == shards.size();
+                work_on(parts_ + *own, shards[*own], parts_ + *own == first, last, *search, starts);
+                busy_s_ += std::chrono::duration<double>(Clock::now() - at_start).count();
+            }
+            parts_ += shards.size();
+            show_progress();
+        }
+    }
+
+    /// Learns what the runs have by now.
+    void learn() {
+        const std::vector<bool> before = inputs_.ended;
+        exchange_.extend(inputs_);
+        if (ranks_.rank() != 0 || !exchange_.follows()) return;
+        for (std::size_t i = 0; i < inputs_.runs.size(); ++i) {
+            if (!inputs_.ended[i] || before[i]) continue;
+            const std::string state = inputs_.documents[i].value("state", "");
+            std::cerr << fmt::format("{}: {}\n", inputs_.runs[i].string(),
+                                     state != "running" ? state : "interrupted; its whole blocks are taken");
+        }
+    }
+
+    /// `first`: of those that are searched; it begins as planned.
+    void work_on(std::size_t shard, gpu::TickRange planned, bool first, bool last, ShardSearch& search,
+                 GroupStarts& starts) {
+        std::optional<std::uint64_t> begin;
+        const auto own_begin = [&] {
+            if (!begin) begin = first ? planned.start : ranks_.take(owner(shard - 1), begin_tag);
+            return *begin;
+        };
+        gpu::TickRange found = planned;
+        if (!last) {
+            found.end = starts.next(planned, own_begin);
+            ranks_.post(found.end, owner(shard + 1), begin_tag);
+        }
+        found.start = own_begin();
+        ShardResult result;
+        if (found.start < found.end) {
+            result = search.search(
+                inputs_.singles, found,
+                seconds_in(found, divisions_of(inputs_), inputs_.singles, engines_.ticks_per_s()));
+        }
+        check_taken(result.taken, inputs_);
+        result.range = found;
+        write_part(options_.output, shard, result, inputs_.singles.front().block_bytes(),
+                   engines_.description(inputs_.singles.front().description()));
+        singles_ += result.taken.received;
+    }
+
+    void show_progress() {
+        if (ranks_.rank() != 0 || Clock::now() - shown_ < std::chrono::seconds(2)) return;
+        shown_ = Clock::now();
+        const double s = static_cast<double>(plan_.position()) / static_cast<double>(engines_.ticks_per_s());
+        std::cerr << fmt::format("{} parts, up to {:.1f} s of detector time; {:.1f} M singles/s on rank 0\n",
+                                 parts_, s,
+                                 busy_s_ == 0 ? 0 : static_cast<double>(singles_) / busy_s_ * 1e-6);
+    }
+
+    /// Rank 0 puts the parts together: seconds, tags, run.json.
+    void finish() {
+        constexpr std::array names{daemon::run_file, daemon::seconds_file, daemon::tags_file};
+        Inputs at_hand = std::move(inputs_);
+        at_hand.runs = exchange_.files(names, options_.output / inputs_directory);
+        show_ranks();
+        if (ranks_.rank() != 0) {
+            send_parts();
+            return;
+        }
+        join_parts(
+            at_hand, engines_,
+            {parts_, [this](std::size_t shard) { return state_of(shard); },
+             second_ranges(at_hand.recorded, at_hand.singles, engines_.ticks_per_s(), at_hand.interval),
+             fmt::format("{} ranks{}", ranks_.size(), back_end_)},
+            options_.output);
+        std::filesystem::remove_all(options_.output / inputs_directory);
+    }
+
+    PartState state_of(std::size_t shard) {
+        std::optional<PartState> state;
+        const int rank = owner(shard);
+        if (rank == 0) {
+            state = read_part(options_.output, shard, engines_.scanner.geometry);
+        } else {
+            state = decode(ranks_.receive(rank, part_tag), engines_.scanner.geometry);
+        }
+        if (!state) throw BadInput(fmt::format("{}: gone or changed", part_name(shard)));
+        return *state;
+    }
+
+    void send_parts() {
+        for (std::size_t shard = 0; shard < parts_; ++shard) {
+            if (owner(shard) != ranks_.rank()) continue;
+            const auto state = read_part(options_.output, shard, engines_.scanner.geometry);
+            ranks_.send(state ? encode(*state) : std::vector<std::byte>{}, 0, part_tag);
+        }
+    }
+
+    /// Rate and memory of each rank.
+    void show_ranks() {
+        rusage usage{};
+        ::getrusage(RUSAGE_SELF, &usage);
+        const auto singles = ranks_.gather(singles_);
+        const auto ms = ranks_.gather(static_cast<std::uint64_t>(busy_s_ * 1000));
+        const auto kib = ranks_.gather(static_cast<std::uint64_t>(usage.ru_maxrss));
+        if (ranks_.rank() != 0) return;
+        for (std::size_t rank = 0; rank < singles.size(); ++rank) {
+            std::cerr << fmt::format(
+                "rank {}: {} singles in {:.1f} s, {:.1f} M singles/s, at most {} MiB\n", rank, singles[rank],
+                static_cast<double>(ms[rank]) * 1e-3,
+                ms[rank] == 0 ? 0 : static_cast<double>(singles[rank]) / static_cast<double>(ms[rank]) * 1e-3,
+                kib[rank] >> 10U);
+        }
+    }
+
+    const ResortOptions& options_;
+    Communicator& ranks_;
+    Exchange exchange_;
+    Inputs inputs_;
+    const Engines engines_;
+    Plan plan_;
+    std::vector<int> done_;  ///< [part] the rank that has it, of those that were there
+    std::size_t parts_ = 0;  ///< there or planned
+    std::uint64_t singles_ = 0;
+    double busy_s_ = 0;
+    std::string back_end_;  ///< of this rank; empty: it had nothing to search
+    Clock::time_point shown_ = Clock::now();
+};
+
+}  // namespace
+
+int run_job(const ResortOptions& options, bool follow, Communicator& ranks) {
+    return Rank(options, follow, ranks).run();
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,86 @@
+#include "tools/petlm/mpi/plan.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tools/petlm/records/status.hpp"
+
+namespace petacq::petlm {
+
+std::uint64_t watermark_of(const Inputs& inputs, const InputOptions& options) {
+    const bool ends_with_first = inputs.runs.size() > 1 && !options.partial;
+    std::uint64_t watermark = options.to;
+    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
+        const auto blocks = inputs.singles[i].blocks();
+        std::uint64_t known = blocks.empty() ? 0 : blocks.back().last_time;
+        if (inputs.ended[i])
+            known = ends_with_first ? interval_of(inputs.documents[i], inputs.singles[i]).end : UINT64_MAX;
+        watermark = std::min(watermark, known);
+    }
+    return watermark;
+}
+
+std::uint64_t reach_of(const gpu::CoincidenceRules& rules) {
+    return 2 * std::uint64_t{rules.window} + 2 + rules.delay.value_or(0);
+}
+
+Plan::Plan(const ResortOptions& options, const Engines& engines, std::size_t ranks)
+    : options_(options.input), reach_(reach_of(engines.rules)) {
+    limits_.singles = options.shard_singles;
+    limits_.ticks = engines.ticks_per_s();
+    limits_.shards = ranks;
+}
+
+void Plan::go_on_after(gpu::TickRange stretch) {
+    begin_ = stretch.start;
+    position_ = stretch.end;
+}
+
+/// As settle_interval(), from the starts alone. Absent: a run has not started, or has no singles yet.
+std::optional<std::uint64_t> Plan::begin_of(const Inputs& inputs) const {
+    if (inputs.runs.size() == 1 || options_.partial) return options_.from;
+    std::uint64_t earliest = UINT64_MAX;
+    std::uint64_t begin = options_.from;
+    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
+        const bool started =
+            ticks_in(inputs.documents[i], "start_ticks") && !inputs.singles[i].blocks().empty();
+        if (!started && !inputs.ended[i]) return std::nullopt;
+        const std::uint64_t start = interval_of(inputs.documents[i], inputs.singles[i]).start;
+        earliest = std::min(earliest, start);
+        begin = std::max(begin, start);
+    }
+    return begin == earliest ? options_.from : begin;
+}
+
+std::vector<gpu::TickRange> Plan::next(Inputs& inputs) {
+    if (finished_) return {};
+    if (!begin_) {
+        begin_ = begin_of(inputs);
+        if (!begin_) return {};
+        position_ = *begin_;
+    }
+    const bool all_ended = std::find(inputs.ended.begin(), inputs.ended.end(), false) == inputs.ended.end();
+    if (all_ended && !settled_) {
+        settle_interval(inputs, options_);
+        settled_ = true;
+        if (inputs.interval.start != *begin_ || inputs.interval.end < position_)
+            throw BadInput("the runs have another interval than the parts; --force starts again");
+    }
+    const std::uint64_t known = all_ended ? inputs.interval.end : watermark_of(inputs, options_);
+    const std::uint64_t end = known == UINT64_MAX ? known : known - std::min(known, reach_);
+    std::vector<gpu::TickRange> shards;
+    if (end > position_) {
+        ShardLimits limits = limits_;
+        if (all_ended) limits.ticks = UINT64_MAX;  // the rest belongs to the last shard
+        shards = next_shards(inputs.singles, {position_, end}, limits);
+    }
+    if (!shards.empty()) position_ = shards.back().end;
+    if (all_ended && shards.size() < limits_.shards) {
+        finished_ = true;
+        if (position_ < inputs.interval.end) shards.push_back({position_, inputs.interval.end});
+        position_ = inputs.interval.end;
+    }
+    return shards;
+}
+
+}  // namespace petacq::petlm

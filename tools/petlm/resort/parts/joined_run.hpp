@@ -1,0 +1,29 @@
+// Parts become a run: the seconds, the tags and run.json, which names the parts as the files of coincidences.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gpu/second_cuts.hpp"
+#include "tools/petlm/resort/engines.hpp"
+#include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/parts/part.hpp"
+
+namespace petacq::petlm {
+
+struct PartsOfRun {
+    std::size_t count = 0;
+    std::function<PartState(std::size_t)> state;  ///< of a part; asked for in order
+    std::vector<gpu::TickRange> seconds;          ///< all
+    std::string back_end;                         ///< that made them
+};
+
+/// Writes the files of the run into the directory, and replaces those of an earlier call. Prints what they
+/// hold. Throws BadInput if a part does not begin where the one before it ends.
+void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& parts,
+                const std::filesystem::path& directory);
+
+}  // namespace petacq::petlm

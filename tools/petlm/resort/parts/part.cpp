@@ -1,0 +1,194 @@
+#include "tools/petlm/resort/parts/part.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "daemon/host/file.hpp"
+#include "daemon/listmode/crc32c.hpp"
+#include "tools/petlm/records/record_file.hpp"
+#include "tools/petlm/resort/parts/job_directory.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr std::uint64_t magic = 0x3144524853544550;  // "PETSHRD1"
+
+class Encoder {
+  public:
+    template <class Value>
+    void put(const Value& value) {
+        static_assert(std::is_trivially_copyable_v<Value>);
+        const auto bytes = std::as_bytes(std::span(&value, 1));
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    }
+    template <class Value>
+    void put(const std::vector<Value>& values) {
+        put(std::uint64_t{values.size()});
+        const auto bytes = std::as_bytes(std::span(values));
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    }
+    std::vector<std::byte> finish() {
+        put(daemon::crc32c(bytes_));
+        return std::move(bytes_);
+    }
+
+  private:
+    std::vector<std::byte> bytes_;
+};
+
+class Decoder {
+  public:
+    explicit Decoder(std::span<const std::byte> bytes) : left_(bytes) {}
+
+    template <class Value>
+    bool get(Value& value) {
+        static_assert(std::is_trivially_copyable_v<Value>);
+        if (left_.size() < sizeof value) return false;
+        std::memcpy(&value, left_.data(), sizeof value);
+        left_ = left_.subspan(sizeof value);
+        return true;
+    }
+    /// Into a vector that has the right size already.
+    template <class Value>
+    bool get(std::vector<Value>& values) {
+        std::uint64_t size = 0;
+        if (!get(size) || size != values.size() || left_.size() < size * sizeof(Value)) return false;
+        std::memcpy(values.data(), left_.data(), size * sizeof(Value));
+        left_ = left_.subspan(size * sizeof(Value));
+        return true;
+    }
+    [[nodiscard]] bool ended() const { return left_.empty(); }
+
+  private:
+    std::span<const std::byte> left_;
+};
+
+/// All members of the sums but the counts, in one order for both ways.
+template <class Sums, class Do>
+bool each_array(Sums& sums, Do what) {
+    return what(sums.unpaired) && what(sums.grouped) && what(sums.prompts) && what(sums.delayeds) &&
+           what(sums.modules) && what(sums.module_pairs);
+}
+
+/// The members of fixed size.
+template <class State, class Do>
+bool each_number(State& s, Do what) {
+    return what(s.begin) && what(s.end) && what(s.records) && what(s.first_time) && what(s.last_time) &&
+           what(s.bytes) && what(s.taken) && what(s.counts);
+}
+
+}  // namespace
+
+std::string part_name(std::size_t shard) {
+    return fmt::format("coincidences-{:04}.plm", shard + 1);
+}
+
+std::string state_name(std::size_t shard) {
+    return fmt::format("coincidences-{:04}.state", shard + 1);
+}
+
+std::vector<std::byte> encode(const PartState& state) {
+    Encoder out;
+    const auto put = [&](const auto& value) {
+        out.put(value);
+        return true;
+    };
+    put(magic);
+    each_number(state, put);
+    put(std::uint64_t{state.sums.size()});
+    for (const auto& [time, sums] : state.sums) {
+        put(time);
+        put(sums.counts);
+        each_array(sums, put);
+    }
+    return out.finish();
+}
+
+std::optional<PartState> decode(std::span<const std::byte> bytes, const config::Geometry& geometry) {
+    std::uint32_t crc = 0;
+    if (bytes.size() < sizeof crc) return std::nullopt;
+    std::memcpy(&crc, bytes.data() + bytes.size() - sizeof crc, sizeof crc);
+    bytes = bytes.first(bytes.size() - sizeof crc);
+    if (daemon::crc32c(bytes) != crc) return std::nullopt;
+    Decoder in(bytes);
+    const auto get = [&](auto& value) { return in.get(value); };
+    PartState state;
+    std::uint64_t found = 0;
+    std::uint64_t count = 0;
+    if (!get(found) || found != magic || !each_number(state, get) || !get(count)) return std::nullopt;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        std::uint64_t time = 0;
+        gpu::IntervalSums sums = gpu::IntervalSums::none(geometry);
+        if (!get(time) || !get(sums.counts) || !each_array(sums, get)) return std::nullopt;
+        state.sums.emplace_back(time, std::move(sums));
+    }
+    if (!in.ended()) return std::nullopt;
+    return state;
+}
+
+PartState write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
+                     std::uint32_t block_bytes, const nlohmann::json& description) {
+    PartState state{result.range.start, result.range.end, 0,          0, 0, 0,
+                    result.taken,       result.counts,    result.sums};
+    const std::filesystem::path file = directory / part_name(shard);
+    const std::filesystem::path partial = own_partial(file);
+    std::filesystem::remove(partial);  // of a process with the same number that was killed
+    nlohmann::json of_part = description;
+    of_part["part"] = shard + 1;
+    RecordFile out(partial, daemon::RecordKind::coincidences, block_bytes, of_part);
+    for (const auto& records : result.coincidences) {
+        if (records.empty()) continue;
+        if (state.first_time == 0) state.first_time = records.front().time;
+        state.last_time = records.back().time;
+        state.records += records.size();
+        out.append(std::span<const gpu::Coincidence>(records));
+    }
+    out.close();
+    state.bytes = std::filesystem::file_size(partial);
+    std::filesystem::rename(partial, file);
+    const std::vector<std::byte> bytes = encode(state);
+    const std::filesystem::path state_file = directory / state_name(shard);
+    daemon::File state_out(own_partial(state_file), daemon::IfExists::overwrite);
+    state_out.append(bytes);
+    state_out.sync();
+    state_out.close();
+    daemon::rename_file(state_out.path(), state_file);
+    daemon::sync_directory_of(state_file);
+    return state;
+}
+
+void remove_parts_after(const std::filesystem::path& directory, std::size_t keep) {
+    std::set<std::string> kept;
+    for (std::size_t shard = 0; shard < keep; ++shard)
+        kept.insert({part_name(shard), state_name(shard)});
+    std::vector<std::filesystem::path> others;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("coincidences-") && !kept.contains(name)) others.push_back(entry.path());
+    }
+    std::error_code gone;
+    for (const std::filesystem::path& file : others)
+        std::filesystem::remove(file, gone);
+}
+
+std::optional<PartState> read_part(const std::filesystem::path& directory, std::size_t shard,
+                                   const config::Geometry& geometry) {
+    std::ifstream in(directory / state_name(shard), std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    auto state = decode(std::as_bytes(std::span(text)), geometry);
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(directory / part_name(shard), error);
+    if (!state || error || bytes != state->bytes) return std::nullopt;
+    return state;
+}
+
+}  // namespace petacq::petlm

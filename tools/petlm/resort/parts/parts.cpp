@@ -1,0 +1,147 @@
+#include "tools/petlm/resort/parts/parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/host/progress_line.hpp"
+#include "daemon/run/directory.hpp"
+#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resort/engines.hpp"
+#include "tools/petlm/resort/group_starts.hpp"
+#include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/parts/job_directory.hpp"
+#include "tools/petlm/resort/parts/joined_run.hpp"
+#include "tools/petlm/resort/parts/part.hpp"
+#include "tools/petlm/resort/resorted_run.hpp"
+#include "tools/petlm/resort/second_ranges.hpp"
+#include "tools/petlm/resort/workers.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+/// The work of all processes.
+struct Job {
+    explicit Job(const ResortOptions& options)
+        : directory(options.output),
+          engines(engines_for(run_document(options.input.runs.front()), options)),
+          inputs(open_inputs(options.input)),
+          shards(plan_shards(inputs.singles, inputs.interval, options.shard_singles)),
+          seconds(second_ranges(inputs.recorded, inputs.singles, engines.ticks_per_s(), inputs.interval)) {
+        if (directory.extension() == ".plm")
+            throw UsageError(directory.string() + ": expected a directory for the parts, not a file");
+        const bool of_another_program = std::filesystem::exists(directory / daemon::run_file) &&
+                                        !std::filesystem::exists(directory / job_file);
+        if (of_another_program)
+            throw UsageError(directory.string() + ": holds a run that was not made of parts");
+    }
+
+    void agree() const { agree_on_job(directory, job_identity(inputs, engines, shards.size())); }
+
+    /// If it is complete.
+    [[nodiscard]] std::optional<PartState> part(std::size_t shard) const {
+        auto state = read_part(directory, shard, engines.scanner.geometry);
+        if (state && state->begin >= shards[shard].start && state->end >= shards[shard].end) return state;
+        return std::nullopt;
+    }
+
+    const std::filesystem::path directory;
+    const Engines engines;
+    const Inputs inputs;
+    const std::vector<gpu::TickRange> shards;
+    const std::vector<gpu::TickRange> seconds;
+};
+
+/// Where a shard begins. Without the part before it, the singles before it tell, however far back that is.
+std::uint64_t begin_of(const Job& job, std::size_t shard, GroupStarts& starts) {
+    if (shard == 0) return job.shards.front().start;
+    if (const auto before = job.part(shard - 1)) return before->end;
+    return starts.next(job.shards[shard - 1], [&] { return begin_of(job, shard - 1, starts); });
+}
+
+/// Makes the parts of these shards. Returns the back-end.
+std::string search(const Job& job, std::size_t from, std::size_t to, daemon::ProgressLine& progress) {
+    GroupStarts starts(job.inputs.singles, job.engines.rules, job.engines.energies());
+    Workers workers(std::min(job.engines.workers, to - from),
+                    {job.inputs.singles, job.shards, from, to, begin_of(job, from, starts), job.seconds,
+                     job.engines.rules, job.engines.energies()},
+                    [&](std::size_t worker) { return job.engines.make_search(worker); });
+    const SinglesFiles& singles = job.inputs.singles.front();
+    for (std::size_t shard = from; shard < to; ++shard) {
+        const ShardResult result = workers.next();
+        check_taken(result.taken, job.inputs);
+        write_part(job.directory, shard, result, singles.block_bytes(),
+                   job.engines.description(singles.description()));
+        progress.show(shard + 1);
+    }
+    return workers.description();
+}
+
+/// "2, 5 to 7"
+std::string numbers(const std::vector<std::size_t>& sorted) {
+    std::string text;
+    for (std::size_t i = 0; i < sorted.size();) {
+        std::size_t last = i;
+        while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1)
+            ++last;
+        text += fmt::format("{}{}", i == 0 ? "" : ", ", sorted[i]);
+        if (last > i) text += fmt::format(" to {}", sorted[last]);
+        i = last + 1;
+    }
+    return text;
+}
+
+}  // namespace
+
+int make_parts(const ResortOptions& options) {
+    const Job job(options);
+    std::filesystem::create_directories(job.directory);
+    job.agree();
+    const std::size_t from = job.shards.size() * (options.part->number - 1) / options.part->of;
+    const std::size_t to = job.shards.size() * options.part->number / options.part->of;
+    daemon::ProgressLine progress("finding coincidences", job.shards.size(), daemon::ProgressUnit::steps);
+    std::size_t made = 0;
+    std::string back_end = "all of them were there";
+    for (std::size_t shard = from; shard < to;) {
+        std::size_t end = shard;
+        while (end < to && !job.part(end))
+            ++end;
+        if (end > shard) back_end = search(job, shard, end, progress);
+        made += end - shard;
+        shard = end + 1;
+    }
+    std::cout << fmt::format("{}: part {}/{}: {} of its {} shards searched ({})\n", job.directory.string(),
+                             options.part->number, options.part->of, made, to - from, back_end);
+    return ok;
+}
+
+int join_parts(const ResortOptions& options) {
+    const Job job(options);
+    if (!std::filesystem::exists(job.directory / job_file))
+        throw BadInput(job.directory.string() + ": holds no parts; petlm resort --part makes them");
+    job.agree();
+    std::vector<std::size_t> missing;
+    for (std::size_t shard = 0; shard < job.shards.size(); ++shard)
+        if (!job.part(shard)) missing.push_back(shard + 1);
+    if (!missing.empty()) {
+        throw BadInput(
+            fmt::format("{}: {} of {} parts are missing or incomplete: {}; petlm resort --part makes them",
+                        job.directory.string(), missing.size(), job.shards.size(), numbers(missing)));
+    }
+    const auto state = [&](std::size_t shard) {
+        const auto found = job.part(shard);
+        if (!found) throw BadInput((job.directory / part_name(shard)).string() + ": gone or changed");
+        return *found;
+    };
+    join_parts(job.inputs, job.engines,
+               {job.shards.size(), state, job.seconds, fmt::format("{} parts", job.shards.size())},
+               job.directory);
+    return ok;
+}
+
+}  // namespace petacq::petlm

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "daemon/host/progress_line.hpp"
+#include "daemon/run/directory.hpp"
+#include "daemon/seconds/file.hpp"
+#include "tools/petlm/commands.hpp"
+#include "tools/petlm/records/output.hpp"
+#include "tools/petlm/records/record_file.hpp"
+#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resort/engines.hpp"
+#include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/parts/parts.hpp"
+#include "tools/petlm/resort/resorted_run.hpp"
+#include "tools/petlm/resort/resorted_seconds.hpp"
+#include "tools/petlm/resort/second_ranges.hpp"
+#include "tools/petlm/resort/workers.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+/// The list-mode file that the coincidences go to.
+class CoincidencesOut {
+  public:
+    CoincidencesOut(const std::filesystem::path& path, std::uint32_t block_bytes,
+                    const nlohmann::json& description)
+        : file_(Outputs::partial(path), daemon::RecordKind::coincidences, block_bytes, description),
+          path_(path) {}
+    void append(std::span<const gpu::Coincidence> records) {
+        if (records.empty()) return;
+        if (file_.records() == 0 && first_ > records.front().time) first_ = records.front().time;
+        last_ = records.back().time;
+        file_.append(records);
+    }
+    daemon::ListModePart close() {
+        file_.close();
+        return part_of(path_, file_.records(), first_, last_);
+    }
+
+  private:
+    RecordFile file_;
+    const std::filesystem::path path_;
+    std::uint64_t first_ = UINT64_MAX;
+    std::uint64_t last_ = 0;
+};
+
+}  // namespace
+
+int resort(const ResortOptions& options) {
+    if (options.part) return make_parts(options);
+    if (options.join) return join_parts(options);
+    const Engines engines = engines_for(run_document(options.input.runs.front()), options);
+    const Inputs inputs = open_inputs(options.input);
+
+    const bool one_file = options.output.extension() == ".plm";
+    const std::filesystem::path output =
+        one_file ? options.output : options.output / daemon::coincidences_file;
+    Outputs outputs(options.force);
+    if (one_file) {
+        outputs.claim(output);
+    } else {
+        claim_run(outputs, options.output);
+    }
+    const nlohmann::json description = engines.description(inputs.singles.front().description());
+    CoincidencesOut out(output, inputs.singles.front().block_bytes(), description);
+    const std::filesystem::path seconds_path = options.output / daemon::seconds_file;
+    std::optional<daemon::SecondsFile> seconds_file;
+    if (!one_file) {
+        std::filesystem::remove(Outputs::partial(seconds_path));  // of a program that was killed
+        seconds_file.emplace(Outputs::partial(seconds_path), engines.scanner.geometry,
+                             seconds_description(description, engines.rules), config::Compression::none,
+                             std::chrono::minutes(1));
+    }
+    ResortedSeconds seconds(
+        inputs.runs, second_ranges(inputs.recorded, inputs.singles, engines.ticks_per_s(), inputs.interval),
+        engines.scanner.geometry, engines.ticks_per_s(), engines.rules,
+        seconds_file ? &*seconds_file : nullptr);
+
+    const auto shards = plan_shards(inputs.singles, inputs.interval, options.shard_singles);
+    Workers workers(std::min(engines.workers, shards.size()),
+                    {inputs.singles, shards, 0, shards.size(), shards.front().start, seconds.ranges(),
+                     engines.rules, engines.energies()},
+                    [&](std::size_t worker) { return engines.make_search(worker); });
+    ResortedRun made;
+    {
+        daemon::ProgressLine progress("finding coincidences", shards.size(), daemon::ProgressUnit::steps);
+        for (std::size_t i = 0; i < shards.size(); ++i) {
+            const ShardResult shard = workers.next();
+            for (const auto& records : shard.coincidences)
+                out.append(records);
+            for (const auto& [time, sums] : shard.sums)
+                seconds.add(time, sums);
+            made.taken += shard.taken;
+            made.singles += shard.counts;
+            progress.show(i + 1);
+        }
+        seconds.finish();
+    }
+    check_taken(made.taken, inputs);
+    made.coincidences_files = {out.close()};
+    made.back_end = workers.description();
+    if (seconds_file) {
+        made.seconds_file = finish(*seconds_file, seconds_path);
+        made.seconds = seconds.total();
+        complete_run(inputs, engines.settings(), made, options.output);
+    }
+    outputs.commit();
+    std::cout << summary(options.output, made);
+    return ok;
+}
+
+}  // namespace petacq::petlm
