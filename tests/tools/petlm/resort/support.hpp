@@ -138,11 +138,12 @@ inline bool same_bytes(const gpu::RecordVector<gpu::Coincidence>& a,
 
 /// Its line on the standard output is of no interest.
 inline int quietly_resort(const petlm::ResortOptions& options) {
-    std::ostringstream ignored;
-    auto* const before = std::cout.rdbuf(ignored.rdbuf());
-    const int status = petlm::resort(options);
-    std::cout.rdbuf(before);
-    return status;
+    struct Quiet {
+        ~Quiet() { std::cout.rdbuf(before); }
+        std::ostringstream ignored;
+        std::streambuf* const before = std::cout.rdbuf(ignored.rdbuf());
+    } const quiet;
+    return petlm::resort(options);
 }
 
 }  // namespace petacq::test
