@@ -1,4 +1,4 @@
-// What the service reads from the directories of runs on disk.
+// The service looks for runs on disk.
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -30,7 +30,7 @@ json make_health(const Observation& seen) {
     return {{"state", seen.health->state()}, {"reasons", std::move(reasons)}};
 }
 
-/// What the hosts of one scanner have in common.
+/// The object `common`: hosts that receive one scanner must agree on these values.
 json make_common(const Observation& seen, const Installation& installation) {
     const config::Energy& energy = seen.configuration().energy;
     return {{"clock", seen.configuration().clock},

@@ -49,7 +49,7 @@ void CoincidenceFinder::add_prompts(std::span<const Coincidence> prompts, Thread
         sums.add_prompt(c, module_of_[c.crystal_a], module_of_[c.crystal_b]);
 }
 
-/// Without a search: nobody knows which singles are unpaired, so all count among the others.
+/// Without a search no single is known to be unpaired, so all are added to `grouped`.
 void CoincidenceFinder::take_all(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) {
     for (const Single& s : singles.subspan(share.from, share.to - share.from)) {
         ++sums.decided[s.crystal];

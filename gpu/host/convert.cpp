@@ -65,7 +65,7 @@ struct Block {
     std::array<Place, most_frames> places;
     std::array<Hit, most_frames> hits;
     std::array<std::uint32_t, most_frames> placeless;  // the other frames
-    // Of each frame, only if frames count in spectra: whether it does, and where.
+    // Set only while spectra are counted: whether the frame counts, and in which crystal of its unit.
     std::array<bool, most_frames> counts;
     std::array<std::uint8_t, most_frames> local;
     // NOLINTEND(cppcoreguidelines-pro-type-member-init)

@@ -37,7 +37,7 @@ class UnitCounts {
           mutexes_(unit_count(geometry)) {}
 
     void add(std::uint32_t unit, std::span<const CountedFrame> frames);
-    /// As many counts as `to` has room for.
+    /// Copies the counts of the unit to `to`, as many as fit.
     void copy(std::uint32_t unit, UnitSpectra& to);
     void clear(std::uint32_t unit);
     [[nodiscard]] std::uint32_t units() const { return static_cast<std::uint32_t>(mutexes_.size()); }

@@ -8,14 +8,13 @@
 #include <sstream>
 #include <utility>
 
-#include "config/error.hpp"
-#include "daemon/listmode/reader.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/image/image.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/plot/plot.hpp"
+#include "tools/petlm/records/failures.hpp"
 #include "tools/petlm/records/gate.hpp"
 #include "tools/petlm/records/rearrange.hpp"
 #include "tools/petlm/records/recover.hpp"
@@ -189,6 +188,7 @@ void add_resort(CLI::App& app, int& status) {
         ->excludes(force)
         ->excludes(part);
     add_resort_options(sub, o);
+    sub.add_option("--threads", o.threads, "Workers; 0: one per core, or two per GPU");
 }
 
 void add_plot(CLI::App& app, int& status) {
@@ -329,28 +329,9 @@ int run(int argc, char** argv) {
     return status;
 }
 
-int failed(const std::exception& error, int status) {
-    std::cerr << "petlm: " << error.what() << '\n';
-    return status;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
-    try {
-        return run(argc, argv);
-    } catch (const UsageError& error) {
-        return failed(error, usage);
-    } catch (const petacq::daemon::NotListMode& error) {
-        return failed(error, not_list_mode);
-    } catch (const BadInput& error) {
-        return failed(error, has_problems);
-    } catch (const petacq::config::IoError& error) {
-        return failed(error, io_failure);
-    } catch (const petacq::config::Error& error) {
-        return failed(error, bad_scanner);
-    } catch (const std::exception& error) {
-        return failed(error, io_failure);
-    }
+    return status_of("petlm", [&] { return run(argc, argv); });
 }

@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constan
     if (threadIdx.x == 0) (of_prompts ? t.prompts : t.delayeds) = before;
 }
 
-/// Nobody knows which singles are unpaired, so all count among the others.
+/// Without a search no single is known to be unpaired, so all are added to `grouped`.
 __global__ void take_all_kernel(const __grid_constant__ FindArguments a) {
     const std::uint32_t stride = gridDim.x * blockDim.x;
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.totals->decided; i += stride)

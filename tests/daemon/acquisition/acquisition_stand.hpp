@@ -57,7 +57,7 @@ class AcquisitionStand {
         script.histograms.temperature_count.resize(std::size_t{g.bdm_count} * g.du_count);
     }
 
-    /// Of the runs that begin later.
+    /// Sets the configuration of the runs that begin after this call.
     void configure(const nlohmann::json& document) {
         configuration = std::make_shared<const config::Configuration>(
             config::configuration_from_json(document, directory.path()));

@@ -234,7 +234,8 @@ TEST_CASE("a second line finds how crystals deviate from linearity") {
                   {"Second line", "120 of 120 crystals have a photopeak at 661.7 keV"}) == "");
     REQUIRE(w.petcal("apply --calibration mapped.h5 --energy energy.h5 -o bent.h5").status == 0);
 
-    // What a frame of true energy E becomes, relative to E: the rms over the crystals of the error.
+    // The relative error of the energy that the calibration gives a frame of true energy E, as rms over the
+    // crystals.
     const auto error_at = [&](const std::string& file, double energy) {
         const auto c = config::load_calibration(w.dir / file, g);
         double squares = 0;

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -59,9 +59,34 @@ bool has_ended(const std::filesystem::path& run, json& document) {
     return true;
 }
 
-std::string content_of(const std::filesystem::path& file) {
+constexpr std::size_t piece_bytes = std::size_t{16} << 20U;
+
+[[noreturn]] void fail(const std::filesystem::path& file, const char* what) {
+    throw std::system_error(std::make_error_code(std::errc::io_error), file.string() + ": " + what);
+}
+
+/// In pieces; the last one is shorter than the others. A file that does not exist is one empty piece.
+void send_file(const Communicator& ranks, const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
+    if (!in && std::filesystem::exists(file)) fail(file, "cannot be read");
+    std::vector<std::byte> piece(piece_bytes);
+    for (std::size_t sent = piece_bytes; sent == piece_bytes;) {
+        in.read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
+        if (in.bad()) fail(file, "cannot be read");
+        sent = static_cast<std::size_t>(in.gcount());
+        ranks.send(std::span(piece).first(sent), 0, files_tag);
+    }
+}
+
+void receive_file(const Communicator& ranks, int from, const std::filesystem::path& file) {
+    std::vector<std::byte> piece = ranks.receive(from, files_tag);
+    if (piece.empty()) return;  // there is none
+    std::ofstream out(file, std::ios::binary);
+    for (;; piece = ranks.receive(from, files_tag)) {
+        out.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
+        if (piece.size() < piece_bytes) break;
+    }
+    if (!out.flush()) fail(file, "cannot be written");
 }
 
 }  // namespace
@@ -205,13 +230,8 @@ std::vector<std::filesystem::path> Exchange::files(std::span<const char* const> 
             std::filesystem::create_directories(places.back());
         }
         for (const char* name : names) {
-            if (ranks_.rank() == from) ranks_.send(bytes_of(content_of(runs_[run] / name)), 0, files_tag);
-            if (ranks_.rank() != 0) continue;
-            const std::vector<std::byte> bytes = ranks_.receive(from, files_tag);
-            if (bytes.empty()) continue;  // the run has none
-            std::ofstream(places.back() / name, std::ios::binary)
-                .write(reinterpret_cast<const char*>(bytes.data()),
-                       static_cast<std::streamsize>(bytes.size()));
+            if (ranks_.rank() == from) send_file(ranks_, runs_[run] / name);
+            if (ranks_.rank() == 0) receive_file(ranks_, from, places.back() / name);
         }
     }
     return places;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "daemon/run/directory.hpp"
+#include "daemon/tracking/saturate.hpp"
 #include "tools/petlm/mpi/exchange.hpp"
 #include "tools/petlm/mpi/job_directory.hpp"
 #include "tools/petlm/mpi/plan.hpp"
@@ -38,10 +39,7 @@ constexpr const char* inputs_directory = "inputs";
 constexpr std::chrono::milliseconds idle_interval(200);
 
 using Clock = std::chrono::steady_clock;
-
-std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
+using daemon::add_or_max;
 
 /// What the parts in a directory depend on, however many there are.
 nlohmann::json identity_of(const Inputs& inputs, const Engines& engines, const InputOptions& options) {
@@ -143,7 +141,7 @@ class Rank {
             std::optional<std::size_t> own;
             for (std::size_t i = 0; i < shards.size(); ++i) {
                 const auto rank = static_cast<std::size_t>(owner(parts_ + i));
-                wanted[rank] = {shards[i].start, sum(shards[i].end, reach_of(engines_.rules))};
+                wanted[rank] = {shards[i].start, add_or_max(shards[i].end, reach_of(engines_.rules))};
                 if (rank == static_cast<std::size_t>(ranks_.rank())) own = i;
             }
             exchange_.singles(inputs_, wanted);
@@ -190,7 +188,7 @@ class Rank {
         ShardResult result;
         if (found.start < found.end) {
             result = search.search(
-                inputs_.singles, found,
+                inputs_.singles, found, plan_.limit(),
                 seconds_in(found, divisions_of(inputs_), inputs_.singles, engines_.ticks_per_s()));
         }
         check_taken(result.taken, inputs_);

@@ -3,47 +3,19 @@
 
 #include <CLI/CLI.hpp>
 
-#include <iostream>
+#include <string>
 
-#include "config/error.hpp"
-#include "daemon/listmode/reader.hpp"
 #include "tools/petlm/mpi/job.hpp"
+#include "tools/petlm/records/failures.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/command_line.hpp"
 
-namespace {
-
 using namespace petacq::petlm;
-
-int run(const ResortOptions& options, bool follow, Communicator& ranks) {
-    const auto failed = [&](const std::exception& error, int status) {
-        std::cerr << fmt::format("petlm-mpi, rank {}: {}\n", ranks.rank(), error.what());
-        return status;
-    };
-    try {
-        return run_job(options, follow, ranks);
-    } catch (const UsageError& error) {
-        return failed(error, usage);
-    } catch (const petacq::daemon::NotListMode& error) {
-        return failed(error, not_list_mode);
-    } catch (const BadInput& error) {
-        return failed(error, has_problems);
-    } catch (const petacq::config::IoError& error) {
-        return failed(error, io_failure);
-    } catch (const petacq::config::Error& error) {
-        return failed(error, bad_scanner);
-    } catch (const std::exception& error) {
-        return failed(error, io_failure);
-    }
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     CLI::App app{
         "Finds coincidences from the singles of the runs of several hosts, in several processes (mpirun, "
-        "srun). "
-        "Settings that are not given are those of the first run"};
+        "srun). Settings that are not given are those of the first run"};
     ResortOptions options;
     bool follow = false;
     app.add_option("--output,-o", options.output,
@@ -60,9 +32,11 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? ok : usage;
     }
-    MPI_Init(&argc, &argv);
+    int threads = MPI_THREAD_SINGLE;  // the pipeline has threads of its own, which do not use MPI
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
     Communicator ranks;
-    const int status = run(options, follow, ranks);
+    const int status = status_of("petlm-mpi, rank " + std::to_string(ranks.rank()),
+                                 [&] { return run_job(options, follow, ranks); });
     // Other ranks may wait for this one for ever.
     if (status != ok) MPI_Abort(MPI_COMM_WORLD, status);
     MPI_Finalize();

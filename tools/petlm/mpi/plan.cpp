@@ -63,6 +63,7 @@ std::vector<gpu::TickRange> Plan::next(Inputs& inputs) {
     if (all_ended && !settled_) {
         settle_interval(inputs, options_);
         settled_ = true;
+        limit_ = inputs.interval.end;
         if (inputs.interval.start != *begin_ || inputs.interval.end < position_)
             throw BadInput("the runs have another interval than the parts; --force starts again");
     }

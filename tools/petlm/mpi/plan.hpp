@@ -30,6 +30,8 @@ class Plan {
     std::vector<gpu::TickRange> next(Inputs& inputs);
     /// The last shard planned ends with the interval.
     [[nodiscard]] bool finished() const { return finished_; }
+    /// Where the interval ends. UINT64_MAX while that is not known: no shard comes near its end before.
+    [[nodiscard]] std::uint64_t limit() const { return limit_; }
     /// Where the next shard begins.
     [[nodiscard]] std::uint64_t position() const { return position_; }
 
@@ -41,6 +43,7 @@ class Plan {
     ShardLimits limits_;
     std::optional<std::uint64_t> begin_;  ///< of the first shard
     std::uint64_t position_ = 0;
+    std::uint64_t limit_ = UINT64_MAX;
     bool settled_ = false;
     bool finished_ = false;
 };

@@ -30,7 +30,6 @@ inline void add_resort_options(CLI::App& sub, ResortOptions& o) {
     sub.add_option("--lower-kev", o.lower_keV, "Energy window; not below that of the saved singles");
     sub.add_option("--upper-kev", o.upper_keV, "Energy window; not above that of the saved singles");
     sub.add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
-    sub.add_option("--threads", o.threads, "Workers; 0: one per core, or two per GPU");
     sub.add_option("--gpus", o.gpus, "GPUs to use; default: all")->check(CLI::Range(1U, 64U));
     sub.add_option("--shard-singles", o.shard_singles, "Singles that a worker searches at once, about")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32U));

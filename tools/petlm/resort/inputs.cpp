@@ -80,10 +80,7 @@ json run_document(const std::filesystem::path& target) {
 
 const json& Inputs::first() const {
     const json* best = &documents.front();
-    const auto start = [](const json& document) {
-        const json value = document.value("start_ticks", json());
-        return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-    };
+    const auto start = [](const json& document) { return ticks_in(document, "start_ticks").value_or(0); };
     for (const json& document : documents)
         if (start(document) <= interval.start && start(document) > start(*best)) best = &document;
     return *best;

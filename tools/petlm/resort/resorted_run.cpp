@@ -13,9 +13,9 @@
 #include "daemon/listmode/format.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
-#include "tools/petlm/records/merged_tags.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
+#include "tools/petlm/resort/merged_tags.hpp"
 
 namespace petacq::petlm {
 namespace {

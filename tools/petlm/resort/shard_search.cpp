@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/tracking/saturate.hpp"
 #include "tools/petlm/resort/block_order.hpp"
 
 namespace petacq::petlm {
 namespace {
 
-std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
+using daemon::add_or_max;
 
 std::span<const gpu::Single> within(std::span<const gpu::Single> singles, gpu::TickRange range) {
     const auto before = [](std::uint64_t time) {
@@ -38,44 +37,47 @@ ShardSearch::~ShardSearch() {
     backend_.pipeline.reset();  // first, because it may still read the spans
 }
 
-ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRange shard,
+ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRange shard, std::uint64_t limit,
                                 std::span<const gpu::TickRange> seconds) {
     result_ = {};
     ahead_.clear();
+    const bool last = shard.end >= limit;
+    shard.end = std::min(shard.end, limit);
     auto second = static_cast<std::size_t>(
         std::partition_point(seconds.begin(), seconds.end(),
                              [&](const gpu::TickRange& s) { return s.end <= shard.start; }) -
         seconds.begin());
-    const bool last_shard = shard.end == UINT64_MAX;
     // Ends the seconds that the watermark decides, but for the one that the shard ends in.
     const auto end_seconds = [&](std::uint64_t watermark) {
         while (second + 1 < seconds.size() && seconds[second].end < shard.end &&
-               sum(seconds[second].end, reach_) <= watermark) {
-            submit(sum(seconds[second].end, reach_), {true, seconds[second].start});
+               add_or_max(seconds[second].end, reach_) <= watermark) {
+            submit(add_or_max(seconds[second].end, reach_), {true, seconds[second].start});
             ++second;
         }
     };
-    const auto order = blocks_in_order(runs, {shard.start, sum(shard.end, reach_)});
+    const std::uint64_t decided_by = add_or_max(shard.end, reach_);
+    const std::uint64_t seen_to = std::min(decided_by, limit);
+    const auto order = blocks_in_order(runs, {shard.start, seen_to});
     for (std::size_t i = 0; i < order.size(); ++i) {
         const auto singles = order[i].run->read(*order[i].block, block_);
         // Singles after the shard wait, and with them the watermark.
         const std::uint64_t watermark =
             std::min(i + 1 < order.size() ? order[i + 1].block->first_time : UINT64_MAX, shard.end);
         add(within(singles, shard), order[i].block->first_time, true);
-        if (!last_shard) {
-            const auto after = within(singles, {shard.end, sum(shard.end, reach_)});
+        if (!last) {
+            const auto after = within(singles, {shard.end, seen_to});
             ahead_.insert(ahead_.end(), after.begin(), after.end());
         }
         end_seconds(watermark);
     }
-    if (!last_shard) {
+    if (!last) {
         if (filled_ != 0) submit(shard.end, {true, {}});
         add(ahead_, shard.end, false);
         if (filled_ != 0) submit(shard.end, {false, {}});
     }
     end_seconds(UINT64_MAX);
     const std::uint64_t open = second < seconds.size() ? seconds[second].start : shard.start;
-    submit(sum(shard.end, reach_), {true, open}, last_shard);
+    submit(last ? UINT64_MAX : decided_by, {true, open}, last);
     while (!submitted_.empty())
         collect();
     backend_.pipeline->reset();

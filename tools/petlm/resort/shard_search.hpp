@@ -29,8 +29,9 @@ class ShardSearch {
     ShardSearch(const ShardSearch&) = delete;
     ShardSearch& operator=(const ShardSearch&) = delete;
 
-    /// `shard` begins and ends where groups open; UINT64_MAX: with the data. `seconds`: all seconds.
-    ShardResult search(std::span<const SinglesFiles> runs, gpu::TickRange shard,
+    /// `shard` begins and ends where groups open. Singles at `limit` or later do not exist: a shard that
+    /// reaches it is the last one. `seconds`: all seconds.
+    ShardResult search(std::span<const SinglesFiles> runs, gpu::TickRange shard, std::uint64_t limit,
                        std::span<const gpu::TickRange> seconds);
     [[nodiscard]] std::string back_end() const { return backend_.pipeline->description(); }
 

@@ -29,7 +29,7 @@ config::Scanner ring_scanner() {
     return s;
 }
 
-/// Of a long cylinder, as the daemon counts them.
+/// The spectra that the daemon would count from a long cylinder.
 config::Spectra spectra_of(const config::Scanner& scanner, const sim::Detector& detector,
                            const config::Calibration& in_use, double photon_kev) {
     const config::Geometry& g = scanner.geometry;

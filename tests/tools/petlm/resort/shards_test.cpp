@@ -62,9 +62,6 @@ TEST_CASE("resort: the interval is that of a run that starts and stops there", "
     write_singles_run(directory / "run", all, coincidence, 0, all.back().time + 1);
     const std::uint64_t from = all[1000].time + 1;
     const std::uint64_t to = all[4000].time;
-    Singles within;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(within),
-                 [&](const gpu::Single& s) { return s.time >= from && s.time < to; });
     petlm::ResortOptions options;
     options.input = {{directory / "run"}, from, to};
     options.output = directory / "new";
@@ -72,7 +69,7 @@ TEST_CASE("resort: the interval is that of a run that starts and stops there", "
     options.shard_singles = 600;
     REQUIRE(quietly_resort(options) == petlm::ok);
     CHECK(same_bytes(read_coincidences(directory / "new" / "coincidences.plm"),
-                     found_at_once(within, rules).coincidences));
+                     found_at_once(between(all, from, to), rules).coincidences));
     const auto run = nlohmann::json::parse(read_file(directory / "new" / "run.json"));
     CHECK(run["start_ticks"] == from);
     CHECK(run["stop_ticks"] == to);
@@ -81,6 +78,36 @@ TEST_CASE("resort: the interval is that of a run that starts and stops there", "
     options.input.to = from;
     options.force = true;
     CHECK_THROWS_WITH(quietly_resort(options), contains("--from-ticks"));
+}
+
+TEST_CASE("resort: nothing outside the interval forms a coincidence, wherever it stops", "[resort]") {
+    std::mt19937_64 random(14);
+    gpu::CoincidenceRules rules;
+    rules.window = 40;
+    rules.delay = 700;
+    rules.policy = gpu::MultiplesPolicy::take_all_goods;
+    const nlohmann::json coincidence = {
+        {"window_ticks", 40}, {"multiples_policy", "TakeAllGoods"}, {"delay_ticks", 700}};
+    for (const std::string kind : {"sparse", "dense", "chained", "bursts"}) {
+        const TemporaryDirectory directory;
+        const Singles all = difficult(kind, 40, random, 600);
+        write_singles_run(directory / "run", all, coincidence, 0, all.back().time + 1);
+        for (int i = 0; i < 10; ++i) {
+            const std::uint64_t from = all[random() % 200].time + random() % 2;
+            const std::uint64_t to = all[300 + random() % 290].time + random() % 2;
+            INFO(kind << ", " << from << " to " << to);
+            petlm::ResortOptions options;
+            options.input = {{directory / "run"}, from, to};
+            options.output = directory / "out.plm";
+            options.force = true;
+            options.backend = "cpu";
+            options.threads = 2;
+            options.shard_singles = 250;
+            REQUIRE(quietly_resort(options) == petlm::ok);
+            CHECK(same_bytes(read_coincidences(options.output),
+                             found_at_once(between(all, from, to), rules).coincidences));
+        }
+    }
 }
 
 TEST_CASE("resort: hosts with different times share what they have in common", "[resort]") {

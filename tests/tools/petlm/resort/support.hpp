@@ -136,7 +136,15 @@ inline bool same_bytes(const gpu::RecordVector<gpu::Coincidence>& a,
            (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof a.front()) == 0);
 }
 
-/// Its line on the standard output is of no interest.
+/// The singles in [from, to).
+inline Singles between(const Singles& singles, std::uint64_t from, std::uint64_t to) {
+    Singles out;
+    std::copy_if(singles.begin(), singles.end(), std::back_inserter(out),
+                 [&](const gpu::Single& s) { return s.time >= from && s.time < to; });
+    return out;
+}
+
+/// petlm::resort() without its line on standard output.
 inline int quietly_resort(const petlm::ResortOptions& options) {
     struct Quiet {
         ~Quiet() { std::cout.rdbuf(before); }

@@ -1,4 +1,4 @@
-#include "tools/petlm/records/merged_tags.hpp"
+#include "tools/petlm/resort/merged_tags.hpp"
 
 #include <memory>
 #include <nlohmann/json.hpp>
