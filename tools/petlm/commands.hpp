@@ -58,9 +58,10 @@ struct ResortOptions {
     std::optional<double> lower_keV;  // NOLINT(readability-identifier-naming): the unit's spelling
     std::optional<double> upper_keV;  // NOLINT(readability-identifier-naming)
     std::string backend = "auto";
-    std::optional<std::uint32_t> threads;     ///< workers; absent or 0: one for each core, or a few per GPU
-    std::optional<unsigned> gpus;             ///< absent: all that can be used
-    std::uint64_t shard_singles = 16U << 20;  ///< singles that a worker searches at once, about
+    std::optional<std::uint32_t> threads;  ///< workers; absent or 0: one for each core, or a few per GPU
+    std::optional<unsigned> gpus;          ///< absent: all that can be used
+    /// That a worker searches at once, about. Absent: 4 Mi, or 16 Mi where each shard becomes a file.
+    std::optional<std::uint64_t> shard_singles;
 };
 /// Finds coincidences from the singles of a run, or of the runs of several hosts: the records that one host
 /// would have written with these settings. A run that is written has the seconds, too: what the singles do

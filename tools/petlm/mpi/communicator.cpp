@@ -1,7 +1,9 @@
 #include "tools/petlm/mpi/communicator.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 namespace petacq::petlm {
 namespace {
@@ -13,6 +15,33 @@ template <class Call>
 void in_pieces(std::size_t bytes, Call call) {
     for (std::size_t done = 0; done < bytes; done += most_bytes)
         call(done, static_cast<int>(std::min(most_bytes, bytes - done)));
+}
+
+/// MPI waits by polling without a pause: ranks that wait would take time from those that work, since threads
+/// of a core share it.
+constexpr std::chrono::microseconds pause(50);
+
+void wait_for(MPI_Request request) {
+    for (int done = 0;;) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (done != 0) return;
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+/// Waits until all ranks are here. What follows is over soon.
+void wait_for_all() {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    wait_for(request);
+}
+
+std::uint64_t take_number(int from, int tag) {
+    std::uint64_t value = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Irecv(&value, 1, MPI_UINT64_T, from, tag, MPI_COMM_WORLD, &request);
+    wait_for(request);
+    return value;
 }
 
 }  // namespace
@@ -40,6 +69,7 @@ int Communicator::rank_on_host() const {
 
 void Communicator::broadcast(std::vector<std::byte>& bytes, int root) const {
     std::uint64_t size = bytes.size();
+    wait_for_all();
     MPI_Bcast(&size, 1, MPI_UINT64_T, root, MPI_COMM_WORLD);
     bytes.resize(size);
     in_pieces(size, [&](std::size_t at, int count) {
@@ -49,23 +79,24 @@ void Communicator::broadcast(std::vector<std::byte>& bytes, int root) const {
 
 std::vector<std::uint64_t> Communicator::gather(std::uint64_t value) const {
     std::vector<std::uint64_t> all(static_cast<std::size_t>(size()));
+    wait_for_all();
     MPI_Allgather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD);
     return all;
 }
 
 void Communicator::send(std::span<const std::byte> bytes, int to, int tag) const {
     const std::uint64_t size = bytes.size();
-    MPI_Send(&size, 1, MPI_UINT64_T, to, tag, MPI_COMM_WORLD);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Issend(&size, 1, MPI_UINT64_T, to, tag, MPI_COMM_WORLD, &request);
+    wait_for(request);  // until the other rank receives
     in_pieces(size, [&](std::size_t at, int count) {
         MPI_Send(bytes.data() + at, count, MPI_BYTE, to, tag, MPI_COMM_WORLD);
     });
 }
 
 std::vector<std::byte> Communicator::receive(int from, int tag) const {
-    std::uint64_t size = 0;
-    MPI_Recv(&size, 1, MPI_UINT64_T, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    std::vector<std::byte> bytes(size);
-    in_pieces(size, [&](std::size_t at, int count) {
+    std::vector<std::byte> bytes(take_number(from, tag));
+    in_pieces(bytes.size(), [&](std::size_t at, int count) {
         MPI_Recv(bytes.data() + at, count, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     });
     return bytes;
@@ -83,14 +114,12 @@ void Communicator::post(std::uint64_t value, int to, int tag) {
 }
 
 std::uint64_t Communicator::take(int from, int tag) const {
-    std::uint64_t value = 0;
-    MPI_Recv(&value, 1, MPI_UINT64_T, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return value;
+    return take_number(from, tag);
 }
 
 void Communicator::finish() {
     for (const auto& p : posted_)
-        MPI_Wait(&p->request, MPI_STATUS_IGNORE);
+        wait_for(p->request);
     posted_.clear();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "tools/petlm/records/status.hpp"
 
@@ -24,9 +25,28 @@ std::uint64_t reach_of(const gpu::CoincidenceRules& rules) {
     return 2 * std::uint64_t{rules.window} + 2 + rules.delay.value_or(0);
 }
 
+namespace {
+
+std::uint64_t singles_in(std::span<const SinglesFiles> runs, gpu::TickRange range) {
+    std::uint64_t singles = 0;
+    for (const SinglesFiles& run : runs)
+        for (const SinglesFiles::Block& block : run.blocks_in(range))
+            singles += block.records;
+    return singles;
+}
+
+/// Of shards that all ranks search at once, as often as needed, and as large as the limit at most: then all
+/// of them end at about the same time.
+std::uint64_t even_share(std::uint64_t singles, std::uint64_t limit, std::size_t ranks) {
+    const std::uint64_t times = (singles + ranks * limit - 1) / (ranks * limit);
+    return times == 0 ? limit : (singles + ranks * times - 1) / (ranks * times);
+}
+
+}  // namespace
+
 Plan::Plan(const ResortOptions& options, const Engines& engines, std::size_t ranks)
     : options_(options.input), reach_(reach_of(engines.rules)) {
-    limits_.singles = options.shard_singles;
+    limits_.singles = options.shard_singles.value_or(part_singles);
     limits_.ticks = engines.ticks_per_s();
     limits_.shards = ranks;
 }
@@ -72,7 +92,11 @@ std::vector<gpu::TickRange> Plan::next(Inputs& inputs) {
     std::vector<gpu::TickRange> shards;
     if (end > position_) {
         ShardLimits limits = limits_;
-        if (all_ended) limits.ticks = UINT64_MAX;  // the rest belongs to the last shard
+        if (all_ended) {
+            limits.ticks = UINT64_MAX;  // the rest belongs to the last shard
+            limits.singles =
+                even_share(singles_in(inputs.singles, {position_, end}), limits_.singles, limits_.shards);
+        }
         shards = next_shards(inputs.singles, {position_, end}, limits);
     }
     if (!shards.empty()) position_ = shards.back().end;

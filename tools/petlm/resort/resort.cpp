@@ -5,14 +5,16 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <vector>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "daemon/host/progress_line.hpp"
+#include "daemon/listmode/writer.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/file.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/output.hpp"
-#include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/engines.hpp"
 #include "tools/petlm/resort/inputs.hpp"
@@ -25,27 +27,43 @@
 namespace petacq::petlm {
 namespace {
 
-/// The list-mode file that the coincidences go to.
+/// Only full blocks are written, but for the last one: the bytes do not depend on how fast the search is.
+constexpr std::uint32_t never_ms = UINT32_MAX;
+
+/// The list-mode file that the coincidences go to. A thread of its own writes them.
 class CoincidencesOut {
   public:
     CoincidencesOut(const std::filesystem::path& path, std::uint32_t block_bytes,
                     const nlohmann::json& description)
-        : file_(Outputs::partial(path), daemon::RecordKind::coincidences, block_bytes, description),
-          path_(path) {}
-    void append(std::span<const gpu::Coincidence> records) {
+        : writer_(Outputs::partial(path), options(block_bytes), description), path_(path) {}
+    void append(gpu::RecordVector<gpu::Coincidence>& records) {
         if (records.empty()) return;
-        if (file_.records() == 0 && first_ > records.front().time) first_ = records.front().time;
+        first_ = std::min(first_, records.front().time);
         last_ = records.back().time;
-        file_.append(records);
+        records_ += records.size();
+        writer_.append(std::move(records));
+    }
+    /// Throws std::runtime_error if the disk takes no more.
+    void check() const {
+        if (const std::string why = writer_.failure(); !why.empty()) throw std::runtime_error(why);
     }
     daemon::ListModePart close() {
-        file_.close();
-        return part_of(path_, file_.records(), first_, last_);
+        writer_.finish();
+        check();
+        return part_of(path_, records_, first_, last_);
     }
 
   private:
-    RecordFile file_;
+    static daemon::ListModeOptions options(std::uint32_t block_bytes) {
+        daemon::ListModeOptions options;
+        options.block_bytes = block_bytes;
+        options.sync_interval_ms = never_ms;
+        return options;
+    }
+
+    daemon::ListModeWriter writer_;
     const std::filesystem::path path_;
+    std::uint64_t records_ = 0;
     std::uint64_t first_ = UINT64_MAX;
     std::uint64_t last_ = 0;
 };
@@ -82,7 +100,8 @@ int resort(const ResortOptions& options) {
         engines.scanner.geometry, engines.ticks_per_s(), engines.rules,
         seconds_file ? &*seconds_file : nullptr);
 
-    const auto shards = plan_shards(inputs.singles, inputs.interval, options.shard_singles);
+    const auto shards =
+        plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(shard_singles));
     Workers workers(std::min(engines.workers, shards.size()),
                     {inputs.singles, shards, 0, shards.size(), shards.front().start, seconds.ranges(),
                      engines.rules, engines.energies()},
@@ -91,9 +110,10 @@ int resort(const ResortOptions& options) {
     {
         daemon::ProgressLine progress("finding coincidences", shards.size(), daemon::ProgressUnit::steps);
         for (std::size_t i = 0; i < shards.size(); ++i) {
-            const ShardResult shard = workers.next();
-            for (const auto& records : shard.coincidences)
+            ShardResult shard = workers.next();
+            for (auto& records : shard.coincidences)
                 out.append(records);
+            out.check();
             for (const auto& [time, sums] : shard.sums)
                 seconds.add(time, sums);
             made.taken += shard.taken;

@@ -18,6 +18,11 @@
 
 namespace petacq::petlm {
 
+/// In a shard, about, if nothing else is asked for.
+constexpr std::uint64_t shard_singles = 4U << 20U;
+/// The same where each shard becomes a file.
+constexpr std::uint64_t part_singles = 16U << 20U;
+
 /// How far shards go.
 struct ShardLimits {
     std::uint64_t singles = 0;         ///< in a shard, about

@@ -31,7 +31,7 @@ struct Job {
         : directory(options.output),
           engines(engines_for(run_document(options.input.runs.front()), options)),
           inputs(open_inputs(options.input)),
-          shards(plan_shards(inputs.singles, inputs.interval, options.shard_singles)),
+          shards(plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(part_singles))),
           seconds(second_ranges(inputs.recorded, inputs.singles, engines.ticks_per_s(), inputs.interval)) {
         if (directory.extension() == ".plm")
             throw UsageError(directory.string() + ": expected a directory for the parts, not a file");
