@@ -26,7 +26,25 @@ void use_calibration(const Site& site, const Site& other) {
                                std::filesystem::copy_options::overwrite_existing);
 }
 
-/// Hosts named a, b, c, each with a daemon of one scanner and one calibration.
+/// Passes lines on to petctl on the host, but a start only when the file `go` is there; not if it has a word
+/// in it.
+constexpr const char* held_launcher = R"(
+work=${0%/*}
+if [ "$held" ]; then
+    if [ -s "$work/go" ]; then echo "ssh: connect to host held: No route to host" >&2; exit 255; fi
+    while IFS= read -r line; do
+        case $line in *'"method":"start"'*)
+            : >"$work/held"
+            until [ -e "$work/go" ]; do sleep 0.02; done
+            if [ -s "$work/go" ]; then exit 255; fi
+        esac
+        printf '%s\n' "$line"
+    done | sh -c "$2"
+    exit
+fi
+)";
+
+/// Hosts named a, b, c, each with a daemon of one scanner and one calibration. The last is also named `held`.
 class Hosts {
   public:
     explicit Hosts(std::size_t count) {
@@ -39,6 +57,7 @@ class Hosts {
             names_ += (i == 0 ? "" : ",") + name;
             cases += name + ") PETACQ_SOCKET='" + sites[i]->socket().string() + "';;\n";
         }
+        cases += "held) held=yes PETACQ_SOCKET='" + sites.back()->socket().string() + "';;\n";
         const std::string bin = std::filesystem::path(PETCTL_PROGRAM).parent_path().string();
         script("[ \"$1\" = -v ] || exit 9; shift\ncase $1 in\n" + cases +
                "silent) exit 0;;\nrude) echo '<html>'; exec cat >/dev/null;;\nodd) echo "
@@ -46,13 +65,19 @@ class Hosts {
                "exec cat >/dev/null;;\n*) echo \"ssh: connect to host $1: Connection refused\" >&2; exit "
                "255;;\nesac\n"
                "export PETACQ_SOCKET\nPATH='" +
-               bin + "':$PATH\nexec sh -c \"$2\"\n");
+               bin + "':$PATH\n" + held_launcher + "exec sh -c \"$2\"\n");
     }
 
     Outcome petctl(std::vector<std::string> arguments, const std::string& names = "") {
         arguments.insert(arguments.begin(), {"--hosts", names.empty() ? names_ : names});
         return run_program(PETCTL_PROGRAM, arguments, options());
     }
+    Process start(const std::string& names) {
+        return Process(PETCTL_PROGRAM, {"--hosts", names, "start", "--run", "r"}, directory_.path() / "start",
+                       options());
+    }
+    [[nodiscard]] bool holds_start() const { return std::filesystem::exists(directory_.path() / "held"); }
+    void release_start(const std::string& word) { write_file(directory_.path() / "go", word); }
     Process watch(const std::filesystem::path& output) {
         return Process(PETCTL_PROGRAM, {"--hosts", names_, "watch"}, output, options());
     }
@@ -208,6 +233,37 @@ TEST_CASE("all hosts start a run, or none", "[e2e][hosts]") {
     refused({"start", "--run", "r"}, "", "the hosts have different clocks: hall 3 (a, c) hall 4 (b)");
     refused({"start", "--run", "r"}, "", "the hosts have different lower energies (keV): 350 (a, c) 400 (b)");
     refused({"stop"}, "", "petctl: b: no run is in progress");
+}
+
+TEST_CASE("hosts that have started give the run up if the operator interrupts the start", "[e2e][hosts]") {
+    Hosts hosts(3);
+    const auto has_run = [&](std::size_t host) { return hosts.daemons[host]->status()["run"].is_object(); };
+    Process start = hosts.start("a,b,held");
+    REQUIRE(eventually([&] { return hosts.holds_start() && has_run(0) && has_run(1); }));
+    const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP);
+    CAPTURE(signal);
+    start.signal(signal);
+    REQUIRE(eventually([&] { return contains(start.errors(), "petctl: interrupted; "); }));
+    CHECK(start.running());
+
+    SECTION("the last host starts late") {
+        hosts.release_start("");
+        CHECK(start.wait() == 1);
+        CHECK(start.output().empty());
+        CHECK(start.errors().ends_with("petctl: run r was started on no host, or taken back\n"));
+        CHECK_FALSE(contains(start.errors(), "held"));
+    }
+    SECTION("the way to the last host breaks") {
+        hosts.release_start("broken");
+        CHECK(start.wait() == 1);
+        CHECK(contains(start.errors(),
+                       "petctl: held: run r may wait or run there; stop it: ssh: connect to "
+                       "host held: No route to host\n"));
+    }
+    for (std::size_t host = 0; host < 3; ++host) {
+        CHECK(hosts.idle(host));
+        CHECK_FALSE(hosts.has(host, "r"));
+    }
 }
 
 TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hosts]") {
