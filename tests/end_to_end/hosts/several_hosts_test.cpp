@@ -60,7 +60,8 @@ class Hosts {
         cases += "held) held=yes PETACQ_SOCKET='" + sites.back()->socket().string() + "';;\n";
         const std::string bin = std::filesystem::path(PETCTL_PROGRAM).parent_path().string();
         script("[ \"$1\" = -v ] || exit 9; shift\ncase $1 in\n" + cases +
-               "silent) exit 0;;\nrude) echo '<html>'; exec cat >/dev/null;;\nodd) echo "
+               "silent) exit 0;;\nhangs) exec cat >/dev/null;;\nrude) echo '<html>'; exec cat "
+               ">/dev/null;;\nodd) echo "
                "'{\"id\":1,\"result\":[1]}'; "
                "exec cat >/dev/null;;\n*) echo \"ssh: connect to host $1: Connection refused\" >&2; exit "
                "255;;\nesac\n"
@@ -72,15 +73,11 @@ class Hosts {
         arguments.insert(arguments.begin(), {"--hosts", names.empty() ? names_ : names});
         return run_program(PETCTL_PROGRAM, arguments, options());
     }
-    Process start(const std::string& names) {
-        return Process(PETCTL_PROGRAM, {"--hosts", names, "start", "--run", "r"}, directory_.path() / "start",
-                       options());
+    Process run(const std::vector<std::string>& arguments) {
+        return Process(PETCTL_PROGRAM, arguments, directory_.path() / "petctl", options());
     }
     [[nodiscard]] bool holds_start() const { return std::filesystem::exists(directory_.path() / "held"); }
     void release_start(const std::string& word) { write_file(directory_.path() / "go", word); }
-    Process watch(const std::filesystem::path& output) {
-        return Process(PETCTL_PROGRAM, {"--hosts", names_, "watch"}, output, options());
-    }
 
     [[nodiscard]] bool idle(std::size_t host) { return daemons[host]->status()["state"] == "idle"; }
     [[nodiscard]] bool has(std::size_t host, const std::string& run) const {
@@ -238,7 +235,7 @@ TEST_CASE("all hosts start a run, or none", "[e2e][hosts]") {
 TEST_CASE("hosts that have started give the run up if the operator interrupts the start", "[e2e][hosts]") {
     Hosts hosts(3);
     const auto has_run = [&](std::size_t host) { return hosts.daemons[host]->status()["run"].is_object(); };
-    Process start = hosts.start("a,b,held");
+    Process start = hosts.run({"--hosts", "a,b,held", "start", "--run", "r"});
     REQUIRE(eventually([&] { return hosts.holds_start() && has_run(0) && has_run(1); }));
     const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP);
     CAPTURE(signal);
@@ -317,10 +314,22 @@ TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration
     CHECK(half.err == "petctl: b: no run is in progress\n");
 }
 
+TEST_CASE("a host that hangs does not stop the watch over the others", "[e2e][hosts]") {
+    Hosts hosts(1);
+    Process watch = hosts.run({"--hosts", "a,hangs", "status", "--watch", "--json"});
+    REQUIRE(eventually([&] { return contains(watch.output(), "\"no answer for 3 s\""); }));
+    const auto lines = std::ranges::count(watch.output(), '\n');
+    REQUIRE(eventually([&] { return std::ranges::count(watch.output(), '\n') > lines + 1; }));
+    const json last = json::parse(watch.output().substr(0, watch.output().find('\n')));
+    CHECK(last["hosts"]["a"]["state"] == "idle");
+    CHECK(last["health"]["state"] == "failed");
+    watch.signal(SIGINT);
+    CHECK(watch.wait() == 0);
+}
+
 TEST_CASE("the status of all hosts repeats, one line each, and says when a host goes away", "[e2e][hosts]") {
     Hosts hosts(2);
-    const TemporaryDirectory directory;
-    Process watch = hosts.watch(directory.path() / "watch");
+    Process watch = hosts.run({"--hosts", "a,b", "watch"});
     REQUIRE(eventually([&] { return contains(watch.output(), "2 hosts idle  ok  run -  "); }));
     CHECK(hosts.daemons[1]->terminate() == 0);
     REQUIRE(
