@@ -278,7 +278,10 @@ TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hos
         CHECK(contains(outcome.out, std::string("  ") + host));
         CHECK(contains(outcome.out, "no answer"));
         CHECK(contains(outcome.out, std::string(host) + ": host_unreachable: " + why));
-        CHECK(hosts.petctl({"ledger"}, "a," + std::string(host)).status == 69);
+        const Outcome ledger = hosts.petctl({"ledger"}, "a," + std::string(host));
+        CHECK(ledger.status == 69);
+        CHECK(contains(ledger.out, "no ledger"));
+        CHECK_FALSE(contains(ledger.out, "NOT CLOSED"));  // nobody knows
     }
     CHECK(hosts.petctl({"status"}, "a,a").status == 64);
     CHECK(hosts.petctl({"status"}, "-oProxyCommand=x").status == 64);
@@ -311,6 +314,7 @@ TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration
     const Outcome half = hosts.petctl({"stop"});
     CHECK(half.status == 1);
     CHECK(contains(half.out, "a: run mine stopped: "));
+    CHECK(contains(half.out, "1 of 2 hosts: run mine stopped: "));
     CHECK(half.err == "petctl: b: no run is in progress\n");
 }
 

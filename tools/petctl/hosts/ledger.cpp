@@ -66,7 +66,7 @@ Lines group_ledger_lines(const json& group) {
     table.rows.push_back(std::move(headings));
     const auto text = [](const char* field) {
         return [field](const json& answer) {
-            return Span{answer.contains("failure") ? "no answer" : text_of(at(answer, {field}))};
+            return Span{answer.contains("failure") ? "no ledger" : text_of(at(answer, {field}))};
         };
     };
     add_row("run", text("run"), {""});

@@ -26,7 +26,7 @@ std::atomic<bool> interrupted = false;
 
 void note_interrupt(int) {
     constexpr std::string_view text =
-        "petctl: interrupted; the hosts give the run up when each has answered, within 20 s\n";
+        "petctl: interrupted; when all hosts have answered, within 20 s, they give the run up\n";
     if (!interrupted.exchange(true)) (void)!::write(STDERR_FILENO, text.data(), text.size());
 }
 
