@@ -39,8 +39,8 @@ json state_of(const json& content, const std::filesystem::path& directory, const
 
 json summary_of(const std::filesystem::path& directory, const std::string& run) {
     json summary = {{"run", run}};
-    for (const char* key :
-         {"state", "start_utc", "stop_utc", "seconds", "prompts", "delayeds", "reason", "ledger_closed"})
+    for (const char* key : {"state", "start_utc", "stop_utc", "seconds", "prompts", "delayeds", "singles",
+                            "reason", "ledger_closed"})
         summary[key] = nullptr;
     try {
         const json content = read_run_json(directory / run_file);
@@ -50,8 +50,13 @@ json summary_of(const std::filesystem::path& directory, const std::string& run) 
         const auto from = time_of(summary["start_utc"]);
         const auto to = time_of(summary["stop_utc"]);
         if (from && to) summary["seconds"] = std::chrono::duration<double>(*to - *from).count();
-        summary["prompts"] = value_at(content, "/ledger/pairs/prompts_found");
-        summary["delayeds"] = value_at(content, "/ledger/pairs/delayeds_found");
+        // What a run does not write is unknown, not 0.
+        if (value_at(content, "/configuration/listmode/write_coincidences") != false) {
+            summary["prompts"] = value_at(content, "/ledger/pairs/prompts_found");
+            summary["delayeds"] = value_at(content, "/ledger/pairs/delayeds_found");
+        }
+        if (value_at(content, "/configuration/listmode/write_singles") == true)
+            summary["singles"] = value_at(content, "/ledger/saved_singles/found");
         summary["reason"] = value_at(content, "/stop_reason");
         summary["ledger_closed"] = value_at(content, "/ledger/closed");
     } catch (const std::exception& error) {

@@ -14,6 +14,8 @@ import tempfile
 
 cmake, build = sys.argv[1:3]
 programs = ["petacqd", "petctl", "petlm", "petcal", "petsim", "petbench"]
+if (pathlib.Path(build) / "bin/petlm-mpi").exists():  # built where MPI is found
+    programs.append("petlm-mpi")
 faults = []
 
 
@@ -56,6 +58,7 @@ with tempfile.TemporaryDirectory(prefix="petacq-installed-") as name:
     for document in documents:
         for target in links(document):
             wanted((document.parent / target).exists(), f"{target}, to which {document.name} has a link")
+    wanted(list(prefix.glob("share/doc/*/slurm/resort-mpi.sbatch")) or "petlm-mpi" not in programs, "the script for Slurm")
     example = next(prefix.glob("share/doc/*/examples"))
     wanted(list(example.glob("monitoring/*.yml")) and list(example.glob("monitoring/*.json")), "examples for Prometheus and Grafana")
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs the package into a clean system, tries it, purges it, and compares what is left with what was there. Then the
+# Installs the packages into a clean system, tries them, purges them, and compares what is left with what was there. Then the
 # same as an operator would, by the manual and with systemd running (operator_test.py).
 #
-#   package_test.sh PACKAGE.deb SUITE         debootstrap makes the root
-#   package_test.sh PACKAGE.deb DIRECTORY     a copy of this root is taken
+#   package_test.sh PACKAGE.deb MPI_PACKAGE.deb SUITE         debootstrap makes the root
+#   package_test.sh PACKAGE.deb MPI_PACKAGE.deb DIRECTORY     a copy of this root is taken
 #
 # Needs root and debootstrap; otherwise the exit status is 77.
 set -eu
@@ -20,12 +20,12 @@ finish() {
     rm -rf --one-file-system "$work"
 }
 trap finish EXIT
-if [ -d "$2" ]; then
-    cp -a "$2" "$root"
+if [ -d "$3" ]; then
+    cp -a "$3" "$root"
 elif command -v debootstrap >/dev/null; then
     # Ubuntu keeps most libraries apart.
     components=$(. /etc/os-release && [ "$ID" = ubuntu ] && echo main,universe || echo main)
-    debootstrap --variant=minbase --components="$components" "$2" "$root" >"$work/log"
+    debootstrap --variant=minbase --components="$components" "$3" "$root" >"$work/log"
 else
     echo "skipped: no debootstrap here"
     exit 77
@@ -40,14 +40,16 @@ files() {
 }
 users() { sort "$root/etc/passwd" "$root/etc/group"; }
 wanted() { eval "$2" || { echo "FAILED: $1" >&2; exit 1; }; echo "ok: $1"; }
+has_mpi() { inside dpkg-query -W | grep -q openmpi; }
+dependencies() { dpkg-deb -f "$1" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//; s/ //g'; }
 
 cp "$1" "$root/package.deb"
+cp "$2" "$root/package-mpi.deb"
 # Dependencies first: only the changes by the package itself are compared.
 inside apt-get update -q >"$work/log" 2>&1
 inside apt-get install -q -y --no-install-recommends systemd-sysv dbus sudo adduser >>"$work/log" 2>&1
 # shellcheck disable=SC2046 # a list of words
-inside apt-get install -q -y --no-install-recommends $(dpkg-deb -f "$1" Depends | tr ',' '\n' |
-    sed 's/|.*//; s/(.*//; s/ //g') >>"$work/log" 2>&1
+inside apt-get install -q -y --no-install-recommends $(dependencies "$1") >>"$work/log" 2>&1
 files >"$work/files-before"
 users >"$work/users-before"
 
@@ -57,6 +59,7 @@ for program in petacqd petctl petsim petlm petcal petbench; do
     inside "$program" --version >/dev/null 2>&1 || inside "$program" --help >/dev/null || { echo "FAILED: $program" >&2; exit 1; }
 done
 wanted "the programs run" true
+wanted "without MPI" '! has_mpi'
 wanted "the user is there" "inside id petacq >/dev/null"
 owned=$(inside find / -xdev -path /run -prune -o -user petacq -print)
 wanted "and owns nothing but its state: $owned" '[ "$owned" = /var/lib/petacqd ]'
@@ -89,6 +92,26 @@ files >"$work/files-after"
 users >"$work/users-after"
 wanted "a purge leaves no file" 'diff "$work/files-before" "$work/files-after"'
 wanted "and no user" 'diff "$work/users-before" "$work/users-after"'
+
+# The package for MPI, in the same way. Two ranks must find what petlm finds.
+# shellcheck disable=SC2046 # a list of words
+inside apt-get install -q -y --no-install-recommends $(dependencies "$2" | grep -v '^petacqd$') >>"$work/log" 2>&1
+wanted "MPI comes with the package for it" has_mpi
+files >"$work/files-before"
+inside dpkg -i /package.deb /package-mpi.deb >>"$work/log" 2>&1
+cp "$here/package_mpi_test.sh" "$root/package_mpi_test.sh"
+wanted "petlm-mpi finds what petlm finds" 'inside sh /package_mpi_test.sh >"$work/mpi" 2>&1 || { cat "$work/mpi"; false; }'
+rm "$root/package_mpi_test.sh"
+for file in share/man/man1/petlm-mpi.1.gz share/bash-completion/completions/petlm-mpi share/doc/petacqd/slurm/resort-mpi.sbatch; do
+    wanted "$file is there" '[ -f "$root/usr/$file" ]'
+done
+wanted "petacqd is not removed without it" '! inside dpkg -r petacqd >>"$work/log" 2>&1'
+inside dpkg -P petacqd-mpi >>"$work/log" 2>&1
+wanted "it is removed without petacqd" '[ ! -e "$root/usr/bin/petlm-mpi" ] && inside petlm --help >/dev/null'
+inside dpkg -P petacqd >>"$work/log" 2>&1
+files >"$work/files-after"
+wanted "and leaves no file" 'diff "$work/files-before" "$work/files-after"'
+rm "$root/package-mpi.deb"
 
 # The operator's machine has no network: apt's cache holds the dependencies.
 inside apt-get install -q -y --download-only /package.deb >>"$work/log" 2>&1

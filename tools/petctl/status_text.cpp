@@ -206,9 +206,10 @@ std::vector<std::string> stop_problems(const json& result) {
 }
 
 Lines runs_lines(const json& runs) {
-    Table table{{true, true, false, false, false, false, true, true}, {}};
+    Table table{{true, true, false, false, false, false, false, true, true}, {}};
     Line headings;
-    for (const char* heading : {"run", "started", "duration", "prompts", "delayeds", "size", "ledger", "end"})
+    for (const char* heading :
+         {"run", "started", "duration", "prompts", "delayeds", "singles", "size", "ledger", "end"})
         headings.push_back({heading, Style::faint});
     table.rows.push_back(std::move(headings));
     for (const json& run : runs) {
@@ -226,6 +227,7 @@ Lines runs_lines(const json& runs) {
                               {duration(at(run, {"seconds"}))},
                               {text_of(at(run, {"prompts"}))},
                               {text_of(at(run, {"delayeds"}))},
+                              {text_of(at(run, {"singles"}))},
                               {scaled(at(run, {"bytes"}), "B")},
                               {closed(verdict), verdict == false ? Style::bad : Style::plain},
                               {end, style}});

@@ -74,6 +74,7 @@ TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]
                                   {"seconds", 12.5},
                                   {"prompts", 12},
                                   {"delayeds", 3},
+                                  {"singles", nullptr},
                                   {"reason", "stopped by operator"},
                                   {"ledger_closed", true},
                                   {"bytes", 1000 + z}});
@@ -87,11 +88,30 @@ TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]
                              {"seconds", nullptr},
                              {"prompts", nullptr},
                              {"delayeds", nullptr},
+                             {"singles", nullptr},
                              {"reason", nullptr},
                              {"ledger_closed", nullptr},
                              {"bytes", 10 + c}});
     unfinished["state"] = "running";
     CHECK(list.page(1, std::nullopt, "c")["runs"][0] == unfinished);
+}
+
+TEST_CASE("counts of records that a run does not write are null", "[runs]") {
+    const TemporaryDirectory data;
+    json content = content_of("r", "2026-03-01T00:00:00.000Z", "complete");
+    content["ledger"]["pairs"] = {{"prompts_found", 0}, {"delayeds_found", 0}};
+    content["ledger"]["saved_singles"] = {{"found", 7}};
+    const auto counts = [&](bool coincidences, bool singles) {
+        content["configuration"]["listmode"] = {{"write_coincidences", coincidences},
+                                                {"write_singles", singles}};
+        std::filesystem::remove_all(data.path() / "r");
+        make_run(data.path(), content);
+        const json run = RunList(data.path()).page(1, std::nullopt, "")["runs"][0];
+        return json{run["prompts"], run["delayeds"], run["singles"]};
+    };
+    CHECK(counts(true, false) == json{0, 0, nullptr});
+    CHECK(counts(true, true) == json{0, 0, 7});
+    CHECK(counts(false, true) == json{nullptr, nullptr, 7});
 }
 
 TEST_CASE("runs are listed page by page", "[runs]") {

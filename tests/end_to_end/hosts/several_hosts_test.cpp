@@ -26,7 +26,25 @@ void use_calibration(const Site& site, const Site& other) {
                                std::filesystem::copy_options::overwrite_existing);
 }
 
-/// Hosts named a, b, c, each with a daemon of one scanner and one calibration.
+/// Passes lines on to petctl on the host, but a start only when the file `go` is there; not if it has a word
+/// in it.
+constexpr const char* held_launcher = R"(
+work=${0%/*}
+if [ "$held" ]; then
+    if [ -s "$work/go" ]; then echo "ssh: connect to host held: No route to host" >&2; exit 255; fi
+    while IFS= read -r line; do
+        case $line in *'"method":"start"'*)
+            : >"$work/held"
+            until [ -e "$work/go" ]; do sleep 0.02; done
+            if [ -s "$work/go" ]; then exit 255; fi
+        esac
+        printf '%s\n' "$line"
+    done | sh -c "$2"
+    exit
+fi
+)";
+
+/// Hosts named a, b, c, each with a daemon of one scanner and one calibration. The last is also named `held`.
 class Hosts {
   public:
     explicit Hosts(std::size_t count) {
@@ -39,23 +57,27 @@ class Hosts {
             names_ += (i == 0 ? "" : ",") + name;
             cases += name + ") PETACQ_SOCKET='" + sites[i]->socket().string() + "';;\n";
         }
+        cases += "held) held=yes PETACQ_SOCKET='" + sites.back()->socket().string() + "';;\n";
         const std::string bin = std::filesystem::path(PETCTL_PROGRAM).parent_path().string();
         script("[ \"$1\" = -v ] || exit 9; shift\ncase $1 in\n" + cases +
-               "silent) exit 0;;\nrude) echo '<html>'; exec cat >/dev/null;;\nodd) echo "
+               "silent) exit 0;;\nhangs) exec cat >/dev/null;;\nrude) echo '<html>'; exec cat "
+               ">/dev/null;;\nodd) echo "
                "'{\"id\":1,\"result\":[1]}'; "
                "exec cat >/dev/null;;\n*) echo \"ssh: connect to host $1: Connection refused\" >&2; exit "
                "255;;\nesac\n"
                "export PETACQ_SOCKET\nPATH='" +
-               bin + "':$PATH\nexec sh -c \"$2\"\n");
+               bin + "':$PATH\n" + held_launcher + "exec sh -c \"$2\"\n");
     }
 
     Outcome petctl(std::vector<std::string> arguments, const std::string& names = "") {
         arguments.insert(arguments.begin(), {"--hosts", names.empty() ? names_ : names});
         return run_program(PETCTL_PROGRAM, arguments, options());
     }
-    Process watch(const std::filesystem::path& output) {
-        return Process(PETCTL_PROGRAM, {"--hosts", names_, "watch"}, output, options());
+    Process run(const std::vector<std::string>& arguments) {
+        return Process(PETCTL_PROGRAM, arguments, directory_.path() / "petctl", options());
     }
+    [[nodiscard]] bool holds_start() const { return std::filesystem::exists(directory_.path() / "held"); }
+    void release_start(const std::string& word) { write_file(directory_.path() / "go", word); }
 
     [[nodiscard]] bool idle(std::size_t host) { return daemons[host]->status()["state"] == "idle"; }
     [[nodiscard]] bool has(std::size_t host, const std::string& run) const {
@@ -210,6 +232,37 @@ TEST_CASE("all hosts start a run, or none", "[e2e][hosts]") {
     refused({"stop"}, "", "petctl: b: no run is in progress");
 }
 
+TEST_CASE("hosts that have started give the run up if the operator interrupts the start", "[e2e][hosts]") {
+    Hosts hosts(3);
+    const auto has_run = [&](std::size_t host) { return hosts.daemons[host]->status()["run"].is_object(); };
+    Process start = hosts.run({"--hosts", "a,b,held", "start", "--run", "r"});
+    REQUIRE(eventually([&] { return hosts.holds_start() && has_run(0) && has_run(1); }));
+    const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP);
+    CAPTURE(signal);
+    start.signal(signal);
+    REQUIRE(eventually([&] { return contains(start.errors(), "petctl: interrupted; "); }));
+    CHECK(start.running());
+
+    SECTION("the last host starts late") {
+        hosts.release_start("");
+        CHECK(start.wait() == 1);
+        CHECK(start.output().empty());
+        CHECK(start.errors().ends_with("petctl: run r was started on no host, or taken back\n"));
+        CHECK_FALSE(contains(start.errors(), "held"));
+    }
+    SECTION("the way to the last host breaks") {
+        hosts.release_start("broken");
+        CHECK(start.wait() == 1);
+        CHECK(contains(start.errors(),
+                       "petctl: held: run r may wait or run there; stop it: ssh: connect to "
+                       "host held: No route to host\n"));
+    }
+    for (std::size_t host = 0; host < 3; ++host) {
+        CHECK(hosts.idle(host));
+        CHECK_FALSE(hosts.has(host, "r"));
+    }
+}
+
 TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hosts]") {
     Hosts hosts(1);
     for (const auto& [host, why] :
@@ -225,7 +278,10 @@ TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hos
         CHECK(contains(outcome.out, std::string("  ") + host));
         CHECK(contains(outcome.out, "no answer"));
         CHECK(contains(outcome.out, std::string(host) + ": host_unreachable: " + why));
-        CHECK(hosts.petctl({"ledger"}, "a," + std::string(host)).status == 69);
+        const Outcome ledger = hosts.petctl({"ledger"}, "a," + std::string(host));
+        CHECK(ledger.status == 69);
+        CHECK(contains(ledger.out, "no ledger"));
+        CHECK_FALSE(contains(ledger.out, "NOT CLOSED"));  // nobody knows
     }
     CHECK(hosts.petctl({"status"}, "a,a").status == 64);
     CHECK(hosts.petctl({"status"}, "-oProxyCommand=x").status == 64);
@@ -258,13 +314,26 @@ TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration
     const Outcome half = hosts.petctl({"stop"});
     CHECK(half.status == 1);
     CHECK(contains(half.out, "a: run mine stopped: "));
+    CHECK(contains(half.out, "1 of 2 hosts: run mine stopped: "));
     CHECK(half.err == "petctl: b: no run is in progress\n");
+}
+
+TEST_CASE("a host that hangs does not stop the watch over the others", "[e2e][hosts]") {
+    Hosts hosts(1);
+    Process watch = hosts.run({"--hosts", "a,hangs", "status", "--watch", "--json"});
+    REQUIRE(eventually([&] { return contains(watch.output(), "\"no answer for 3 s\""); }));
+    const auto lines = std::ranges::count(watch.output(), '\n');
+    REQUIRE(eventually([&] { return std::ranges::count(watch.output(), '\n') > lines + 1; }));
+    const json last = json::parse(watch.output().substr(0, watch.output().find('\n')));
+    CHECK(last["hosts"]["a"]["state"] == "idle");
+    CHECK(last["health"]["state"] == "failed");
+    watch.signal(SIGINT);
+    CHECK(watch.wait() == 0);
 }
 
 TEST_CASE("the status of all hosts repeats, one line each, and says when a host goes away", "[e2e][hosts]") {
     Hosts hosts(2);
-    const TemporaryDirectory directory;
-    Process watch = hosts.watch(directory.path() / "watch");
+    Process watch = hosts.run({"--hosts", "a,b", "watch"});
     REQUIRE(eventually([&] { return contains(watch.output(), "2 hosts idle  ok  run -  "); }));
     CHECK(hosts.daemons[1]->terminate() == 0);
     REQUIRE(

@@ -114,6 +114,9 @@ TEST_CASE("a live run without coincidences is healthy", "[e2e][singles]") {
     const auto singles = run["ledger"]["saved_singles"]["found"].get<std::uint64_t>();
     check_ledger(run, singles);
     CHECK(contains(stopped, " singles, ledger closed"));
+    const json listed = daemon.call("runs")["runs"][0];
+    CHECK(listed["prompts"].is_null());
+    CHECK(listed["singles"] == singles);
     CHECK(contains(daemon.log(), std::to_string(singles) + " singles"));
     const std::string out = (site.directory() / "report").string();
     for (const std::vector<std::string>& arguments :

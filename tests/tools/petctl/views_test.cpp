@@ -31,10 +31,17 @@ Ledger good_ledger() {
 }
 
 json run_of(const std::string& id, const std::string& state) {
-    return {{"run", id},           {"state", state},      {"start_utc", "2026-01-31T12:00:00.000Z"},
-            {"stop_utc", nullptr}, {"seconds", 754.2},    {"prompts", 1234567},
-            {"delayeds", 89},      {"reason", "because"}, {"ledger_closed", state != "bad-ledger"},
-            {"bytes", 52428800}};
+    return {{"run", id},
+            {"state", state},
+            {"start_utc", "2026-01-31T12:00:00.000Z"},
+            {"stop_utc", nullptr},
+            {"seconds", 754.2},
+            {"prompts", 1234567},
+            {"delayeds", 89},
+            {"singles", nullptr},
+            {"reason", "because"},
+            {"bytes", 52428800},
+            {"ledger_closed", state != "bad-ledger"}};
 }
 
 }  // namespace
@@ -119,24 +126,30 @@ TEST_CASE("petctl: the list of runs, however many", "[control]") {
                             run_of("r4", "interrupted"), run_of("r5", "running")});
     for (const char* key : {"seconds", "prompts", "delayeds", "reason", "ledger_closed"})
         few[3][key] = few[4][key] = nullptr;
+    few[1]["prompts"] = few[1]["delayeds"] = nullptr;
+    few[1]["singles"] = 45678;
     server.handler.set_runs(few);
     {
         Petctl petctl({"--socket", socket, "runs"});
         CHECK(petctl.wait() == 0);
         CHECK(petctl.output() ==
-              "  run      started                      duration    prompts  delayeds      size  ledger      "
-              "end\n"
-              "  r1       2026-01-31T12:00:00.000Z  12 min 34 s  1,234,567        89  52.43 MB  closed      "
-              "because\n"
-              "  run-two  2026-01-31T12:00:00.000Z  12 min 34 s  1,234,567        89  52.43 MB  closed      "
-              "failed: "
-              "because\n"
-              "  r3       2026-01-31T12:00:00.000Z  12 min 34 s  1,234,567        89  52.43 MB  NOT CLOSED  "
-              "bad-ledger: because\n"
-              "  r4       2026-01-31T12:00:00.000Z            -          -         -  52.43 MB  -           "
-              "interrupted\n"
-              "  r5       2026-01-31T12:00:00.000Z            -          -         -  52.43 MB  -           "
-              "running\n");
+              "  run      started                      duration    prompts  delayeds  singles      size  "
+              "ledger  "
+              "    end\n"
+              "  r1       2026-01-31T12:00:00.000Z  12 min 34 s  1,234,567        89        -  52.43 MB  "
+              "closed  "
+              "    because\n"
+              "  run-two  2026-01-31T12:00:00.000Z  12 min 34 s          -         -   45,678  52.43 MB  "
+              "closed  "
+              "    failed: because\n"
+              "  r3       2026-01-31T12:00:00.000Z  12 min 34 s  1,234,567        89        -  52.43 MB  NOT "
+              "CLOSED  bad-ledger: because\n"
+              "  r4       2026-01-31T12:00:00.000Z            -          -         -        -  52.43 MB  -   "
+              "    "
+              "    interrupted\n"
+              "  r5       2026-01-31T12:00:00.000Z            -          -         -        -  52.43 MB  -   "
+              "    "
+              "    running\n");
     }
     json many = json::array();
     for (int i = 0; i < 345; ++i)

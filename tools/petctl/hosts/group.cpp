@@ -1,7 +1,6 @@
 #include "tools/petctl/hosts/group.hpp"
 
 #include <algorithm>
-#include <future>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -53,6 +52,31 @@ std::vector<HostAnswer> HostGroup::ask(const std::vector<std::string>& names, co
     answers.reserve(pending.size());
     for (std::future<HostAnswer>& answer : pending)
         answers.push_back(answer.get());
+    return answers;
+}
+
+std::vector<HostAnswer> HostGroup::watch_status(Milliseconds grace) {
+    using Clock = std::chrono::steady_clock;
+    const auto now = Clock::now();
+    watched_.resize(names_.size());
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+        if (watched_[i].answer.valid()) continue;
+        watched_[i].asked = now;
+        watched_[i].answer = std::async(std::launch::async,
+                                        [this, i] { return ask_one(i, "status", json::object(), patience); });
+    }
+    std::vector<HostAnswer> answers;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+        Watched& host = watched_[i];
+        // One that has failed is shown as such until it answers; the others do not wait for it.
+        const auto until = host.last.good() ? host.asked + grace : now;
+        if (host.answer.wait_until(until) == std::future_status::ready) host.last = host.answer.get();
+        answers.push_back(host.last);
+        if (host.answer.valid() && host.last.good()) {
+            const auto waited = std::chrono::floor<std::chrono::seconds>(Clock::now() - host.asked).count();
+            answers.back() = {names_[i], {}, "no answer for " + std::to_string(waited) + " s", false};
+        }
+    }
     return answers;
 }
 

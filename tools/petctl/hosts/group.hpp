@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -40,17 +41,27 @@ class HostGroup {
                                 Milliseconds timeout = patience);
     std::vector<HostAnswer> ask_status() { return ask_status(names_); }
     std::vector<HostAnswer> ask_status(const std::vector<std::string>& names);
+    /// The status of all, to be asked again and again: waits for `grace` at most, so that a host that hangs
+    /// does not hide the others. Its failure is the last one, or for how long it has not answered. Use no
+    /// other function on the same group.
+    std::vector<HostAnswer> watch_status(Milliseconds grace);
     /// Asks only these of them.
     std::vector<HostAnswer> ask(const std::vector<std::string>& names, const std::string& method,
                                 const nlohmann::json& parameters, Milliseconds timeout = patience);
 
   private:
+    struct Watched {
+        std::future<HostAnswer> answer;  ///< not valid: nothing is asked
+        std::chrono::steady_clock::time_point asked;
+        HostAnswer last;
+    };
     HostAnswer ask_one(std::size_t host, const std::string& method, const nlohmann::json& parameters,
                        Milliseconds timeout);
 
     std::vector<std::string> names_;
     std::string socket_;
     std::vector<std::unique_ptr<Launcher>> launchers_;  ///< in the order of the names; nullptr: no connection
+    std::vector<Watched> watched_;                      ///< of watch_status; uses the launchers
 };
 
 }  // namespace petacq::petctl

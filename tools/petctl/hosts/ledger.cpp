@@ -28,7 +28,7 @@ void add_to(json& sum, const json& ledger) {
 }
 
 Span verdict(const json& closes) {
-    return {closed(closes), closes == true ? Style::good : Style::bad};
+    return {closed(closes), closes == true ? Style::good : closes == false ? Style::bad : Style::warning};
 }
 
 }  // namespace
@@ -36,14 +36,15 @@ Span verdict(const json& closes) {
 json group_ledger(const std::vector<HostAnswer>& ledgers) {
     json hosts = json::object();
     json sum = json::object();
-    bool closes = true;
+    json closes = true;
     for (const HostAnswer& answer : ledgers) {
         const json& ledger = at(answer.result(), {"ledger"});
-        closes = closes && at(ledger, {"closed"}) == true;
+        const json& own = at(ledger, {"closed"});
+        if (own == false || (own != true && closes == true)) closes = own;
         add_to(sum, ledger);
         hosts[answer.host] = answer.good() ? answer.result() : json{{"failure", answer.failure}};
     }
-    return {{"hosts", std::move(hosts)}, {"sum", std::move(sum)}, {"closed", closes}};
+    return {{"hosts", std::move(hosts)}, {"sum", std::move(sum)}, {"closed", std::move(closes)}};
 }
 
 Lines group_ledger_lines(const json& group) {
@@ -65,7 +66,7 @@ Lines group_ledger_lines(const json& group) {
     table.rows.push_back(std::move(headings));
     const auto text = [](const char* field) {
         return [field](const json& answer) {
-            return Span{answer.contains("failure") ? "no answer" : text_of(at(answer, {field}))};
+            return Span{answer.contains("failure") ? "no ledger" : text_of(at(answer, {field}))};
         };
     };
     add_row("run", text("run"), {""});

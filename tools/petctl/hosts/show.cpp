@@ -44,9 +44,11 @@ int watch_group(HostGroup& group, bool as_json) {
     // All output has been flushed, so there is nothing to do on Ctrl-C. The launchers end with their input.
     std::signal(SIGINT, [](int) { ::_exit(0); });
     std::signal(SIGTERM, [](int) { ::_exit(0); });
+    // The first answer comes over a new connection.
+    constexpr std::chrono::seconds grace{3};
     const bool redraw = ::isatty(STDOUT_FILENO) == 1;
     for (auto next = std::chrono::steady_clock::now();; std::this_thread::sleep_until(next)) {
-        const json document = group_status(group.ask_status());
+        const json document = group_status(group.watch_status(grace));
         if (redraw) {
             print("\x1b[H\x1b[2J" + (as_json ? text_of_document(document, 2)
                                              : joined(group_status_lines(document), colour_wanted())));

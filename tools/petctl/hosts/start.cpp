@@ -1,8 +1,12 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "daemon/host/utc.hpp"
 #include "tools/petctl/commands.hpp"
@@ -18,8 +22,25 @@ using nlohmann::json;
 
 namespace {
 
+std::atomic<bool> interrupted = false;
+
+void note_interrupt(int) {
+    constexpr std::string_view text =
+        "petctl: interrupted; when all hosts have answered, within 20 s, they give the run up\n";
+    if (!interrupted.exchange(true)) (void)!::write(STDERR_FILENO, text.data(), text.size());
+}
+
+/// From here to the end of the program, since some hosts may have started when the operator ends it.
+void heed_interrupts() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        // Whoever ignores it, as nohup does, wants that.
+        if (std::signal(signal, note_interrupt) == SIG_IGN) std::signal(signal, SIG_IGN);
+    }
+}
+
+/// Throws nothing if nobody reads it: a terminal may have gone while hosts are still to be stopped.
 void complain(const std::string& host, const std::string& what) {
-    fmt::print(stderr, "petctl: {}{}{}\n", host, host.empty() ? "" : ": ", what);
+    std::fputs(fmt::format("petctl: {}{}{}\n", host, host.empty() ? "" : ": ", what).c_str(), stderr);
 }
 
 /// Names what keeps the hosts from starting; whether there is anything.
@@ -64,20 +85,27 @@ bool settle(json& parameters, const TimedStatus& status) {
     return true;
 }
 
-/// Some have refused: the others give their run up again.
+/// The hosts that have started give their run up again.
 void take_back(HostGroup& group, const std::vector<HostAnswer>& started, const std::string& run) {
     std::vector<std::string> hosts;
+    std::vector<std::string> unknown;
     for (const HostAnswer& answer : started) {
-        // One that did not answer may have started.
-        if (answer.good() || !answer.reached) hosts.push_back(answer.host);
+        if (answer.good()) hosts.push_back(answer.host);
+        if (!answer.reached) unknown.push_back(answer.host);
+    }
+    const auto name_unknown = [&](const HostAnswer& answer) {
+        if (!answer.reached)
+            complain(answer.host, "run " + run + " may wait or run there; stop it: " + answer.failure);
+    };
+    // One that did not answer may have started, this run or, meanwhile, that of somebody else.
+    for (const HostAnswer& answer : group.ask_status(unknown)) {
+        name_unknown(answer);
+        if (at(answer.result(), {"run", "id"}) == run) hosts.push_back(answer.host);
     }
     for (const HostAnswer& answer : group.ask(hosts, "stop", json::object())) {
-        if (never_began(answer.result())) continue;
-        if (answer.good()) {
+        name_unknown(answer);
+        if (answer.good() && !never_began(answer.result()))
             complain(answer.host, "run " + run + " had started; it was stopped and kept");
-        } else if (!answer.reached) {
-            complain(answer.host, "run " + run + " may wait or run there; stop it: " + answer.failure);
-        }
     }
 }
 
@@ -94,8 +122,9 @@ int start_group(HostGroup& group, json parameters) {
         return exit_refused;
     }
     const std::string run = printable(parameters["run"]);
+    heed_interrupts();
     const std::vector<HostAnswer> answers = group.ask(group.names(), "start", parameters);
-    bool failed = false;
+    bool failed = interrupted;
     for (const HostAnswer& answer : answers) {
         if (answer.good()) continue;
         complain(answer.host, answer.failure);

@@ -70,14 +70,17 @@ json sum_of(const std::vector<HostAnswer>& stopped, const char* records) {
     return sum;
 }
 
-/// A line for each host and one for all. Returns the number of problems.
-std::size_t report(const std::vector<HostAnswer>& stopped) {
+/// A line for each host and one for all, or for those of `all` hosts that have stopped a run. Returns the
+/// number of problems.
+std::size_t report(const std::vector<HostAnswer>& stopped, std::size_t all) {
     std::size_t problems = 0;
+    std::size_t good = 0;
     std::set<std::string> runs;
     bool closes = true;
     for (const HostAnswer& answer : stopped) {
         std::vector<std::string> found;
         if (answer.good()) {
+            ++good;
             runs.insert(text_of(at(answer.result(), {"run"})));
             print(answer.host + ": " + stop_line(answer.result()) + "\n");
             closes = closes && at(answer.result(), {"ledger_closed"}) == true;
@@ -100,7 +103,7 @@ std::size_t report(const std::vector<HostAnswer>& stopped) {
     json total = {{"run", runs.size() == 1 ? *runs.begin() : "-"}, {"ledger_closed", closes}};
     for (const char* records : {"prompts", "delayeds", "singles"})
         total[records] = sum_of(stopped, records);
-    print("all: " + stop_line(total) + "\n");
+    print((good == all ? "all" : fmt::format("{} of {} hosts", good, all)) + ": " + stop_line(total) + "\n");
     return problems;
 }
 
@@ -120,8 +123,11 @@ int stop_group(HostGroup& group) {
         ++problems;
     }
     json parameters = json::object();
-    if (const auto stop = common_stop(status); stop && hosts.size() > 1) parameters["stop_ticks"] = *stop;
-    problems += report(group.ask(hosts, "stop", parameters, patience_for_disks));
+    // Asks them again, since a host that hangs has held up the first answers.
+    if (hosts.size() > 1) {
+        if (const auto stop = common_stop(TimedStatus::of(group, hosts))) parameters["stop_ticks"] = *stop;
+    }
+    problems += report(group.ask(hosts, "stop", parameters, patience_for_disks), group.names().size());
     return problems == 0 ? 0 : exit_refused;
 }
 

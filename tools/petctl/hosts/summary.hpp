@@ -24,7 +24,8 @@ Lines group_status_lines(const nlohmann::json& group);
 /// The same on one line.
 std::string group_status_line(const nlohmann::json& group);
 
-/// {"hosts": {name: answer or {"failure"}}, "sum": ledger, "closed": all are there and close}.
+/// {"hosts": {name: answer or {"failure"}}, "sum": ledger, "closed": all are there and close; null: none is
+/// open, but not all are there}.
 nlohmann::json group_ledger(const std::vector<HostAnswer>& ledgers);
 /// A row for each counter that is not 0 everywhere, a column for each host and one for the sum.
 Lines group_ledger_lines(const nlohmann::json& group);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "config/configuration.hpp"
+#include "config/error.hpp"
 #include "daemon/seconds/sums_reader.hpp"
 #include "daemon/settings.hpp"
 #include "gpu/randoms.hpp"
