@@ -45,7 +45,9 @@ def unusable():
     missing = [program for program in ("unshare", "nsenter", "ip") if shutil.which(program) is None]
     if missing:
         return f"no {', '.join(missing)}; tools/setup --cluster installs iproute2"
-    tried = subprocess.run([*NAMESPACES, "ip", "link", "add", "type", "veth"], capture_output=True, text=True)
+    tried = subprocess.run([*NAMESPACES, "sh", "-c", f"""
+        ip link add type veth && ip link add type bridge && mount -t tmpfs none {ROOT} && ip netns add one &&
+        ip netns exec one true"""], capture_output=True, text=True)
     return "" if tried.returncode == 0 else f"network namespaces are not allowed: {tried.stderr.strip()}"
 
 
