@@ -25,7 +25,7 @@ import unittest
 import network
 from streams import BOARDS, DELAY, KINDS, MOST, START, Stream, TICKS_PER_S, WINDOW
 from support import BIN, SOURCE, records, run
-from testbed import Client, wait_for
+from testbed import Client, wait_for  # streams has added its directory
 
 LONG = "--long" in sys.argv
 HOSTS = (1, 2, 3, 7) if LONG else (3,)
@@ -224,7 +224,7 @@ class Job:
 
     def records(self):
         """Those of the parts of all hosts, copied into one directory."""
-        self.test.assertEqual(self.process.wait(), 0, self.said())
+        self.test.assertEqual(self.process.wait(120), 0, self.said())
         whole = empty(network.ROOT / "whole")
         for output in self.outputs:
             for file in output.iterdir():
