@@ -1,4 +1,4 @@
-"""Hosts that are network namespaces, each with a name and a disk of its own, on the network of the boards and on another one.
+"""Hosts that are network namespaces, each with a name and a disk of its own, on the network of the boards and another.
 
 enter() moves the program into namespaces of its own, which are the boards and the switches. The kernel removes all of
 it when the program ends, however it ends: nothing has a name outside. Hosts' processes start as over ssh: LAUNCHER HOST
