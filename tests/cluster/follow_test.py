@@ -73,7 +73,8 @@ class Job:
         return len(list(self.output.glob("*.state")))
 
     def wait_for_parts(self, count):
-        wait_for(lambda: self.process.poll() is not None or self.parts() >= count, f"{count} parts")
+        # A part is a second of detector time, or less.
+        wait_for(lambda: self.process.poll() is not None or self.parts() >= count, f"{count} parts", 60 + 2 * count)
         if self.process.poll() is not None:
             raise AssertionError(self.said())
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "tools/petlm/records/run.hpp"
@@ -24,6 +25,22 @@ json belonging(const json& document) {
             {"calibration", document.value("calibration_sha256", json())},
             {"clock", configuration.value("clock", "")},
             {"energy window", configuration.value("energy", json())}};
+}
+
+/// The boards that a host has been told to take. Without a list it takes all that send to it.
+std::set<std::int64_t> listed_sources(const json& document) {
+    const json sources = document["configuration"].value("sources", json::object());
+    return sources.value("ids", std::set<std::int64_t>());
+}
+
+/// Throws UsageError if both list a board: its singles would count twice.
+void check_apart(const Inputs& inputs, std::size_t one, std::size_t other) {
+    const auto listed = listed_sources(inputs.documents[one]);
+    for (const std::int64_t id : listed_sources(inputs.documents[other])) {
+        if (!listed.contains(id)) continue;
+        throw UsageError(fmt::format("{} and {} both list the source {}; its singles would count twice",
+                                     inputs.runs[one].string(), inputs.runs[other].string(), id));
+    }
 }
 
 std::filesystem::path directory_of(const std::filesystem::path& target) {
@@ -53,6 +70,7 @@ void check_together(const Inputs& inputs) {
         for (std::size_t j = 0; j < i; ++j) {
             if (inputs.runs[i].lexically_normal() == inputs.runs[j].lexically_normal())
                 throw UsageError(inputs.runs[i].string() + ": named twice; its singles would count twice");
+            check_apart(inputs, j, i);
         }
         const json found = belonging(inputs.documents[i]);
         for (const auto& [what, value] : wanted.items()) {

@@ -189,6 +189,13 @@ TEST_CASE("resort: runs that do not belong together are refused, with the reason
     }
     options.input.runs = {directory / "a", directory / "a"};
     CHECK_THROWS_WITH(quietly_resort(options), contains("named twice"));
+    const auto takes = [](std::vector<int> ids) -> nlohmann::json {
+        return {{"configuration", {{"sources", {{"ids", std::move(ids)}}}}}};
+    };
+    write_singles_run(directory / "left", some, coincidence, 0, 1000, takes({3, 4}));
+    write_singles_run(directory / "right", some, coincidence, 0, 1000, takes({4, 5}));
+    options.input.runs = {directory / "left", directory / "right"};
+    CHECK_THROWS_WITH(quietly_resort(options), contains("both list the source 4"));
     CHECK_FALSE(std::filesystem::exists(options.output));
 
     // A block that cannot be read.
