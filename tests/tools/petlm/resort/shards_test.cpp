@@ -35,7 +35,7 @@ TEST_CASE("resort: the same coincidences for any hosts, shards and workers", "[r
             options.threads = 1 + random() % 4;
             options.shard_singles = std::array{20, 250, 700, 100'000}.at(random() % 4);
             INFO(kind << ", " << coincidence.dump() << ", " << hosts << " hosts, " << *options.threads
-                      << " workers, shards of " << options.shard_singles);
+                      << " workers, shards of " << *options.shard_singles);
             const TemporaryDirectory directory;
             std::vector<Singles> parts(hosts);
             for (const gpu::Single& s : all)
