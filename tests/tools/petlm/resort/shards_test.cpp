@@ -190,7 +190,7 @@ TEST_CASE("resort: runs that do not belong together are refused, with the reason
     options.input.runs = {directory / "a", directory / "a"};
     CHECK_THROWS_WITH(quietly_resort(options), contains("named twice"));
     const auto takes = [](std::vector<int> ids) -> nlohmann::json {
-        return {{"configuration", {{"sources", {{"ids", std::move(ids)}}}}}};
+        return {{"configuration", {{"sources", {{"ids", std::move(ids)}, {"accept_any", false}}}}}};
     };
     write_singles_run(directory / "left", some, coincidence, 0, 1000, takes({3, 4}));
     write_singles_run(directory / "right", some, coincidence, 0, 1000, takes({4, 5}));
