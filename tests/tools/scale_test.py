@@ -55,7 +55,7 @@ class Conservation(unittest.TestCase):
             host.append("--partial")
         job = ["--ranks", ranks, "--rank-rate", round(10**chance.uniform(5, 7)), "--shard-singles",
                round(10**chance.uniform(5, 7)), "--restart-s", round(chance.uniform(0, 20), 1),
-               "--storage", chance.choice(["local", "shared"])]
+               "--storage", chance.choice(["local", "shared"]), "--slow-rank", f"{chance.randrange(ranks)}@3e5"]
         for _ in range(chance.randint(0, 4)):
             job += ["--kill-rank", f"{chance.randrange(ranks)}@{when()}"]
         return host, job
