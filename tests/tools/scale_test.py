@@ -139,6 +139,15 @@ class KnownCases(unittest.TestCase):
         self.assertEqual([(m["host"], m["to_s"]) for m in goes_on["missing"]], [(1, 60)])
         self.assertEqual(goes_on["ledger"]["outside_interval"], 0)
 
+    def test_a_part_after_a_gap_is_searched_again(self):
+        """Rank 1 takes 7 s for a shard, the others 1.7 s: a kill mostly finds parts on disk that follow a missing one."""
+        words = ("--hosts", 1, "--ranks", 4, "--rate", 4e6, "--accepted", 1, "--rank-rate", 1.2e6, "--slow-rank", "1@3e5",
+                 "--shard-singles", 2**21, "--restart-s", 1)
+        for second in (20, 22, 24):
+            found = simulate(*words, "--kill-rank", f"0@{second}")
+            self.assertGreater(found["failures"][0]["again_singles"], 2**21)
+            self.assertEqual(found["ledger"]["in_parts"], found["ledger"]["singles"])
+
     def test_local_disks_cost_the_network(self):
         """Two hosts with a rank each: half of the singles of a shard come over the link of the other host."""
         found = simulate("--hosts", 2, "--ranks", 2, "--rate", 1e7, "--accepted", 1, "--storage", "local", "--seconds", 600,
