@@ -164,25 +164,38 @@ class Job:
         return found
 
     def exchange(self, shards, begin):
-        """When each rank has its singles. Pairs of sender and receiver take turns in one order (Exchange::singles())."""
-        free, bytes_received = [begin] * self.options.ranks, [0] * self.options.ranks
+        """When each rank has its singles. In each step a rank sends to the one so many places after it, and receives from
+        the one so many before it (Exchange::singles())."""
+        ranks = self.options.ranks
+        free, bytes_received = [begin] * ranks, [0] * ranks
         if self.options.storage == "shared":
             return free, bytes_received
         out, into = [begin] * self.options.hosts, [begin] * self.options.hosts
-        for host in self.hosts:
-            for number, shard in enumerate(shards):
-                to = (len(self.parts) + number) % self.options.ranks
-                there = self.host_of[to]
-                if there == host.number:
+        wanted = {(len(self.parts) + number) % ranks: shard for number, shard in enumerate(shards)}
+        for step in range(1, ranks):
+            before = list(free)
+            for source in range(ranks):
+                to = (source + step) % ranks
+                size = sum(self.shipped(host, wanted[to]) for host in self.hosts
+                           if to in wanted and self.provider(host, to) == source)
+                if size == 0:
                     continue
-                able = self.on_host[host.number]
-                source = able[to % len(able)]
-                size = (host.units.before(shard[1]) - host.units.before(shard[0])) * SINGLE_BYTES
+                here, there = self.host_of[source], self.host_of[to]
                 bytes_received[to] += size
-                done = max(free[source], free[to], out[host.number], into[there])
-                done += size / min(self.links[host.number], self.links[there])
-                free[source] = free[to] = out[host.number] = into[there] = done
+                done = max(before[source], before[to], out[here], into[there])
+                done += size / min(self.links[here], self.links[there])
+                free[source], free[to] = max(free[source], done), max(free[to], done)
+                out[here] = into[there] = done
         return free, bytes_received
+
+    def provider(self, host, to):
+        """The rank that sends the host's singles to this one. None: it reads them itself."""
+        able = self.on_host[host.number]
+        return None if self.host_of[to] == host.number else able[to % len(able)]
+
+    @staticmethod
+    def shipped(host, shard):
+        return (host.units.before(shard[1]) - host.units.before(shard[0])) * SINGLE_BYTES
 
     def search(self, shards):
         """One round. Returns the parts that it makes."""

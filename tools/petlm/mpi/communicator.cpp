@@ -102,6 +102,13 @@ std::vector<std::byte> Communicator::receive(int from, int tag) const {
     return bytes;
 }
 
+void Communicator::swap(std::span<const std::byte> sent, int to, std::span<std::byte> received, int from,
+                        int tag) const {
+    MPI_Sendrecv(sent.data(), static_cast<int>(sent.size()), MPI_BYTE, sent.empty() ? MPI_PROC_NULL : to, tag,
+                 received.data(), static_cast<int>(received.size()), MPI_BYTE,
+                 received.empty() ? MPI_PROC_NULL : from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 void Communicator::post(std::uint64_t value, int to, int tag) {
     std::erase_if(posted_, [](const std::unique_ptr<Posted>& p) {
         int done = 0;

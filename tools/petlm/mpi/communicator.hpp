@@ -30,6 +30,11 @@ class Communicator {
     /// The size is that of the message.
     [[nodiscard]] std::vector<std::byte> receive(int from, int tag) const;
 
+    /// Sends to one rank and receives from another, which expect that; up to 1 GiB each. Nothing: they are
+    /// not spoken to.
+    void swap(std::span<const std::byte> sent, int to, std::span<std::byte> received, int from,
+              int tag) const;
+
     /// A number that the receiver may ask for later; the sender does not wait.
     void post(std::uint64_t value, int to, int tag);
     [[nodiscard]] std::uint64_t take(int from, int tag) const;

@@ -197,32 +197,46 @@ void Exchange::extend(Inputs& inputs, std::size_t run) {
     inputs.recorded.insert(inputs.recorded.end(), recorded.begin(), recorded.end());
 }
 
-// All ranks go through the same pairs of sender and receiver in the same order, so that none waits in a
-// circle.
-void Exchange::singles(Inputs& inputs, std::span<const gpu::TickRange> wanted) {
+std::vector<Exchange::Shipped> Exchange::shipped(const Inputs& inputs, gpu::TickRange range, int from,
+                                                 int to) const {
+    std::vector<Shipped> all;
+    if (range.start >= range.end) return all;
     for (std::size_t run = 0; run < runs_.size(); ++run) {
-        for (int to = 0; to < ranks_.size(); ++to) {
-            const gpu::TickRange range = wanted[static_cast<std::size_t>(to)];
-            if (can_read(run, to) || range.start >= range.end) continue;
-            SinglesFiles& files = inputs.singles[run];
-            const auto blocks = files.blocks_in(range);
-            const int from = provider(run, to);
-            if (ranks_.rank() == from) {
-                daemon::LoadedBlock memory;
-                for (const SinglesFiles::Block& block : blocks)
-                    ranks_.send(std::as_bytes(files.read(block, memory)), to, singles_tag);
+        if (can_read(run, to) || provider(run, to) != from) continue;
+        for (const SinglesFiles::Block& block : inputs.singles[run].blocks_in(range))
+            all.push_back({run, &block});
+    }
+    return all;
+}
+
+// In each step a rank sends to the one so many places after it, and receives from the one so many before it:
+// all links are busy at once, and no ranks wait for each other in a circle.
+void Exchange::singles(Inputs& inputs, std::span<const gpu::TickRange> wanted) {
+    const int ranks = ranks_.size();
+    const int own = ranks_.rank();
+    const gpu::TickRange own_range = wanted[static_cast<std::size_t>(own)];
+    std::vector<std::vector<gpu::Single>> received(runs_.size());
+    daemon::LoadedBlock memory;
+    for (int step = 1; step < ranks; ++step) {
+        const int to = (own + step) % ranks;
+        const int from = (own + ranks - step) % ranks;
+        const auto out = shipped(inputs, wanted[static_cast<std::size_t>(to)], own, to);
+        const auto in = shipped(inputs, own_range, from, own);
+        for (std::size_t i = 0; i < std::max(out.size(), in.size()); ++i) {
+            std::span<const gpu::Single> sent;
+            if (i < out.size()) sent = inputs.singles[out[i].run].read(*out[i].block, memory);
+            std::span<gpu::Single> place;
+            if (i < in.size()) {
+                std::vector<gpu::Single>& singles = received[in[i].run];
+                singles.resize(singles.size() + in[i].block->records);
+                place = std::span(singles).last(in[i].block->records);
             }
-            if (ranks_.rank() == to) {
-                std::vector<gpu::Single> received;
-                for (const SinglesFiles::Block& block : blocks) {
-                    const std::vector<std::byte> bytes = ranks_.receive(from, singles_tag);
-                    received.resize(received.size() + block.records);
-                    std::memcpy(received.data() + received.size() - block.records, bytes.data(),
-                                bytes.size());
-                }
-                files.receive(blocks, std::move(received));
-            }
+            ranks_.swap(std::as_bytes(sent), to, std::as_writable_bytes(place), from, singles_tag);
         }
+    }
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+        if (own_range.start >= own_range.end || can_read(run, own)) continue;
+        inputs.singles[run].receive(inputs.singles[run].blocks_in(own_range), std::move(received[run]));
     }
 }
 

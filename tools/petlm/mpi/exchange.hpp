@@ -43,6 +43,13 @@ class Exchange {
     [[nodiscard]] bool can_read(std::size_t run, int rank) const { return readable_[run][rank] != 0; }
     /// A rank that can read the run, another one for each `for_rank` if there are several.
     [[nodiscard]] int provider(std::size_t run, int for_rank) const;
+    struct Shipped {
+        std::size_t run;
+        const SinglesFiles::Block* block;
+    };
+    /// What one rank sends to another, which is about to search this range.
+    [[nodiscard]] std::vector<Shipped> shipped(const Inputs& inputs, gpu::TickRange range, int from,
+                                               int to) const;
     bool find_runs();
     void extend(Inputs& inputs, std::size_t run);
 
