@@ -152,7 +152,7 @@ class KnownCases(unittest.TestCase):
         """Two hosts with a rank each: half of the singles of a shard come over the link of the other host."""
         found = simulate("--hosts", 2, "--ranks", 2, "--rate", 1e7, "--accepted", 1, "--storage", "local", "--seconds", 600,
                          "--rank-rate", 1e9, "--link", 0.01)
-        # The directions take turns: 80 MB for each second of detector time, 10 MB/s.
+        # Both directions at once: 40 MB each for each second of detector time, 10 MB/s.
         self.assertAlmostEqual(found["finished_s"] / 600, 4, delta=0.2)
 
 
