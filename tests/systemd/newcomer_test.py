@@ -40,7 +40,7 @@ def script():
 
 def points():
     """The points that the page simulates: position in mm, activity in MBq."""
-    return [[float(number) for number in point.split(",")] for point in re.findall(r"--point (\S+)", script())]
+    return [[float(number) for number in point.split(",")] for point in re.findall(r"--point (\S+)", page.read_text(encoding="utf-8"))]
 
 
 class Image:
