@@ -34,7 +34,7 @@ from petacq.plm_files import PlmFiles, PlmSet
 from petacq.run import Run, open_run
 from petacq.scanner import Scanner
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "CLOCK",
