@@ -55,52 +55,76 @@ def scratch() -> Path:
 SOURCE_POINT_MM = (14.0, 7.0, 6.0)
 
 
+class Daemon:
+    """A petacqd of the small scanner, in a directory of its own: from ``with`` to the end of the block."""
+
+    def __init__(self, name: str) -> None:
+        self.site = scratch() / name
+        self.data = self.site / "data"
+        self.socket = self.site / "control.sock"
+        self.env = {**os.environ, "PETACQ_SOCKET": str(self.socket)}
+        self.port = 0
+        self.data.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SOURCE / "config" / "examples" / "small.scanner.json", self.site)
+        self.scanner, self.calibration = self.site / "small.scanner.json", self.site / "small.h5"
+        calibration = ("--scanner", self.scanner, "--output", self.calibration)
+        call("petcal", "make", *calibration, "--time-offset-ticks", 200, "--bins", 16)
+        configuration = {
+            "scanner": "small.scanner.json",
+            "calibration": "small.h5",
+            "data_dir": "data",
+            "receive": {
+                "sockets": [{"address": "127.0.0.1", "port": 0}],
+                "batch_count": 32,
+                "batch_bytes": 262144,
+                "lock_memory": False,
+            },
+            "watermark": {"max_disorder_us": 100000, "source_timeout_ms": 3000},
+            "coincidence": {"window_ticks": 320, "delay_ticks": 6400, "min_module_difference": 2},
+            "pipeline": {"backend": "cpu", "threads": 1, "slice_frames": 20000},
+            "listmode": {"block_bytes": 65536, "queue_blocks": 16, "sync_interval_ms": 200, "write_singles": True},
+            "control": {"socket": "control.sock"},
+            "http": {"listen": ""},
+        }
+        (self.site / "petacqd.json").write_text(json.dumps(configuration), encoding="utf-8")
+
+    def __enter__(self) -> Daemon:
+        with open(self.site / "log", "wb") as log:
+            self.process = subprocess.Popen(
+                [program("petacqd"), "--config", str(self.site / "petacqd.json")], stderr=log
+            )
+        try:
+            self.port = _port(self.process, self.site / "log", self.env)
+        except BaseException:
+            self.process.kill()
+            self.process.wait(PATIENCE_S)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(PATIENCE_S)
+
+    def simulation(self, duration_s: float, *options: object) -> list[str]:
+        """The command line of petsim with a point source at SOURCE_POINT_MM that sends to the daemon."""
+        files = ("--scanner", self.scanner, "--calibration", self.calibration, "--to", f"127.0.0.1:{self.port}")
+        source = ("--point", ",".join(map(str, (*SOURCE_POINT_MM, 0.6))), "--sources", 4, "--intrinsic-hz", 1)
+        rest = ("--flush-us", 4000, "--threads", 1, "--time-resolution-ps", 20, "--scatter", 0, "--quiet", *options)
+        return list(map(str, (program("petsim"), "--duration-s", duration_s, *files, *source, *rest)))
+
+
 @functools.cache
 def small_run() -> Path:
     """The directory of a run of petacqd with petsim: a point source at SOURCE_POINT_MM."""
-    site = scratch() / "site"
-    (site / "data").mkdir(parents=True, exist_ok=True)
-    shutil.copy(SOURCE / "config" / "examples" / "small.scanner.json", site)
-    scanner, calibration = site / "small.scanner.json", site / "small.h5"
-    call("petcal", "make", "--scanner", scanner, "--output", calibration, "--time-offset-ticks", 200, "--bins", 16)
-    configuration = {
-        "scanner": "small.scanner.json",
-        "calibration": "small.h5",
-        "data_dir": "data",
-        "receive": {
-            "sockets": [{"address": "127.0.0.1", "port": 0}],
-            "batch_count": 32,
-            "batch_bytes": 262144,
-            "lock_memory": False,
-        },
-        "watermark": {"max_disorder_us": 100000, "source_timeout_ms": 3000},
-        "coincidence": {"window_ticks": 320, "delay_ticks": 6400, "min_module_difference": 2},
-        "pipeline": {"backend": "cpu", "threads": 1, "slice_frames": 20000},
-        "listmode": {"block_bytes": 65536, "queue_blocks": 16, "sync_interval_ms": 200, "write_singles": True},
-        "control": {"socket": "control.sock"},
-        "http": {"listen": ""},
-    }
-    (site / "petacqd.json").write_text(json.dumps(configuration), encoding="utf-8")
-    env = {**os.environ, "PETACQ_SOCKET": str(site / "control.sock")}
-    with open(site / "log", "wb") as log:
-        daemon = subprocess.Popen([program("petacqd"), "--config", str(site / "petacqd.json")], stderr=log)
-    try:
-        port = _port(daemon, site / "log", env)
+    with Daemon("site") as daemon:
         call(
             *("petctl", "start", "--run", "small", "--note", "a <point> & more", "--nuclide", "F-18", "--bed-mm", "12.5"),
             *("--subject", "mouse <7>", "--key", "tracer=FDG"),
-            env=env,
+            env=daemon.env,
         )
-        call(
-            *("petsim", "--scanner", scanner, "--calibration", calibration, "--to", f"127.0.0.1:{port}", "--quiet"),
-            *("--duration-s", 0.5, "--point", ",".join(map(str, (*SOURCE_POINT_MM, 0.6))), "--sources", 4),
-            *("--flush-us", 4000, "--threads", 1, "--time-resolution-ps", 20, "--scatter", 0, "--intrinsic-hz", 1),
-        )
-        call("petctl", "stop", env=env)
-    finally:
-        daemon.terminate()
-        daemon.wait(PATIENCE_S)
-    return site / "data" / "small"
+        subprocess.run(daemon.simulation(0.5), check=True, timeout=PATIENCE_S)
+        call("petctl", "stop", env=daemon.env)
+    return daemon.data / "small"
 
 
 def _port(daemon: subprocess.Popen[bytes], log: Path, env: dict[str, str]) -> int:

@@ -1,4 +1,5 @@
-"""Reads the runs of petacqd: list-mode as NumPy arrays without copying, metadata, scanner, calibration.
+"""Reads the runs of petacqd: list-mode as NumPy arrays without copying, rates, metadata, scanner, calibration; and watches
+and controls a petacqd that is running.
 
 >>> import petacq
 >>> run = petacq.open_run("data/first")
@@ -6,14 +7,19 @@
 ...     print(block["energy_a"].mean())
 """
 
+from petacq import histograms
 from petacq.calibration import Calibration
 from petacq.capture import FRAME, Frames, frame_blocks, read_frames
+from petacq.daemon import Daemon
 from petacq.errors import (
     CalibrationError,
     CaptureError,
+    DaemonError,
+    DaemonTimeoutError,
     IncompleteWarning,
     PetacqError,
     PlmError,
+    RefusedError,
     RunError,
     ScannerError,
 )
@@ -31,7 +37,9 @@ from petacq.layout import (
 )
 from petacq.plm import Missing, PlmFile
 from petacq.plm_files import PlmFiles, PlmSet
+from petacq.rates import RunRates
 from petacq.run import Run, open_run
+from petacq.run_list import ListedRun, list_runs
 from petacq.scanner import Scanner
 
 __version__ = "1.0.0"
@@ -51,19 +59,27 @@ __all__ = [
     "Calibration",
     "CalibrationError",
     "CaptureError",
+    "Daemon",
+    "DaemonError",
+    "DaemonTimeoutError",
     "Frames",
     "IncompleteWarning",
+    "ListedRun",
     "Missing",
     "PetacqError",
     "PlmError",
     "PlmFile",
     "PlmFiles",
     "PlmSet",
+    "RefusedError",
     "Run",
     "RunError",
+    "RunRates",
     "Scanner",
     "ScannerError",
     "frame_blocks",
+    "histograms",
+    "list_runs",
     "open_run",
     "read_frames",
 ]

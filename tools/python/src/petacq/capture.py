@@ -80,7 +80,7 @@ class Frames:
     @property
     def temperature(self) -> npt.NDArray[np.float32]:
         """Degrees C."""
-        return self.raw["degrees"] + (self.raw["sixteenths_tail"] >> 4) * np.float32(1 / 16)
+        return np.asarray(self.raw["degrees"] + (self.raw["sixteenths_tail"] >> 4) * np.float32(1 / 16), np.float32)
 
 
 def read_frames(

@@ -27,5 +27,22 @@ class CaptureError(PetacqError):
     """Not a raw capture that petacqd or petsim wrote, or one that is damaged."""
 
 
+class DaemonError(PetacqError):
+    """petacqd cannot be reached, went away, or answered something that is no answer."""
+
+
+class DaemonTimeoutError(DaemonError, TimeoutError):
+    """petacqd did not answer in time. What was asked for may still happen."""
+
+
+class RefusedError(DaemonError):
+    """petacqd answered with a reason why it does not do what was asked for: that is the message."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        #: As docs/reference/control.md lists them: -32000 not possible now or not allowed, -32602 wrong parameters, ...
+        self.code = code
+
+
 class IncompleteWarning(UserWarning):
     """A list-mode file or a capture was not closed properly, or a file of a run is missing: there were more records."""

@@ -127,3 +127,10 @@ def field_type(records: np.dtype[np.void], name: str) -> np.dtype[Any]:
         raise PlmError(f"no column {name!r}: there are {', '.join(records.names or ())}")
     kind: np.dtype[Any] = records.fields[name][0]
     return kind
+
+
+def fields_type(records: np.dtype[np.void], names: list[str]) -> np.dtype[np.void]:
+    """The type of records with these columns only. Raises PlmError for an unknown column and for one that is named twice."""
+    if len(set(names)) != len(names):
+        raise PlmError(f"a column is named twice: {', '.join(names)}")
+    return np.dtype([(name, field_type(records, name)) for name in names])

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any, SupportsIndex, overload
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from petacq.layout import Records, field_type
+from petacq.errors import PlmError
+from petacq.layout import Records, field_type, fields_type
+from petacq.optional import pandas_module
+
+if TYPE_CHECKING:
+    import pandas
+
+#: A mask, numbers of records, or names of columns.
+Selection = npt.NDArray[Any] | list[bool] | list[int] | list[str]
 
 
 class RecordBlocks(ABC):
     """Records in the order of time, in blocks that are mapped from disk.
 
     What comes in blocks (``blocks()``, ``block(i)``, ``between()``) is a read-only view of the file: nothing is read
-    before it is looked at, and nothing is copied. What goes across blocks (``records()``, ``column()``, and slices
-    that do not lie in one block) is a copy.
+    before it is looked at, and nothing is copied. What goes across blocks (``records()``, ``column()``, masks, lists, and
+    slices that do not lie in one block) is a copy.
 
     Views stay valid as long as they are referenced. Safe for several threads, except for ``close()``.
     """
 
+    #: Of several files the first.
+    path: Path
     dtype: np.dtype[np.void]
     #: "coincidences", "singles", "tags" or "seconds".
     kind: str
@@ -71,19 +82,28 @@ class RecordBlocks(ABC):
             yield from block
 
     @overload
-    def __getitem__(self, key: SupportsIndex) -> np.void: ...
-    @overload
-    def __getitem__(self, key: slice) -> Records: ...
+    def __getitem__(self, key: int | np.integer[Any]) -> np.void: ...
     @overload
     def __getitem__(self, key: str) -> npt.NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: slice | Selection) -> Records: ...
 
-    def __getitem__(self, key: SupportsIndex | slice | str) -> np.void | npt.NDArray[Any]:
-        """``file[7]``: a record. ``file[7:9]``: records; a view if they are in one block, otherwise a copy.
-        ``file["time"]``: a column, as ``column("time")``."""
+    def __getitem__(self, key: int | np.integer[Any] | slice | str | Selection) -> np.void | npt.NDArray[Any]:
+        """As NumPy does it, without reading more than is asked for:
+
+        ``file[7]``: a record. ``file[7:9]``: records; a view if they are in one block, otherwise a copy.
+        ``file["time"]``: a column, as ``column("time")``. ``file[["time", "kind"]]``: records with these columns only.
+        ``file[mask]``: the records where the mask, one truth value for each record, is true. ``file[[7, 3]]``: the
+        records of these numbers, in this order. Lists and masks give copies.
+
+        Raises IndexError for a number that is not there and for a mask of another length, PlmError for a column that
+        is not there, TypeError for anything else."""
         if isinstance(key, str):
             return self.column(key)
         if isinstance(key, slice):
             return self._slice(key)
+        if isinstance(key, (bool, np.ndarray)) or not isinstance(key, SupportsIndex):
+            return self._selected(key)
         index = operator.index(key)
         if not -len(self) <= index < len(self):
             raise IndexError(f"record {index} of {len(self)}")
@@ -106,8 +126,22 @@ class RecordBlocks(ABC):
         return out
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """All fields of all records, one contiguous array for each: a copy. As pandas.DataFrame takes them."""
+        """All fields of all records, one contiguous array for each: a copy."""
         return {name: self.column(name) for name in self.dtype.names or ()}
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        """A pandas.DataFrame with a row for each record: a copy. ``columns``: only these; by default all that have one
+        number for each record, which leaves out the arrays by crystal or module of seconds.
+
+        Raises ImportError without pandas, PlmError for a column that is not there or has an array for each record."""
+        frame = pandas_module().DataFrame
+        if columns is None:
+            columns = [name for name in self.dtype.names or () if not field_type(self.dtype, name).shape]
+        for name in columns:
+            shape = field_type(self.dtype, name).shape
+            if shape:
+                raise PlmError(f"column {name!r} has {shape[0]} numbers for each record: use [{name!r}], a NumPy array")
+        return frame({name: self.column(name) for name in columns}, columns=list(columns), copy=False)
 
     def between(self, begin: int, end: int, verify: bool = False) -> Iterator[Records]:
         """The records with ``begin <= time < end`` (ticks), block by block, as read-only views. The index finds
@@ -146,6 +180,63 @@ class RecordBlocks(ABC):
         low = int(np.searchsorted(time, np.uint64(max(begin, 0)), "left"))
         high = len(time) if end >= 1 << 64 else int(np.searchsorted(time, np.uint64(end), "left"))
         return low, high
+
+    def _selected(self, key: Any) -> Records:
+        """The records of a mask or of a list of numbers, or all records with a list of columns."""
+        if not isinstance(key, list) and not hasattr(key, "__array__"):
+            raise _unusable(key)
+        try:
+            wanted = np.asarray(key)
+        except ValueError:  # rows of different lengths
+            raise _unusable(key) from None
+        if wanted.ndim != 1:
+            raise IndexError(f"a selection of {wanted.ndim} dimensions: expected one")
+        if not len(wanted) and isinstance(key, list):
+            return np.empty(0, self.dtype)
+        if wanted.dtype.kind == "U":
+            return self._of_columns(list(map(str, wanted)))
+        if wanted.dtype.kind == "b":
+            return self._masked(wanted)
+        if wanted.dtype.kind in "iu":
+            return self._picked(wanted)
+        raise _unusable(key)
+
+    def _of_columns(self, names: list[str]) -> Records:
+        out = np.empty(len(self), fields_type(self.dtype, names))
+        at = 0
+        for block in self.blocks():
+            for name in names:
+                out[name][at : at + len(block)] = block[name]
+            at += len(block)
+        return out
+
+    def _masked(self, mask: npt.NDArray[np.bool_]) -> Records:
+        if len(mask) != len(self):
+            raise IndexError(f"a mask of {len(mask)} truth values for {len(self)} records")
+        out = np.empty(int(np.count_nonzero(mask)), self.dtype)
+        at = 0
+        for number in range(self.block_count):
+            of_block = mask[self._start(number) : int(self._ends[number])]
+            count = int(np.count_nonzero(of_block))
+            if count:
+                out[at : at + count] = self.block(number)[of_block]
+                at += count
+        return out
+
+    def _picked(self, numbers: npt.NDArray[np.integer[Any]]) -> Records:
+        there = (numbers >= -len(self)) & (numbers < len(self))
+        if not np.all(there):
+            raise IndexError(f"record {numbers[~there][0]} of {len(self)}")
+        places = numbers.astype(np.int64)
+        places[places < 0] += len(self)
+        order = np.argsort(places, kind="stable")  # every block is read once
+        ordered = places[order]
+        out = np.empty(len(places), self.dtype)
+        for number in np.unique(np.searchsorted(self._ends, ordered.astype(np.uint64), "right")):
+            start = self._start(number)
+            low, high = np.searchsorted(ordered, [start, int(self._ends[number])])
+            out[order[low:high]] = self.block(number)[ordered[low:high] - start]
+        return out
 
     def _slice(self, key: slice) -> Records:
         start, stop, step = key.indices(len(self))
@@ -189,3 +280,10 @@ class RecordBlocks(ABC):
         if not -self.block_count <= index < self.block_count:
             raise IndexError(f"block {index} of {self.block_count}")
         return index % self.block_count
+
+
+def _unusable(key: object) -> TypeError:
+    return TypeError(
+        f"records cannot be selected with {type(key).__name__} {key!r:.40}: expected a number, a slice, a mask, a list of"
+        " numbers, the name of a column or a list of names"
+    )

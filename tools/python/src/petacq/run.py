@@ -20,6 +20,8 @@ from petacq.calibration import Calibration
 from petacq.errors import CalibrationError, IncompleteWarning, RunError
 from petacq.plm import Missing, PlmFile
 from petacq.plm_files import PlmFiles, PlmSet
+from petacq.rates import RunRates, rates_of
+from petacq.run_list import state_of, utc
 from petacq.scanner import Scanner
 
 
@@ -67,8 +69,9 @@ class Run:
 
     @property
     def state(self) -> str:
-        """ "complete": the ledger closes and everything found was written. "running" also after a crash."""
-        return str(self.metadata.get("state", "unknown")) if self._has_metadata else "unknown"
+        """ "complete": the ledger closes and everything found was written. "interrupted": ``run.json`` says "running", but no
+        daemon writes the run."""
+        return state_of(self.path, str(self.metadata.get("state", "unknown"))) if self._has_metadata else "unknown"
 
     @property
     def note(self) -> str:
@@ -96,11 +99,11 @@ class Run:
 
     @property
     def start(self) -> datetime | None:
-        return _time(self.metadata.get("start_utc"))
+        return utc(self.metadata.get("start_utc"))
 
     @property
     def stop(self) -> datetime | None:
-        return _time(self.metadata.get("stop_utc"))
+        return utc(self.metadata.get("stop_utc"))
 
     @property
     def start_ticks(self) -> int:
@@ -150,6 +153,21 @@ class Run:
         array [second][crystal], ``run.seconds.records()`` all of it. docs/reference/seconds-format.md has the fields. None
         when the run has none."""
         return self._open("seconds")
+
+    def rates(self) -> RunRates:
+        """Singles, prompts, randoms and so on per second of detector time, for each second of the run. Raises RunError for a
+        run without seconds."""
+        if self.seconds is None:
+            raise RunError(
+                f"{self.path}: a run without seconds.plm: petlm resort makes one from singles; petacq.histograms.rates counts"
+                " list-mode"
+            )
+        listmode = self.configuration.get("listmode", {}) if self._has_metadata else {}
+        has_pairs = not (isinstance(listmode, Mapping) and listmode.get("write_coincidences") is False)
+        start = self.metadata.get("start_ticks") if self._has_metadata else None
+        if not isinstance(start, int):
+            start = self.seconds.first_time or 0
+        return rates_of(self.seconds, start, self.seconds.tick_ps * 1e-12, has_pairs)
 
     # Other files
 
@@ -332,10 +350,6 @@ def _said(operator: dict[str, Any]) -> dict[str, str]:
 
 def _up_to(first: int, last: int) -> str:
     return f" to {last}" if last > first else ""
-
-
-def _time(text: Any) -> datetime | None:
-    return datetime.fromisoformat(text) if isinstance(text, str) else None
 
 
 def _figure(number: Any) -> str:

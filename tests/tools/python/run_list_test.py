@@ -1,0 +1,98 @@
+"""petacq.list_runs against petctl runs, in a directory with runs of every kind."""
+
+import fcntl
+import json
+import shutil
+import unittest
+
+import support
+
+import petacq
+
+FIELDS = ("state", "prompts", "delayeds", "singles", "reason", "ledger_closed", "bytes")
+
+
+def put(folder, document, reserve=False):
+    folder.mkdir(parents=True)
+    text = document if isinstance(document, str) else json.dumps(document)
+    (folder / "run.json").write_text(text, encoding="utf-8")
+    if reserve:
+        (folder / ".reserve").write_bytes(b"")
+
+
+class ListRuns(unittest.TestCase):
+    def setUp(self):
+        self.data = support.scratch() / "runs"
+        shutil.rmtree(self.data, ignore_errors=True)
+        self.data.mkdir()
+
+    def test_as_petctl_lists_them(self):
+        source = support.small_run()
+        with support.Daemon("listed") as daemon:
+            shutil.rmtree(daemon.data)
+            shutil.copytree(source, daemon.data / "small")
+            document = json.loads((source / "run.json").read_text())
+            for name, changes in {
+                "singles": {"configuration": {"listmode": {"write_coincidences": False, "write_singles": True}}},
+                "crash": {"state": "running", "stop_utc": None, "ledger": None, "start_utc": "2026-01-31T12:00:00.000Z"},
+                "odd": {"state": 7, "start_utc": "yesterday", "ledger": [], "configuration": None},
+            }.items():
+                put(daemon.data / name, {**document, **changes}, reserve=name == "crash")
+            put(daemon.data / "broken", '{"state": ')
+            put(daemon.data / "list", "[]")
+            (daemon.data / "no-run").mkdir()
+            (daemon.data / "file").write_text("x")
+            support.call("petctl", "start", "--run", "now", env=daemon.env)
+            listed = petacq.list_runs(daemon.data)
+            told = json.loads(support.call("petctl", "runs", "--json", env=daemon.env))["runs"]
+            asked = petacq.Daemon(daemon.socket).runs()
+            support.call("petctl", "stop", env=daemon.env)
+        by_name = {run["run"]: run for run in told}
+        self.assertEqual(sorted(run.id for run in listed), sorted(by_name))
+        self.assertEqual([run.id for run in asked], [run["run"] for run in told])
+        for run in listed:
+            expected = by_name[run.id]
+            with self.subTest(run=run.id):
+                for field in FIELDS:
+                    unreadable = field == "reason" and run.state == "unreadable"  # each in its own words
+                    if run.id != "odd" and not unreadable and not (run.id == "now" and field == "bytes"):
+                        self.assertEqual(getattr(run, field), expected[field], field)
+                self.assertEqual(run.start, petacq.run_list.utc(expected["start_utc"]))
+                if expected["seconds"] is not None:
+                    self.assertAlmostEqual(run.duration_s, expected["seconds"], places=6)
+        states = {run.id: run.state for run in listed}
+        self.assertEqual((states["now"], states["crash"], states["broken"]), ("running", "interrupted", "unreadable"))
+
+    def test_order_and_what_is_listed(self):
+        for name, start in {"b": "2026-01-02T00:00:00Z", "a": "2026-01-03T00:00:00Z", "c": "2026-01-02T00:00:00.5Z"}.items():
+            put(self.data / name, {"state": "complete", "start_utc": start})
+        put(self.data / "z", {})
+        self.assertEqual([run.id for run in petacq.list_runs(self.data)], ["z", "b", "c", "a"])
+        self.assertIsNone(petacq.list_runs(self.data)[0].state)
+
+    def test_a_run_is_interrupted_once_nobody_writes_it(self):
+        put(self.data / "one", {"state": "running"}, reserve=True)
+        with open(self.data / "one" / ".reserve", "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertEqual(petacq.list_runs(self.data)[0].state, "running")
+            self.assertEqual(petacq.open_run(self.data / "one").state, "running")
+        self.assertEqual(petacq.list_runs(self.data)[0].state, "interrupted")
+        self.assertEqual(petacq.open_run(self.data / "one").state, "interrupted")
+        (self.data / "one" / ".reserve").unlink()  # a copy elsewhere
+        self.assertEqual(petacq.list_runs(self.data)[0].state, "interrupted")
+
+    def test_open(self):
+        listed = petacq.list_runs(support.small_run().parent)
+        run = next(run for run in listed if run.id == "small").open(verify=True)
+        self.assertEqual(run.id, "small")
+
+    def test_directories_that_cannot_be_read(self):
+        self.assertEqual(petacq.list_runs(self.data), [])
+        (self.data / "file").write_text("x")
+        for wrong in (self.data / "none", self.data / "file"):
+            with self.assertRaisesRegex(petacq.RunError, "expected a directory with runs"):
+                petacq.list_runs(wrong)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,52 @@
+"""The module is typed: mypy --strict finds nothing in it, and knows the types in a program that uses it."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import support
+
+if importlib.util.find_spec("mypy") is None:
+    raise unittest.SkipTest("mypy is not installed (python3-mypy)")
+
+PACKAGE = support.SOURCE / "tools" / "python"
+PROGRAM = """
+from datetime import datetime
+import petacq
+from petacq import histograms
+
+run: petacq.Run = petacq.open_run("data/first")
+pairs = run.coincidences
+energies = pairs[pairs["kind"] == petacq.PROMPT][["energy_a"]]
+pairs[7]["time"], pairs[[1, 2]], pairs[["time", "dt"]], pairs[::2], pairs.to_pandas()
+rate: float = float(run.rates().prompts.mean())
+starts: list[datetime | None] = [run.start for run in petacq.list_runs("data")]
+spectrum = histograms.energy_spectrum(pairs).centres
+daemon = petacq.Daemon(timeout_s=3)
+for status in daemon.subscribe(0.5):
+    print(status["state"])
+wrong: int = status
+daemon.start(run=7)
+"""
+
+
+class Typed(unittest.TestCase):
+    def test_the_module_and_a_program_that_uses_it(self):
+        program = support.scratch() / "program.py"
+        program.write_text(PROGRAM, encoding="utf-8")
+        # What mypy knows of NumPy is kept between runs: it takes most of the time.
+        cache = Path(os.environ["PETACQ_BIN"]).parent / "mypy" if "PETACQ_BIN" in os.environ else support.scratch()
+        options = ["--config-file", "pyproject.toml", "--cache-dir", str(cache), "--no-error-summary"]
+        command = [sys.executable, "-m", "mypy", *options, "src/petacq", str(program)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=PACKAGE, timeout=500)
+        said = done.stdout.splitlines()
+        self.assertEqual(len(said), 2, done.stdout + done.stderr)
+        self.assertRegex(said[0], "program.py.*expression has type \"dict.*variable has type \"int\"")
+        self.assertRegex(said[1], "program.py.*Argument \"run\" to \"start\" of \"Daemon\" has incompatible type \"int\"")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+"""The runs in a data directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from petacq.errors import RunError
+
+if TYPE_CHECKING:
+    from petacq.run import Run
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run, as ``petctl runs --json`` lists it. None: not known, or the run writes no such records."""
+
+    id: str
+    path: Path
+    #: "running", "complete", "failed", "bad-ledger", "interrupted", "recovered" or "unreadable".
+    state: str | None
+    start: datetime | None  #: UTC
+    stop: datetime | None
+    duration_s: float | None  #: from start to stop, host time
+    prompts: int | None
+    delayeds: int | None
+    singles: int | None
+    reason: str | None  #: why it stopped, or why it cannot be read
+    ledger_closed: bool | None
+    bytes: int  #: of its files
+
+    def open(self, verify: bool = False) -> Run:
+        """As petacq.open_run."""
+        from petacq.run import open_run
+
+        return open_run(self.path, verify)
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any], data_dir: str | os.PathLike[str]) -> Self:
+        """An entry of the answer to the control method ``runs`` (docs/reference/control.md)."""
+        return cls(
+            id=str(entry["run"]),
+            path=Path(data_dir) / str(entry["run"]),
+            state=entry["state"],
+            start=utc(entry["start_utc"]),
+            stop=utc(entry["stop_utc"]),
+            duration_s=entry["seconds"],
+            prompts=entry["prompts"],
+            delayeds=entry["delayeds"],
+            singles=entry["singles"],
+            reason=entry["reason"],
+            ledger_closed=entry["ledger_closed"],
+            bytes=int(entry["bytes"]),
+        )
+
+
+def list_runs(directory: str | os.PathLike[str]) -> list[ListedRun]:
+    """The runs in a data directory, in the order of their starts: every folder with a ``run.json``, also one that cannot be
+    read, whose state is "unreadable". Asks no daemon. Raises RunError if the directory cannot be read."""
+    try:
+        folders = [entry for entry in Path(directory).iterdir() if (entry / "run.json").is_file()]
+    except OSError as error:
+        raise RunError(f"{directory}: expected a directory with runs: {error.strerror}") from error
+    listed = [_listed(folder) for folder in folders]
+    return sorted(listed, key=lambda run: (run.start.timestamp() if run.start else float("-inf"), run.id))
+
+
+def state_of(folder: Path, state: str) -> str:
+    """The state in ``run.json``, but "interrupted" for a run that says "running" and that nobody writes: its daemon was
+    killed."""
+    return "interrupted" if state == "running" and not _is_being_written(folder) else state
+
+
+def utc(text: Any) -> datetime | None:
+    """None for what is no time."""
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def _listed(folder: Path) -> ListedRun:
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+    try:
+        run = json.loads((folder / "run.json").read_bytes())
+        if not isinstance(run, dict):
+            raise ValueError("not a JSON object")
+    except (OSError, ValueError, RecursionError) as error:
+        why = f"{folder / 'run.json'}: {error}"
+        return ListedRun(folder.name, folder, "unreadable", None, None, None, None, None, None, why, None, size)
+    start, stop = utc(run.get("start_utc")), utc(run.get("stop_utc"))
+    state = _value(run, "state")
+    pairs = _value(run, "configuration", "listmode", "write_coincidences") is not False
+    singles = _value(run, "configuration", "listmode", "write_singles") is True
+    return ListedRun(
+        id=folder.name,
+        path=folder,
+        state=state_of(folder, state) if isinstance(state, str) else None,
+        start=start,
+        stop=stop,
+        duration_s=(stop - start).total_seconds() if start and stop else None,
+        prompts=_value(run, "ledger", "pairs", "prompts_found") if pairs else None,
+        delayeds=_value(run, "ledger", "pairs", "delayeds_found") if pairs else None,
+        singles=_value(run, "ledger", "saved_singles", "found") if singles else None,
+        reason=_value(run, "stop_reason"),
+        ledger_closed=_value(run, "ledger", "closed"),
+        bytes=size,
+    )
+
+
+def _value(document: Any, *keys: str) -> Any:
+    for key in keys:
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
+
+
+def _is_being_written(folder: Path) -> bool:
+    """The daemon has locked the file .reserve of the run that it writes (daemon/run/reserve.hpp)."""
+    if sys.platform == "win32":  # no flock
+        return True
+    import fcntl
+
+    try:
+        descriptor = os.open(folder / ".reserve", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        return isinstance(error, PermissionError)  # another user's: who knows
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
