@@ -10,6 +10,7 @@
 
 #include "config/json_file.hpp"
 #include "tools/petctl/sources.hpp"
+#include "tools/petctl/status_summary.hpp"
 #include "tools/petctl/status_text.hpp"
 #include "tools/petctl/values.hpp"
 
@@ -54,8 +55,18 @@ int stop_run(ControlClient& client) {
     return problems.empty() ? 0 : exit_refused;
 }
 
-int show_status(ControlClient& client, bool as_json) {
-    show(client.call("status"), as_json, status_lines);
+Lines status_text(const json& status, Form form) {
+    const Display display{output_width(), unicode_wanted()};
+    return form == Form::full ? status_lines(status, display) : status_summary(status, display);
+}
+
+int show_status(ControlClient& client, Form form) {
+    const json status = client.call("status");
+    if (form == Form::document) {
+        print_json(status);
+    } else {
+        print(joined(status_text(status, form), colour_wanted()));
+    }
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -17,7 +18,11 @@ inline constexpr int exit_refused = 1;  ///< refused, an incomplete run, or a le
 
 int start_run(daemon::ControlClient& client, const nlohmann::json& parameters);
 int stop_run(daemon::ControlClient& client);
-int show_status(daemon::ControlClient& client, bool as_json);
+/// How the status is shown.
+enum class Form : std::uint8_t { summary, full, document };
+int show_status(daemon::ControlClient& client, Form form);
+/// Not for Form::document.
+Lines status_text(const nlohmann::json& status, Form form);
 /// `list_only`: only the list that a scanner description has, as JSON.
 int show_sources(daemon::ControlClient& client, bool list_only);
 /// `run` absent: the run in progress, or else the last one.
@@ -39,7 +44,7 @@ int relay(daemon::ControlClient& client);
 
 // watch.cpp
 /// `status --watch`: on a terminal each status replaces the previous one; elsewhere each is one line.
-int watch_status(daemon::ControlClient& client, bool as_json);
+int watch_status(daemon::ControlClient& client, Form form);
 /// `watch`: the dashboard on a terminal; elsewhere the lines of watch_status. Both restore the terminal and
 /// throw ControlUnavailable if the daemon goes away.
 int watch_dashboard(daemon::ControlClient& client);

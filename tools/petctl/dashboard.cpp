@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tools/petctl/status_tables.hpp"
+#include "tools/petctl/strip.hpp"
 #include "tools/petctl/values.hpp"
 
 namespace petacq::petctl {
@@ -148,8 +149,13 @@ Lines Dashboard::table(std::size_t rows) {
     return lines;
 }
 
+std::string Dashboard::title() const {
+    return strip_title(*status_);
+}
+
 Lines Dashboard::draw(std::size_t width, std::size_t height, bool unicode, double age_s) {
-    Lines lines{head_line(age_s)};
+    Lines lines = strip_lines(*status_, {std::max<std::size_t>(width, 40), unicode});
+    lines.push_back(head_line(age_s));
     const Lines reasons = reason_lines(at(*status_, {"health"}));
     append(lines, reasons, height / 6);
     if (reasons.size() > height / 6) {

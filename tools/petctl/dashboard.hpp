@@ -1,5 +1,5 @@
-// The screen of `petctl watch`: rates with their recent past, health, and one table. Text only: terminal.hpp
-// paints it and reads the keys.
+// The screen of `petctl watch`: the strip, rates with their recent past, health, and one table. Text only:
+// terminal.hpp paints it and reads the keys.
 #pragma once
 
 #include <array>
@@ -38,7 +38,10 @@ class Dashboard {
     void press(Key key);
     /// Returns at most `height` lines. Lines longer than `width` columns are left for the terminal to cut.
     /// `unicode`: block characters may be used. `age_s`: age of the latest status.
+    /// Begins with the strip.
     Lines draw(std::size_t width, std::size_t height, bool unicode, double age_s);
+    /// For the title of the window.
+    [[nodiscard]] std::string title() const;
 
   private:
     /// One of the two tables, and how it is shown.

@@ -49,7 +49,13 @@ struct Arguments {
     double bed_mm = 0;
     std::size_t last = 0;
     bool as_json = false;
+    bool full = false;
     bool watching = false;
+
+    [[nodiscard]] petctl::Form form() const {
+        if (as_json) return petctl::Form::document;
+        return full ? petctl::Form::full : petctl::Form::summary;
+    }
 };
 
 std::string check_duration(const std::string& text) {
@@ -151,13 +157,15 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     CLI::App* stop = app.add_subcommand("stop", "Stop the run and wait until it is on disk");
     stop->callback(with_either(petctl::stop_run, petctl::stop_group));
 
-    CLI::App* status = app.add_subcommand("status", "Show the status");
-    status->add_flag("--json", a.as_json, "Print JSON");
+    CLI::App* status = app.add_subcommand("status", "Show the status on one screen");
+    CLI::Option* json_wanted = status->add_flag("--json", a.as_json, "Print JSON");
+    status->add_flag("--full", a.full, "Everything, with a row for each source and module")
+        ->excludes(json_wanted);
     status->add_flag("--watch", a.watching, "Repeat every second until Ctrl-C");
     status->callback(with_either(
         [&a](ControlClient& client) {
-            return a.watching ? petctl::watch_status(client, a.as_json)
-                              : petctl::show_status(client, a.as_json);
+            return a.watching ? petctl::watch_status(client, a.form())
+                              : petctl::show_status(client, a.form());
         },
         [&a](HostGroup& group) {
             return a.watching ? petctl::watch_group(group, a.as_json)

@@ -21,12 +21,6 @@ std::string tenths(const json& value) {
     return with_unit(value, "{:.1f}", "");
 }
 
-/// "12.3 ms", "1.04 s"
-std::string milliseconds(const json& value) {
-    if (!value.is_number() || value.get<double>() < 999.5) return with_unit(value, "{:.3g}", " ms");
-    return duration(value.get<double>() * 1e-3);
-}
-
 std::string hundredths(const json& value) {
     return with_unit(value, "{:+.2f}", "");
 }
@@ -107,6 +101,11 @@ Line capture_line(const json& status) {
 }
 
 }  // namespace
+
+std::string milliseconds(const json& value) {
+    if (!value.is_number() || value.get<double>() < 999.5) return with_unit(value, "{:.3g}", " ms");
+    return duration(value.get<double>() * 1e-3);
+}
 
 std::span<const Column> source_columns() {
     return sources;

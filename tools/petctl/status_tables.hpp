@@ -24,6 +24,9 @@ std::span<const Column> module_columns();
 Table object_table(const nlohmann::json& array, std::span<const Column> columns,
                    std::size_t marked = static_cast<std::size_t>(-1));
 
+/// "12.3 ms", "1.04 s"
+std::string milliseconds(const nlohmann::json& value);
+
 /// One figure of `rates` and `average`.
 struct Rate {
     const char* label;

@@ -16,10 +16,6 @@ using nlohmann::json;
 
 namespace {
 
-void append(Lines& lines, Lines more) {
-    std::move(more.begin(), more.end(), std::back_inserter(lines));
-}
-
 void section(Lines& lines, const char* name) {
     lines.emplace_back();
     lines.push_back({{name, Style::title}});
@@ -128,8 +124,9 @@ void add_table(Lines& lines, const char* name, const json& array, std::span<cons
 
 }  // namespace
 
-Lines status_lines(const json& status) {
-    Lines lines{{{"petacqd " + text_of(at(status, {"version"})), Style::title}}};
+Lines status_lines(const json& status, const Display& display) {
+    Lines lines = strip_lines(status, display);
+    lines.push_back({{"petacqd " + text_of(at(status, {"version"})), Style::title}});
     lines.push_back(labelled("state", text_of(at(status, {"state"}))));
     const json& health = at(status, {"health"});
     const json& state = at(health, {"state"});
@@ -160,11 +157,13 @@ std::string status_line(const json& status) {
             codes += (codes.empty() ? " (" : " ") + text_of(at(reason, {"code"}));
         if (!codes.empty()) codes += ")";
     }
-    return fmt::format("{}  {}{}  run {}  up {}  frames {}  singles {}  prompts {}  delayeds {}  lost {}",
-                       text_of(at(status, {"state"})), text_of(at(status, {"health", "state"})), codes,
-                       text_of(at(status, {"run", "id"})), duration(at(status, {"uptime_s"})),
-                       rate("frames_per_s"), rate("singles_per_s"), rate("prompts_per_s"),
-                       rate("delayeds_per_s"), text_of(at(status, {"ledger", "datagrams", "lost"})));
+    const std::string word = strip_word(status).text;
+    return fmt::format("{}{}  {}{}  run {}  up {}  frames {}  singles {}  prompts {}  delayeds {}  lost {}",
+                       word == "-" ? "" : word + "  ", text_of(at(status, {"state"})),
+                       text_of(at(status, {"health", "state"})), codes, text_of(at(status, {"run", "id"})),
+                       duration(at(status, {"uptime_s"})), rate("frames_per_s"), rate("singles_per_s"),
+                       rate("prompts_per_s"), rate("delayeds_per_s"),
+                       text_of(at(status, {"ledger", "datagrams", "lost"})));
 }
 
 bool never_began(const json& result) {

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "tools/petctl/strip.hpp"
 #include "tools/petctl/text.hpp"
 
 namespace petacq::petctl {
 
-/// The status in aligned sections.
-Lines status_lines(const nlohmann::json& status);
+/// The strip, and the whole status in aligned sections.
+Lines status_lines(const nlohmann::json& status, const Display& display);
 /// The same on one line without a line end, for output to a file.
 std::string status_line(const nlohmann::json& status);
 /// Whether the run of this answer to `stop` was stopped before its start, so that nothing is left of it.

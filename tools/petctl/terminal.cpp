@@ -3,13 +3,11 @@
 // Otherwise its macros would replace words like `timeout` and `move`.
 #define NCURSES_NOMACROS 1
 #include <curses.h>
-#include <langinfo.h>
 
 #include <algorithm>
 #include <array>
-#include <clocale>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -45,27 +43,31 @@ constexpr std::array<std::pair<int, Key>, 13> keys{{{'q', Key::quit},
                                                     {KEY_HOME, Key::home},
                                                     {KEY_END, Key::end}}};
 
-/// The bytes of the first `columns` characters.
-std::size_t bytes_of(std::string_view text, std::size_t columns) {
-    std::size_t i = 0;
-    for (; i < text.size(); ++i) {
-        const bool begins = (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
-        if (begins && columns-- == 0) break;
-    }
-    return i;
-}
-
 Key key_of(int code) {
     const auto* const found =
         std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.first == code; });
     return found == keys.end() ? Key::other : found->second;
 }
 
+/// Terminals that understand the sequences of xterm for the title. The console of Linux does not.
+bool has_title() {
+    const char* const name = std::getenv("TERM");
+    if (name == nullptr) return false;
+    constexpr std::array<std::string_view, 8> known{"xterm", "rxvt",  "screen", "tmux",
+                                                    "foot",  "kitty", "gnome",  "alacritty"};
+    return std::any_of(known.begin(), known.end(),
+                       [&](std::string_view one) { return std::string_view(name).starts_with(one); });
+}
+
+void send(const std::string& sequence) {
+    std::fputs(sequence.c_str(), stdout);
+    std::fflush(stdout);
+}
+
 }  // namespace
 
 Terminal::Terminal() {
-    std::setlocale(LC_CTYPE, "");
-    unicode_ = std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
+    unicode_ = unicode_wanted();
     screen_ = ::newterm(nullptr, stdout, stdin);
     if (screen_ == nullptr) {
         throw OutputError("this terminal cannot show it (TERM is not known); use status --watch");
@@ -87,6 +89,7 @@ Terminal::Terminal() {
 
 Terminal::~Terminal() {
     ::endwin();
+    if (!title_.empty()) send("\x1b[23;2t");
     ::delscreen(static_cast<SCREEN*>(screen_));
 }
 
@@ -112,6 +115,12 @@ void Terminal::show(const Lines& lines) {
         }
     }
     ::wrefresh(stdscr);
+}
+
+void Terminal::title(const std::string& text) {
+    if (text == title_ || !has_title()) return;
+    send((title_.empty() ? "\x1b[22;2t\x1b]2;" : "\x1b]2;") + text + "\a");
+    title_ = text;
 }
 
 bool Terminal::read_key(Key& key) {

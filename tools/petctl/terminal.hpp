@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "tools/petctl/dashboard.hpp"
 #include "tools/petctl/text.hpp"
@@ -23,12 +24,16 @@ class Terminal {
     [[nodiscard]] bool unicode() const { return unicode_; }
 
     void show(const Lines& lines);
+    /// The title of the window, until the end of the display. Nothing, where windows have no title. `text`
+    /// has no control characters.
+    void title(const std::string& text);
     /// The next key that was pressed; false if there is none. Also notices a change of the size.
     bool read_key(Key& key);
 
   private:
     void* screen_;
     bool unicode_;
+    std::string title_;  ///< the latest; empty: the terminal has its own
 };
 
 }  // namespace petacq::petctl

@@ -26,14 +26,16 @@ const json every_second = {{"interval_s", 1.0}};  // NOLINT(cert-err58-cpp)
 
 volatile std::sig_atomic_t stop_requested = 0;
 
-void show(const json& status, bool as_json, bool redraw) {
+void show(const json& status, Form form, bool redraw) {
     if (redraw) {
-        const std::string text = as_json ? status.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
-                                         : joined(status_lines(status), colour_wanted());
+        const std::string text = form == Form::document
+                                     ? status.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
+                                     : joined(status_text(status, form), colour_wanted());
         fmt::print("\x1b[H\x1b[2J{}", text);
     } else {
-        fmt::print("{}\n", as_json ? status.dump(-1, ' ', false, json::error_handler_t::replace)
-                                   : status_line(status));
+        fmt::print("{}\n", form == Form::document
+                               ? status.dump(-1, ' ', false, json::error_handler_t::replace)
+                               : status_line(status));
     }
     std::fflush(stdout);
 }
@@ -69,20 +71,21 @@ class Signals {
 
 }  // namespace
 
-int watch_status(ControlClient& client, bool as_json) {
+int watch_status(ControlClient& client, Form form) {
     // All output has been flushed, so there is nothing to do on Ctrl-C.
     std::signal(SIGINT, [](int) { ::_exit(0); });
     std::signal(SIGTERM, [](int) { ::_exit(0); });
     const bool redraw = ::isatty(STDOUT_FILENO) == 1;
-    show(client.call("subscribe", every_second), as_json, redraw);
+    show(client.call("subscribe", every_second), form, redraw);
     while (const auto notification = client.next_notification()) {
-        show(notification->value("params", json::object()), as_json, redraw);
+        show(notification->value("params", json::object()), form, redraw);
     }
     return 0;
 }
 
 int watch_dashboard(ControlClient& client) {
-    if (::isatty(STDOUT_FILENO) != 1 || ::isatty(STDIN_FILENO) != 1) return watch_status(client, false);
+    if (::isatty(STDOUT_FILENO) != 1 || ::isatty(STDIN_FILENO) != 1)
+        return watch_status(client, Form::summary);
     Dashboard dashboard;
     dashboard.add(client.call("subscribe", every_second));
     auto taken = Clock::now();
@@ -91,6 +94,7 @@ int watch_dashboard(ControlClient& client) {
     while (stop_requested == 0) {
         const double age_s = std::chrono::duration<double>(Clock::now() - taken).count();
         terminal.show(dashboard.draw(terminal.width(), terminal.height(), terminal.unicode(), age_s));
+        terminal.title(dashboard.title());
         if (!signals.wait(client.descriptor())) break;
         Key key{};
         while (terminal.read_key(key)) {

@@ -28,6 +28,10 @@ json full_status() {
         "version": "0.1.0", "state": "running", "uptime_s": 3725.4, "backend": "cpu",
         "backend_choice": "asked for", "scanner": "small",
         "unheard_of": {"x": 1},
+        "recording": {"state": "recording", "word": "RECORDING", "run_id": "mouse-7", "note": "evil \u001b[31m",
+                      "text": "run mouse-7: 1 h 02 min of 2 h 00 min, 40 prompts, 1.84 GB, disk full in 1 d 10 h",
+                      "elapsed_s": 3720, "requested_s": 7200, "prompts": 40, "bytes": 1840000000,
+                      "disk_time_left_s": 123456, "since_utc": null, "command": null},
         "health": {"state": "degraded", "reasons": [
             {"code": "source_silent", "message": "source 3 is silent for 4.2 s: check its power and cable",
              "severity": "degraded", "since_s": 2.5},

@@ -150,14 +150,16 @@ TEST_CASE("petctl: usage errors", "[control]") {
     CHECK(contains(help.output(), "status"));
 }
 
-TEST_CASE("petctl: status for people", "[control]") {
+TEST_CASE("petctl: the full status for people", "[control]") {
     TestServer server;
     server.handler.set_status(full_status());
-    Petctl petctl({"--socket", server.socket().string(), "status"});
+    Petctl petctl({"--socket", server.socket().string(), "status", "--full"}, {"LC_ALL=C"});
     CHECK(petctl.wait() == 0);
     const std::string text = petctl.output();
     INFO(text);
     const std::vector<std::string> lines{
+        "* RECORDING  run mouse-7: 1 h 02 min of 2 h 00 min, 40 prompts, 1.84 GB, disk",
+        "             full in 1 d 10 h",
         "petacqd 0.1.0",
         "  state             running",
         "  health            degraded",
@@ -207,19 +209,19 @@ TEST_CASE("petctl: status for people", "[control]") {
     json with_singles = full_status();
     with_singles["ledger"]["saved_singles"] = {{"found", 97}, {"written", 90}, {"in_queue", 7}};
     server.handler.set_status(with_singles);
-    Petctl saving({"--socket", server.socket().string(), "status"});
+    Petctl saving({"--socket", server.socket().string(), "status", "--full"});
     CHECK(saving.wait() == 0);
     CHECK(contains(saving.output(), "  saved_singles  found 97  in_queue 7  written 90\n"));
 
     json failed = full_status();
     failed["run"]["capture"]["failure"] = "raw.pcap: No space left on device";
     server.handler.set_status(failed);
-    Petctl failing({"--socket", server.socket().string(), "status"});
+    Petctl failing({"--socket", server.socket().string(), "status", "--full"});
     CHECK(failing.wait() == 0);
     CHECK(contains(failing.output(), "(high 9), FAILED: raw.pcap: No space left on device\n"));
     failed["run"]["capture"] = nullptr;
     server.handler.set_status(failed);
-    Petctl without({"--socket", server.socket().string(), "status"});
+    Petctl without({"--socket", server.socket().string(), "status", "--full"});
     CHECK(without.wait() == 0);
     CHECK_FALSE(contains(without.output(), "raw capture"));
 
@@ -227,7 +229,7 @@ TEST_CASE("petctl: status for people", "[control]") {
          {json(), json::array(), json{{"run", "r"}, {"sources", 5}, {"rates", nullptr}},
           json{{"state", 5}, {"ledger", {{"frames", {1, 2}}}}, {"modules", {1, nullptr}}}}) {
         server.handler.set_status(odd);
-        Petctl tolerant({"--socket", server.socket().string(), "status"});
+        Petctl tolerant({"--socket", server.socket().string(), "status", "--full"});
         CHECK(tolerant.wait() == 0);
         CHECK(contains(tolerant.output(), "  frames                      -        -\n"));
     }

@@ -116,6 +116,19 @@ void Screen::sequence(const std::string& parameters, char final) {
                 row.pop_back();
             }
             break;
+        case 'L':  // a line more, and the last one less
+            for (std::size_t n = parameter(0); n > 0; --n)
+                std::rotate(rows_.begin() + static_cast<std::ptrdiff_t>(y_), rows_.end() - 1, rows_.end());
+            for (std::size_t y = y_; y < std::min(y_ + parameter(0), rows_.size()); ++y)
+                blank(y, 0, rows_[y].size());
+            break;
+        case 'M':
+            for (std::size_t n = parameter(0); n > 0; --n) {
+                std::rotate(rows_.begin() + static_cast<std::ptrdiff_t>(y_),
+                            rows_.begin() + static_cast<std::ptrdiff_t>(y_) + 1, rows_.end());
+                blank(rows_.size() - 1, 0, rows_.back().size());
+            }
+            break;
         case 'm':  // colours
         case 'r':  // a scroll region: nothing is scrolled
         case 'l':
@@ -136,6 +149,8 @@ void Screen::take(std::string_view bytes) {
             if (waiting_[1] == '[') {
                 if (waiting_.size() < 3 || c < '@' || c > '~') continue;
                 sequence(waiting_.substr(2, waiting_.size() - 3), c);
+            } else if (waiting_[1] == ']') {  // a title
+                if (c != '\a') continue;
             } else if (waiting_[1] == '(') {
                 if (waiting_.size() < 3) continue;
             } else if (waiting_[1] == 'M' && y_ > 0) {

@@ -54,9 +54,9 @@ TEST_CASE("petctl: watching ends with Ctrl-C, and with the daemon", "[control]")
         REQUIRE(eventually([&] { return lines(watching) >= 2; }));
         watching.kill(SIGINT);
         CHECK(watching.wait() == 0);
-        CHECK(
-            watching.output().starts_with("running  degraded (source_silent disk_slow)  run mouse-7  "
-                                          "up 1 h 02 min  frames 5.235 M/s"));
+        CHECK(watching.output().starts_with(
+            "RECORDING  running  degraded (source_silent disk_slow)  run mouse-7  "
+            "up 1 h 02 min  frames 5.235 M/s"));
         CHECK_FALSE(contains(watching.output(), "\x1b"));
     }
 
@@ -75,7 +75,7 @@ TEST_CASE("petctl: status is drawn again, and coloured, on a terminal", "[contro
     {
         PseudoTerminal terminal;
         Petctl drawing({"--socket", socket, "status", "--watch"}, xterm(), terminal.name());
-        CHECK(terminal.comes("\x1b[H\x1b[2J\x1b[1mpetacqd 0.1.0"));
+        CHECK(terminal.comes("\x1b[H\x1b[2J\x1b[32m\u25CF RECORDING"));
         CHECK(eventually([&] {
             terminal.read();
             return terminal.bytes().find("\x1b[2J", 10) != std::string::npos;
@@ -93,7 +93,7 @@ TEST_CASE("petctl: status is drawn again, and coloured, on a terminal", "[contro
         PseudoTerminal terminal;
         Petctl petctl({"--socket", socket, "status"}, {plain}, terminal.name());
         CHECK(petctl.wait(terminal) == 0);
-        CHECK(terminal.comes("mean keV"));
+        CHECK(terminal.comes(" RECORDING  run mouse-7"));
         CHECK_FALSE(contains(terminal.bytes(), "\x1b"));
     }
 }
@@ -125,6 +125,8 @@ TEST_CASE("petctl: the live view leaves the terminal as it was, however it ends"
     CHECK(petctl.wait(terminal) == expected);
     CHECK(terminal.comes(ordinary_screen));
     CHECK(terminal.comes(cursor_shown));
+    CHECK(terminal.comes("\x1b]2;RECORDING mouse-7 - petacqd small\a"));
+    CHECK(terminal.comes("\x1b[23;2t"));  // the title, too
     CHECK(terminal.as_it_was());
     CHECK(petctl.errors() == (expected == 0 ? ""
                                             : "cannot reach petacqd at " + server.socket().string() +
@@ -151,7 +153,7 @@ TEST_CASE("petctl: the live view follows keys and the size of the terminal", "[c
     terminal.resize(40, 12);
     CHECK(terminal.shows("q quit  s sources  m modules  left/right\n"));
     terminal.resize(5, 2);
-    CHECK(terminal.shows("petac\nq qui\n"));
+    CHECK(terminal.shows("\u25CF REC\nq qui\n"));
     terminal.resize(100, 50);
     CHECK(terminal.shows("  dead time         3.4 % at 120 ns"));
     CHECK(terminal.screen().unknown() == "");

@@ -8,6 +8,7 @@
 
 #include "tools/petctl/hosts/summary.hpp"
 #include "tools/petctl/status_tables.hpp"
+#include "tools/petctl/strip.hpp"
 #include "tools/petctl/values.hpp"
 
 namespace petacq::petctl {
@@ -96,9 +97,10 @@ struct Figures {
     }
 };
 
-Line row(const std::string& host, const std::string& state, const std::string& run, const json& health,
-         const Figures& f) {
+Line row(const std::string& host, const Span& word, const std::string& state, const std::string& run,
+         const json& health, const Figures& f) {
     return {{host},
+            word,
             {state},
             {run},
             {text_of(health), health_style(health)},
@@ -145,27 +147,28 @@ json group_status(const std::vector<HostAnswer>& statuses) {
 }
 
 Lines group_status_lines(const json& group) {
-    Table table{{true, true, true, true, false, false, false, false, false}, {}};
+    Table table{{true, true, true, true, true, false, false, false, false, false}, {}};
     Line headings;
     for (const char* heading :
-         {"host", "state", "run", "health", "frames", "singles", "lost", "dropped", "disk left"})
+         {"host", "recording", "state", "run", "health", "frames", "singles", "lost", "dropped", "disk left"})
         headings.push_back({heading, Style::faint});
     table.rows.push_back(std::move(headings));
     Figures all;
     for (const auto& [host, status] : group["hosts"].items()) {
         if (status.contains("failure")) {
-            table.rows.push_back({{host}, {"no answer", Style::bad}, {}, {}, {}, {}, {}, {}, {}});
+            table.rows.push_back({{host}, {"no answer", Style::bad}, {}, {}, {}, {}, {}, {}, {}, {}});
             continue;
         }
         Figures own;
         own.add(status);
         all.add(status);
-        table.rows.push_back(
-            row(host, text_of(at(status, {"state"})), run_of(status), at(status, {"health", "state"}), own));
+        table.rows.push_back(row(host, strip_word(status), text_of(at(status, {"state"})), run_of(status),
+                                 at(status, {"health", "state"}), own));
     }
     const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
-    table.rows.push_back(row("all", common_of(group["hosts"], state), common_of(group["hosts"], run_of),
-                             group["health"]["state"], all));
+    const auto word = [](const json& status) { return strip_word(status).text; };
+    table.rows.push_back(row("all", {common_of(group["hosts"], word)}, common_of(group["hosts"], state),
+                             common_of(group["hosts"], run_of), group["health"]["state"], all));
     Lines lines = table_lines(table);
     for (const json& one : group["health"]["reasons"]) {
         const std::string host = one["host"];

@@ -1,0 +1,119 @@
+#include "tools/petctl/status_summary.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/petctl/status_tables.hpp"
+#include "tools/petctl/values.hpp"
+
+namespace petacq::petctl {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t most_rates = 6;
+
+/// "74 active, 2 silent": how many of the array have which value of `field`, the most frequent first.
+std::string tally(const json& array, const char* field) {
+    std::map<std::string, std::size_t> counts;
+    for (const json& one : array)
+        ++counts[text_of(at(one, {field}))];
+    std::vector<std::pair<std::string, std::size_t>> order(counts.begin(), counts.end());
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    for (const auto& [value, count] : order)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, value);
+    return text;
+}
+
+void add_tally(Lines& lines, const json& status, const char* name, const char* field) {
+    const json& array = at(status, {name});
+    if (!array.is_array() || array.empty()) return;
+    const bool well = std::all_of(array.begin(), array.end(), [](const json& one) {
+        const json& health = at(one, {"health"});
+        return !health.is_string() || health == "ok";
+    });
+    lines.push_back(labelled(name, fmt::format("{}: {}", array.size(), tally(array, field)),
+                             well ? Style::plain : Style::warning));
+}
+
+Lines main_rates(const json& status) {
+    Table table{{true, false, false},
+                {{{"rates", Style::title}, {"last second", Style::faint}, {"average", Style::faint}}}};
+    for (const Rate& rate : rates()) {
+        if (rate.rank > most_rates) continue;
+        table.rows.push_back({{fmt::format("{:<16}", rate.label)},
+                              {rate.text(at(status, {"rates", rate.field}))},
+                              {rate.text(at(status, {"average", rate.field}))}});
+    }
+    return table_lines(table);
+}
+
+/// One line for each of the rest.
+Lines facts(const json& status) {
+    Lines lines;
+    const auto ms = [&](const char* field) { return milliseconds(at(status, {"latency", field})); };
+    if (at(status, {"latency", "p99_ms"}).is_number())
+        lines.push_back(labelled("latency", fmt::format("p50 {}, p99 {}", ms("p50_ms"), ms("p99_ms"))));
+    if (const json& disk = at(status, {"disk"}); disk.is_object()) {
+        lines.push_back(
+            labelled("disk", fmt::format("{} of {} free, {} written", scaled(at(disk, {"free_bytes"}), "B"),
+                                         scaled(at(disk, {"total_bytes"}), "B"),
+                                         scaled(at(disk, {"write_bytes_per_s"}), "B/s"))));
+    }
+    add_tally(lines, status, "sources", "state");
+    add_tally(lines, status, "modules", "health");
+    const json& verdict = at(status, {"ledger", "closed"});
+    const json& lost = at(status, {"ledger", "datagrams", "lost"});
+    lines.push_back(labelled("ledger", closed(verdict) + ", " + text_of(lost) + " datagrams lost",
+                             verdict == false ? Style::bad : Style::plain));
+    return lines;
+}
+
+/// The reasons in at most `most` lines: each in full if there is room, else each on one line, and if that is
+/// too much, the first of them.
+Lines brief_reasons(const json& health, std::size_t width, std::size_t most) {
+    const Lines whole = reason_lines(health);
+    Lines full;
+    for (const Line& line : whole)
+        append(full, wrapped(line, width, 6));
+    if (full.size() <= most) return full;
+    Lines brief;
+    const std::size_t room = whole.size() > most ? most - 1 : whole.size();
+    for (std::size_t i = 0; i < room; ++i)
+        brief.push_back(clipped(whole[i], width));
+    if (whole.size() > room)
+        brief.push_back({{fmt::format("    and {} more", whole.size() - room), Style::warning}});
+    return brief;
+}
+
+}  // namespace
+
+Lines status_summary(const json& status, const Display& display) {
+    Lines lines = strip_lines(status, display);
+    if (const json& note = at(status, {"recording", "note"}); note.is_string() && note != "")
+        lines.push_back(clipped(labelled("note", text_of(note)), display.width));
+    Lines rest = main_rates(status);
+    append(rest, facts(status));
+    rest.push_back({{"  petctl status --full shows everything", Style::faint}});
+
+    const json& health = at(status, {"health"});
+    const json& state = at(health, {"state"});
+    lines.push_back(labelled("health", text_of(state), health_style(state)));
+    const std::size_t taken = lines.size() + rest.size();
+    const std::size_t left = most_summary_lines > taken ? most_summary_lines - taken : 0;
+    append(lines, brief_reasons(health, display.width, std::max<std::size_t>(left, 2)));
+    for (Line& line : rest)
+        lines.push_back(clipped(std::move(line), display.width));
+    return lines;
+}
+
+}  // namespace petacq::petctl

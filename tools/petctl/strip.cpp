@@ -1,0 +1,78 @@
+#include "tools/petctl/strip.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "tools/petctl/values.hpp"
+
+namespace petacq::petctl {
+
+using nlohmann::json;
+
+namespace {
+
+struct Look {
+    std::string_view state;
+    const char* symbol;
+    const char* ascii;
+    Style style;
+};
+constexpr std::array looks{
+    Look{"recording", "\u25CF", "*", Style::good}, Look{"not_recording", "\u25CB", "o", Style::title},
+    Look{"no_data", "\u2717", "x", Style::bad}, Look{"interrupted", "\u25B2", "!", Style::bad}};
+constexpr Look unknown{"", "?", "?", Style::plain};
+
+const Look& look_of(const json& recording) {
+    const std::string state = text_of(at(recording, {"state"}));
+    const auto* const found =
+        std::find_if(looks.begin(), looks.end(), [&](const Look& look) { return look.state == state; });
+    return found == looks.end() ? unknown : *found;
+}
+
+/// The commands stand on lines of their own, to be copied.
+std::vector<std::string> text_lines(const json& recording, std::size_t width) {
+    const json& command = at(recording, {"command"});
+    if (!command.is_string()) return wrapped(text_of(at(recording, {"text"})), width);
+    const std::string run = text_of(at(recording, {"run_id"}));
+    std::vector<std::string> lines =
+        wrapped("run " + run + " ended without being stopped (a crash or a power cut). Save it:", width);
+    lines.push_back("  " + text_of(command));
+    lines.push_back("  petctl acknowledge " + run);
+    return lines;
+}
+
+}  // namespace
+
+Lines strip_lines(const json& status, const Display& display) {
+    const json& recording = at(status, {"recording"});
+    if (!recording.is_object()) return {};
+    const Look& look = look_of(recording);
+    const std::string head = std::string(display.unicode ? look.symbol : look.ascii) + " " +
+                             text_of(at(recording, {"word"})) + "  ";
+    const std::size_t indent = width_of(head);
+    Lines lines;
+    for (std::string& text :
+         text_lines(recording, std::max<std::size_t>(display.width, indent + 20) - indent)) {
+        if (lines.empty()) {
+            lines.push_back({{head, look.style}, {std::move(text)}});
+        } else {
+            lines.push_back({{std::string(indent, ' ')}, {std::move(text)}});
+        }
+    }
+    return lines;
+}
+
+std::string strip_title(const json& status) {
+    std::string title = strip_word(status).text;
+    if (const json& run = at(status, {"recording", "run_id"}); run.is_string()) title += " " + text_of(run);
+    return title + " - petacqd " + text_of(at(status, {"scanner"}));
+}
+
+Span strip_word(const json& status) {
+    const json& recording = at(status, {"recording"});
+    return {text_of(at(recording, {"word"})), look_of(recording).style};
+}
+
+}  // namespace petacq::petctl
