@@ -138,7 +138,7 @@ TEST_CASE("wrong command lines", "[e2e][refusals]") {
         CHECK_FALSE(outcome.err.empty());
     }
     CHECK(run_program(PETACQD_PROGRAM, {"--help"}).status == 0);
-    CHECK(contains(run_program(PETACQD_PROGRAM, {"--version"}).out, "petacqd 0."));
+    CHECK(contains(run_program(PETACQD_PROGRAM, {"--version"}).out, "petacqd 1."));
 }
 
 TEST_CASE("invalid configuration, scanner and calibration", "[e2e][refusals]") {

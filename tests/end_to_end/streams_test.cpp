@@ -31,7 +31,8 @@ TEST_CASE("bare framing: frames are counted, loss is unknown", "[e2e][streams]")
     CHECK(ledger["frames"]["received"] == summary["total"]["frames_sent"]);
     CHECK(ledger["frames"]["late"] == 0);
     CHECK(ledger["frames"]["accepted"] == count_truth(site.directory() / "petsim.truth").accepted);
-    const Outcome text = run_program(PETCTL_PROGRAM, {"--socket", site.socket().string(), "status"});
+    const Outcome text =
+        run_program(PETCTL_PROGRAM, {"--socket", site.socket().string(), "status", "--full"});
     CHECK(text.status == 0);
     CHECK(contains(text.out, "lost -"));
     CHECK(daemon.terminate() == 0);

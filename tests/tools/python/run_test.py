@@ -245,7 +245,7 @@ class MadeRuns(unittest.TestCase):
         with self.assertRaises(petacq.RunError):
             run.scanner
 
-    def test_a_run_that_still_goes_on(self):
+    def test_a_run_that_was_not_finished(self):
         document = json.loads((self.path / "run.json").read_text())
         for key in ("ledger", "stop_utc", "stop_ticks", "stop_reason"):
             del document[key]
@@ -256,7 +256,7 @@ class MadeRuns(unittest.TestCase):
         with self.assertWarns(petacq.IncompleteWarning):
             run = petacq.open_run(self.path)
             text = run._repr_html_()
-        self.assertIn("running", text)
+        self.assertIn("interrupted", text)
         self.assertEqual(run.stop_ticks, run.coincidences.last_time)
         self.assertIsNone(run.stop)
 
