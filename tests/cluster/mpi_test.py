@@ -37,7 +37,7 @@ class Mpi(Site, unittest.TestCase):
         self.check(output)
 
     def test_local_disks(self):
-        """Each rank sees the run of one host only, and an output directory of its own."""
+        """Each rank sees the run of one host only, and an output directory of its own. The tags are on that of rank 1."""
         if subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode != 0:
             self.skipTest("mount namespaces are not allowed")
         output = self.site / "local"
@@ -48,7 +48,7 @@ class Mpi(Site, unittest.TestCase):
         script.write_text(
             "set -e\nr=$OMPI_COMM_WORLD_RANK\n"
             + f'mount --bind "{self.site}/disk$r" "{output}"\n'
-            + "".join(f'[ $r = {i} ] || mount -t tmpfs none "{self.site}/host{i}"\n' for i in range(HOSTS))
+            + "".join(f'[ $r = {(i + 1) % HOSTS} ] || mount -t tmpfs none "{self.site}/host{i}"\n' for i in range(HOSTS))
             + 'exec "$@"\n')
         done = subprocess.run(mpirun(HOSTS, "unshare", "-rm", "sh", script, *self.job(output)),
                               capture_output=True, text=True)
@@ -59,6 +59,8 @@ class Mpi(Site, unittest.TestCase):
             for file in (self.site / f"disk{i}").iterdir():
                 shutil.copy(file, whole)
         self.check(whole)
+        self.assertEqual(json.loads((whole / "run.json").read_text())["resorted"]["from"], [str(host) for host in self.hosts])
+        self.assertFalse((self.site / "disk0/inputs").exists())
 
     def test_a_killed_rank_ends_the_job_and_the_next_one_goes_on(self):
         output = self.site / "killed"
@@ -95,6 +97,24 @@ class Mpi(Site, unittest.TestCase):
         other = subprocess.run(mpirun(2, *self.job(output, "--window-ticks", "300")), capture_output=True, text=True)
         self.assertNotEqual(other.returncode, 0)
         self.assertIn("other runs or settings", other.stderr)
+
+    def test_tags_of_which_a_part_is_missing_are_refused(self):
+        run_ = self.site / "lacking"
+        shutil.copytree(self.hosts[0], run_)
+        (run_ / "tags-0001.plm").unlink()
+        done = subprocess.run([BIN / "petlm", "resort", run_, "-o", self.site / "without"], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("part 1 of its tags is missing", done.stderr)
+
+    def test_a_run_is_not_replaced_by_the_output(self):
+        run_ = self.site / "own"
+        shutil.copytree(self.hosts[0], run_)
+        before = sorted((file.name, file.stat().st_size) for file in run_.iterdir())
+        for command in (mpirun(2, BIN / "petlm-mpi"), [BIN / "petlm", "resort"]):
+            done = subprocess.run([*command, self.hosts[1], run_, "-o", f"{run_}/", "--force"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 64, done.stderr)
+            self.assertIn("is one of the runs", done.stderr)
+        self.assertEqual(sorted((file.name, file.stat().st_size) for file in run_.iterdir()), before)
 
     def test_a_run_that_no_rank_can_read(self):
         job = [BIN / "petlm-mpi", self.site / "nowhere", "-o", self.site / "none"]

@@ -44,7 +44,7 @@ class Site:
         run("petcal", "make", "--scanner", scanner, "--output", calibration, "--seed", 7)
         capture = cls.site / "all.pcap"
         run("petsim", "--scanner", scanner, "--calibration", calibration, "--seed", 3, "--duration-s", 1.3,
-            "--rate", 600000, "--to", "127.0.0.1:9655", "--write", capture, "--tag-clock", "3:0.002")
+            "--rate", 600000, "--to", "127.0.0.1:9655", "--write", capture, "--tag-clock", "3:0.0002")
         shares = {"one": sources} | {f"host{i}": sources[i::HOSTS] for i in range(HOSTS)}
         for name, ids in shares.items():
             configuration = {
@@ -52,7 +52,7 @@ class Site:
                 "receive": {"sockets": [{"address": "127.0.0.1", "port": 9655}]},
                 "energy": {"lower_keV": 350, "upper_keV": 650},
                 "coincidence": {"window_ticks": 400, "min_module_difference": 2, "delay_ticks": 10000},
-                "sources": {"ids": ids}, "listmode": {"write_singles": True, "block_bytes": 65536},
+                "sources": {"ids": ids}, "listmode": {"write_singles": True, "block_bytes": 65536, "split_s": 0.7},
                 "pipeline": {"backend": "cpu"}, "control": {"socket": "socket"}}
             file = cls.site / f"{name}.json"
             file.write_text(json.dumps(configuration))

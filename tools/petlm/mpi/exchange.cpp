@@ -67,10 +67,21 @@ constexpr std::size_t piece_bytes = std::size_t{16} << 20U;
     throw std::system_error(std::make_error_code(std::errc::io_error), file.string() + ": " + what);
 }
 
-/// In pieces; the last one is shorter than the others. A file that does not exist is one empty piece.
+/// Of the seconds, and of the tags, which may be in several files.
+std::vector<std::string> names_beside_singles(const std::filesystem::path& run) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(run)) {
+        const std::string name = entry.path().filename().string();
+        const bool wanted = name.starts_with("tags") || name == daemon::seconds_file;
+        if (wanted && name.ends_with(".plm")) names.push_back(name);
+    }
+    return names;
+}
+
+/// In pieces; the last one is shorter than the others.
 void send_file(const Communicator& ranks, const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
-    if (!in && std::filesystem::exists(file)) fail(file, "cannot be read");
+    if (!in) fail(file, "cannot be read");
     std::vector<std::byte> piece(piece_bytes);
     for (std::size_t sent = piece_bytes; sent == piece_bytes;) {
         in.read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
@@ -81,10 +92,9 @@ void send_file(const Communicator& ranks, const std::filesystem::path& file) {
 }
 
 void receive_file(const Communicator& ranks, int from, const std::filesystem::path& file) {
-    std::vector<std::byte> piece = ranks.receive(from, files_tag);
-    if (piece.empty()) return;  // there is none
     std::ofstream out(file, std::ios::binary);
-    for (;; piece = ranks.receive(from, files_tag)) {
+    for (;;) {
+        const std::vector<std::byte> piece = ranks.receive(from, files_tag);
         out.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
         if (piece.size() < piece_bytes) break;
     }
@@ -143,6 +153,7 @@ Inputs Exchange::open() {
         const auto opened = json::parse(text_of(bytes));
         if (!files) files.emplace(SinglesFiles(opened[1], opened[2].get<std::uint32_t>()));
         inputs.runs.push_back(runs_[run]);
+        inputs.files_at.push_back(runs_[run]);
         inputs.documents.push_back(opened[0]);
         inputs.singles.push_back(std::move(*files));
         inputs.ended.push_back(false);
@@ -184,8 +195,9 @@ void Exchange::extend(Inputs& inputs, std::size_t run) {
     told_[run] += added.size();
     if (!can_read(run, ranks_.rank())) files.append(added);
     const auto late = std::chrono::steady_clock::now() + most_late;
+    // Not more than all ranks know, lest this rank plan other shards than they.
     while (files.blocks().size() < told_[run]) {
-        files.extend();
+        files.extend(told_[run]);
         if (files.blocks().size() >= told_[run]) break;
         if (std::chrono::steady_clock::now() > late) {
             throw BadInput(fmt::format("{}: this rank does not see what rank {} has seen {} s ago",
@@ -240,8 +252,7 @@ void Exchange::singles(Inputs& inputs, std::span<const gpu::TickRange> wanted) {
     }
 }
 
-std::vector<std::filesystem::path> Exchange::files(std::span<const char* const> names,
-                                                   const std::filesystem::path& directory) {
+std::vector<std::filesystem::path> Exchange::files(const std::filesystem::path& directory) {
     std::vector<std::filesystem::path> places;
     for (std::size_t run = 0; run < runs_.size(); ++run) {
         places.push_back(runs_[run]);
@@ -251,9 +262,16 @@ std::vector<std::filesystem::path> Exchange::files(std::span<const char* const> 
             places.back() = directory / fmt::format("{:04}", run);
             std::filesystem::create_directories(places.back());
         }
-        for (const char* name : names) {
-            if (ranks_.rank() == from) send_file(ranks_, runs_[run] / name);
-            if (ranks_.rank() == 0) receive_file(ranks_, from, places.back() / name);
+        if (ranks_.rank() == from) {
+            const std::vector<std::string> names = names_beside_singles(runs_[run]);
+            ranks_.send(bytes_of(json(names).dump()), 0, files_tag);
+            for (const std::string& name : names)
+                send_file(ranks_, runs_[run] / name);
+        }
+        if (ranks_.rank() == 0) {
+            const json names = json::parse(text_of(ranks_.receive(from, files_tag)));
+            for (const std::string name : names)
+                receive_file(ranks_, from, places.back() / name);
         }
     }
     return places;

@@ -34,10 +34,9 @@ class Exchange {
     /// nothing.
     void singles(Inputs& inputs, std::span<const gpu::TickRange> wanted);
 
-    /// Brings files of the runs that rank 0 cannot read to it: those that the run has of `names`. On rank 0
-    /// returns where the files of each run lie: in the run, or in a directory under `directory`.
-    [[nodiscard]] std::vector<std::filesystem::path> files(std::span<const char* const> names,
-                                                           const std::filesystem::path& directory);
+    /// Brings seconds and tags of the runs that rank 0 cannot read to it. On rank 0 returns where those of
+    /// each run lie: in the run, or in a directory under `directory`.
+    [[nodiscard]] std::vector<std::filesystem::path> files(const std::filesystem::path& directory);
 
   private:
     [[nodiscard]] bool can_read(std::size_t run, int rank) const { return readable_[run][rank] != 0; }

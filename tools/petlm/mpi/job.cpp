@@ -4,16 +4,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
-#include <utility>
 
-#include "daemon/run/directory.hpp"
 #include "daemon/tracking/saturate.hpp"
 #include "tools/petlm/mpi/exchange.hpp"
 #include "tools/petlm/mpi/job_directory.hpp"
@@ -209,18 +206,16 @@ class Rank {
 
     /// Rank 0 puts the parts together: seconds, tags, run.json.
     void finish() {
-        constexpr std::array names{daemon::run_file, daemon::seconds_file, daemon::tags_file};
-        Inputs at_hand = std::move(inputs_);
-        at_hand.runs = exchange_.files(names, options_.output / inputs_directory);
+        inputs_.files_at = exchange_.files(options_.output / inputs_directory);
         show_ranks();
         if (ranks_.rank() != 0) {
             send_parts();
             return;
         }
         join_parts(
-            at_hand, engines_,
+            inputs_, engines_,
             {parts_, [this](std::size_t shard) { return state_of(shard); },
-             second_ranges(at_hand.recorded, at_hand.singles, engines_.ticks_per_s(), at_hand.interval),
+             second_ranges(inputs_.recorded, inputs_.singles, engines_.ticks_per_s(), inputs_.interval),
              fmt::format("{} ranks{}", ranks_.size(), back_end_)},
             options_.output);
         std::filesystem::remove_all(options_.output / inputs_directory);
@@ -280,6 +275,7 @@ class Rank {
 }  // namespace
 
 int run_job(const ResortOptions& options, bool follow, Communicator& ranks) {
+    check_output(options.output, options.input);
     return Rank(options, follow, ranks).run();
 }
 

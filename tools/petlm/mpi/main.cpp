@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
         "Search while the runs are still written, and wait for those that have not started; a run that "
         "was interrupted ends with its last whole block");
     add_resort_options(app, options);
+    app.get_option("runs")->description("Run directories with singles.plm");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

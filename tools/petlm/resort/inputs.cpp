@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "tools/petlm/records/run.hpp"
@@ -62,6 +63,14 @@ gpu::TickRange interval_of(const json& document, const SinglesFiles& singles) {
     const std::uint64_t first = blocks.front().first_time;
     const std::uint64_t after_last = blocks.back().last_time + 1;
     return {std::min(start.value_or(first), first), std::max(stop.value_or(after_last), after_last)};
+}
+
+void check_output(const std::filesystem::path& output, const InputOptions& options) {
+    for (const std::filesystem::path& run : options.runs) {
+        std::error_code absent;
+        if (std::filesystem::equivalent(output, directory_of(run), absent))
+            throw UsageError(output.string() + ": is one of the runs; expected another directory");
+    }
 }
 
 void check_together(const Inputs& inputs) {
@@ -145,6 +154,7 @@ Inputs open_inputs(const InputOptions& options) {
     Inputs inputs;
     for (const std::filesystem::path& target : options.runs) {
         inputs.runs.push_back(directory_of(target));
+        inputs.files_at.push_back(inputs.runs.back());
         inputs.documents.push_back(run_document(target));
         inputs.singles.emplace_back(target);
         inputs.ended.push_back(true);

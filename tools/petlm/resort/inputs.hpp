@@ -20,15 +20,16 @@ struct MissingData {
 };
 
 struct Inputs {
-    std::vector<std::filesystem::path> runs;  ///< directories
-    std::vector<nlohmann::json> documents;    ///< run.json of each
-    std::vector<SinglesFiles> singles;        ///< of each
-    std::vector<bool> ended;                  ///< of each: nobody writes it any more
-    std::vector<gpu::TickRange> recorded;     ///< seconds, of all runs
-    gpu::TickRange interval;                  ///< that is searched
-    bool whole = false;                       ///< no run has data outside the interval
-    std::vector<MissingData> missing;         ///< in the interval
-    bool whole_blocks = false;                ///< a run that was interrupted ends with its last whole block
+    std::vector<std::filesystem::path> runs;      ///< directories
+    std::vector<std::filesystem::path> files_at;  ///< of each: where its seconds and tags are
+    std::vector<nlohmann::json> documents;        ///< run.json of each
+    std::vector<SinglesFiles> singles;            ///< of each
+    std::vector<bool> ended;                      ///< of each: nobody writes it any more
+    std::vector<gpu::TickRange> recorded;         ///< seconds, of all runs
+    gpu::TickRange interval;                      ///< that is searched
+    bool whole = false;                           ///< no run has data outside the interval
+    std::vector<MissingData> missing;             ///< in the interval
+    bool whole_blocks = false;  ///< a run that was interrupted ends with its last whole block
 
     /// run.json of the run whose start is that of the interval, or nearest before it.
     [[nodiscard]] const nlohmann::json& first() const;
@@ -52,6 +53,9 @@ gpu::TickRange interval_of(const nlohmann::json& document, const SinglesFiles& s
 
 /// The tick that run.json gives under this key.
 std::optional<std::uint64_t> ticks_in(const nlohmann::json& document, const char* key);
+
+/// Throws UsageError if the output is the directory of one of the runs: it would replace their files.
+void check_output(const std::filesystem::path& output, const InputOptions& options);
 
 /// Throws UsageError if the runs do not belong together (scanner, calibration, clock, energy window).
 void check_together(const Inputs& inputs);

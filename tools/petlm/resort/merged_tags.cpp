@@ -1,5 +1,6 @@
 #include "tools/petlm/resort/merged_tags.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,6 +48,13 @@ class TagStream {
     std::span<const gpu::Tag> left_;
 };
 
+bool holds_tags(const std::filesystem::path& run) {
+    const std::filesystem::directory_iterator files(run);
+    return std::any_of(begin(files), end(files), [](const std::filesystem::directory_entry& entry) {
+        return entry.path().extension() == ".plm" && entry.path().filename().string().starts_with("tags");
+    });
+}
+
 }  // namespace
 
 std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, Interval within,
@@ -56,7 +64,8 @@ std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, Interval w
         try {
             streams.push_back(std::make_unique<TagStream>(run, within, truncated));
         } catch (const daemon::NotListMode&) {
-            continue;  // it has none
+            // One that was interrupted may have a file that says nothing.
+            if (!truncated && holds_tags(run)) throw;
         }
     }
     if (streams.empty()) return 0;

@@ -71,6 +71,7 @@ class CoincidencesOut {
 }  // namespace
 
 int resort(const ResortOptions& options) {
+    check_output(options.output, options.input);
     if (options.part) return make_parts(options);
     if (options.join) return join_parts(options);
     const Engines engines = engines_for(run_document(options.input.runs.front()), options);
@@ -96,7 +97,8 @@ int resort(const ResortOptions& options) {
                              std::chrono::minutes(1));
     }
     ResortedSeconds seconds(
-        inputs.runs, second_ranges(inputs.recorded, inputs.singles, engines.ticks_per_s(), inputs.interval),
+        inputs.files_at,
+        second_ranges(inputs.recorded, inputs.singles, engines.ticks_per_s(), inputs.interval),
         engines.scanner.geometry, engines.ticks_per_s(), engines.rules,
         seconds_file ? &*seconds_file : nullptr);
 

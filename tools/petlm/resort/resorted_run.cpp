@@ -127,7 +127,7 @@ json missing_in(const Inputs& inputs) {
 /// "complete" if all runs are, else the state of the first that is not.
 std::string state_of(const Inputs& inputs) {
     for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
-        const std::string state = state_of_run(inputs.runs[i], inputs.documents[i]);
+        const std::string state = state_of_run(inputs.files_at[i], inputs.documents[i]);
         if (state != "complete") return state;
     }
     return inputs.missing.empty() ? "complete" : "partial";
@@ -179,7 +179,7 @@ void complete_run(const Inputs& inputs, const json& settings, const ResortedRun&
                   const std::filesystem::path& output) {
     Interval tag_times;
     const std::filesystem::path tags = output / daemon::tags_file;
-    const std::uint64_t tag_count = merge_tags(inputs.runs, {inputs.interval.start, inputs.interval.end},
+    const std::uint64_t tag_count = merge_tags(inputs.files_at, {inputs.interval.start, inputs.interval.end},
                                                Outputs::partial(tags), tag_times, inputs.whole_blocks);
     json content = inputs.first();
     for (const auto& [key, value] : settings.items())

@@ -77,8 +77,8 @@ void SinglesFiles::take(const Block& block) {
     blocks_.push_back(block);
 }
 
-bool SinglesFiles::extend() {
-    while (take_whole_blocks()) {
+bool SinglesFiles::extend(std::size_t most) {
+    while (take_whole_blocks(most)) {
         if (record_files(run_, daemon::RecordKind::singles).size() == parts_) return true;
         if (!open_next_part()) return false;
     }
@@ -104,12 +104,12 @@ bool SinglesFiles::open_next_part() {
 }
 
 /// Of the last part. Returns whether it is complete.
-bool SinglesFiles::take_whole_blocks() {
+bool SinglesFiles::take_whole_blocks(std::size_t most) {
     const std::size_t count = offsets_.size();
     const std::size_t first = files_.size() - count;
     for (std::size_t i = 0; i < count; ++i)
         files_[first + i]->refresh();
-    for (;; ++number_) {
+    for (; blocks_.size() < most; ++number_) {
         const std::size_t i = number_ % count;
         daemon::BlockHeader header;
         const auto end = files_[first + i]->find_block(offsets_[i], header);

@@ -50,10 +50,10 @@ class SinglesFiles {
     /// Those that may have singles in the range.
     [[nodiscard]] std::span<const Block> blocks_in(gpu::TickRange range) const;
 
-    /// Of files that are followed: takes the whole blocks that have been written since. Returns whether all
-    /// files that are there are complete, so that no block follows if the run has ended. Throws as the
-    /// constructor does.
-    bool extend();
+    /// Of files that are followed: takes the whole blocks that have been written since, until there are
+    /// `most` in all. Returns whether all files that are there are complete, so that no block follows if the
+    /// run has ended. Throws as the constructor does.
+    bool extend(std::size_t most = SIZE_MAX);
     /// Of files on another host: these blocks follow.
     void append(std::span<const Block> blocks);
     /// Singles that have come from the other host: those of these blocks, one after the other. They replace
@@ -68,7 +68,7 @@ class SinglesFiles {
     void add(const std::filesystem::path& file);
     void open(const daemon::ListModeReader& part);
     bool open_next_part();
-    bool take_whole_blocks();
+    bool take_whole_blocks(std::size_t most);
     void take(const Block& block);
 
     std::vector<std::unique_ptr<daemon::ListModeFileReader>> files_;

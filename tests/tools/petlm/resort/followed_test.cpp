@@ -109,6 +109,28 @@ TEST_CASE("followed singles: the whole blocks at any moment, and all of them at 
     }
 }
 
+TEST_CASE("followed singles: not more blocks than asked for, whatever has been written", "[resort]") {
+    std::mt19937_64 random(8);
+    const TemporaryDirectory directory;
+    daemon::ListModeOptions options;
+    options.kind = daemon::RecordKind::singles;
+    options.block_bytes = 1024;
+    options.files = 2;
+    options.split.bytes = 16384;
+    const Singles all = some_singles(4000, random);
+    files_of_run(directory / "run", all, options);
+    const std::size_t blocks = petlm::SinglesFiles(directory / "run").blocks().size();
+    auto followed = petlm::SinglesFiles::followed(directory / "run");
+    for (std::size_t most = 0; most <= blocks; most += 7) {
+        const bool complete = followed.extend(most);
+        CHECK(followed.blocks().size() == most);
+        CHECK(complete == (most == blocks));
+        CHECK(begins_with(all, all_in(followed)));
+    }
+    CHECK(followed.extend());
+    CHECK(all_in(followed).size() == all.size());
+}
+
 TEST_CASE("followed singles: a damaged block is refused, not taken", "[resort]") {
     std::mt19937_64 random(6);
     const TemporaryDirectory directory;

@@ -28,7 +28,7 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
         Outputs::partial(seconds_path), engines.scanner.geometry,
         seconds_description(engines.description(inputs.singles.front().description()), engines.rules),
         config::Compression::none, std::chrono::minutes(1));
-    ResortedSeconds seconds(inputs.runs, parts.seconds, engines.scanner.geometry, engines.ticks_per_s(),
+    ResortedSeconds seconds(inputs.files_at, parts.seconds, engines.scanner.geometry, engines.ticks_per_s(),
                             engines.rules, &file);
     ResortedRun made;
     std::optional<std::uint64_t> end;  // of the part before
