@@ -27,5 +27,9 @@ class CaptureError(PetacqError):
     """Not a raw capture that petacqd or petsim wrote, or one that is damaged."""
 
 
+class TapError(PetacqError):
+    """The live tap refuses a request, or the connection to it is broken."""
+
+
 class IncompleteWarning(UserWarning):
     """A list-mode file or a capture was not closed properly, or a file of a run is missing: there were more records."""
