@@ -37,13 +37,13 @@ class TapServer::Implementation {
   public:
     Implementation(Tap& tap, TapSource source, const TapServerOptions& options)
         : max_clients_(options.max_clients),
-          socket_("tap socket", options.socket, options.mode, options.group),
           listener_(io_),
           look_timer_(io_),
           retry_timer_(io_),
           context_(std::make_shared<TapContext>(tap, std::move(source))) {
+        socket_.emplace("tap socket", options.socket, options.mode, options.group);
         // The acceptor closes what it is given; the path's owner keeps the original.
-        const int descriptor = ::fcntl(socket_.descriptor(), F_DUPFD_CLOEXEC, 0);
+        const int descriptor = ::fcntl(socket_->descriptor(), F_DUPFD_CLOEXEC, 0);
         if (descriptor < 0)
             throw std::system_error(errno, std::generic_category(), "tap socket: cannot duplicate it");
         listener_.assign(boost::asio::local::stream_protocol(), descriptor);
@@ -77,6 +77,7 @@ class TapServer::Implementation {
         boost::asio::post(io_, [this] {
             error_code ignored;
             listener_.close(ignored);
+            socket_.reset();
             retry_timer_.cancel();
             look_timer_.cancel();
             const auto open = context_->clients;
@@ -133,7 +134,7 @@ class TapServer::Implementation {
     }
 
     const std::size_t max_clients_;
-    ListeningSocket socket_;
+    std::optional<ListeningSocket> socket_;
     boost::asio::io_context io_{1};
     boost::asio::local::stream_protocol::acceptor listener_;
     boost::asio::steady_timer look_timer_;

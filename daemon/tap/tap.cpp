@@ -23,11 +23,11 @@ void Tap::offer(const gpu::SliceResult& slice) {
     const std::uint64_t first_single = singles_;
     coincidences_ += slice.coincidences.size();
     singles_ += slice.singles.size();
-    if (const std::uint64_t version = version_.load(std::memory_order_relaxed); version != seen_version_) {
+    if (const std::uint64_t latest = version_.load(std::memory_order_relaxed); latest != seen_version_) {
         // If another thread holds the lock, the readers before will do for this slice.
         if (mutex_.try_lock()) {
             seen_ = readers_;
-            seen_version_ = version;
+            seen_version_ = latest;
             mutex_.unlock();
         }
     }
