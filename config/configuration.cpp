@@ -56,12 +56,14 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_con
                                    max_connections, request_timeout_ms, idle_timeout_ms, max_request_bytes,
                                    chart_library)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TapSettings, socket, max_clients)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuickLookSettings, interval_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
                                    min_disk_time_s, max_latency_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, clock, data_dir, receive, sources,
                                    frame, watermark, energy, coincidence, pipeline, listmode, spectra,
-                                   control, http, tap, health, estimates, detector_reference, log_level)
+                                   control, http, tap, quick_look, health, estimates, detector_reference,
+                                   log_level)
 
 namespace {
 
@@ -204,6 +206,8 @@ void check(const Configuration& c) {
                "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
                "list-mode");
     }
+    if (const double s = c.quick_look.interval_s; s != 0 && s < 0.1)
+        refuse("/quick_look/interval_s", "expected 0 or at least 0.1 s, found " + json(s).dump());
     check_socket("/control/socket", c.control.socket);
     check_socket("/tap/socket", c.tap.socket);
     if (c.tap.socket == c.control.socket)

@@ -132,6 +132,10 @@ struct TapSettings {
     std::uint32_t max_clients;
 };
 
+struct QuickLookSettings {
+    double interval_s;  ///< 0: none
+};
+
 struct Health {
     double max_loss_fraction;
     double max_temperature_C;  // NOLINT(readability-identifier-naming): the unit's spelling
@@ -163,6 +167,7 @@ struct Configuration {
     Control control;
     Http http;
     TapSettings tap;
+    QuickLookSettings quick_look;
     Health health;
     Estimates estimates;
     std::filesystem::path detector_reference;  ///< empty: none

@@ -7,6 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <functional>
 #include <memory>
@@ -28,6 +29,7 @@
 #include "daemon/reload.hpp"
 #include "daemon/service.hpp"
 #include "daemon/settings.hpp"
+#include "daemon/sinogram/quick_look.hpp"
 #include "daemon/tap/server.hpp"
 #include "net/receiver.hpp"
 
@@ -91,6 +93,7 @@ class Live {
     Service service_;
     Acquisition acquisition_;
     ControlServer control_;
+    std::optional<QuickLook> quick_look_;
     std::optional<HttpServer> http_;
     std::optional<TapServer> tap_server_;
     boost::asio::signal_set signals_{io_, SIGINT, SIGTERM};
@@ -166,11 +169,18 @@ void Live::log_memory() const {
 void Live::open_http() {
     const config::Http& http = configuration_.http;
     if (http.listen.empty()) return;
+    const double interval_s = configuration_.quick_look.interval_s;
+    if (interval_s > 0 && configuration_.listmode.write_coincidences) {
+        quick_look_.emplace(tap_, inputs_.scanner,
+                            gpu::PairRule::of(inputs_.scanner.geometry, assembly_.setting.rules),
+                            std::chrono::milliseconds(std::llround(1e3 * interval_s)));
+    }
     http_.emplace(http_options(http), inputs_.scanner.geometry,
                   http.allow_control ? control_through(io_, service_) : HttpControl{},
                   configuration_.spectra.enabled
                       ? [this](std::uint32_t unit) { return acquisition_.spectra().ask(unit); }
-                      : SpectraSource{});
+                      : SpectraSource{},
+                  quick_look_ ? [this] { return quick_look_->documents(); } : QuickLookSource{});
     log_info("http: listening on {}, port {}", http.listen, http_->port());
 }
 

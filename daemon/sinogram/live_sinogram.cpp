@@ -12,14 +12,11 @@ namespace {
 constexpr std::uint32_t most_angles = 512;
 constexpr std::uint32_t most_radial = 512;
 constexpr std::size_t most_pixels = 255;  ///< in a row; odd, so that one is in the middle
-/// Mean depth of interaction of annihilation photons in a long crystal of LYSO, about.
-constexpr double depth_mm = 5;
 
 LineBins lines_of(const config::Scanner& scanner) {
     const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, most_angles);
     const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
-    return {scanner, std::min(depth_mm, scanner.dimensions.crystal_length_mm / 2), angles,
-            std::min(radial, most_radial)};
+    return {scanner, scanner.dimensions.crystal_length_mm / 2, angles, std::min(radial, most_radial)};
 }
 
 /// The convolution with (1, 2, 1) / 4 is a Hann window: its transfer function is (1 + cos(2 pi f w)) / 2.

@@ -1,8 +1,8 @@
 // The sinogram of a run while it is measured, and a quick image from it.
 //
 // Every coincidence counts by the projection of its line along the axis: the sum over all slices of
-// single-slice rebinning (M. E. Daube-Witherspoon, G. Muehllehner, J. Nucl. Med. 28 (1987) 1717). The image is
-// the sum over all slices, too.
+// single-slice rebinning (M. E. Daube-Witherspoon, G. Muehllehner, J. Nucl. Med. 28 (1987) 1717). The image
+// is the sum over all slices, too.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@
 
 namespace petacq::sinogram {
 
-/// A square in the middle of the bore: value (i, j) is at x = (i - (size - 1) / 2) * step_mm, y likewise with j.
+/// A square in the middle of the bore: value (i, j) is at x = (i - (size - 1) / 2) * step_mm, y likewise with
+/// j.
 struct TransverseImage {
     std::size_t size = 0;
     double step_mm = 0;
@@ -38,8 +39,8 @@ class LiveSinogram {
     [[nodiscard]] std::uint64_t delayeds() const { return delayeds_; }
     /// [angle * radial + column] prompts.
     [[nodiscard]] const std::vector<std::uint32_t>& counts() const { return counts_; }
-    /// Prompts less delayeds, divided by the number of lines in each bin, by filtered back-projection with a Hann
-    /// window up to the Nyquist frequency. Neither normalised nor corrected otherwise.
+    /// Prompts less delayeds, divided by the number of lines in each bin, by filtered back-projection with a
+    /// Hann window up to the Nyquist frequency. Neither normalised nor corrected otherwise.
     [[nodiscard]] TransverseImage image() const;
 
   private:

@@ -20,7 +20,7 @@ ORDER = [
     ["daemon/listmode"],
     ["daemon/seconds", "daemon/tap"],
     ["daemon/run"],
-    ["daemon/acquisition"],
+    ["daemon/acquisition", "daemon/sinogram"],
     ["daemon/status"],
     ["daemon/control"],
     ["daemon/http"],
