@@ -127,6 +127,15 @@ struct Http {
     std::string chart_library;
 };
 
+struct TapSettings {
+    std::string socket;  ///< empty: no tap
+    std::uint32_t max_clients;
+};
+
+struct QuickLookSettings {
+    double interval_s;  ///< 0: none
+};
+
 struct Health {
     double max_loss_fraction;
     double max_temperature_C;  // NOLINT(readability-identifier-naming): the unit's spelling
@@ -157,6 +166,8 @@ struct Configuration {
     SpectraSettings spectra;
     Control control;
     Http http;
+    TapSettings tap;
+    QuickLookSettings quick_look;
     Health health;
     Estimates estimates;
     std::filesystem::path detector_reference;  ///< empty: none

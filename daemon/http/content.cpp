@@ -42,10 +42,12 @@ Publication::Publication(json status_document,
       histograms_taken(taken),
       second(std::move(latest_second)) {}
 
-HttpContent::HttpContent(const config::Geometry& geometry, std::string chart_library, SpectraSource spectra)
+HttpContent::HttpContent(const config::Geometry& geometry, std::string chart_library, SpectraSource spectra,
+                         QuickLookSource quick_look)
     : geometry_(geometry),
       chart_library_(chart_library.empty() ? nullptr : shared(std::move(chart_library))),
       spectra_(std::move(spectra)),
+      quick_look_(std::move(quick_look)),
       published_at_(Clock::now()),
       history_(history_rows) {}
 
@@ -87,6 +89,11 @@ std::string HttpContent::make(std::string_view path) const {
     if (path == "/history") return history_.text();
     if (const auto unit = unit_of(path, geometry_)) {
         return unit_spectra_document(geometry_, *unit, spectra_ ? spectra_(*unit) : nullptr);
+    }
+    if (path == "/sinogram" || path == "/image") {
+        const auto shown = quick_look_ ? quick_look_() : nullptr;
+        if (!shown) return "null";
+        return path == "/image" ? shown->image : shown->sinogram;
     }
     if (path != "/singles") return "";
     const std::chrono::duration<double> interval = now_.histograms_taken - histograms_before_taken_;

@@ -16,6 +16,7 @@
 #include "daemon/http/rate_history.hpp"
 #include "daemon/http/unit_spectra.hpp"
 #include "daemon/seconds/second.hpp"
+#include "daemon/sinogram/quick_look.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {
@@ -53,11 +54,16 @@ struct HttpResource {
     bool asset = false;  ///< part of the page, which does not change while the daemon runs
 };
 
+/// The live sinogram and the quick-look image; nullptr: there is none yet. Called in the thread of the
+/// server; it must not block. Empty: none.
+using QuickLookSource = std::function<std::shared_ptr<const QuickLookDocuments>()>;
+
 /// Belongs to one thread.
 class HttpContent {
   public:
     /// `chart_library`: its text; empty: none.
-    HttpContent(const config::Geometry& geometry, std::string chart_library, SpectraSource spectra = {});
+    HttpContent(const config::Geometry& geometry, std::string chart_library, SpectraSource spectra = {},
+                QuickLookSource quick_look = {});
 
     void publish(Publication publication);
     /// The resource at a path (without query), if there is one.
@@ -73,6 +79,7 @@ class HttpContent {
     const config::Geometry geometry_;
     const Text chart_library_;
     const SpectraSource spectra_;
+    const QuickLookSource quick_look_;
     Publication now_;
     std::chrono::steady_clock::time_point published_at_;  ///< host time of now_
     /// The previous histograms, for the singles of the interval.

@@ -89,11 +89,11 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
 class HttpServer::Implementation {
   public:
     Implementation(HttpOptions options, const config::Geometry& geometry, HttpControl control,
-                   SpectraSource spectra)
+                   SpectraSource spectra, QuickLookSource quick_look)
         : io_(1), work_(io_.get_executor()), acceptor_(io_), retry_timer_(io_) {
         const std::string where = options.listen;
         context_ = std::make_shared<HttpContext>(io_, std::move(options), geometry, std::move(control),
-                                                 std::move(spectra));
+                                                 std::move(spectra), std::move(quick_look));
         try {
             const tcp::endpoint endpoint = endpoint_of(where);
             acceptor_.open(endpoint.protocol());
@@ -221,9 +221,9 @@ class HttpServer::Implementation {
 };
 
 HttpServer::HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control,
-                       SpectraSource spectra)
+                       SpectraSource spectra, QuickLookSource quick_look)
     : implementation_(std::make_unique<Implementation>(std::move(options), geometry, std::move(control),
-                                                       std::move(spectra))) {
+                                                       std::move(spectra), std::move(quick_look))) {
     implementation_->start();
 }
 

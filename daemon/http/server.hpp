@@ -47,7 +47,7 @@ class HttpServer {
   public:
     /// Throws std::runtime_error naming the address if the server cannot listen on it.
     HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control = {},
-               SpectraSource spectra = {});
+               SpectraSource spectra = {}, QuickLookSource quick_look = {});
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
     ~HttpServer();

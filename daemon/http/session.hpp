@@ -27,10 +27,10 @@ class HttpSession;
 /// Shared by the connections and their server; each connection keeps it alive.
 struct HttpContext {
     HttpContext(boost::asio::io_context& io, HttpOptions http_options, const config::Geometry& geometry,
-                HttpControl http_control, SpectraSource spectra)
+                HttpControl http_control, SpectraSource spectra, QuickLookSource quick_look)
         : options(std::move(http_options)),
           control(std::move(http_control)),
-          content(geometry, options.chart_library, std::move(spectra)),
+          content(geometry, options.chart_library, std::move(spectra), std::move(quick_look)),
           gate(std::make_shared<ControlGate>(io)) {}
 
     const HttpOptions options;

@@ -228,6 +228,17 @@ class LivePage(unittest.TestCase):
                 self.assertGreater(compare(self, shown["fields"], shown["status"]), 300)
                 self.assertGreater(float(shown["fields"]["rates.prompts_per_s"]["value"]), 0)
                 self.assertGreater(float(shown["fields"]["run.capture.datagrams_written"]["value"]), 0)
+            # The sinogram and the image of the run: drawn, with the colours of the ramp.
+            page.wait("document.getElementById('quick-look-reading').textContent.startsWith('Of run r1: ')")
+            self.assertRegex(page.evaluate("document.getElementById('quick-look-reading').textContent"),
+                             r"^Of run r1: [1-9][\d,]* prompts, less [1-9][\d,]* delayeds in the image\.$")
+            for canvas in ("sinogram", "image"):
+                colours = page.evaluate(f"""(() => {{
+                    const canvas = document.getElementById('{canvas}');
+                    const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+                    return new Set(new Uint32Array(data.buffer)).size;
+                }})()""")
+                self.assertGreater(colours, 50, canvas)
             # After the end of the data, the counters no longer change, and agree with those of petctl.
             acquisition.end_data()
             acquisition.control("stop")

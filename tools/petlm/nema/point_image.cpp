@@ -13,6 +13,10 @@
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
+
+using sinogram::back_project;
+using sinogram::normalised;
+
 namespace {
 
 constexpr double reach_in_pitches = 7;
@@ -105,7 +109,7 @@ void PointImage::count_lines(const Run& run) {
     for (std::uint32_t a = 0; a < geometry.crystals_in_ring(); ++a) {
         for (std::uint32_t b = a + 1; b < geometry.crystals_in_ring(); ++b) {
             const std::uint32_t bin = bins_.lines().of(a, b);
-            if (bin != geometry::LineBins::outside && rule.good(a, b)) ++lines_of_bin_[bin];
+            if (bin != sinogram::LineBins::outside && rule.good(a, b)) ++lines_of_bin_[bin];
         }
     }
     lines_of_slice_.resize(bins_.slices());

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "tools/petlm/nema/fbp.hpp"
+#include "daemon/sinogram/back_projection.hpp"
 #include "tools/petlm/nema/runs.hpp"
 #include "tools/petlm/nema/slices.hpp"
 #include "tools/petlm/nema/widths.hpp"
 
 namespace petacq::nema {
+
+using sinogram::Patch;
 
 inline constexpr std::size_t directions = 3;
 inline constexpr std::array<const char*, directions> direction_names = {"radial", "tangential", "axial"};

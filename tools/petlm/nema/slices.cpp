@@ -21,7 +21,7 @@ std::vector<double> ring_positions(const config::Scanner& scanner) {
 SliceBins::SliceBins(const config::Scanner& scanner, double depth_mm, double width_mm,
                      std::uint32_t max_ring_difference)
     : lines_(scanner, depth_mm, std::max(1U, scanner.geometry.crystals_in_ring() / 2),
-             geometry::LineBins::radial_of(scanner, width_mm)),
+             sinogram::LineBins::radial_of(scanner, width_mm)),
       in_ring_(scanner.geometry.crystals_in_ring()),
       rings_(scanner.geometry.rings()),
       max_ring_difference_(max_ring_difference),

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "config/scanner.hpp"
+#include "daemon/sinogram/line_bins.hpp"
 #include "gpu/types.hpp"
-#include "tools/geometry/line_bins.hpp"
 
 namespace petacq::nema {
 
@@ -25,7 +25,7 @@ class SliceBins {
               std::uint32_t max_ring_difference = UINT32_MAX);
 
     [[nodiscard]] std::size_t slices() const { return slices_; }
-    [[nodiscard]] const geometry::LineBins& lines() const { return lines_; }
+    [[nodiscard]] const sinogram::LineBins& lines() const { return lines_; }
     /// Bins of the sinogram of a slice, angle by angle.
     [[nodiscard]] std::size_t in_slice() const { return std::size_t{lines_.angles()} * lines_.radial(); }
     [[nodiscard]] std::size_t bins() const { return slices_ * in_slice(); }
@@ -45,12 +45,12 @@ class SliceBins {
         const std::uint32_t ring_b = crystal_b / in_ring_;
         const std::uint32_t line = lines_.of(crystal_a - ring_a * in_ring_, crystal_b - ring_b * in_ring_);
         const std::uint32_t apart = ring_a > ring_b ? ring_a - ring_b : ring_b - ring_a;
-        if (line == geometry::LineBins::outside || apart > max_ring_difference_) return outside;
+        if (line == sinogram::LineBins::outside || apart > max_ring_difference_) return outside;
         return slice_of(ring_a, ring_b) * in_slice() + line;
     }
 
   private:
-    geometry::LineBins lines_;
+    sinogram::LineBins lines_;
     std::uint32_t in_ring_;
     std::uint32_t rings_;
     std::uint32_t max_ring_difference_;

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "config/scanner.hpp"
+#include "daemon/sinogram/line_bins.hpp"
 #include "gpu/types.hpp"
-#include "tools/geometry/line_bins.hpp"
 #include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/tags.hpp"
 
 namespace petacq::petlm {
 
 using Counts = std::vector<std::uint64_t>;
-using geometry::LineBins;
+using sinogram::LineBins;
 
 /// Spectra have bins of 4 keV from 0 to 1020 keV, and a last one for all other values.
 inline constexpr std::uint32_t energy_bins = 256;

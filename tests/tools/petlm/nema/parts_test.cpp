@@ -4,9 +4,9 @@
 #include <numeric>
 #include <random>
 
+#include "daemon/sinogram/back_projection.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petlm/support.hpp"
-#include "tools/petlm/nema/fbp.hpp"
 #include "tools/petlm/nema/line_source.hpp"
 #include "tools/petlm/nema/runs.hpp"
 #include "tools/petlm/nema/slices.hpp"
@@ -26,9 +26,9 @@ std::vector<double> gaussian(double fwhm, double middle, double step, std::size_
 }
 
 /// Line integrals through a disk of value 1.
-nema::Projections disk(double x, double y, double radius, std::size_t angles, std::size_t radial,
-                       double width) {
-    nema::Projections p{angles, radial, width, {}};
+sinogram::Projections disk(double x, double y, double radius, std::size_t angles, std::size_t radial,
+                           double width) {
+    sinogram::Projections p{angles, radial, width, {}};
     for (std::size_t row = 0; row < angles; ++row) {
         const double phi = (static_cast<double>(row) + 0.5) * std::numbers::pi / static_cast<double>(angles);
         for (std::size_t column = 0; column < radial; ++column) {
@@ -140,8 +140,8 @@ TEST_CASE("nema: single-slice rebinning agrees with the places of the crystals",
 
 TEST_CASE("nema: filtered back-projection of a disk is the disk", "[nema]") {
     const auto projections = disk(6, -4, 5, 360, 300, 0.2);
-    nema::Patch patch{6, -4, 0.4, 0.5, 31};
-    const auto image = nema::back_project(projections, patch);
+    sinogram::Patch patch{6, -4, 0.4, 0.5, 31};
+    const auto image = sinogram::back_project(projections, patch);
     REQUIRE(image.size() == 31 * 31);
     for (std::size_t j = 0; j < patch.size; ++j) {
         for (std::size_t i = 0; i < patch.size; ++i) {
@@ -153,7 +153,7 @@ TEST_CASE("nema: filtered back-projection of a disk is the disk", "[nema]") {
     }
     // The axes of the patch: its first one is turned from x to y.
     const auto of_point =
-        nema::back_project(disk(3, 4, 0.5, 180, 300, 0.2), {0, 0, std::atan2(4.0, 3.0), 1, 13});
+        sinogram::back_project(disk(3, 4, 0.5, 180, 300, 0.2), {0, 0, std::atan2(4.0, 3.0), 1, 13});
     const auto largest = std::max_element(of_point.begin(), of_point.end()) - of_point.begin();
     CHECK(largest == 6 * 13 + 6 + 5);
 }
@@ -161,7 +161,7 @@ TEST_CASE("nema: filtered back-projection of a disk is the disk", "[nema]") {
 TEST_CASE("nema: bins without lines are interpolated", "[nema]") {
     const std::vector<double> counts = {0, 4, 0, 0, 10, 0, /**/ 0, 0, 0, 0, 0, 0};
     const std::vector<double> lines = {0, 2, 0, 0, 2, 0, /**/ 0, 0, 0, 0, 0, 0};
-    const auto p = nema::normalised(2, 6, 1, counts, lines);
+    const auto p = sinogram::normalised(2, 6, 1, counts, lines);
     CHECK(p.values == std::vector<double>{0, 2, 3, 4, 5, 0, 0, 0, 0, 0, 0, 0});
 }
 

@@ -1,11 +1,11 @@
-#include "tools/geometry/line_bins.hpp"
+#include "daemon/sinogram/line_bins.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
 
-namespace petacq::geometry {
+namespace petacq::sinogram {
 namespace {
 
 /// Part of a bin: lines that lie on an edge, apart from rounding, belong to the bin above it.
@@ -53,4 +53,4 @@ std::uint32_t LineBins::line(std::uint32_t a, std::uint32_t b) const {
     return row * radial_ + static_cast<std::uint32_t>(column);
 }
 
-}  // namespace petacq::geometry
+}  // namespace petacq::sinogram

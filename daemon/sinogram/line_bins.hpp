@@ -6,7 +6,7 @@
 
 #include "config/scanner.hpp"
 
-namespace petacq::geometry {
+namespace petacq::sinogram {
 
 /// The angle phi of a line and its distance s from the axis, with s = x cos phi + y sin phi for every point
 /// on it and 0 <= phi < pi. Equal bins of both, of s from -radius to +radius. Thread-safe.
@@ -44,4 +44,4 @@ class LineBins {
     std::vector<std::uint32_t> table_;  ///< of all pairs; empty if that would be too large
 };
 
-}  // namespace petacq::geometry
+}  // namespace petacq::sinogram

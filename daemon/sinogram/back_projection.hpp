@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace petacq::nema {
+namespace petacq::sinogram {
 
 /// Values of lines at angles (row + 0.5) pi / angles and distances (column + 0.5) * width_mm - radius, row by
 /// row.
@@ -39,4 +39,4 @@ std::vector<double> back_project(const Projections& projections, const Patch& pa
 Projections normalised(std::size_t angles, std::size_t radial, double width_mm,
                        std::span<const double> counts, std::span<const double> lines);
 
-}  // namespace petacq::nema
+}  // namespace petacq::sinogram

@@ -1,10 +1,10 @@
-#include "tools/petlm/nema/fbp.hpp"
+#include "daemon/sinogram/back_projection.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-namespace petacq::nema {
+namespace petacq::sinogram {
 namespace {
 
 constexpr double pi = std::numbers::pi;
@@ -90,4 +90,4 @@ Projections normalised(std::size_t angles, std::size_t radial, double width_mm,
     return p;
 }
 
-}  // namespace petacq::nema
+}  // namespace petacq::sinogram

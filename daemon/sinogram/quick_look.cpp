@@ -1,0 +1,162 @@
+#include "daemon/sinogram/quick_look.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <iterator>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include "daemon/host/logging.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Everything else goes first.
+constexpr int niceness = 19;
+/// Between two looks at the tap. Its buffer holds 262,144 coincidences: more are not sampled meanwhile.
+constexpr std::chrono::milliseconds look_interval{100};
+
+/// What both documents begin with.
+std::string head(const TapRun& run, bool running, const sinogram::LiveSinogram& s, std::uint64_t dropped) {
+    const std::string id =
+        nlohmann::json(run.id).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    return fmt::format(R"({{"run":{},"running":{},"prompts":{},"delayeds":{},"dropped":{},)", id, running,
+                       s.prompts(), s.delayeds(), dropped);
+}
+
+template <class Number>
+void append_array(std::string& text, const std::vector<Number>& numbers) {
+    text += '[';
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (i > 0) text += ',';
+        if constexpr (std::is_floating_point_v<Number>) {
+            fmt::format_to(std::back_inserter(text), "{:.4g}", numbers[i]);
+        } else {
+            fmt::format_to(std::back_inserter(text), "{}", numbers[i]);
+        }
+    }
+    text += "]}";
+}
+
+std::string sinogram_text(std::string text, const sinogram::LiveSinogram& s) {
+    fmt::format_to(std::back_inserter(text), R"("angles":{},"radial":{},"radius_mm":{},"counts":)",
+                   s.lines().angles(), s.lines().radial(), s.lines().radius_mm());
+    append_array(text, s.counts());
+    return text;
+}
+
+std::string image_text(std::string text, const sinogram::TransverseImage& image) {
+    fmt::format_to(std::back_inserter(text), R"("size":{},"step_mm":{},"values":)", image.size,
+                   image.step_mm);
+    append_array(text, image.values);
+    return text;
+}
+
+}  // namespace
+
+QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRule& rule,
+                     std::chrono::milliseconds interval)
+    : tap_(tap),
+      scanner_(scanner),
+      rule_(rule),
+      interval_(interval),
+      subscription_(tap.subscribe(RecordKind::coincidences, 1, false)),
+      buffer_(TapSubscription::piece_bytes) {
+    // The main thread handles signals.
+    sigset_t all{};
+    sigset_t before{};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::jthread([this](const std::stop_token& stopping) {
+        setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
+        try {
+            loop(stopping);
+        } catch (const std::exception& error) {  // at worst, no memory
+            log_error("quick look: it ends: {}", error.what());
+        }
+        tap_.unsubscribe(subscription_);
+    });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_setname_np(thread_.native_handle(), "quick look");
+}
+
+QuickLook::~QuickLook() = default;
+
+std::shared_ptr<const QuickLookDocuments> QuickLook::documents() const {
+    const net::MutexLock lock(mutex_);
+    return documents_;
+}
+
+void QuickLook::loop(const std::stop_token& stopping) {
+    std::optional<sinogram::LiveSinogram> sinogram;
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    Clock::time_point due = Clock::now();
+    bool news = false;
+    bool shown_running = false;
+    while (!wake.wait_for(lock, stopping, look_interval, [&] { return stopping.stop_requested(); })) {
+        const std::shared_ptr<const TapRun> latest = tap_.latest_run();
+        if (!latest) continue;
+        if (!sinogram) sinogram.emplace(scanner_, rule_);  // takes a while: not before there is a run
+        const bool running = !latest->ended.load(std::memory_order_acquire);
+        if (take(*sinogram)) news = true;
+        // A run without a coincidence so far.
+        if (!run_ || latest->number > run_->number) {
+            run_ = latest;
+            dropped_before_run_ = dropped_ = subscription_->dropped();
+            sinogram->clear();
+            news = true;
+        }
+        const bool ended = shown_running && !running && run_ == latest;
+        if (!ended && (Clock::now() < due || !news)) continue;
+        shown_running = running && run_ == latest;
+        show(*sinogram, shown_running);
+        news = false;
+        due = Clock::now() + interval_;
+    }
+}
+
+bool QuickLook::take(sinogram::LiveSinogram& sinogram) {
+    constexpr std::uint64_t most = TapSubscription::buffer_bytes / sizeof(gpu::Coincidence);
+    std::uint64_t taken = 0;
+    while (taken < most) {  // no more: those that come meanwhile can wait
+        const TapPiece piece = subscription_->take(buffer_);
+        if (piece.records == 0) break;
+        taken += piece.records;
+        if (piece.run != run_) {
+            run_ = piece.run;
+            dropped_before_run_ = piece.dropped;
+            sinogram.clear();
+        }
+        dropped_ = piece.dropped;
+        const auto* const records = reinterpret_cast<const gpu::Coincidence*>(buffer_.data());
+        sinogram.add({records, piece.records});
+    }
+    return taken != 0;
+}
+
+void QuickLook::show(const sinogram::LiveSinogram& sinogram, bool running) {
+    const std::string start = head(*run_, running, sinogram, dropped_ - dropped_before_run_);
+    auto documents = std::make_shared<const QuickLookDocuments>(
+        QuickLookDocuments{sinogram_text(start, sinogram), image_text(start, sinogram.image())});
+    const net::MutexLock lock(mutex_);
+    documents_ = std::move(documents);
+}
+
+}  // namespace petacq::daemon

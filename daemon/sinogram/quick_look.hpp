@@ -1,0 +1,59 @@
+// The live sinogram and the quick-look image of the run in progress, as JSON for the live page.
+//
+// docs/reference/http.md describes the documents. They come from the live tap, in a thread that runs when the
+// others leave time: what it is too slow for is missing from the sinogram, and counted.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "config/scanner.hpp"
+#include "daemon/sinogram/live_sinogram.hpp"
+#include "daemon/tap/tap.hpp"
+#include "net/mutex.hpp"
+
+namespace petacq::daemon {
+
+struct QuickLookDocuments {
+    std::string sinogram;
+    std::string image;
+};
+
+/// Starts its thread in the constructor and joins it in the destructor.
+class QuickLook {
+  public:
+    /// `interval`: from one sinogram and image to the next. The references outlive the object.
+    QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRule& rule,
+              std::chrono::milliseconds interval);
+    QuickLook(const QuickLook&) = delete;
+    QuickLook& operator=(const QuickLook&) = delete;
+    ~QuickLook();
+
+    /// Any thread: those of the latest run; nullptr: there has been none.
+    [[nodiscard]] std::shared_ptr<const QuickLookDocuments> documents() const;
+
+  private:
+    void loop(const std::stop_token& stopping);
+    /// Takes what the tap has. False if that was nothing.
+    bool take(sinogram::LiveSinogram& sinogram);
+    void show(const sinogram::LiveSinogram& sinogram, bool running);
+
+    Tap& tap_;
+    const config::Scanner& scanner_;
+    const gpu::PairRule rule_;
+    const std::chrono::milliseconds interval_;
+    const std::shared_ptr<TapSubscription> subscription_;
+    // Of the thread:
+    std::vector<std::byte> buffer_;
+    std::shared_ptr<const TapRun> run_;  ///< of the sinogram
+    std::uint64_t dropped_before_run_ = 0;
+    std::uint64_t dropped_ = 0;
+
+    mutable net::Mutex mutex_;
+    std::shared_ptr<const QuickLookDocuments> documents_ PETACQ_GUARDED_BY(mutex_);
+    std::jthread thread_;
+};
+
+}  // namespace petacq::daemon
