@@ -55,12 +55,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clie
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_control, host_names,
                                    max_connections, request_timeout_ms, idle_timeout_ms, max_request_bytes,
                                    chart_library)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TapSettings, socket, max_clients)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
                                    min_disk_time_s, max_latency_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, clock, data_dir, receive, sources,
                                    frame, watermark, energy, coincidence, pipeline, listmode, spectra,
-                                   control, http, health, estimates, detector_reference, log_level)
+                                   control, http, tap, health, estimates, detector_reference, log_level)
 
 namespace {
 
@@ -147,6 +148,13 @@ bool is_loopback(const std::string& listen) {
     return listen.starts_with("127.") || listen.starts_with("[::1]") || listen.starts_with("[::ffff:127.");
 }
 
+void check_socket(const char* key, const std::string& path) {
+    const std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
+    if (path.size() <= longest) return;
+    refuse(key, "expected a path of at most " + std::to_string(longest) + " bytes, found " +
+                    std::to_string(path.size()) + ": " + path);
+}
+
 void check_remote_control(const Http& http) {
     if (!http.allow_control || http.allow_remote_control || http.listen.empty() || is_loopback(http.listen))
         return;
@@ -193,14 +201,13 @@ void check(const Configuration& c) {
     }
     if (!c.listmode.write_coincidences && !c.listmode.write_singles) {
         refuse("/listmode/write_coincidences",
-             "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
-             "list-mode");
+               "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
+               "list-mode");
     }
-    const std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
-    if (c.control.socket.size() > longest) {
-        refuse("/control/socket", "expected a path of at most " + std::to_string(longest) + " bytes, found " +
-                                      std::to_string(c.control.socket.size()) + ": " + c.control.socket);
-    }
+    check_socket("/control/socket", c.control.socket);
+    check_socket("/tap/socket", c.tap.socket);
+    if (c.tap.socket == c.control.socket)
+        refuse("/tap/socket", "expected another path than /control/socket, found the same: " + c.tap.socket);
 }
 
 /// Makes a path absolute, so that the working directory of the daemon does not matter.
@@ -256,8 +263,8 @@ Configuration configuration_from_json(const json& document, const std::filesyste
     for (const char* key : {"scanner", "calibration", "data_dir"})
         resolve(full[key], directory);
     resolve(full["control"]["socket"], directory);
-    for (json* const path :
-         {&full["receive"]["layout"], &full["http"]["chart_library"], &full["detector_reference"]}) {
+    for (json* const path : {&full["tap"]["socket"], &full["receive"]["layout"],
+                             &full["http"]["chart_library"], &full["detector_reference"]}) {
         if (!path->get_ref<const std::string&>().empty()) resolve(*path, directory);
     }
 

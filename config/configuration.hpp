@@ -127,6 +127,11 @@ struct Http {
     std::string chart_library;
 };
 
+struct TapSettings {
+    std::string socket;  ///< empty: no tap
+    std::uint32_t max_clients;
+};
+
 struct Health {
     double max_loss_fraction;
     double max_temperature_C;  // NOLINT(readability-identifier-naming): the unit's spelling
@@ -157,6 +162,7 @@ struct Configuration {
     SpectraSettings spectra;
     Control control;
     Http http;
+    TapSettings tap;
     Health health;
     Estimates estimates;
     std::filesystem::path detector_reference;  ///< empty: none

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/control/access.hpp"
 #include "daemon/control/server.hpp"
 #include "daemon/host/descriptor_limit.hpp"
 #include "daemon/host/inherited_sockets.hpp"
@@ -27,6 +28,7 @@
 #include "daemon/reload.hpp"
 #include "daemon/service.hpp"
 #include "daemon/settings.hpp"
+#include "daemon/tap/server.hpp"
 #include "net/receiver.hpp"
 
 namespace petacq::daemon {
@@ -40,6 +42,11 @@ constexpr std::chrono::milliseconds time_for_answers{100};
 
 double mebibytes(std::uint64_t bytes) {
     return static_cast<double>(bytes) / 0x1p20;
+}
+
+AcquisitionOptions with_tap(AcquisitionOptions options, Tap& tap) {
+    options.tap = &tap;
+    return options;
 }
 
 /// Everything that runs in live mode, in the order of the data flow. The members are built in this order and
@@ -61,6 +68,7 @@ class Live {
     }
     void log_memory() const;
     void open_http();
+    void open_tap();
     void leave() { io_.stop(); }
     void wait_for_signal();
     void wait_for_hangup();
@@ -79,10 +87,12 @@ class Live {
     boost::asio::io_context io_{1};
     int status_ = 0;
     bool stopping_ = false;
+    Tap tap_;
     Service service_;
     Acquisition acquisition_;
     ControlServer control_;
     std::optional<HttpServer> http_;
+    std::optional<TapServer> tap_server_;
     boost::asio::signal_set signals_{io_, SIGINT, SIGTERM};
     boost::asio::signal_set hangups_{io_, SIGHUP};
     boost::asio::signal_set user_signals_{io_, SIGUSR1, SIGUSR2};
@@ -105,8 +115,8 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
                    status_ = EX_SOFTWARE;
                    leave();
                }),
-      acquisition_(assembly_.acquisition, assembly_.tracker, std::move(assembly_.backend.pipeline),
-                   assembly_.pool, assembly_.filled,
+      acquisition_(with_tap(assembly_.acquisition, tap_), assembly_.tracker,
+                   std::move(assembly_.backend.pipeline), assembly_.pool, assembly_.filled,
                    of_receivers([](const net::Receiver& receiver) { return &receiver.counters(); }),
                    [this](FinishedRun finished) { service_.run_finished(std::move(finished)); }),
       control_(io_, service_, configuration_.control) {
@@ -118,6 +128,7 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
         });
     });
     open_http();
+    open_tap();
 }
 
 std::vector<net::ReceiverOptions> Live::sockets() const {
@@ -161,6 +172,17 @@ void Live::open_http() {
                       ? [this](std::uint32_t unit) { return acquisition_.spectra().ask(unit); }
                       : SpectraSource{});
     log_info("http: listening on {}, port {}", http.listen, http_->port());
+}
+
+void Live::open_tap() {
+    const config::Configuration& c = configuration_;
+    if (c.tap.socket.empty()) return;
+    TapSource source{inputs_.scanner.name, inputs_.scanner.tick_ps, inputs_.scanner.geometry.crystal_count(),
+                     c.listmode.write_coincidences, c.listmode.write_singles};
+    const auto mode = static_cast<mode_t>(std::stoul(c.control.socket_mode, nullptr, 8));
+    tap_server_.emplace(tap_, std::move(source),
+                        TapServerOptions{c.tap.socket, mode, group_id(c.control.group), c.tap.max_clients});
+    log_info("tap: socket {}", c.tap.socket);
 }
 
 // The first signal stops the run in progress and waits for its files. The second signal does not wait.
@@ -289,6 +311,7 @@ void Live::stop_serving() {
     io_.run_for(time_for_answers);
     control_.close();
     if (http_) http_->close();
+    if (tap_server_) tap_server_->close();
     io_.restart();
     io_.poll();
 }

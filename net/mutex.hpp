@@ -19,6 +19,8 @@ namespace petacq::net {
 class PETACQ_THREAD_ANNOTATION(capability("mutex")) Mutex {
   public:
     void lock() PETACQ_THREAD_ANNOTATION(acquire_capability()) { mutex_.lock(); }
+    /// Returns false if another thread holds it.
+    bool try_lock() PETACQ_THREAD_ANNOTATION(try_acquire_capability(true)) { return mutex_.try_lock(); }
     void unlock() PETACQ_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
 
   private:

@@ -147,6 +147,7 @@ void RunControl::account(CollectedSlice& slice) {
     late_ += slice.result.frames.late;
     if (slice.end.second && meter_) measure(slice);
     if (!run_.interval.running()) return;
+    if (options_.tap != nullptr) options_.tap->offer(slice.result);
     run_.run->append(slice.result);
     run_.run->mark(decided);
     if (!slice.end.row) return;
@@ -179,6 +180,7 @@ void RunControl::start_run() {
     flow_.pipeline().restart_high_water();
     batches_.restart_low_water();
     run_.interval.start();
+    if (options_.tap != nullptr) options_.tap->begin_run(run_.run->id());
     if (watch_) watch_->start_run(run_.interval.start_ticks());
     run_.run->ledger_series().start(run_.interval.start_ticks(), options_.second, run_.at_start);
     flow_.pipeline().histograms(run_.histograms_at_start);
@@ -265,6 +267,7 @@ void RunControl::close_run() {
 /// The segment of the run has been closed, or the pipeline has failed.
 void RunControl::finish_run() {
     flow_.collect_all();
+    if (options_.tap != nullptr) options_.tap->end_run();
     FinishedRun finished;
     RunEnd& end = finished.end;
     end.start_ticks = run_.interval.start_ticks();
@@ -333,6 +336,7 @@ bool RunControl::has_records() const {
 
 void RunControl::describe(AcquisitionSnapshot& snapshot) const {
     snapshot.given_up = given_up_;
+    if (options_.tap != nullptr) snapshot.tap = options_.tap->statistics();
     if (meter_) {
         snapshot.second = meter_->latest();
         snapshot.seconds = meter_->total();

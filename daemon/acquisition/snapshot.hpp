@@ -11,6 +11,7 @@
 #include "daemon/run/ledger.hpp"
 #include "daemon/seconds/detector_watch.hpp"
 #include "daemon/seconds/second.hpp"
+#include "daemon/tap/tap.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/counter.hpp"
@@ -73,7 +74,8 @@ struct AcquisitionSnapshot {
     double pipeline_busy_s = 0;            ///< time with a slice in the pipeline
     std::uint64_t pending_high_water = 0;  ///< since a run started, or since the daemon did
     std::uint64_t free_batches_low_water = 0;  ///< likewise; as seen between batches
-    std::string failure;                       ///< of the pipeline; empty: none
+    TapStatistics tap;
+    std::string failure;  ///< of the pipeline; empty: none
 };
 
 /// Holds the latest snapshot. One thread publishes, any thread reads.

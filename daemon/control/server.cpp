@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "daemon/control/connection.hpp"
-#include "daemon/control/socket.hpp"
+#include "daemon/host/listening_socket.hpp"
 
 namespace petacq::daemon {
 
@@ -32,7 +32,7 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
                 access.group);
         }
         const auto mode = static_cast<mode_t>(std::stoul(context_->options.socket_mode, nullptr, 8));
-        socket_.emplace(context_->options.socket, mode, access.gid);
+        socket_.emplace("control socket", context_->options.socket, mode, access.gid);
         // The acceptor closes what it is given; the path's owner keeps the original.
         const int descriptor = ::fcntl(socket_->descriptor(), F_DUPFD_CLOEXEC, 0);
         if (descriptor < 0) {
@@ -114,7 +114,7 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
     }
 
     std::shared_ptr<ControlContext> context_;
-    std::optional<ControlSocket> socket_;
+    std::optional<ListeningSocket> socket_;
     boost::asio::local::stream_protocol::acceptor listener_;
     boost::asio::steady_timer retry_timer_;
 };

@@ -146,6 +146,11 @@ constexpr MetricFamily after_ledger[] = {
     {"petacqd_capture_batches_queued_high_water", "", "Most receive batches of the run that waited for the disk of the raw capture.", "/queues/capture_high_water"},
     {"petacqd_capture_datagrams_written_total", "", "Datagrams of the run in its raw capture.", "/run/capture/datagrams_written"},
     {"petacqd_capture_datagrams_dropped_total", "", "Datagrams of the run missing from its raw capture.", "/run/capture/datagrams_dropped"},
+    {"petacqd_tap_clients", "", "Clients connected to the live tap.", "/tap/clients"},
+    {"petacqd_tap_accepted_total", "", "Requests that the live tap has accepted.", "/tap/accepted"},
+    {"petacqd_tap_refused_total", "", "Requests that the live tap has refused.", "/tap/refused"},
+    {"petacqd_tap_records_sent_total", "", "Records sent to clients of the live tap.", "/tap/sent"},
+    {"petacqd_tap_records_dropped_total", "", "Records that clients of the live tap were too slow for.", "/tap/dropped"},
     {"petacqd_capture_written_bytes_total", "", "Size of the raw capture of the run.", "/run/capture/bytes"},
 };
 

@@ -157,6 +157,14 @@ json make_memory(const config::ListMode& listmode, const Installation& installat
             {"block_buffer_bytes", std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * files}};
 }
 
+json make_tap(const TapStatistics& tap) {
+    return {{"clients", tap.clients},
+            {"accepted", tap.accepted},
+            {"refused", tap.refused},
+            {"sent", tap.sent},
+            {"dropped", tap.dropped}};
+}
+
 /// Hits inside a crystal, of any energy and time.
 std::uint64_t raw_singles(const gpu::FrameCounts& f) {
     return f.received - f.bad_marker - f.bad_address - f.outside_crystal;
@@ -276,6 +284,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"stages", make_stages(*seen.now)},
             {"queues", make_queues(*seen.now, installation.batches)},
             {"disk", make_disk(seen)},
+            {"tap", configuration.tap.socket.empty() ? json() : make_tap(a.tap)},
             {"memory", make_memory(configuration.listmode, installation)}};
 }
 

@@ -145,6 +145,13 @@ TEST_CASE("impossible values are refused with the path of the key") {
               .starts_with("/pipeline/max_pending_singles: expected at least slice_frames = 2000"));
     CHECK(about_key("/control/socket", json(std::string(120, 'x')).dump().c_str())
               .starts_with("/control/socket: expected a path of at most 107 bytes"));
+    CHECK(about_key("/tap/socket", json(std::string(120, 'x')).dump().c_str())
+              .starts_with("/tap/socket: expected a path of at most 107 bytes"));
+    CHECK(about_key("/tap/socket", R"("/run/petacqd/control.sock")") ==
+          "/tap/socket: expected another path than /control/socket, found the same: "
+          "/run/petacqd/control.sock");
+    CHECK(about_key("/tap/max_clients", "65")
+              .starts_with("/tap/max_clients: expected an integer from 1 to 64"));
     CHECK(about_key("/log_level", "\"loud\"").starts_with("/log_level: expected \"trace\""));
     CHECK(about_key("/scanner", "\"\"").starts_with("/scanner: expected a string that is not empty"));
     json document = minimal();

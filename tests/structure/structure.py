@@ -18,7 +18,7 @@ ORDER = [
     ["gpu", "daemon/host"],
     ["daemon/tracking"],
     ["daemon/listmode"],
-    ["daemon/seconds"],
+    ["daemon/seconds", "daemon/tap"],
     ["daemon/run"],
     ["daemon/acquisition"],
     ["daemon/status"],

@@ -221,6 +221,7 @@ void add_options(CLI::App& app, LiveSuite& s) {
     option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none")
         ->check(CLI::NonNegativeNumber);
     app.add_flag("--raw", s.raw, "Also write a raw capture");
+    option(app, "--tap", s.tap, "A client of the live tap reads every N-th coincidence; 0: none");
     option(app, "--from", s.from, "Lowest rate, frames per second")->check(CLI::PositiveNumber);
     option(app, "--to", s.to, "Highest rate, frames per second")->check(CLI::PositiveNumber);
     option(app, "--steps", s.steps, "Runs at most")->check(CLI::Range(1U, 100U));

@@ -143,9 +143,10 @@ struct LiveSuite {
     double detector_rate = 50e6;                  ///< frames per second of detector time
     double efficiency = 0.5;                      ///< of the simulated crystals
     double window_ns = 4;
-    double delay_ns = 0;  ///< 0: no delayeds
-    bool raw = false;     ///< also a raw capture
-    double from = 10e6;   ///< frames per second
+    double delay_ns = 0;    ///< 0: no delayeds
+    bool raw = false;       ///< also a raw capture
+    std::uint32_t tap = 0;  ///< a client of the live tap reads every so many-th coincidence; 0: none
+    double from = 10e6;     ///< frames per second
     double to = 1e9;
     unsigned steps = 8;
     double rate = 0;  ///< one step at this rate; 0: search

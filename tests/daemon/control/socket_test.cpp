@@ -1,5 +1,5 @@
 // Which daemon owns the path of the control socket.
-#include "daemon/control/socket.hpp"
+#include "daemon/host/listening_socket.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ namespace {
 /// Why there is no control socket at this path, or "".
 std::string socket_refusal(const fs::path& path) {
     try {
-        const ControlSocket socket(path);
+        const ListeningSocket socket("control socket", path);
     } catch (const std::runtime_error& error) {
         return error.what();
     }
@@ -52,7 +52,7 @@ TEST_CASE("control socket: open to user and group, gone when closed", "[control]
     const fs::path path = directory.path() / "c.sock";
     const mode_t before = ::umask(0077);
     {
-        const ControlSocket socket(path);
+        const ListeningSocket socket("control socket", path);
         struct stat found {};
         REQUIRE(::stat(path.c_str(), &found) == 0);
         CHECK(S_ISSOCK(found.st_mode));
@@ -88,7 +88,7 @@ TEST_CASE("control socket: each obstacle has its own message", "[control]") {
 
     const std::string another = "another petacqd is listening on " + path.string();
     {
-        const ControlSocket first(path);
+        const ListeningSocket first("control socket", path);
         CHECK(contains(socket_refusal(path), another));
         const ControlClient still_there(path);
     }
@@ -106,7 +106,7 @@ TEST_CASE("control socket: somebody else's socket is not removed on closing", "[
     const fs::path path = directory.path() / "c.sock";
     int foreign = -1;
     {
-        const ControlSocket socket(path);
+        const ListeningSocket socket("control socket", path);
         fs::remove(path);
         foreign = foreign_listener(path);
     }
@@ -120,7 +120,7 @@ TEST_CASE("control socket: of many that start at once over a stale socket, one g
     const fs::path path = directory.path() / "c.sock";
     for (int round = 0; round < 30; ++round) {
         ::close(foreign_listener(path));
-        std::vector<std::unique_ptr<ControlSocket>> sockets(8);
+        std::vector<std::unique_ptr<ListeningSocket>> sockets(8);
         std::vector<std::thread> threads;
         std::atomic<bool> go{false};
         std::atomic<int> refused{0};
@@ -128,7 +128,7 @@ TEST_CASE("control socket: of many that start at once over a stale socket, one g
             threads.emplace_back([&] {
                 go.wait(false);
                 try {
-                    socket = std::make_unique<ControlSocket>(path);
+                    socket = std::make_unique<ListeningSocket>("control socket", path);
                 } catch (const std::runtime_error& error) {
                     refused += contains(error.what(), "another petacqd is listening on") ? 1 : 0;
                 }

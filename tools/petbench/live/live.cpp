@@ -44,6 +44,7 @@ json configuration(const LiveSuite& suite, const config::Scanner& scanner, const
                      {"listmode", {{"write_raw", suite.raw}}},
                      {"http", {{"listen", ""}}}};
     if (suite.delay_ns > 0) document["coincidence"]["delay_ticks"] = ticks(suite.delay_ns);
+    if (suite.tap > 0) document["tap"] = {{"socket", LiveSite::tap}};
     if (scanner.sources.empty()) document["sources"] = {{"accept_any", true}};
     if (!suite.patch.empty()) document.merge_patch(json::parse(suite.patch));
     return document;
@@ -77,7 +78,7 @@ class Search {
 
   private:
     bool attempt(double rate) {
-        LiveStep step = run_step(site_, configuration_, stream_, rate, suite_.seconds);
+        LiveStep step = run_step(site_, configuration_, stream_, {rate, suite_.seconds, suite_.tap});
         const bool passed = step.passed();
         std::string verdict = passed ? "passed" : "failed: ";
         for (std::size_t i = 0; i < step.faults.size(); ++i)
@@ -148,6 +149,10 @@ void print(const LiveStep& step) {
                 static_cast<double>(step.sent.bytes) * 1e-9 / seconds,
                 static_cast<double>(step.listmode_bytes) * 1e-9 / seconds,
                 static_cast<double>(step.run_bytes) * 1e-9 / seconds);
+    if (step.tap_sent + step.tap_dropped > 0) {
+        std::printf("  live tap: %.2f M coincidences sent, %.2f M dropped\n",
+                    static_cast<double>(step.tap_sent) * 1e-6, static_cast<double>(step.tap_dropped) * 1e-6);
+    }
     std::printf("  prompts %.1f %% of the frames, delayeds %.1f %%; memory of petacqd at most %.2f GB\n",
                 100 * static_cast<double>(step.prompts) / frames,
                 100 * static_cast<double>(step.delayeds) / frames,

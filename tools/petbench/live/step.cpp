@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tools/petbench/daemon_process.hpp"
+#include "tools/petbench/live/tap_reader.hpp"
 
 namespace petacq::bench {
 
@@ -133,21 +134,27 @@ void measure(LiveStep& step, DaemonProcess& daemon, LiveStream& stream, double s
     step.p99_ms = number(status["latency"]["p99_ms"]);
     daemon.call("stop");
     const auto given_up = daemon.call("status")["queues"]["given_up_slices"].get<std::uint64_t>();
+    if (const json& tap = status["tap"]; tap.is_object()) {
+        step.tap_sent = tap["sent"].get<std::uint64_t>();
+        step.tap_dropped = tap["dropped"].get<std::uint64_t>();
+    }
     step.memory_bytes = peak_memory_bytes(daemon.pid());
     take_results(step, seconds, directory, given_up);
 }
 
 }  // namespace
 
-LiveStep run_step(const LiveSite& site, const json& configuration, LiveStream& stream, double rate,
-                  double seconds) {
+LiveStep run_step(const LiveSite& site, const json& configuration, LiveStream& stream,
+                  const StepOptions& options) {
     LiveStep step;
-    step.rate = rate;
+    step.rate = options.rate;
     const fs::path directory = site.data / "live";
     {
         DaemonProcess daemon(configuration, site.directory, site.program);
+        std::optional<TapReader> tap;
         try {
-            measure(step, daemon, stream, seconds, directory);
+            if (options.tap > 0) tap.emplace(site.directory / LiveSite::tap, options.tap);
+            measure(step, daemon, stream, options.seconds, directory);
         } catch (const daemon::ControlUnavailable& error) {  // its pipeline failed, or it crashed
             step.faults.emplace_back(error.what());
         }

@@ -16,9 +16,16 @@ namespace petacq::bench {
 
 /// What every step has in common.
 struct LiveSite {
-    std::filesystem::path program;    ///< petacqd
-    std::filesystem::path directory;  ///< for configuration, log and control socket
-    std::filesystem::path data;       ///< data_dir
+    std::filesystem::path program;                  ///< petacqd
+    std::filesystem::path directory;                ///< for configuration, log and control socket
+    std::filesystem::path data;                     ///< data_dir
+    static constexpr const char* tap = "tap.sock";  ///< in `directory`, if the configuration has a tap
+};
+
+struct StepOptions {
+    double rate = 0;        ///< frames per second
+    double seconds = 0;     ///< length of the run
+    std::uint32_t tap = 0;  ///< a client of the live tap reads every so many-th coincidence; 0: none
 };
 
 struct LiveStep {
@@ -42,13 +49,15 @@ struct LiveStep {
     std::uint64_t listmode_bytes = 0;
     std::uint64_t run_bytes = 0;  ///< of all files of the run
     std::uint64_t memory_bytes = 0;
+    std::uint64_t tap_sent = 0;  ///< coincidences
+    std::uint64_t tap_dropped = 0;
 
     [[nodiscard]] bool passed() const { return faults.empty(); }
     [[nodiscard]] double reached() const { return static_cast<double>(sent.frames) / sent.seconds; }
 };
 
-/// Starts a petacqd, makes a run of `seconds` at `rate` frames per second, and removes what it has written.
-LiveStep run_step(const LiveSite& site, const nlohmann::json& configuration, LiveStream& stream, double rate,
-                  double seconds);
+/// Starts a petacqd, makes a run, and removes what it has written.
+LiveStep run_step(const LiveSite& site, const nlohmann::json& configuration, LiveStream& stream,
+                  const StepOptions& options);
 
 }  // namespace petacq::bench

@@ -44,5 +44,9 @@ class RefusedError(DaemonError):
         self.code = code
 
 
+class TapError(PetacqError):
+    """The live tap refuses a request, or the connection to it is broken."""
+
+
 class IncompleteWarning(UserWarning):
     """A list-mode file or a capture was not closed properly, or a file of a run is missing: there were more records."""

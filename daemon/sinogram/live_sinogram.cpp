@@ -1,0 +1,83 @@
+#include "daemon/sinogram/live_sinogram.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "daemon/sinogram/back_projection.hpp"
+
+namespace petacq::sinogram {
+
+namespace {
+
+constexpr std::uint32_t most_angles = 512;
+constexpr std::uint32_t most_radial = 512;
+constexpr std::size_t most_pixels = 255;  ///< in a row; odd, so that one is in the middle
+/// Mean depth of interaction of annihilation photons in a long crystal of LYSO, about.
+constexpr double depth_mm = 5;
+
+LineBins lines_of(const config::Scanner& scanner) {
+    const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, most_angles);
+    const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
+    return {scanner, std::min(depth_mm, scanner.dimensions.crystal_length_mm / 2), angles,
+            std::min(radial, most_radial)};
+}
+
+/// The convolution with (1, 2, 1) / 4 is a Hann window: its transfer function is (1 + cos(2 pi f w)) / 2.
+void smooth(Projections& p) {
+    for (std::size_t row = 0; row < p.angles; ++row) {
+        double* const values = p.values.data() + row * p.radial;
+        double before = 0;
+        for (std::size_t i = 0; i < p.radial; ++i) {
+            const double here = values[i];
+            const double after = i + 1 < p.radial ? values[i + 1] : 0;
+            values[i] = (before + 2 * here + after) / 4;
+            before = here;
+        }
+    }
+}
+
+}  // namespace
+
+LiveSinogram::LiveSinogram(const config::Scanner& scanner, const gpu::PairRule& rule)
+    : in_ring_(scanner.geometry.crystals_in_ring()),
+      lines_(lines_of(scanner)),
+      step_mm_(std::max(lines_.width_mm(), 2 * lines_.radius_mm() / most_pixels)),
+      size_(2 * static_cast<std::size_t>(lines_.radius_mm() / step_mm_) + 1),
+      lines_of_bin_(std::size_t{lines_.angles()} * lines_.radial()),
+      counts_(lines_of_bin_.size()),
+      delayed_counts_(lines_of_bin_.size()) {
+    for (std::uint32_t a = 0; a < in_ring_; ++a) {
+        for (std::uint32_t b = a + 1; b < in_ring_; ++b) {
+            const std::uint32_t bin = lines_.of(a, b);
+            if (bin != LineBins::outside && rule.geometry_good(a, b)) ++lines_of_bin_[bin];
+        }
+    }
+}
+
+void LiveSinogram::clear() {
+    std::fill(counts_.begin(), counts_.end(), 0);
+    std::fill(delayed_counts_.begin(), delayed_counts_.end(), 0);
+    prompts_ = 0;
+    delayeds_ = 0;
+}
+
+void LiveSinogram::add(std::span<const gpu::Coincidence> records) {
+    for (const gpu::Coincidence& c : records) {
+        const bool delayed = c.kind == gpu::Kind::delayed;
+        ++(delayed ? delayeds_ : prompts_);
+        const std::uint32_t bin = lines_.of(c.crystal_a % in_ring_, c.crystal_b % in_ring_);
+        if (bin != LineBins::outside) ++(delayed ? delayed_counts_ : counts_)[bin];
+    }
+}
+
+TransverseImage LiveSinogram::image() const {
+    std::vector<double> net(counts_.size());
+    std::transform(counts_.begin(), counts_.end(), delayed_counts_.begin(), net.begin(),
+                   [](double prompts, double delayeds) { return prompts - delayeds; });
+    Projections projections =
+        normalised(lines_.angles(), lines_.radial(), lines_.width_mm(), net, lines_of_bin_);
+    smooth(projections);
+    return {size_, step_mm_, back_project(projections, {0, 0, 0, step_mm_, size_})};
+}
+
+}  // namespace petacq::sinogram

@@ -1,0 +1,79 @@
+#include "daemon/tap/tap.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace petacq::daemon {
+
+void Tap::begin_run(const std::string& id) {
+    coincidences_ = 0;
+    singles_ = 0;
+    run_ = std::make_shared<TapRun>(run_ ? run_->number + 1 : 1, id);
+    const net::MutexLock lock(mutex_);
+    latest_ = run_;
+}
+
+void Tap::end_run() {
+    if (run_) run_->ended.store(true, std::memory_order_release);
+}
+
+void Tap::offer(const gpu::SliceResult& slice) {
+    const std::uint64_t first_coincidence = coincidences_;
+    const std::uint64_t first_single = singles_;
+    coincidences_ += slice.coincidences.size();
+    singles_ += slice.singles.size();
+    if (const std::uint64_t latest = version_.load(std::memory_order_relaxed); latest != seen_version_) {
+        // If another thread holds the lock, the readers before will do for this slice.
+        if (mutex_.try_lock()) {
+            seen_ = readers_;
+            seen_version_ = latest;
+            mutex_.unlock();
+        }
+    }
+    if (!seen_) return;
+    for (const Reader& reader : *seen_) {
+        const bool pairs = reader.subscription->kind() == RecordKind::coincidences;
+        const std::uint64_t dropped =
+            pairs ? reader.subscription->offer(run_, first_coincidence,
+                                               std::as_bytes(std::span(slice.coincidences)))
+                  : reader.subscription->offer(run_, first_single, std::as_bytes(std::span(slice.singles)));
+        if (reader.counted && dropped != 0) dropped_.add(dropped);
+    }
+}
+
+std::shared_ptr<TapSubscription> Tap::subscribe(RecordKind kind, std::uint64_t prescale, bool counted) {
+    auto subscription = std::make_shared<TapSubscription>(kind, prescale);
+    const net::MutexLock lock(mutex_);
+    auto readers = std::make_shared<Readers>(*readers_);
+    readers->push_back({subscription, counted});
+    change(std::move(readers));
+    return subscription;
+}
+
+void Tap::unsubscribe(const std::shared_ptr<TapSubscription>& subscription) {
+    const net::MutexLock lock(mutex_);
+    auto readers = std::make_shared<Readers>();
+    for (const Reader& reader : *readers_)
+        (reader.subscription == subscription ? retired_ : *readers).push_back(reader);
+    change(std::move(readers));
+}
+
+/// The acquisition thread learns of it with the next slice.
+void Tap::change(std::shared_ptr<const Readers> readers) {
+    readers_ = std::move(readers);
+    version_.fetch_add(1, std::memory_order_relaxed);
+    std::erase_if(retired_, [](const Reader& reader) { return reader.subscription.use_count() == 1; });
+}
+
+std::shared_ptr<const TapRun> Tap::latest_run() const {
+    const net::MutexLock lock(mutex_);
+    return latest_;
+}
+
+TapStatistics Tap::statistics() const {
+    return {counters_.clients.load(std::memory_order_relaxed), counters_.accepted.value(),
+            counters_.refused.value(), counters_.sent.value(), dropped_.value()};
+}
+
+}  // namespace petacq::daemon
