@@ -14,7 +14,6 @@ import pathlib
 import pty
 import re
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,8 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from machine import Failure, Machine, check, eventually, patience, skip_unless_possible  # noqa: E402
+from machine import Failure, check, eventually, patience, skip_unless_possible  # noqa: E402
+from person import clean_machine, code_blocks  # noqa: E402
 
 root, package, manual = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 skip_unless_possible(root / "lib/systemd/systemd")
@@ -32,13 +32,11 @@ def commands(chapter):
     """The commands in its code blocks, without comments, each with its continuation lines."""
     text = re.search(rf"^## {chapter}$(.*?)(?=^##)", manual.read_text() + "\n## ", re.M | re.S).group(1)
     found = []
-    for block in re.findall(r"^ *```sh\n(.*?)^ *```", text, re.M | re.S):
+    for block in code_blocks(text):
         for line in re.sub(r"\\\n *", "", block).splitlines():
             line = re.sub(r"(^|\s+)# .*", "", line).strip()
             if line:
                 found.append(line)
-    if not found:
-        raise Failure(f"no commands in the chapter {chapter}")
     return found
 
 
@@ -127,20 +125,7 @@ def the_tests(machine):
 
 
 with tempfile.TemporaryDirectory(prefix="petacq-operator-") as directory:
-    work = pathlib.Path(directory)
-    shutil.copy(package, work)
-    machine = Machine(work, f"""
-set -e
-cd "$1"
-rm -rf var/lib/petacqd
-: > etc/machine-id
-chroot . useradd --create-home --shell /bin/bash alice
-echo 'alice ALL=(ALL) NOPASSWD: ALL' > etc/sudoers.d/alice
-echo 'APT::Get::Assume-Yes "true";' > etc/apt/apt.conf.d/90yes
-mkdir -p home/alice/build/package
-cp {work}/{package.name} home/alice/build/package
-chroot . chown -R alice: home/alice
-""", root)
+    machine = clean_machine(pathlib.Path(directory), package, root)
     try:
         the_tests(machine)
     except Failure as failure:

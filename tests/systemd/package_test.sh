@@ -1,13 +1,18 @@
 #!/bin/sh
 # Installs the packages into a clean system, tries them, purges them, and compares what is left with what was there. Then the
-# same as an operator would, by the manual and with systemd running (operator_test.py).
+# same as an operator would, by the manual and with systemd running (operator_test.py), and what the tutorial says (newcomer_test.py).
 #
-#   package_test.sh PACKAGE.deb MPI_PACKAGE.deb SUITE         debootstrap makes the root
-#   package_test.sh PACKAGE.deb MPI_PACKAGE.deb DIRECTORY     a copy of this root is taken
+#   package_test.sh PACKAGES SUITE         debootstrap makes the root
+#   package_test.sh PACKAGES DIRECTORY     a copy of this root is taken
 #
+# PACKAGES: the directory in which tools/package has left petacqd, petacqd-mpi and perhaps petacqd-cuda.
 # Needs root and debootstrap; otherwise the exit status is 77.
 set -eu
 here=$(dirname "$0")
+package=$(echo "$1"/petacqd_*.deb)
+mpi_package=$(echo "$1"/petacqd-mpi_*.deb)
+cuda_package=$(echo "$1"/petacqd-cuda_*.deb)
+origin=$2
 if [ "$(id -u)" -ne 0 ]; then
     echo "skipped: not root"
     exit 77
@@ -20,12 +25,12 @@ finish() {
     rm -rf --one-file-system "$work"
 }
 trap finish EXIT
-if [ -d "$3" ]; then
-    cp -a "$3" "$root"
+if [ -d "$origin" ]; then
+    cp -a "$origin" "$root"
 elif command -v debootstrap >/dev/null; then
     # Ubuntu keeps most libraries apart.
     components=$(. /etc/os-release && [ "$ID" = ubuntu ] && echo main,universe || echo main)
-    debootstrap --variant=minbase --components="$components" "$3" "$root" >"$work/log"
+    debootstrap --variant=minbase --components="$components" "$origin" "$root" >"$work/log"
 else
     echo "skipped: no debootstrap here"
     exit 77
@@ -43,13 +48,13 @@ wanted() { eval "$2" || { echo "FAILED: $1" >&2; exit 1; }; echo "ok: $1"; }
 has_mpi() { inside dpkg-query -W | grep -q openmpi; }
 dependencies() { dpkg-deb -f "$1" Depends | tr ',' '\n' | sed 's/|.*//; s/(.*//; s/ //g'; }
 
-cp "$1" "$root/package.deb"
-cp "$2" "$root/package-mpi.deb"
+cp "$package" "$root/package.deb"
+cp "$mpi_package" "$root/package-mpi.deb"
 # Dependencies first: only the changes by the package itself are compared.
 inside apt-get update -q >"$work/log" 2>&1
 inside apt-get install -q -y --no-install-recommends systemd-sysv dbus sudo adduser >>"$work/log" 2>&1
 # shellcheck disable=SC2046 # a list of words
-inside apt-get install -q -y --no-install-recommends $(dependencies "$1") >>"$work/log" 2>&1
+inside apt-get install -q -y --no-install-recommends $(dependencies "$package") >>"$work/log" 2>&1
 files >"$work/files-before"
 users >"$work/users-before"
 
@@ -95,7 +100,7 @@ wanted "and no user" 'diff "$work/users-before" "$work/users-after"'
 
 # The package for MPI, in the same way. Two ranks must find what petlm finds.
 # shellcheck disable=SC2046 # a list of words
-inside apt-get install -q -y --no-install-recommends $(dependencies "$2" | grep -v '^petacqd$') >>"$work/log" 2>&1
+inside apt-get install -q -y --no-install-recommends $(dependencies "$mpi_package" | grep -v '^petacqd$') >>"$work/log" 2>&1
 wanted "MPI comes with the package for it" has_mpi
 files >"$work/files-before"
 inside dpkg -i /package.deb /package-mpi.deb >>"$work/log" 2>&1
@@ -113,8 +118,32 @@ files >"$work/files-after"
 wanted "and leaves no file" 'diff "$work/files-before" "$work/files-after"'
 rm "$root/package-mpi.deb"
 
-# The operator's machine has no network: apt's cache holds the dependencies.
+# The package for GPUs: its programs take the place of those of petacqd, and give it back.
+if [ -f "$cuda_package" ]; then
+    cp "$cuda_package" "$root/package-cuda.deb"
+    inside dpkg -i /package.deb >>"$work/log" 2>&1
+    sum=$(md5sum <"$root/usr/bin/petacqd")
+    inside dpkg -i /package-cuda.deb >>"$work/log" 2>&1
+    wanted "petacqd-cuda has another petacqd" '[ "$(md5sum <"$root/usr/bin/petacqd")" != "$sum" ]'
+    cp "$here/package_cuda_test.sh" "$root/package_cuda_test.sh"
+    wanted "which knows CUDA, and finds what the other one finds" \
+        'inside sh /package_cuda_test.sh >"$work/cuda" 2>&1 || { cat "$work/cuda"; false; }'
+    rm "$root/package_cuda_test.sh"
+    inside dpkg -i /package.deb /package-cuda.deb >>"$work/log" 2>&1
+    wanted "an upgrade of both leaves both" \
+        '[ "$(md5sum <"$root/usr/bin/petacqd")" != "$sum" ] && [ "$(md5sum <"$root/usr/bin/petacqd-cpu")" = "$sum" ]'
+    inside dpkg -P petacqd-cuda >>"$work/log" 2>&1
+    wanted "a removal gives the place back" \
+        '[ "$(md5sum <"$root/usr/bin/petacqd")" = "$sum" ] && ! inside dpkg-divert --list | grep petacqd'
+    inside dpkg -P petacqd >>"$work/log" 2>&1
+    files >"$work/files-after"
+    wanted "and leaves no file" 'diff "$work/files-before" "$work/files-after"'
+    rm "$root/package-cuda.deb"
+fi
+
+# Newcomer's and operator's machines have no network: apt's cache holds the dependencies.
 inside apt-get install -q -y --download-only /package.deb >>"$work/log" 2>&1
 rm "$root/package.deb"
 umount "$root/proc"
-python3 "$here/operator_test.py" "$root" "$1" "$here/../../docs/how-to/operations.md"
+python3 "$here/newcomer_test.py" "$root" "$package" "$here/../../docs/tutorials/first-run.md"
+python3 "$here/operator_test.py" "$root" "$package" "$here/../../docs/how-to/operations.md"

@@ -44,7 +44,7 @@ from petacq.run_list import ListedRun, list_runs
 from petacq.scanner import Scanner
 from petacq.tap import Tap, tap
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "CLOCK",
