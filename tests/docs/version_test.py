@@ -15,7 +15,6 @@ PLACES = {
     "CHANGELOG.md": r"^## \[(.*?)\] - \d{4}-\d\d-\d\d$",
     "CITATION.cff": r"^version: (.*)$",
     "tools/packaging/changelog": r"^petacqd \((.*?)\)",
-    "tools/python/pyproject.toml": r'^version = "(.*)"$',
     "tools/python/src/petacq/__init__.py": r'^__version__ = "(.*)"$',
 }
 versions = {}

@@ -23,6 +23,7 @@ OBJECTS = {
     "scanner": (petacq.Scanner,),
     "frames": (petacq.Frames,),
     "daemon": (petacq.Daemon,),
+    "tap": (petacq.Tap,),
 }
 
 

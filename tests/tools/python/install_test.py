@@ -1,11 +1,15 @@
-"""pip installs the module with its types and its program. Needs pip and setuptools; downloads nothing."""
+"""tools/packaging/wheel builds the module, and pip installs it with its types and its program. Needs pip, setuptools and wheel;
+downloads nothing."""
 
+import functools
 import importlib.util
 import os
-import shutil
+import re
 import subprocess
 import sys
 import unittest
+import zipfile
+from pathlib import Path
 
 import support
 
@@ -13,30 +17,69 @@ for needed in ("pip", "setuptools", "wheel"):
     if importlib.util.find_spec(needed) is None:
         raise unittest.SkipTest(f"{needed} is not installed (python3-{needed})")
 
+SCRIPT = support.SOURCE / "tools" / "packaging" / "wheel"
+MODULE = support.SOURCE / "tools" / "python" / "src" / "petacq"
+FILES = {path.name for path in MODULE.iterdir()} - {"__pycache__"}
+
+
+def build(*arguments, python=sys.executable):
+    environment = {**os.environ, "PYTHON": str(python)}
+    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, env=environment, timeout=support.PATIENCE_S)
+
+
+@functools.cache
+def wheel() -> Path:
+    done = build(support.scratch() / "wheels")
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
 
 class Install(unittest.TestCase):
-    def test_pip_install(self):
-        source = support.scratch() / "source"  # setuptools writes beside what it builds
-        leave = shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
-        shutil.copytree(support.SOURCE / "tools" / "python", source, ignore=leave)
+    def test_the_wheel(self):
+        version = re.search(r"^project\(petacqd VERSION (\S+)", (support.SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+        self.assertEqual(wheel().name, f"petacq-{version}-py3-none-any.whl")
+        self.assertEqual([path.name for path in wheel().parent.iterdir()], [wheel().name])
+        with zipfile.ZipFile(wheel()) as archive:
+            names = archive.namelist()
+            metadata = archive.read(f"petacq-{version}.dist-info/METADATA").decode()
+        self.assertEqual({name.removeprefix("petacq/") for name in names if name.startswith("petacq/")}, FILES)
+        self.assertIn("py.typed", FILES)
+        self.assertTrue(any(name.endswith("/LICENSE") for name in names))
+        self.assertIn(f"Version: {version}\n", metadata)
+        self.assertRegex(metadata, r"Requires-Dist: numpy ?\(?>=1.24\)?\n")
+        self.assertFalse(any((MODULE.parents[1] / name).exists() for name in ("build", "src/petacq.egg-info")))
+
+    def test_it_is_installed_and_used(self):
         target = support.scratch() / "installed"
-        options = ["--no-index", "--no-deps", "--no-build-isolation", "--quiet", "--target", str(target)]
-        done = subprocess.run(
-            [sys.executable, "-m", "pip", "install", *options, str(source)], capture_output=True, text=True
-        )
+        options = ["--no-index", "--no-deps", "--quiet", "--disable-pip-version-check", "--target", str(target)]
+        command = [sys.executable, "-m", "pip", "install", *options, str(wheel())]
+        done = subprocess.run(command, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        package = target / "petacq"
-        installed = {path.name for path in package.iterdir()} - {"__pycache__"}
-        expected = {path.name for path in (support.SOURCE / "tools/python/src/petacq").iterdir()} - {"__pycache__"}
-        self.assertEqual(installed, expected)
-        self.assertIn("py.typed", installed)
         environment = {**os.environ, "PYTHONPATH": str(target)}
-        code = "import petacq; from importlib.metadata import version; print(petacq.__file__, version('petacq'))"
-        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-        self.assertIn(str(package), said.stdout, said.stderr)
+        code = """
+import sys, petacq
+from importlib.metadata import version
+assert version("petacq") == petacq.__version__
+(run,) = petacq.list_runs(sys.argv[1])
+print(petacq.__file__, run.open().rates().prompts.sum() > 0)
+"""
+        data = support.small_run().parent
+        said = subprocess.run([sys.executable, "-c", code, data], capture_output=True, text=True, env=environment)
+        self.assertEqual(said.stdout, f"{target / 'petacq' / '__init__.py'} True\n", said.stderr)
         program = target / "bin" / "petacq-petsird"
         said = subprocess.run([program, "--help"], capture_output=True, text=True, env=environment)
         self.assertIn("PETSIRD", said.stdout, said.stderr)
+
+    def test_wrong_calls(self):
+        for arguments in ([], ["a", "b"], [""], ["--help"]):
+            done = build(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (64, ""))
+            self.assertIn("usage: ", done.stderr)
+        for python in ("/bin/false", "/none"):
+            done = build(support.scratch() / "no-wheel", python=python)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("lacks pip, setuptools or wheel", done.stderr)
+        self.assertFalse((support.scratch() / "no-wheel").exists())
 
 
 if __name__ == "__main__":

@@ -1,35 +1,101 @@
-"""Runs the cells of the example notebook, with nbclient if a kernel is installed, otherwise one after the other."""
+"""Runs the example notebooks: their code one cell after the other, and with nbclient if a kernel is installed."""
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
+import subprocess
 import sys
 import unittest
 from unittest import mock
 
 import support
 
-NOTEBOOK = support.SOURCE / "tools" / "python" / "examples" / "first_look.ipynb"
+import petacq
+
+EXAMPLES = support.SOURCE / "tools" / "python" / "examples"
+HAS_PICTURES = importlib.util.find_spec("matplotlib") is not None
 
 
-class Notebook(unittest.TestCase):
-    def test_the_code_of_its_cells(self):
-        notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-        self.assertEqual(notebook["nbformat"], 4)
-        names = {}
-        out = io.StringIO()
-        environment = {"PETACQ_RUN": str(support.small_run()), "MPLBACKEND": "Agg"}
-        with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(out):
-            for number, cell in enumerate(notebook["cells"]):
+def execute(name, **environment):
+    """What its code prints, and its variables."""
+    notebook = json.loads((EXAMPLES / name).read_text(encoding="utf-8"))
+    names = {}
+    out = io.StringIO()
+    with mock.patch.dict(os.environ, {"MPLBACKEND": "Agg", **environment}), contextlib.redirect_stdout(out):
+        for number, cell in enumerate(notebook["cells"]):
+            if cell["cell_type"] == "code":
+                exec(compile("".join(cell["source"]), f"{name} cell {number}", "exec"), names)
+    return out.getvalue(), names
+
+
+@contextlib.contextmanager
+def busy_daemon(name):
+    """A daemon that receives data until the end of the block. Gives the environment for the notebook."""
+    with support.Daemon(name, tap={"socket": "tap.sock"}) as daemon:
+        sender = subprocess.Popen(daemon.simulation(support.PATIENCE_S))
+        try:
+            yield daemon, {"PETACQ_SOCKET": str(daemon.socket), "PETACQ_TAP": str(daemon.site / "tap.sock")}
+        finally:
+            sender.terminate()
+            sender.wait(support.PATIENCE_S)
+
+
+class Notebooks(unittest.TestCase):
+    def test_they_are_stored_without_output(self):
+        for path in EXAMPLES.glob("*.ipynb"):
+            notebook = json.loads(path.read_text(encoding="utf-8"))
+            self.assertEqual(notebook["nbformat"], 4)
+            for cell in notebook["cells"]:
                 if cell["cell_type"] == "code":
-                    self.assertEqual(cell["outputs"], [], "stored without output")
-                    exec(compile("".join(cell["source"]), f"{NOTEBOOK.name} cell {number}", "exec"), names)
-        text = out.getvalue()
+                    self.assertEqual((cell["outputs"], cell["execution_count"]), ([], None), path.name)
+
+    def test_each_is_run_here(self):
+        code = (support.SOURCE / "tests/tools/python/notebook_test.py").read_text(encoding="utf-8")
+        for path in EXAMPLES.glob("*.ipynb"):
+            self.assertIn(f'execute("{path.name}"', code)
+            self.assertIn(f"`{path.name}`", (support.SOURCE / "docs/how-to/python.md").read_text(encoding="utf-8"))
+
+    def test_a_first_look(self):
+        text, names = execute("first_look.ipynb", PETACQ_RUN=str(support.small_run()))
         self.assertIn("prompts", text)
-        peak = int(text.split("photopeak at ")[1].split()[0])
-        self.assertAlmostEqual(peak, 511, delta=15)
+        self.assertAlmostEqual(int(text.split("photopeak at ")[1].split()[0]), 511, delta=15)
         self.assertEqual(names["run"].id, "small")
+
+    def test_rates(self):
+        text, names = execute("rates.ipynb", PETACQ_RUN=str(support.small_run()))
+        self.assertRegex(text, r"small complete 20\d\d-")
+        self.assertRegex(text, r"prompts  +[\d,]+\.\d per second")
+        self.assertAlmostEqual(float(text.split("mean energy in the photopeak: ")[1].split()[0]), 511, delta=10)
+        expected = names["run"].ledger["pairs"]["prompts_found"] / names["rates"].length_s.sum()
+        self.assertAlmostEqual(names["mean"](names["rates"].prompts) / expected, 1, places=6)
+
+    def test_live(self):
+        with busy_daemon("notebook") as (daemon, environment):
+            text, _ = execute("live.ipynb", **environment)  # only looks
+            self.assertIn("no run in progress", text)
+            self.assertEqual(petacq.list_runs(daemon.data), [])
+            text, names = execute("live.ipynb", PETACQ_START="1", **environment)
+            self.assertIsNone(petacq.Daemon(daemon.socket).status()["run"])
+        self.assertIn("ledger closed: True", text)
+        self.assertGreaterEqual(len(names["records"]), 2000)
+        self.assertAlmostEqual(int(text.split("photopeak at ")[1].split()[0]), 511, delta=15)
+        self.assertEqual(names["run"].state, "complete")
+
+    def test_live_when_nothing_answers_as_hoped(self):
+        with support.Daemon("no-tap") as daemon:
+            support.call("petctl", "start", "--run", "mine", env=daemon.env)
+            text, _ = execute("live.ipynb", PETACQ_START="1", PETACQ_SOCKET=str(daemon.socket), PETACQ_TAP="none.sock")
+            self.assertIn("not started: run mine is in progress", text)
+            self.assertIn("no records from the tap", text)
+            self.assertEqual(petacq.Daemon(daemon.socket).status()["run"]["id"], "mine")
+
+    @unittest.skipUnless(HAS_PICTURES, "matplotlib is not installed: the notebooks ran without their pictures")
+    def test_pictures(self):
+        for name in ("first_look.ipynb", "rates.ipynb"):
+            _, names = execute(name, PETACQ_RUN=str(support.small_run()))
+            self.assertTrue(all(axes.has_data() for axes in names["figure"].axes), name)
 
     def test_in_jupyter(self):
         try:
@@ -40,14 +106,16 @@ class Notebook(unittest.TestCase):
             self.skipTest(f"{error.name} is not installed")
         if "python3" not in KernelSpecManager().find_kernel_specs():
             self.skipTest("no Jupyter kernel for Python (ipykernel)")
-        notebook = nbformat.read(NOTEBOOK, 4)
-        nbformat.validate(notebook)
         paths = os.pathsep.join([str(support.SOURCE / "tools/python/src"), *sys.path])
         environment = {"PETACQ_RUN": str(support.small_run()), "PYTHONPATH": paths, "MPLBACKEND": "Agg"}
-        with mock.patch.dict(os.environ, environment):
-            nbclient.NotebookClient(notebook, timeout=support.PATIENCE_S).execute()
-        shown = notebook.cells[1]["outputs"][0]["data"]
-        self.assertIn("<table>", shown["text/html"])
+        with busy_daemon("jupyter") as (_, live):
+            for path in sorted(EXAMPLES.glob("*.ipynb")):
+                notebook = nbformat.read(path, 4)
+                nbformat.validate(notebook)
+                with mock.patch.dict(os.environ, {**environment, **live, "PETACQ_START": "1"}):
+                    nbclient.NotebookClient(notebook, timeout=support.PATIENCE_S).execute()
+                if path.name != "live.ipynb":
+                    self.assertIn("<table>", notebook["cells"][1]["outputs"][-1]["data"]["text/html"])
 
 
 if __name__ == "__main__":

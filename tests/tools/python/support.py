@@ -58,7 +58,8 @@ SOURCE_POINT_MM = (14.0, 7.0, 6.0)
 class Daemon:
     """A petacqd of the small scanner, in a directory of its own: from ``with`` to the end of the block."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **configuration: Any) -> None:
+        """``configuration``: sections that differ."""
         self.site = scratch() / name
         self.data = self.site / "data"
         self.socket = self.site / "control.sock"
@@ -85,6 +86,7 @@ class Daemon:
             "listmode": {"block_bytes": 65536, "queue_blocks": 16, "sync_interval_ms": 200, "write_singles": True},
             "control": {"socket": "control.sock"},
             "http": {"listen": ""},
+            **configuration,
         }
         (self.site / "petacqd.json").write_text(json.dumps(configuration), encoding="utf-8")
 

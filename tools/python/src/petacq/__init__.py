@@ -22,6 +22,7 @@ from petacq.errors import (
     RefusedError,
     RunError,
     ScannerError,
+    TapError,
 )
 from petacq.layout import (
     CLOCK,
@@ -41,6 +42,7 @@ from petacq.rates import RunRates
 from petacq.run import Run, open_run
 from petacq.run_list import ListedRun, list_runs
 from petacq.scanner import Scanner
+from petacq.tap import Tap, tap
 
 __version__ = "1.0.0"
 
@@ -77,9 +79,12 @@ __all__ = [
     "RunRates",
     "Scanner",
     "ScannerError",
+    "Tap",
+    "TapError",
     "frame_blocks",
     "histograms",
     "list_runs",
     "open_run",
     "read_frames",
+    "tap",
 ]
