@@ -10,6 +10,7 @@
 #include "config/json_file.hpp"
 #include "config/json_schema.hpp"
 #include "config/schemas.hpp"
+#include "config/times/window_times.hpp"
 
 /// An absent value is null in JSON.
 template <class T>
@@ -193,8 +194,8 @@ void check(const Configuration& c) {
     }
     if (!c.listmode.write_coincidences && !c.listmode.write_singles) {
         refuse("/listmode/write_coincidences",
-             "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
-             "list-mode");
+               "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
+               "list-mode");
     }
     const std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
     if (c.control.socket.size() > longest) {
@@ -260,6 +261,8 @@ Configuration configuration_from_json(const json& document, const std::filesyste
          {&full["receive"]["layout"], &full["http"]["chart_library"], &full["detector_reference"]}) {
         if (!path->get_ref<const std::string&>().empty()) resolve(*path, directory);
     }
+    replace_window_times(full);
+    apply_schema(configuration_schema(), full);  // the ranges of the ticks
 
     auto c = full.get<Configuration>();
     c.document = std::make_shared<const json>(std::move(full));

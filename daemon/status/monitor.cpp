@@ -109,6 +109,11 @@ void Monitor::read(const RunState& run) {
     stages_.show(run.open, run.closing);
     now_.acquisition = with_receivers_of_now(acquisition_->snapshot(), receivers_, now_.taken);
     now_.strangers = strangers_of(receivers_);
+    now_.samples.clear();
+    for (const net::Receiver* receiver : receivers_) {
+        for (const net::DatagramSample& sample : receiver->samples())
+            now_.samples.push_back(sample);
+    }
     now_.free_batches = pool_.free_count();
     now_.batch_waits = pool_.waits();
     now_.log = log_statistics();
