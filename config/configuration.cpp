@@ -10,6 +10,7 @@
 #include "config/json_file.hpp"
 #include "config/json_schema.hpp"
 #include "config/schemas.hpp"
+#include "config/times/window_times.hpp"
 
 /// An absent value is null in JSON.
 template <class T>
@@ -271,6 +272,8 @@ Configuration configuration_from_json(const json& document, const std::filesyste
                              &full["http"]["chart_library"], &full["detector_reference"]}) {
         if (!path->get_ref<const std::string&>().empty()) resolve(*path, directory);
     }
+    replace_window_times(full);
+    apply_schema(configuration_schema(), full);  // the ranges of the ticks
 
     auto c = full.get<Configuration>();
     c.document = std::make_shared<const json>(std::move(full));

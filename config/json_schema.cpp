@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "config/error.hpp"
+#include "config/nearest_word.hpp"
 
 namespace petacq::config {
 
@@ -119,37 +118,17 @@ std::string expectation(const json& schema) {
     return joined(words);
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row[b.size()];
-}
-
 /// "; did you mean ...?", or the list of known keys if none is similar.
 std::string suggestion(const std::string& key, const json& properties) {
-    std::string nearest;
-    // Our keys are short: a long unknown key is similar to none of them.
-    std::size_t best = key.size() > 64 ? 0 : std::max<std::size_t>(2, key.size() / 3) + 1;
-    std::string known;
+    std::vector<std::string> known;
+    std::string listed;
     for (const auto& [name, unused] : properties.items()) {
-        const std::size_t distance = best == 0 ? 1 : edit_distance(key, name);
-        if (distance < best) {
-            best = distance;
-            nearest = name;
-        }
-        if (name != "$schema") known += (known.empty() ? "" : ", ") + name;
+        known.push_back(name);
+        if (name != "$schema") listed += (listed.empty() ? "" : ", ") + name;
     }
-    if (!nearest.empty()) return "; did you mean \"" + nearest + "\"?";
-    return "; known here: " + known;
+    if (const std::string nearest = nearest_word(key, known); !nearest.empty())
+        return "; did you mean \"" + nearest + "\"?";
+    return "; known here: " + listed;
 }
 
 /// A key as a step of a JSON pointer, on one line of a message.

@@ -10,16 +10,18 @@
 #include <stdexcept>
 #include <string>
 
+#include "config/command_line/command_line.hpp"
 #include "config/error.hpp"
 #include "daemon/assembly.hpp"
 #include "daemon/buffer_times.hpp"
+#include "daemon/check/host_check.hpp"
 #include "daemon/host/journal.hpp"
 #include "daemon/host/logging.hpp"
 #include "daemon/host/notify.hpp"
-#include "daemon/host/version.hpp"
 #include "daemon/live.hpp"
 #include "daemon/replay.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/settings.hpp"
 
 namespace {
 
@@ -34,17 +36,16 @@ struct Arguments {
 };
 
 void add_options(CLI::App& app, Arguments& a) {
-    app.set_version_flag("--version", std::string("petacqd ") + version);
     app.add_option("-c,--config", a.file, "Configuration (JSON; docs/reference/configuration.md)")
         ->required();
     app.add_flag("--check", a.check,
-                 "Check configuration, scanner description, calibration and data directory, print how long "
-                 "the buffers last, and exit");
-    app.add_option("--rate", a.rate,
-                   "With --check: frames per second at which the buffers fill; default: a full slice in each "
-                   "pipeline.slice_interval_ms")
-        ->needs("--check")
-        ->check(CLI::PositiveNumber);
+                 "Check configuration, scanner description and calibration, then the host: data directory, "
+                 "addresses, buffers, memory and disk; say how to put it right, and exit");
+    app.add_option(
+           "--rate", a.rate,
+           "With --check: frames per second for which buffers and disk must do; default: a full slice in "
+           "each pipeline.slice_interval_ms, by which the disk is not judged")
+        ->needs("--check");
     CLI::Option* const replay = app.add_option("--replay", a.replay.files,
                                                "Read these captures (pcap, pcapng; FILE[,FILE...]) instead "
                                                "of receiving, write one run as fast as "
@@ -73,14 +74,26 @@ void print_error(const char* why) {
     std::fprintf(stderr, "%spetacqd: %s\n", is_journal_stream(STDERR_FILENO) ? "<3>" : "", why);
 }
 
-void print_buffer_times(const config::Configuration& configuration, std::optional<double> rate) {
-    const double frames_per_s = rate.value_or(slice_rate(configuration));
+void print_buffer_times(const config::Configuration& configuration, double frames_per_s) {
     const BufferTimes times = buffer_times(configuration, frames_per_s);
     std::printf(
         "at %.3g frames/s nothing is lost while the process stands still for %.3g s "
         "(receive.receive_buffer_bytes, if the kernel grants it), or the disk or the pipeline for %.3g s "
         "(with receive.batch_count)\n",
         frames_per_s, times.process_s, times.disk_s);
+}
+
+/// The input files are good; is the host? The exit status is that with which the daemon would fail.
+int check(const Inputs& inputs, std::optional<double> asked_rate) {
+    const config::Configuration& configuration = inputs.configuration;
+    const FrameRate rate{asked_rate.value_or(slice_rate(configuration)), asked_rate.has_value()};
+    print_buffer_times(configuration, rate.per_s);
+    const Findings findings =
+        check_host(configuration, receiver_options(configuration, inputs.scanner, inputs.foreign), rate);
+    std::fputs(report(findings).c_str(), stdout);
+    if (!any_problem(findings)) return 0;
+    print_error("the host is not ready; see the problems above");
+    return EX_IOERR;
 }
 
 int run(const Arguments& arguments, const Inputs& inputs) {
@@ -104,12 +117,8 @@ int main(int argc, char** argv) {
     CLI::App app{"petacqd: turns the UDP stream of a PET scanner into coincidence list-mode"};
     Arguments arguments;
     add_options(app, arguments);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        const int code = app.exit(e);
-        return code == 0 ? 0 : EX_USAGE;
-    }
+    if (const auto status = config::parse_command_line(app, {"petacqd", {"--rate"}, {}}, argc, argv))
+        return *status;
     // By default these signals would kill the daemon in the middle of a run.
     std::signal(SIGUSR1, SIG_IGN);
     std::signal(SIGUSR2, SIG_IGN);
@@ -126,8 +135,7 @@ int main(int argc, char** argv) {
         std::printf("%s: configuration, scanner %s (%u crystals) and calibration %.12s are good\n",
                     arguments.file.c_str(), inputs.scanner.name.c_str(),
                     inputs.scanner.geometry.crystal_count(), inputs.calibration.sha256.c_str());
-        print_buffer_times(inputs.configuration, arguments.rate);
-        return 0;
+        return check(inputs, arguments.rate);
     } catch (const config::Error& e) {
         print_error(e.what());
         return failed(arguments, e.what(), EX_CONFIG);

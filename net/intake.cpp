@@ -167,10 +167,28 @@ unsigned Intake::read() {
         tail_ = batch_->used + slots;
         packing_ = 2 * in_slots < slots;
     }
+    if (samples_.wanted()) take_sample();
     segments_ = 1;
     // The stride shrinks slowly: only a long message in a short slot costs a copy.
     stride_ = std::clamp(rounded_up(longest), rounded_up(stride_ - stride_ / 16), overflow_bytes);
     return call_count_;
+}
+
+// Of the messages of this call, the first from a sender of whom there is no sample, else the last.
+void Intake::take_sample() {
+    const auto sender_of = [&](unsigned i) {
+        return Endpoint{ntohl(senders_[i].sin_addr.s_addr), ntohs(senders_[i].sin_port)};
+    };
+    unsigned i = 0;
+    while (i + 1 < call_count_ && samples_.has(sender_of(i)))
+        ++i;
+    const MessageFacts facts = facts_of(headers_[i].msg_hdr, headers_[i].msg_len);
+    DatagramSample sample{sender_of(i), facts.segment, {}, read_ns_};
+    const std::size_t wanted = std::min(facts.segment, sample.head.size());
+    const std::size_t in_slot = std::min(wanted, call_stride_);
+    if (in_slot > 0) std::memcpy(sample.head.data(), slots_ + i * call_stride_, in_slot);
+    if (in_slot < wanted) std::memcpy(sample.head.data() + in_slot, overflow(i), wanted - in_slot);
+    samples_.add(sample);
 }
 
 // Divides the free part of the batch into slots. Returns the number of messages that the call may take.

@@ -24,6 +24,7 @@
 
 #include "net/batch_queue.hpp"
 #include "net/receiver.hpp"
+#include "net/samples.hpp"
 #include "net/splitter.hpp"
 
 namespace petacq::net {
@@ -69,11 +70,13 @@ class Intake {
     /// Finishes the current batch. An empty one goes back to the pool.
     void pass_on();
     [[nodiscard]] Strangers& strangers() { return splitter_.strangers(); }
+    [[nodiscard]] Samples& samples() { return samples_; }
 
   private:
     static constexpr unsigned max_messages = 64;  // of one recvmmsg
 
     unsigned read();
+    void take_sample();
     unsigned prepare_slots();
     bool process(unsigned i, WithoutBatch without);
     bool translate(const Splitter::Message& m, WithoutBatch without);
@@ -93,6 +96,7 @@ class Intake {
     BatchLane& output_;
     ReceiverCounters& counters_;
     Splitter splitter_;
+    Samples samples_;
     Endpoint local_;
 
     std::array<mmsghdr, max_messages> headers_{};

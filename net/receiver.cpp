@@ -98,6 +98,7 @@ struct Receiver::Impl {
 
     void poll_kernel() {
         intake.strangers().publish();
+        intake.samples().publish();
         const std::uint32_t drops = socket.kernel_drops();
         // The difference is also correct when the counter wraps at 2^32.
         counters.datagrams_dropped_kernel.add(drops - drops_seen);
@@ -229,6 +230,10 @@ const ReceiverCounters& Receiver::counters() const {
 
 std::vector<Stranger> Receiver::strangers() const {
     return impl_->intake.strangers().published();
+}
+
+std::vector<DatagramSample> Receiver::samples() const {
+    return impl_->intake.samples().published();
 }
 
 }  // namespace petacq::net

@@ -9,6 +9,7 @@
 #include "net/batch_queue.hpp"
 #include "net/counter.hpp"
 #include "net/endpoint.hpp"
+#include "net/samples.hpp"
 #include "net/strangers.hpp"
 #include "net/wire.hpp"
 
@@ -111,6 +112,8 @@ class Receiver {
     [[nodiscard]] const ReceiverCounters& counters() const;
     /// The strangers heard last, as of a moment ago. Any thread.
     [[nodiscard]] std::vector<Stranger> strangers() const;
+    /// Datagrams of the latest seconds, of strangers and of others, as of a moment ago. Any thread.
+    [[nodiscard]] std::vector<DatagramSample> samples() const;
 
   private:
     struct Impl;

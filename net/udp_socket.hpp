@@ -1,4 +1,4 @@
-// Opens and queries the UDP socket of a receiver. Internal to net/.
+// Opens and queries the UDP socket of a receiver. For net/ and for petacqd --check.
 #pragma once
 
 #include <boost/asio/ip/udp.hpp>

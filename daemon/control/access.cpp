@@ -29,15 +29,6 @@ bool look_up(Entry& entry, std::vector<char>& memory, Lookup lookup) {
     return error == 0 && found != nullptr;
 }
 
-std::string user_name(uid_t uid) {
-    passwd entry{};
-    std::vector<char> memory;
-    const bool found = look_up(entry, memory, [&](passwd* e, char* m, std::size_t n, passwd** f) {
-        return ::getpwuid_r(uid, e, m, n, f);
-    });
-    return found ? entry.pw_name : std::to_string(uid);
-}
-
 /// Supplementary groups of the client; empty if the kernel does not tell.
 std::vector<gid_t> groups_of(int socket) {
     std::vector<gid_t> groups(64);
@@ -52,6 +43,15 @@ std::vector<gid_t> groups_of(int socket) {
 }
 
 }  // namespace
+
+std::string user_name(uid_t uid) {
+    passwd entry{};
+    std::vector<char> memory;
+    const bool found = look_up(entry, memory, [&](passwd* e, char* m, std::size_t n, passwd** f) {
+        return ::getpwuid_r(uid, e, m, n, f);
+    });
+    return found ? entry.pw_name : std::to_string(uid);
+}
 
 std::optional<gid_t> group_id(const std::string& name) {
     group entry{};

@@ -9,6 +9,8 @@
 
 namespace petacq::daemon {
 
+/// Name of a user; the number of one without a name.
+std::string user_name(uid_t uid);
 /// Id of a group by its name; nothing if there is no such group.
 std::optional<gid_t> group_id(const std::string& name);
 

@@ -47,22 +47,6 @@ bool same_source(const SourceStatus& a, const SourceStatus& b, bool bare) {
     return bare ? a.address == b.address && a.port == b.port : a.id == b.id;
 }
 
-/// "0-5,7"
-std::string ranges_of(const std::bitset<256>& bdms) {
-    std::string text;
-    for (std::size_t first = 0; first < bdms.size(); ++first) {
-        if (!bdms[first]) continue;
-        std::size_t last = first;
-        while (last + 1 < bdms.size() && bdms[last + 1])
-            ++last;
-        if (!text.empty()) text += ',';
-        text += std::to_string(first);
-        if (last > first) text += '-' + std::to_string(last);
-        first = last;
-    }
-    return text;
-}
-
 /// Counts between the latest two histograms.
 struct Interval {
     gpu::SinglesHistograms counted;
@@ -118,6 +102,21 @@ json reported_dead_time(const Observation& seen, std::uint32_t bdm) {
 }
 
 }  // namespace
+
+std::string ranges_of(const std::bitset<256>& bdms) {
+    std::string text;
+    for (std::size_t first = 0; first < bdms.size(); ++first) {
+        if (!bdms[first]) continue;
+        std::size_t last = first;
+        while (last + 1 < bdms.size() && bdms[last + 1])
+            ++last;
+        if (!text.empty()) text += ',';
+        text += std::to_string(first);
+        if (last > first) text += '-' + std::to_string(last);
+        first = last;
+    }
+    return text;
+}
 
 json make_sources(const Observation& seen) {
     json sources = json::array();

@@ -112,6 +112,11 @@ void Monitor::read(const RunState& run) {
         std::exchange(now_.acquisition, with_receivers_of_now(published, receivers_, now_.taken));
     note_arrival(earlier.get(), now_.acquisition != published);
     now_.strangers = strangers_of(receivers_);
+    now_.samples.clear();
+    for (const net::Receiver* receiver : receivers_) {
+        for (const net::DatagramSample& sample : receiver->samples())
+            now_.samples.push_back(sample);
+    }
     now_.free_batches = pool_.free_count();
     now_.batch_waits = pool_.waits();
     now_.log = log_statistics();

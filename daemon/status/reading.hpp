@@ -16,6 +16,7 @@
 #include "daemon/run/disk_space.hpp"
 #include "daemon/run/interrupted.hpp"
 #include "daemon/run/run.hpp"
+#include "net/samples.hpp"
 #include "net/strangers.hpp"
 
 namespace petacq::daemon {
@@ -40,8 +41,9 @@ struct Reading {
     std::chrono::steady_clock::time_point taken;
     Arrival arrival;
     std::shared_ptr<const AcquisitionSnapshot> acquisition;
-    std::optional<RunReading> run;         ///< while the files of a run are open
-    std::vector<net::Stranger> strangers;  ///< heard last, by all receivers; the latest first
+    std::optional<RunReading> run;             ///< while the files of a run are open
+    std::vector<net::Stranger> strangers;      ///< heard last, by all receivers; the latest first
+    std::vector<net::DatagramSample> samples;  ///< of datagrams, by all receivers
     std::size_t free_batches = 0;
     std::uint64_t batch_waits = 0;  ///< how often a receiver has waited for a free batch
     LogStatistics log;

@@ -278,6 +278,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"sockets", make_sockets(seen, installation.ports)},
             {"sources", make_sources(seen)},
             {"unknown_sources", make_unknown_sources(seen)},
+            {"reception", make_reception(seen)},
             {"modules", make_modules(seen)},
             {"dead_time", make_dead_time(seen)},
             {"tags", make_tags(seen)},

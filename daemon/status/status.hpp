@@ -2,10 +2,12 @@
 // has the document field by field.
 #pragma once
 
+#include <bitset>
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "daemon/status/health.hpp"
@@ -45,8 +47,11 @@ struct RateSetting {
 nlohmann::json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& before,
                           const RateSetting& setting, const SecondsTotal& measured);
 
+/// "0-5,7"
+std::string ranges_of(const std::bitset<256>& bdms);
 nlohmann::json make_sources(const Observation& seen);
 nlohmann::json make_unknown_sources(const Observation& seen);
+nlohmann::json make_reception(const Observation& seen);
 nlohmann::json make_modules(const Observation& seen);
 nlohmann::json make_dead_time(const Observation& seen);
 /// Share of hits missed by units that count `rates` (1/s) and are blind for `dead_time_s` after each hit:

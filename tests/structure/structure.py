@@ -24,6 +24,7 @@ ORDER = [
     ["daemon/status"],
     ["daemon/control"],
     ["daemon/http"],
+    ["daemon/check"],
     ["daemon"],
     ["tools/geometry", "tools/html", "tools/nifti", "tools/normalisation", "tools/petsim/random"],
     ["tools/petsim/detector", "tools/petsim/physics", "tools/petcal/derive"],

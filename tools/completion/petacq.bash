@@ -76,6 +76,8 @@ _petacq() {
     for ((i = 0; i < ${#words[@]}; ++i)); do
         if _petacq_type "$options" "${words[i]}" >/dev/null; then
             i=$((i + 1)) # skips the value of an option
+        elif [[ ${words[i]} == help && $i == 0 ]]; then
+            continue # "petlm help cut" is "petlm cut --help"
         elif [[ ${words[i]} != -* && $'\n'$commands$'\n' == *$'\n'"${words[i]}"$'\n'* ]]; then
             command=${words[i]}
             path+=("$command")

@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 
+#include "config/command_line/command_line.hpp"
 #include "config/configuration.hpp"
 #include "config/error.hpp"
 #include "net/wire.hpp"
@@ -39,7 +40,7 @@ void add_repetitions(CLI::App& app, unsigned& value) {
 void add_options(CLI::App& app, ReceiveSuite& s) {
     option(app, "--payload", s.payloads, "Datagram sizes in bytes, cut to whole frames")
         ->check(CLI::Range(std::size_t{32}, net::max_datagram_bytes));
-    option(app, "--seconds", s.seconds, "Length of one measurement")->check(CLI::PositiveNumber);
+    option(app, "--seconds", s.seconds, "Length of one measurement");
     option(app, "--pairs", s.pairs, "Pairs of a sender and a receiver")->check(CLI::Range(1U, 64U));
     add_repetitions(app, s.repetitions);
     app.add_flag("--gso,!--no-gso", s.gso, "The sender hands runs of datagrams to the kernel as one");
@@ -53,10 +54,10 @@ void add_options(CLI::App& app, ReceiveSuite& s) {
 
 void add_options(CLI::App& app, TranslateSuite& s) {
     option(app, "--layout", s.layout, "Layout of the frames")->check(CLI::ExistingFile);
-    option(app, "--tick-ps", s.tick_ps, "Picoseconds of a tick")->check(CLI::PositiveNumber);
+    option(app, "--tick-ps", s.tick_ps, "Picoseconds of a tick");
     option(app, "--payload", s.payloads, "Datagram sizes in bytes, cut to whole frames")
         ->check(CLI::Range(std::size_t{32}, net::max_datagram_bytes));
-    option(app, "--seconds", s.seconds, "Length of one measurement")->check(CLI::PositiveNumber);
+    option(app, "--seconds", s.seconds, "Length of one measurement");
     add_repetitions(app, s.repetitions);
 }
 
@@ -99,10 +100,9 @@ void add_options(CLI::App& app, PipelineSuite& s) {
     option(app, "--receivers", s.receivers,
            "Receivers whose reads alternate in a slice, each with memory of its own (cuda)")
         ->check(CLI::Range(1, 64));
-    option(app, "--rate", s.rate, "Singles per second of detector time")->check(CLI::PositiveNumber);
-    option(app, "--window-ns", s.window_ns, "Coincidence window")->check(CLI::NonNegativeNumber);
-    option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none")
-        ->check(CLI::NonNegativeNumber);
+    option(app, "--rate", s.rate, "Singles per second of detector time");
+    option(app, "--window-ns", s.window_ns, "Coincidence window");
+    option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none");
     option(app, "--delayeds", s.delayeds, "How delayeds are found")
         ->check(CLI::IsMember({"shifted_group", "delayed_window"}));
     option(app, "--policy", s.policy, "Multiples policy: how groups of more than two singles are handled")
@@ -180,7 +180,7 @@ void add_options(CLI::App& app, StatusLoadSuite& s) {
     option(app, "--interval", s.interval_s, "Interval of the subscriptions, seconds")
         ->check(CLI::Range(0.1, 3600.0));
     option(app, "--rate", s.rate, "Datagrams of 1472 bytes per second")->check(CLI::Range(1000.0, 1e7));
-    option(app, "--seconds", s.seconds, "Length of one measurement")->check(CLI::PositiveNumber);
+    option(app, "--seconds", s.seconds, "Length of one measurement");
     add_repetitions(app, s.repetitions);
 }
 
@@ -212,22 +212,19 @@ void add_options(CLI::App& app, LiveSuite& s) {
         ->check(CLI::Range(std::size_t{32}, net::max_datagram_bytes));
     option(app, "--frames", s.frames, "Simulated frames in memory, sent over and over")
         ->check(CLI::Range(1000, 1 << 28));
-    option(app, "--detector-rate", s.detector_rate, "Simulated frames per second of detector time")
-        ->check(CLI::PositiveNumber);
+    option(app, "--detector-rate", s.detector_rate, "Simulated frames per second of detector time");
     option(app, "--efficiency", s.efficiency,
            "Chance that a crystal detects a simulated photon; decides the share of prompts")
         ->check(CLI::Range(0.001, 1.0));
-    option(app, "--window-ns", s.window_ns, "Coincidence window")->check(CLI::NonNegativeNumber);
-    option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none")
-        ->check(CLI::NonNegativeNumber);
+    option(app, "--window-ns", s.window_ns, "Coincidence window");
+    option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none");
     app.add_flag("--raw", s.raw, "Also write a raw capture");
     option(app, "--tap", s.tap, "A client of the live tap reads every N-th coincidence; 0: none");
-    option(app, "--from", s.from, "Lowest rate, frames per second")->check(CLI::PositiveNumber);
-    option(app, "--to", s.to, "Highest rate, frames per second")->check(CLI::PositiveNumber);
+    option(app, "--from", s.from, "Lowest rate, frames per second");
+    option(app, "--to", s.to, "Highest rate, frames per second");
     option(app, "--steps", s.steps, "Runs at most")->check(CLI::Range(1U, 100U));
-    app.add_option("--rate", s.rate, "One run at this rate, frames per second, without search")
-        ->check(CLI::PositiveNumber);
-    option(app, "--seconds", s.seconds, "Length of a run")->check(CLI::PositiveNumber);
+    app.add_option("--rate", s.rate, "One run at this rate, frames per second, without search");
+    option(app, "--seconds", s.seconds, "Length of a run");
 }
 
 void add_options(CLI::App& app, SortSuite& s) {
@@ -279,11 +276,12 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     petacq::bench::add_suites(app);
     try {
-        app.parse(argc, argv);  // runs the suite
+        const petacq::config::CommandLineStyle style{
+            "petbench", {"--seconds", "--tick-ps", "--rate", "--detector-rate", "--from", "--to"}, {}};
+        // Runs the suite.
+        if (const auto status = petacq::config::parse_command_line(app, style, argc, argv)) return *status;
         if (std::fflush(stdout) != 0) throw petacq::config::IoError("standard output: cannot be written");
         return 0;
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : EX_USAGE;
     } catch (const petacq::config::IoError& error) {
         return fail(error, EX_IOERR);
     } catch (const petacq::config::Error& error) {

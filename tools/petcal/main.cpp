@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "config/calibration.hpp"
+#include "config/command_line/command_line.hpp"
 #include "config/error.hpp"
 #include "config/make_calibration.hpp"
 #include "tools/normalisation/normalisation.hpp"
@@ -271,11 +272,7 @@ int run(int argc, char** argv) {
     const CLI::App* compare = add_compare(app, o);
     const CLI::App* inspect = add_inspect(app, o);
     const CLI::App* check = add_check(app, o);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? 0 : usage;
-    }
+    if (const auto status = config::parse_command_line(app, {"petcal", {}, {}}, argc, argv)) return *status;
 
     if (check->parsed()) {
         const petcal::Verdict verdict = petcal::check(o.check);

@@ -3,7 +3,6 @@
 #include <sysexits.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -13,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "config/command_line/command_line.hpp"
 #include "daemon/control/client.hpp"
-#include "daemon/host/version.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/values.hpp"
@@ -43,6 +42,7 @@ struct Arguments {
     std::string level;
     std::vector<std::string> runs;
     double duration_s = 0;
+    double seconds = 5;
     std::uint64_t from_ticks = 0;
     std::uint64_t to_ticks = 0;
     double activity_MBq = 0;  // NOLINT(readability-identifier-naming): a unit
@@ -57,18 +57,6 @@ struct Arguments {
         return full ? petctl::Form::full : petctl::Form::summary;
     }
 };
-
-std::string check_duration(const std::string& text) {
-    double value = 0;
-    const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value > 0;
-    return good ? std::string() : "expected a finite number of seconds above 0, found " + text;
-}
-
-std::string check_finite(const std::string& text) {
-    double value = 0;
-    const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
-    return good ? std::string() : "expected a finite number, found " + text;
-}
 
 /// The parameter `keys`. The daemon checks names and values, but cannot see that a name was given twice.
 json keys_of(const std::vector<std::string>& arguments) {
@@ -134,17 +122,15 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* start = app.add_subcommand("start", "Start a run");
     start->add_option("--run", a.run, "Run id; without it the daemon names the run");
-    start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time")
-        ->check(check_duration);
+    start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time");
     start->add_option("--from-ticks", a.from_ticks,
                       "Start at this detector time, which must be ahead; several hosts then start together");
     start->add_option("--to-ticks", a.to_ticks, "Stop at this detector time");
     start->add_option("--note", a.note, "Free text kept with the run");
     start->add_option("--nuclide", a.nuclide, "Nuclide of the source, such as F-18");
-    start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay")
-        ->check(check_finite);
+    start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay");
     start->add_option("--assay", a.assay, "When the activity was measured, such as 2026-11-20T18:45:00Z");
-    start->add_option("--bed-mm", a.bed_mm, "Position of the bed")->check(check_finite);
+    start->add_option("--bed-mm", a.bed_mm, "Position of the bed");
     start->add_option("--subject", a.subject, "Subject or phantom");
     start->add_option("--key", a.keys, "name=value, kept with the run; may be repeated")
         ->allow_extra_args(false);
@@ -177,6 +163,11 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     sources->callback(
         with_client([&a](ControlClient& client) { return petctl::show_sources(client, a.as_json); }));
 
+    CLI::App* doctor = app.add_subcommand(
+        "doctor", "Listen to the boards; say what is wrong and what to write into the files");
+    doctor->add_option("--seconds", a.seconds, "Listen for so long")->capture_default_str();
+    doctor->callback(with_client([&a](ControlClient& client) { return petctl::doctor(client, a.seconds); }));
+
     CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
     watch->callback(with_either(petctl::watch_dashboard,
                                 [](HostGroup& group) { return petctl::watch_group(group, false); }));
@@ -198,7 +189,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     });
 
     CLI::App* runs = app.add_subcommand("runs", "List the runs on disk, the latest last");
-    CLI::Option* last = runs->add_option("--last", a.last, "At most this many")->check(CLI::PositiveNumber);
+    CLI::Option* last = runs->add_option("--last", a.last, "At most this many");
     runs->add_flag("--json", a.as_json, "Print JSON");
     runs->callback(with_client([&a, last](ControlClient& client) {
         return petctl::show_runs(client, last->count() > 0 ? std::optional(a.last) : std::nullopt, a.as_json);
@@ -230,7 +221,6 @@ int main(int argc, char** argv) {
     CLI::App app{"petctl: starts and stops runs of petacqd and shows its state"};
     app.require_subcommand(1);
     app.fallthrough();  // allows --socket after the command
-    app.set_version_flag("--version", std::string("petctl ") + petacq::daemon::version);
     app.footer(
         "Exit status: 0 done, 1 refused or incomplete, 64 usage, 69 no daemon, 70 internal failure, 74 I/O "
         "failure.");
@@ -244,11 +234,9 @@ int main(int argc, char** argv) {
         ->allow_extra_args(false);
     std::function<int()> action;
     add_commands(app, arguments, action);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : EX_USAGE;
-    }
+    const petacq::config::CommandLineStyle style{
+        "petctl", {"--duration", "--last", "--seconds"}, {"--bed-mm"}};
+    if (const auto status = petacq::config::parse_command_line(app, style, argc, argv)) return *status;
 
     try {
         return action();

@@ -15,35 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-/// "0-5,7" as numbers; nothing after the first that is not one.
-std::vector<unsigned> numbers_in(std::string_view ranges) {
-    std::vector<unsigned> numbers;
-    const char* at = ranges.data();
-    const char* const end = at + ranges.size();
-    const auto number = [&]() -> std::optional<unsigned> {
-        unsigned n = 0;
-        const auto [rest, error] = std::from_chars(at, end, n);
-        if (error != std::errc() || n > 255) return {};
-        at = rest;
-        return n;
-    };
-    while (at != end) {
-        const auto first = number();
-        if (!first) break;
-        auto last = first;
-        if (at != end && *at == '-') {
-            ++at;
-            last = number();
-            if (!last) break;
-        }
-        for (unsigned n = *first; n <= *last; ++n)
-            numbers.push_back(n);
-        if (at == end || *at != ',') break;
-        ++at;
-    }
-    return numbers;
-}
-
 /// Known sources and unknown ones.
 std::vector<const json*> everybody(const json& status) {
     std::vector<const json*> all;
@@ -81,6 +52,34 @@ json entry_of(const json& source) {
 }
 
 }  // namespace
+
+std::vector<unsigned> numbers_in(std::string_view ranges) {
+    std::vector<unsigned> numbers;
+    const char* at = ranges.data();
+    const char* const end = at + ranges.size();
+    const auto number = [&]() -> std::optional<unsigned> {
+        unsigned n = 0;
+        const auto [rest, error] = std::from_chars(at, end, n);
+        if (error != std::errc() || n > 255) return {};
+        at = rest;
+        return n;
+    };
+    while (at != end) {
+        const auto first = number();
+        if (!first) break;
+        auto last = first;
+        if (at != end && *at == '-') {
+            ++at;
+            last = number();
+            if (!last) break;
+        }
+        for (unsigned n = *first; n <= *last; ++n)
+            numbers.push_back(n);
+        if (at == end || *at != ',') break;
+        ++at;
+    }
+    return numbers;
+}
 
 Lines sources_lines(const json& status) {
     Table table{{true, true, true, false, false, true, false, false}, {}};

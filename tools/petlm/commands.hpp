@@ -47,12 +47,14 @@ struct ResortOptions {
     bool join = false;             ///< only make the run of its parts
     // Settings that are not given are those of the run.
     std::optional<std::uint32_t> window_ticks;
+    std::optional<std::string> window_ns;  ///< decimal; instead of window_ticks: in_ticks() (settings.hpp)
     std::optional<std::string> window_mode;
     std::optional<std::string> multiples_policy;
     std::optional<std::uint32_t> max_multiplicity;
     std::optional<std::uint32_t> min_module_difference;
     std::optional<std::uint32_t> max_ring_difference;
     std::optional<std::uint64_t> delay_ticks;
+    std::optional<std::string> delay_ns;  ///< decimal; instead of delay_ticks
     bool no_delay = false;
     std::optional<std::string> delayeds;
     std::optional<double> lower_keV;  // NOLINT(readability-identifier-naming): the unit's spelling

@@ -8,6 +8,8 @@
 #include <sstream>
 #include <utility>
 
+#include "config/choices.hpp"
+#include "config/command_line/command_line.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"
@@ -16,6 +18,7 @@
 #include "tools/petlm/plot/plot.hpp"
 #include "tools/petlm/records/failures.hpp"
 #include "tools/petlm/records/gate.hpp"
+#include "tools/petlm/records/interval/options.hpp"
 #include "tools/petlm/records/rearrange.hpp"
 #include "tools/petlm/records/recover.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -61,7 +64,7 @@ void add_dump(CLI::App& app, int& status) {
             std::map<std::string, Kind>{{"prompt", Kind::prompt}, {"delayed", Kind::delayed}}));
     sub.add_flag("--seconds", o.seconds, "Of a run directory, print the seconds");
     sub.add_option("--field", o.field, "Of seconds, this field instead of all that are one number");
-    sub.add_option("--limit", o.limit, "Print at most this many records")->check(CLI::NonNegativeNumber);
+    sub.add_option("--limit", o.limit, "Print at most this many records");
 }
 
 void add_verify(CLI::App& app, int& status) {
@@ -84,7 +87,9 @@ void add_recover(CLI::App& app, int& status) {
 void add_export(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "export", "Writes the records in the format of other software", export_records);
-    sub.add_option("--format", o.format, "castor, stir, coinstruct, csv or hdf5")->required();
+    sub.add_option("--format", o.format, "Of the other software")
+        ->required()
+        ->check(CLI::IsMember({"castor", "stir", "coinstruct", "csv", "hdf5"}));
     sub.add_option("target", o.target, coincidences_help)->required();
     add_output(sub, o, "Directory to write to (castor, stir), or file");
     sub.add_option("--scanner", o.scanner, std::string(scanner_help) + " (castor, stir)");
@@ -99,8 +104,8 @@ void add_export(CLI::App& app, int& status) {
     sub.add_option("--attenuation", o.lines.attenuation,
                    "What attenuates, as of petlm image; repeatable (castor, stir)")
         ->take_all();
-    sub.add_option("--scatter", o.scatter,
-                   "simulation or none; default: simulation with --attenuation (castor, stir)");
+    sub.add_option("--scatter", o.scatter, "Default: simulation with --attenuation (castor, stir)")
+        ->check(CLI::IsMember({"simulation", "none"}));
     sub.add_option("--nuclide", o.nuclide,
                    "Nuclide of the run; default: the one that the operator named (castor, stir)");
     sub.add_option("--max-lines-gb", o.max_lines_gb,
@@ -111,7 +116,9 @@ void add_export(CLI::App& app, int& status) {
 void add_import(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "import", "Makes a list-mode file of the pairs of other software", import_pairs);
-    sub.add_option("--format", o.format, "coinstruct")->required();
+    sub.add_option("--format", o.format, "Of the other software")
+        ->required()
+        ->check(CLI::IsMember({"coinstruct"}));
     sub.add_option("pairs", o.pairs, "File of prompts")->required();
     sub.add_option("--delayeds", o.delayeds, "File of delayeds");
     sub.add_option("--scanner", o.scanner, "Scanner description")->required();
@@ -123,8 +130,7 @@ void add_cut(CLI::App& app, int& status) {
         add(app, status, "cut", "Writes the records of an interval of detector time to a file", cut);
     sub.add_option("target", o.target, coincidences_help)->required();
     add_output(sub, o, file_help);
-    sub.add_option("--from-ticks", o.from, "Start of the interval, inclusive");
-    sub.add_option("--to-ticks", o.to, "End of the interval, exclusive");
+    add_interval_options(sub, o.from, o.to, o.in_seconds);
     auto* singles = sub.add_flag("--singles", o.singles, "Of a run directory, take the singles");
     auto* seconds =
         sub.add_flag("--seconds", o.seconds, "Of a run directory, take the seconds that lie in the interval")
@@ -221,10 +227,10 @@ void add_image(CLI::App& app, int& status) {
            "What attenuates: x,y,z,radius,length[,1/cm] of a cylinder along z (mm; water by default), or a "
            "NIfTI map in 1/cm; repeatable, parts add up")
         ->take_all();
-    sub.add_option(
-        "--scatter", o.scatter,
-        "simulation: of single scatter, scaled to the lines that miss what attenuates; none; default: "
-        "simulation with --attenuation");
+    sub.add_option("--scatter", o.scatter,
+                   "simulation: of single scatter, scaled to the lines that miss what attenuates; default: "
+                   "simulation with --attenuation")
+        ->check(CLI::IsMember({"simulation", "none"}));
     sub.add_option("--nuclide", o.nuclide,
                    "With --normalisation: correct for its decay; default: the one that the operator named");
     sub.add_option("--voxel-mm", o.voxel_mm, "Edge of a voxel; default: the smaller crystal pitch");
@@ -236,7 +242,9 @@ void add_image(CLI::App& app, int& status) {
     sub.add_option("--max", o.max,
                    "Value that the pictures show black, on an even scale; default: the largest value, "
                    "on a scale that also shows what is much weaker");
-    sub.add_option("--backend", o.backend, "auto, cuda or cpu")->capture_default_str();
+    sub.add_option("--backend", o.backend, "What computes")
+        ->check(CLI::IsMember(petacq::config::words<petacq::config::Backend>.names))
+        ->capture_default_str();
     sub.add_option("--threads", o.threads, "Threads on the CPU; 0: one per core")->capture_default_str();
     sub.add_option("--max-memory-gb", o.max_memory_gb,
                    "Memory of the host; default: half of the available memory, at most 4");
@@ -264,7 +272,7 @@ void add_nema_count_rates(CLI::App& sub, petacq::nema::CountRateOptions& o) {
     sub.add_option("--phantom", o.phantom, "mouse (default), rat or monkey")
         ->transform(CLI::CheckedTransformer(std::map<std::string, Phantom>{
             {"mouse", Phantom::mouse}, {"rat", Phantom::rat}, {"monkey", Phantom::monkey}}));
-    sub.add_option("--frame-s", o.frame_s, "Cut runs into frames of this length")->check(CLI::PositiveNumber);
+    sub.add_option("--frame-s", o.frame_s, "Cut runs into frames of this length");
     sub.add_option("--background", o.background, "Run without a source, for the intrinsic background");
 }
 
@@ -321,12 +329,8 @@ int run(int argc, char** argv) {
     for (auto* add_command : {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut,
                               add_gate, add_merge, add_resort, add_plot, add_image, add_nema})
         add_command(app, status);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? ok : usage;
-    }
-    return status;
+    const petacq::config::CommandLineStyle style{"petlm", {"--frame-s"}, {"--offset-mm"}};
+    return petacq::config::parse_command_line(app, style, argc, argv).value_or(status);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "config/command_line/command_line.hpp"
+
 namespace petacq::sim {
 
 namespace {
@@ -205,17 +207,14 @@ CLI::App* add_make_detector(CLI::App& app, MakeDetectorCommand& c) {
 }  // namespace
 
 std::optional<int> parse(int argc, char** argv, CommandLine& commands) {
-    constexpr int usage = 64;
     CLI::App app{"petsim: a simulated PET scanner that streams detector frames over UDP"};
     app.get_formatter()->column_width(38);
     add_options(app, commands.simulate);
     const CLI::App* const compare = add_compare(app, commands.compare);
     const CLI::App* const make = add_make_detector(app, commands.make_detector);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? 0 : usage;
-    }
+    const config::CommandLineStyle style{
+        "petsim", {}, {"--temperature-c", "--clock-drift-ps-per-c", "--gain-drift-percent-per-c"}};
+    if (const auto status = config::parse_command_line(app, style, argc, argv)) return status;
     commands.compare.given = compare->parsed();
     commands.make_detector.given = make->parsed();
     return std::nullopt;

@@ -24,6 +24,7 @@
 #include "tools/petlm/resort/parts/part.hpp"
 #include "tools/petlm/resort/resorted_run.hpp"
 #include "tools/petlm/resort/second_ranges.hpp"
+#include "tools/petlm/resort/settings.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -71,12 +72,12 @@ std::vector<std::uint64_t> divisions_of(const Inputs& inputs) {
 class Rank {
   public:
     Rank(const ResortOptions& options, bool follow, Communicator& ranks)
-        : options_(options),
-          ranks_(ranks),
+        : ranks_(ranks),
           exchange_(ranks, options.input.runs, follow),
           inputs_(exchange_.open()),
-          engines_(engines_for(inputs_.documents.front(), options)),
-          plan_(options, engines_, static_cast<std::size_t>(ranks.size())) {
+          options_(in_ticks(options, inputs_.documents.front())),
+          engines_(engines_for(inputs_.documents.front(), options_)),
+          plan_(options_, engines_, static_cast<std::size_t>(ranks.size())) {
         check_together(inputs_);
     }
 
@@ -258,10 +259,10 @@ class Rank {
         }
     }
 
-    const ResortOptions& options_;
     Communicator& ranks_;
     Exchange exchange_;
     Inputs inputs_;
+    const ResortOptions options_;
     const Engines engines_;
     Plan plan_;
     std::vector<int> done_;  ///< [part] the rank that has it, of those that were there

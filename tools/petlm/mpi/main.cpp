@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "config/command_line/command_line.hpp"
 #include "tools/petlm/mpi/job.hpp"
 #include "tools/petlm/records/failures.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -28,11 +29,8 @@ int main(int argc, char** argv) {
         "was interrupted ends with its last whole block");
     add_resort_options(app, options);
     app.get_option("runs")->description("Run directories with singles.plm");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? ok : usage;
-    }
+    if (const auto done = petacq::config::parse_command_line(app, {"petlm-mpi", {}, {}}, argc, argv))
+        return *done;
     int threads = MPI_THREAD_SINGLE;  // the pipeline has threads of its own, which do not use MPI
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
     Communicator ranks;

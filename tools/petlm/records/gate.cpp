@@ -11,6 +11,7 @@
 
 #include "daemon/host/progress_line.hpp"
 #include "tools/petlm/records/delayeds_weight.hpp"
+#include "tools/petlm/records/interval/in_seconds.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
@@ -48,10 +49,7 @@ void check_options(const GateOptions& o) {
 }
 
 double tick_s_of(const RecordSource& source) {
-    const auto tick_ps = source.description().value("tick_ps", nlohmann::json());
-    if (!tick_ps.is_number() || !(tick_ps > 0))
-        throw BadInput(source.reader().path().string() + ": its description has no tick_ps");
-    return tick_ps.get<double>() * 1e-12;
+    return tick_ps_of(source.description(), source.reader().path()) * 1e-12;
 }
 
 CycleLimits limits_of(const GateOptions& options, double tick_s) {

@@ -172,13 +172,16 @@ nlohmann::json said_alike(const std::vector<std::unique_ptr<RecordSource>>& sour
 
 }  // namespace
 
-int cut(const CutOptions& options) {
+int cut(const CutOptions& given) {
+    const RecordKind kind = kind_of(given.target, given.singles, given.seconds);
+    RecordSource source(given.target, kind);
+    CutOptions options = given;
+    if (given.in_seconds.any())
+        set_ticks(given.in_seconds, tick_ps_of(source.description(), given.target), options.from, options.to);
     if (options.from > options.to) {
         throw UsageError(
             fmt::format("--from-ticks {}: expected at most --to-ticks {}", options.from, options.to));
     }
-    const RecordKind kind = kind_of(options.target, options.singles, options.seconds);
-    RecordSource source(options.target, kind);
     Outputs outputs(options.force);
     outputs.claim(options.output);
     nlohmann::json description = source.description();

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "tools/petlm/records/interval/in_seconds.hpp"
+
 namespace petacq::petlm {
 
 struct CutOptions {
@@ -15,6 +17,7 @@ struct CutOptions {
     bool seconds = false;           ///< of a run directory, take the seconds
     std::uint64_t from = 0;         ///< ticks, inclusive
     std::uint64_t to = UINT64_MAX;  ///< ticks, exclusive
+    IntervalInSeconds in_seconds;   ///< instead of from and to
     std::optional<unsigned> gate;   ///< channel: only records at times when its gate is open
     bool force = false;             ///< replace the output
 };

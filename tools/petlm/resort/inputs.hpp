@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu/second_cuts.hpp"
+#include "tools/petlm/records/interval/in_seconds.hpp"
 #include "tools/petlm/resort/singles_files.hpp"
 
 namespace petacq::petlm {
@@ -40,6 +41,7 @@ struct InputOptions {
     std::vector<std::filesystem::path> runs;  ///< directories, or files of singles in them
     std::uint64_t from = 0;                   ///< ticks, inclusive
     std::uint64_t to = UINT64_MAX;            ///< ticks, exclusive
+    IntervalInSeconds in_seconds;             ///< instead of from and to: in_ticks() (settings.hpp)
     bool partial = false;
 };
 

@@ -22,6 +22,7 @@
 #include "tools/petlm/resort/resorted_run.hpp"
 #include "tools/petlm/resort/resorted_seconds.hpp"
 #include "tools/petlm/resort/second_ranges.hpp"
+#include "tools/petlm/resort/settings.hpp"
 #include "tools/petlm/resort/workers.hpp"
 
 namespace petacq::petlm {
@@ -70,7 +71,8 @@ class CoincidencesOut {
 
 }  // namespace
 
-int resort(const ResortOptions& options) {
+int resort(const ResortOptions& given) {
+    const ResortOptions options = in_ticks(given, run_document(given.input.runs.front()));
     check_output(options.output, options.input);
     if (options.part) return make_parts(options);
     if (options.join) return join_parts(options);

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 
+#include "config/times/ticks.hpp"
+#include "tools/petlm/records/interval/in_seconds.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -30,6 +34,26 @@ void narrow(nlohmann::json& energy, const ResortOptions& options) {
 }
 
 }  // namespace
+
+ResortOptions in_ticks(ResortOptions options, const nlohmann::json& run) {
+    using config::Rounding;
+    if (!options.window_ns && !options.delay_ns && !options.input.in_seconds.any()) return options;
+    const double tick_ps = tick_ps_of(run.at("scanner"), options.input.runs.front());
+    const auto ticks = [&](const char* option, const std::string& ns, Rounding rounding) {
+        return option_ticks(option, ns, config::TimeUnit::ns, tick_ps, rounding);
+    };
+    if (options.window_ns) {
+        const std::uint64_t window = ticks("--window-ns", *options.window_ns, Rounding::down);
+        if (window > INT32_MAX) {
+            throw UsageError(fmt::format("--window-ns {}: {} ticks; expected at most {}", *options.window_ns,
+                                         window, INT32_MAX));
+        }
+        options.window_ticks = static_cast<std::uint32_t>(window);
+    }
+    if (options.delay_ns) options.delay_ticks = ticks("--delay-ns", *options.delay_ns, Rounding::nearest);
+    set_ticks(options.input.in_seconds, tick_ps, options.input.from, options.input.to);
+    return options;
+}
 
 config::Configuration resort_configuration(const nlohmann::json& run, const ResortOptions& options,
                                            std::uint32_t slice_singles) {

@@ -13,4 +13,8 @@ namespace petacq::petlm {
 config::Configuration resort_configuration(const nlohmann::json& run, const ResortOptions& options,
                                            std::uint32_t slice_singles);
 
+/// The options with windows and interval in ticks, those of the scanner in run.json. Throws UsageError for a
+/// time that is no number, negative or too large.
+ResortOptions in_ticks(ResortOptions options, const nlohmann::json& run);
+
 }  // namespace petacq::petlm

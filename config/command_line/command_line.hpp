@@ -1,0 +1,30 @@
+// What the command lines of all programs have in common: --version, help, suggestions for misspelt words, and
+// the refusal of numbers that make no sense.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace petacq::config {
+
+struct CommandLineStyle {
+    std::string program;
+    /// Options with numbers above 0. All others are at least 0, but for signed whole numbers and those below.
+    std::vector<std::string> above_zero;
+    std::vector<std::string> may_be_negative;  ///< options with fractions
+};
+
+inline constexpr int usage_error = 64;  ///< EX_USAGE
+
+/// Call it when all options are there. Adds --version and, to a program with commands, the command help;
+/// `PROGRAM help COMMAND` means `PROGRAM COMMAND --help`. Numbers must be finite. The callbacks of commands
+/// run here; what they throw passes through, but for CLI::ParseError. Returns an exit status if the program
+/// is done: help or version was shown, or the command line is wrong.
+std::optional<int> parse_command_line(CLI::App& app, const CommandLineStyle& style, int argc, char** argv);
+
+}  // namespace petacq::config

@@ -1,0 +1,23 @@
+// Times in nanoseconds and seconds, as people write them, in ticks of the detector's clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace petacq::config {
+
+enum class TimeUnit : std::uint8_t { ns, s };
+
+/// What becomes of a time between two ticks.
+enum class Rounding : std::uint8_t {
+    down,     ///< a window, inclusive: two times differ by at most the window if and only if they do in ticks
+    up,       ///< either end of an interval: a tick lies at or after the time
+    nearest,  ///< a delay, which is any whole number of ticks; the larger of two that are equally near
+};
+
+/// Computes with the decimal digits, and thus exactly, as long as time and tick have at most 18 digits each.
+/// Throws Error with "expected a number of ns ..., found ..." unless `decimal` is a number of at least 0,
+/// such as "4.5" or "1e-3", and the result is less than 2^63.
+std::uint64_t ticks_of(const std::string& decimal, TimeUnit unit, double tick_ps, Rounding rounding);
+
+}  // namespace petacq::config

@@ -1,0 +1,36 @@
+// What a check found, and how to put it right.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace petacq::daemon {
+
+enum class Level : std::uint8_t {
+    good,
+    note,     ///< could not be tested, or is as it should be only under a condition
+    warning,  ///< it works, but may lose data or does not do all that it should
+    problem,  ///< it does not work
+};
+
+struct Finding {
+    Level level;
+    std::string subject;  ///< "data directory"
+    std::string text;
+    std::string fix;  ///< a command, or what to change; "" if there is nothing to do
+};
+
+using Findings = std::vector<Finding>;
+
+/// A line for each finding, another one with its fix, and a count at the end.
+std::string report(const Findings& findings);
+
+bool any_problem(const Findings& findings);
+
+/// "4.3 GB"; for sizes on a disk and rates.
+std::string size_text(double bytes);
+/// "2.0 h"
+std::string time_text(double seconds);
+
+}  // namespace petacq::daemon

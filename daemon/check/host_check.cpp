@@ -1,0 +1,20 @@
+#include "daemon/check/host_check.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "daemon/check/addresses.hpp"
+#include "daemon/check/memory.hpp"
+
+namespace petacq::daemon {
+
+Findings check_host(const config::Configuration& configuration,
+                    const std::vector<net::ReceiverOptions>& receivers, const FrameRate& rate) {
+    const bool running = daemon_runs(configuration);
+    Findings findings = check_addresses(configuration, receivers, running);
+    for (const Findings& more : {check_memory(configuration), check_disk(configuration, rate, running)})
+        std::copy(more.begin(), more.end(), std::back_inserter(findings));
+    return findings;
+}
+
+}  // namespace petacq::daemon

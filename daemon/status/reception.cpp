@@ -1,0 +1,66 @@
+// What the daemon expects of the boards, and what arrives: for petctl doctor.
+#include <algorithm>
+#include <bitset>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "config/configuration.hpp"
+#include "daemon/status/status.hpp"
+#include "net/endpoint.hpp"
+
+namespace petacq::daemon {
+
+using nlohmann::json;
+
+namespace {
+
+std::string hexadecimal(std::span<const std::byte> bytes) {
+    constexpr const char* digits = "0123456789abcdef";
+    std::string text;
+    for (const std::byte byte : bytes) {
+        const auto value = std::to_integer<unsigned>(byte);
+        text += digits[value >> 4];
+        text += digits[value & 0xF];
+    }
+    return text;
+}
+
+json make_listed(const Observation& seen) {
+    json listed = json::array();
+    for (const config::Source& source : config::listed_sources(seen.configuration(), seen.scanner())) {
+        std::bitset<256> bdms;
+        for (const std::uint32_t bdm : source.bdms)
+            bdms.set(bdm);
+        const std::string port = source.port == 0 ? "" : ":" + std::to_string(source.port);
+        listed.push_back({{"id", source.id ? json(*source.id) : json()},
+                          {"address", source.address + port},
+                          {"bdms", ranges_of(bdms)}});
+    }
+    return listed;
+}
+
+json make_samples(const Reading& now) {
+    json samples = json::array();
+    for (const net::DatagramSample& sample : now.samples) {
+        const auto head = std::span(sample.head).first(std::min(sample.bytes, sample.head.size()));
+        samples.push_back({{"address", net::to_text(sample.sender)},
+                           {"bytes", sample.bytes},
+                           {"head", hexadecimal(head)},
+                           {"arrived_s", static_cast<double>(sample.arrival_ns) * 1e-9}});
+    }
+    return samples;
+}
+
+}  // namespace
+
+json make_reception(const Observation& seen) {
+    const config::Configuration& c = seen.configuration();
+    return {{"framing", name_of(c.receive.framing)}, {"layout", c.receive.layout.string()},
+            {"head_marker", c.frame.head_marker},    {"tail_marker", c.frame.tail_marker},
+            {"tag_marker", c.frame.tag_marker},      {"listed", make_listed(seen)},
+            {"samples", make_samples(*seen.now)}};
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,143 @@
+// petacqd --check: what it says about the host.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+namespace petacq::test {
+
+namespace {
+
+using nlohmann::json;
+
+Outcome check(const Site& site, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"--check", "--config", site.configuration()});
+    return run_program(PETACQD_PROGRAM, more);
+}
+
+/// A bound socket of this process.
+class Taken {
+  public:
+    explicit Taken(int type) : descriptor_(::socket(AF_INET, type, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        REQUIRE(::bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), size) == 0);
+        if (type == SOCK_STREAM) REQUIRE(::listen(descriptor_, 1) == 0);
+        REQUIRE(::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+        port = ntohs(address.sin_port);
+    }
+    Taken(const Taken&) = delete;
+    Taken& operator=(const Taken&) = delete;
+    ~Taken() { ::close(descriptor_); }
+
+    std::uint16_t port = 0;
+
+  private:
+    int descriptor_;
+};
+
+json at_port(std::uint16_t port) {
+    return {{"receive", {{"sockets", {{{"address", "127.0.0.1"}, {"port", port}}}}}}};
+}
+
+}  // namespace
+
+TEST_CASE("check: a host on which all is well", "[e2e][check]") {
+    const Site site;
+    const Outcome outcome = check(site);
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    for (const char* part : {"good     control socket: ", "good     receive: 127.0.0.1:0: free",
+                             "good     http: ", "socket buffers: ", "data directory: ", "disk speed: ",
+                             "B/s (--rate", "disk space: ", "0 problems, "})
+        CHECK(contains(outcome.out, part));
+    CHECK(std::filesystem::is_empty(site.directory() / "data"));
+    CHECK_FALSE(std::filesystem::exists(site.socket()));
+}
+
+TEST_CASE("check: the disk is judged by a rate", "[e2e][check]") {
+    const Site site(json{{"health", {{"min_disk_time_s", 3600}}}});
+    const Outcome outcome = check(site, {"--rate", "1e12"});
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.out, "warning  disk speed: "));
+    CHECK(contains(outcome.out, "warning  disk space: "));
+    CHECK(contains(outcome.out, "to do: a faster disk for data_dir"));
+    CHECK(contains(check(site, {"--rate", "1"}).out, "good     disk speed: "));
+}
+
+TEST_CASE("check: ports that other programs hold", "[e2e][check]") {
+    const Taken udp(SOCK_DGRAM);
+    const Taken tcp(SOCK_STREAM);
+    json patch = at_port(udp.port);
+    patch["http"]["listen"] = "127.0.0.1:" + std::to_string(tcp.port);
+    const Site site(patch);
+    const Outcome outcome = check(site);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.status == 74);
+    CHECK(contains(outcome.out, "problem  receive: 127.0.0.1:" + std::to_string(udp.port) + ": taken by "));
+    CHECK(contains(outcome.out, "(process " + std::to_string(::getpid()) + " of "));
+    CHECK(contains(outcome.out, "sudo ss -ulpn 'sport = :" + std::to_string(udp.port)));
+    CHECK(contains(outcome.out, "problem  http: 127.0.0.1:" + std::to_string(tcp.port) + ": taken by "));
+    CHECK(contains(outcome.out, "2 problems, "));
+    CHECK(contains(outcome.err, "the host is not ready"));
+}
+
+TEST_CASE("check: a daemon that is running is no problem, and is not disturbed", "[e2e][check]") {
+    Site site;
+    Daemon daemon(site);
+    daemon.start("r");
+    json patch = at_port(daemon.ports().front());
+    patch["http"]["listen"] = "127.0.0.1:" + std::to_string(daemon.http_port());
+    site.configure(patch);
+    for (const bool elsewhere : {false, true}) {
+        if (elsewhere) {  // the daemon is known by its name, too
+            patch["control"]["socket"] = "other.sock";
+            site.configure(patch);
+        }
+        const Outcome outcome = check(site);
+        INFO(outcome.out);
+        CHECK(outcome.status == 0);
+        CHECK(contains(outcome.out, "in use by the petacqd that is running"));
+        CHECK(contains(outcome.out, "not measured while a petacqd is running"));
+    }
+    CHECK(daemon.stop()["ledger_closed"] == true);
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("check: addresses, groups and directories that this host does not have", "[e2e][check]") {
+    json patch = at_port(0);
+    patch["receive"]["sockets"][0]["address"] = "192.0.2.1";  // RFC 5737: of no host
+    patch["receive"]["sockets"][0]["multicast_group"] = "239.1.2.3";
+    patch["receive"]["sockets"][0]["multicast_interface"] = "192.0.2.7";
+    patch["control"]["socket"] = "nowhere/control.sock";
+    const Site site(patch);
+    const Outcome outcome = check(site);
+    INFO(outcome.out);
+    CHECK(outcome.status == 74);
+    CHECK(contains(outcome.out, "problem  receive: 192.0.2.1:0: Cannot assign requested address"));
+    CHECK(contains(outcome.out, "ip -brief address"));
+    CHECK(contains(outcome.out, "problem  multicast: 239.1.2.3 on 192.0.2.7: "));
+    CHECK(contains(outcome.out, "nowhere does not exist"));
+    CHECK(contains(outcome.out, "sudo install -d "));
+    CHECK(contains(outcome.out, "3 problems, "));
+}
+
+TEST_CASE("check: buffers that the kernel does not grant", "[e2e][check]") {
+    const Site site(json{
+        {"receive", {{"receive_buffer_bytes", 1073741823}, {"huge_pages", true}, {"batch_count", 1024}}}});
+    const Outcome outcome = check(site);
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.out, "warning  socket buffers: "));
+    CHECK(contains(outcome.out, "sudo sysctl -w net.core.rmem_max=1073741823"));
+    CHECK(contains(outcome.out, "huge pages: "));
+}
+
+}  // namespace petacq::test

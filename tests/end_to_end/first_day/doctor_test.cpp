@@ -1,0 +1,190 @@
+// petctl doctor with simulated boards that are healthy, or are not as configured.
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/end_to_end/daemon_fixture.hpp"
+
+namespace petacq::test {
+
+namespace {
+
+using nlohmann::json;
+
+/// petsim sends until the object goes.
+class Boards {
+  public:
+    /// `scanner`: the description that petsim reads; empty: that of the daemon.
+    Boards(const Site& site, const Daemon& daemon, const std::vector<std::string>& more,
+           const std::string& scanner = "")
+        : process_(PETSIM_PROGRAM, arguments(site, daemon, more, scanner.empty() ? site.scanner() : scanner),
+                   site.directory() / "boards") {}
+    Boards(const Boards&) = delete;
+    Boards& operator=(const Boards&) = delete;
+    ~Boards() {
+        process_.signal(SIGKILL);
+        process_.wait();
+    }
+
+  private:
+    static std::vector<std::string> arguments(const Site& site, const Daemon& daemon,
+                                              const std::vector<std::string>& more,
+                                              const std::string& scanner) {
+        std::vector<std::string> all = {
+            "--scanner",     scanner,  "--calibration", site.calibration(), "--quiet", "--duration-s",
+            "600",           "--rate", "50000",         "--threads",        "1",       "--to",
+            daemon.address()};
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+
+    Process process_;
+};
+
+/// After every module has been heard, or at least some datagrams.
+Outcome doctor(const Site& site, Daemon& daemon) {
+    REQUIRE(daemon.until([](const json& s) {
+        return s["total"]["datagrams"]["received"] > 100 && s["modules"].size() == 24 &&
+               s["reception"]["samples"].size() >= 4;
+    }));
+    return petctl(site, {"doctor", "--seconds", "2"});
+}
+
+/// The piece of JSON behind `key` in what is to be written.
+json piece(const std::string& text, const std::string& key) {
+    const std::size_t at = text.find('"' + key + "\": ");
+    if (at == std::string::npos) return nullptr;
+    return json::parse(text.substr(at + key.size() + 4, text.find("\nIn ", at) - at - key.size() - 4));
+}
+
+}  // namespace
+
+TEST_CASE("doctor: healthy boards", "[e2e][doctor]") {
+    const Site site;
+    Daemon daemon(site);
+    const Boards boards(site, daemon, {});
+    REQUIRE(daemon.until([](const json& s) {
+        return std::all_of(s["modules"].begin(), s["modules"].end(), [](const json& m) {
+            return m["singles_per_s"].is_number() && m["singles_per_s"] > 0;
+        });
+    }));
+    const Outcome outcome = doctor(site, daemon);
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(contains(outcome.out, "good     from: source 0 (127.0.0.1:"));
+    CHECK(contains(outcome.out, "good     framing: sequenced, as configured"));
+    CHECK(contains(outcome.out, "good     markers: head 10, tail 5, as configured"));
+    CHECK(contains(outcome.out, "good     modules: singles from all 24 BDMs"));
+    CHECK(contains(outcome.out, "good     times: of 4 senders increase"));
+    CHECK(contains(outcome.out, "good     energies: "));
+    CHECK(contains(outcome.out, "0 problems, 0 warnings"));
+    CHECK_FALSE(contains(outcome.out, "To write into the files"));
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("doctor: nothing arrives", "[e2e][doctor]") {
+    const Site site;
+    Daemon daemon(site);
+    const Outcome outcome = petctl(site, {"doctor", "--seconds", "0.5"});
+    INFO(outcome.out);
+    CHECK(outcome.status == 1);
+    CHECK(contains(outcome.out, "problem  arriving: nothing in"));
+    CHECK(contains(outcome.out,
+                   "sudo tcpdump -ni any -c 5 udp port " + std::to_string(daemon.ports().front())));
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("doctor: another framing than configured", "[e2e][doctor]") {
+    const Site site;
+    Daemon daemon(site);
+    const Boards boards(site, daemon, {"--framing", "bare", "--sources", "4"});
+    const Outcome outcome = doctor(site, daemon);
+    INFO(outcome.out);
+    CHECK(outcome.status == 1);
+    CHECK(contains(outcome.out, "problem  framing: bare, while sequenced is configured"));
+    CHECK(contains(outcome.out, "markers: head 10, tail 5, as configured"));
+    CHECK(piece(outcome.out, "receive") == json{{"framing", "bare"}});
+    const json sources = piece(outcome.out, "sources");
+    REQUIRE(sources.is_array());
+    REQUIRE(sources.size() == 4);
+    CHECK(sources[0]["address"] == "127.0.0.1");
+    CHECK(sources[0]["port"].is_number_unsigned());
+    CHECK_FALSE(sources[0]["bdms"].empty());
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("doctor: modules that are listed for another source", "[e2e][doctor]") {
+    const Site site;
+    json scanner = json::parse(read_file(site.scanner()));
+    scanner["sources"][0]["bdms"] = {0, 1, 2, 3, 4, 6};
+    scanner["sources"][1]["bdms"] = {5, 7, 8, 9, 10, 11};
+    const std::string as_sent = (site.directory() / "sent.scanner.json").string();
+    std::filesystem::copy_file(site.scanner(), as_sent);
+    write_file(site.scanner(), scanner.dump());
+    Daemon daemon(site);
+    const Boards boards(site, daemon, {}, as_sent);
+    const Outcome outcome = doctor(site, daemon);
+    INFO(outcome.out);
+    CHECK(outcome.status == 1);
+    CHECK(contains(outcome.out, "no singles from BDM 5, 6"));
+    CHECK(contains(outcome.out, "have a BDM, DU, x or y out of range"));
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("doctor: a silent board, and one that is not listed", "[e2e][doctor]") {
+    const Site site;
+    json scanner = json::parse(read_file(site.scanner()));
+    scanner["sources"][3]["id"] = 9;
+    const std::string as_sent = (site.directory() / "sent.scanner.json").string();
+    write_file(as_sent, scanner.dump());
+    Daemon daemon(site);
+    const Boards boards(site, daemon, {}, as_sent);
+    const Outcome outcome = doctor(site, daemon);
+    INFO(outcome.out);
+    CHECK(outcome.status == 1);
+    CHECK(contains(outcome.out, "warning  from: nothing from source 3"));
+    CHECK(contains(outcome.out, "problem  from: may not send, and is not used: source 9"));
+    CHECK(contains(outcome.out, "no singles from BDM 18, 19, 20, 21, 22, 23"));
+    const json sources = piece(outcome.out, "sources");
+    REQUIRE(sources.is_array());
+    CHECK(sources.back()["id"] == 9);
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("doctor: swapped markers", "[e2e][doctor]") {
+    // As if the boards had swapped them.
+    const Site site(json{{"frame", {{"head_marker", 5}, {"tail_marker", 10}}}});
+    Daemon daemon(site);
+    const Boards boards(site, daemon, {});
+    const Outcome outcome = doctor(site, daemon);
+    INFO(outcome.out);
+    CHECK(outcome.status == 1);
+    CHECK(contains(
+        outcome.out,
+        "problem  markers: head 10, tail 5, while head 5, tail 10 is configured: head and tail are swapped"));
+    CHECK(piece(outcome.out, "frame") == json{{"head_marker", 10}, {"tail_marker", 5}});
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("doctor: a tick of another length", "[e2e][doctor]") {
+    const Site site;
+    json scanner = json::parse(read_file(site.scanner()));
+    const auto tick = scanner["tick_ps"].get<double>();
+    const std::string as_sent = (site.directory() / "sent.scanner.json").string();
+    std::filesystem::copy_file(site.scanner(), as_sent);
+    scanner["tick_ps"] = 2 * tick;
+    write_file(site.scanner(), scanner.dump());
+    Daemon daemon(site);
+    const Boards boards(site, daemon, {}, as_sent);
+    const Outcome outcome = doctor(site, daemon);
+    INFO(outcome.out);
+    CHECK(outcome.status == 1);
+    CHECK(contains(outcome.out, "according to the scanner description"));
+    const json written = piece(outcome.out, "tick_ps");
+    REQUIRE(written.is_number());
+    CHECK(written.get<double>() > 0.97 * tick);
+    CHECK(written.get<double>() < 1.03 * tick);
+    CHECK(daemon.terminate() == 0);
+}
+
+}  // namespace petacq::test

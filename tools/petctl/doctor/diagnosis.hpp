@@ -1,0 +1,24 @@
+// What the daemon says about the boards, in words, and what to write into the files.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+
+#include "daemon/check/finding.hpp"
+#include "tools/petctl/doctor/samples.hpp"
+
+namespace petacq::petctl {
+
+struct Diagnosis {
+    daemon::Findings findings;
+    /// Pieces of petacqd.json and of the scanner description, with a line in front that says where they
+    /// belong; "" if nothing is to be changed.
+    std::string to_write;
+};
+
+/// Of two statuses some seconds apart, and the samples of those in between.
+Diagnosis diagnose(const nlohmann::json& before, const nlohmann::json& after,
+                   const std::set<Sample>& samples);
+
+}  // namespace petacq::petctl

@@ -1,0 +1,60 @@
+// What samples of datagrams tell about the boards: framing, markers, modules, times.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "config/choices.hpp"
+
+namespace petacq::petctl {
+
+/// The beginning of a datagram, as `reception.samples` of the status has it.
+struct Sample {
+    std::string address;  ///< of its sender, with the port
+    std::size_t bytes = 0;
+    std::vector<std::byte> head;
+    double arrived_s = 0;
+
+    bool operator<(const Sample& other) const {
+        return std::tie(address, arrived_s) < std::tie(other.address, other.arrived_s);
+    }
+};
+
+/// Adds the samples of a status; those that are there already stay once.
+void add_samples(const nlohmann::json& status, std::set<Sample>& samples);
+
+struct Markers {
+    unsigned head = 0;
+    unsigned tail = 0;
+    bool operator==(const Markers&) const = default;
+};
+
+/// Address with port, and the id in sequenced datagrams.
+using SenderName = std::pair<std::string, std::optional<unsigned>>;
+
+struct Sender {
+    std::set<unsigned> modules;  ///< of the frames with the markers that most have
+    std::optional<double>
+        ticks_per_s;  ///< of the host's clock; absent with less than half a second of samples
+};
+
+struct Impression {
+    std::size_t samples = 0;
+    std::set<std::size_t> sizes;
+    std::optional<config::Framing> framing;  ///< of most of them; absent: not petacqd's frames
+    std::optional<Markers> markers;          ///< of most of their frames
+    std::map<SenderName, Sender> senders;
+};
+
+/// `tag_marker`: frames with this head marker are no hits.
+Impression impression_of(const std::set<Sample>& samples, unsigned tag_marker);
+
+}  // namespace petacq::petctl
