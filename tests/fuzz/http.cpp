@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const auto context = [] {
         const config::Geometry ring{2, {1, 1, 1}, {1, 1, 1}, {1, 3, 2}, 2, 1, 8};
         auto made = std::make_shared<daemon::HttpContext>(io, daemon::HttpOptions{}, ring, control(),
-                                                          daemon::SpectraSource{});
+                                                          daemon::SpectraSource{}, daemon::QuickLookSource{});
         made->content.publish(daemon::Publication());
         return made;
     }();

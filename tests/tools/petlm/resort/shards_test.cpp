@@ -63,7 +63,7 @@ TEST_CASE("resort: the interval is that of a run that starts and stops there", "
     const std::uint64_t from = all[1000].time + 1;
     const std::uint64_t to = all[4000].time;
     petlm::ResortOptions options;
-    options.input = {{directory / "run"}, from, to};
+    options.input = {{directory / "run"}, from, to, {}};
     options.output = directory / "new";
     options.backend = "cpu";
     options.shard_singles = 600;
@@ -97,7 +97,7 @@ TEST_CASE("resort: nothing outside the interval forms a coincidence, wherever it
             const std::uint64_t to = all[300 + random() % 290].time + random() % 2;
             INFO(kind << ", " << from << " to " << to);
             petlm::ResortOptions options;
-            options.input = {{directory / "run"}, from, to};
+            options.input = {{directory / "run"}, from, to, {}};
             options.output = directory / "out.plm";
             options.force = true;
             options.backend = "cpu";
