@@ -107,7 +107,7 @@ TEST_CASE("resort: parts of other settings, and other directories, are refused",
     CHECK_THROWS_WITH(c.make_part(2, 2), contains("other runs or settings"));
     CHECK_THROWS_WITH(c.join(), contains("other runs or settings"));
     c.options.output = c.directory / "host";
-    CHECK_THROWS_WITH(c.make_part(1, 2), contains("was not made of parts"));
+    CHECK_THROWS_WITH(c.make_part(1, 2), contains("is one of the runs"));
     c.options.output = c.directory / "file.plm";
     CHECK_THROWS_WITH(c.make_part(1, 2), contains("expected a directory"));
 }
