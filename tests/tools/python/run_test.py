@@ -1,3 +1,4 @@
+import fcntl
 import json
 import shutil
 import unittest
@@ -253,10 +254,13 @@ class MadeRuns(unittest.TestCase):
         (self.path / "run.json").write_text(json.dumps(document))
         content = (self.source.path / "coincidences.plm").read_bytes()
         (self.path / "coincidences.plm").write_bytes(content[:200_000])
-        with self.assertWarns(petacq.IncompleteWarning):
-            run = petacq.open_run(self.path)
-            text = run._repr_html_()
-        self.assertIn("running", text)
+        with open(self.path / ".reserve", "wb") as held:  # as the daemon holds it
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with self.assertWarns(petacq.IncompleteWarning):
+                run = petacq.open_run(self.path)
+                text = run._repr_html_()
+            self.assertIn("running", text)
+        self.assertIn("interrupted", run._repr_html_())
         self.assertEqual(run.stop_ticks, run.coincidences.last_time)
         self.assertIsNone(run.stop)
 
