@@ -137,7 +137,7 @@ class Tap:
         view = memoryview(data)
         have = 0
         while have < size:
-            got = self._stream.readinto(view[have:])  # type: ignore[attr-defined]
+            got = self._stream.readinto(view[have:])
             if not got:
                 break
             have += got
