@@ -1,6 +1,7 @@
 """docs/how-to/python.md and the module have the same names, after ``import petacq`` alone."""
 
 import ast
+import functools
 import inspect
 import re
 import subprocess
@@ -61,6 +62,7 @@ class Documented(unittest.TestCase):
         self.assertEqual(seen, set(OBJECTS))
 
 
+@functools.cache
 def has(kind: type, name: str) -> bool:
     made = any(f"self.{name}: " in inspect.getsource(base) for base in kind.__mro__ if base.__module__.startswith("petacq"))
     return made or hasattr(kind, name) or any(name in base.__dict__.get("__annotations__", {}) for base in kind.__mro__)

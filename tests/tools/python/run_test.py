@@ -1,3 +1,4 @@
+import fcntl
 import json
 import shutil
 import unittest
@@ -245,7 +246,7 @@ class MadeRuns(unittest.TestCase):
         with self.assertRaises(petacq.RunError):
             run.scanner
 
-    def test_a_run_that_was_not_finished(self):
+    def test_a_run_that_still_goes_on(self):
         document = json.loads((self.path / "run.json").read_text())
         for key in ("ledger", "stop_utc", "stop_ticks", "stop_reason"):
             del document[key]
@@ -253,10 +254,13 @@ class MadeRuns(unittest.TestCase):
         (self.path / "run.json").write_text(json.dumps(document))
         content = (self.source.path / "coincidences.plm").read_bytes()
         (self.path / "coincidences.plm").write_bytes(content[:200_000])
-        with self.assertWarns(petacq.IncompleteWarning):
-            run = petacq.open_run(self.path)
-            text = run._repr_html_()
-        self.assertIn("interrupted", text)
+        with open(self.path / ".reserve", "wb") as held:  # as the daemon holds it
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with self.assertWarns(petacq.IncompleteWarning):
+                run = petacq.open_run(self.path)
+                text = run._repr_html_()
+            self.assertIn("running", text)
+        self.assertIn("interrupted", run._repr_html_())
         self.assertEqual(run.stop_ticks, run.coincidences.last_time)
         self.assertIsNone(run.stop)
 
