@@ -214,7 +214,10 @@ void write_states(Exposition& out, const json& status) {
                     "Reasons of that kind for degraded or failed health."});
         std::map<std::pair<std::string, std::string>, int> reasons;
         for (const json& reason : at(health, "/reasons")) {
-            if (reason.is_object()) ++reasons[{text_at(reason, "code"), text_at(reason, "severity")}];
+            if (!reason.is_object()) continue;
+            const json& count = at(reason, "/count");
+            reasons[{text_at(reason, "code"), text_at(reason, "severity")}] +=
+                count.is_number_unsigned() ? count.get<int>() : 1;
         }
         for (const auto& [kind, count] : reasons)
             out.sample(count, {{"reason", kind.first}, {"severity", kind.second}});

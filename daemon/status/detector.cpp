@@ -30,7 +30,8 @@ std::string trouble(const Observation& seen, std::uint32_t index, const SourceSt
     if (lost_now <= lost_before) return "";
     const auto lost = static_cast<double>(lost_now - lost_before);
     const double fraction = lost / (lost + static_cast<double>(received));
-    if (fraction <= seen.configuration().health.max_loss_fraction) return "";
+    const double margin = seen.health->find("datagrams_lost") != nullptr ? 0.5 : 1;
+    if (fraction <= margin * seen.configuration().health.max_loss_fraction) return "";
     return fmt::format("{:.3g} % of its datagrams are lost", 100 * fraction);
 }
 

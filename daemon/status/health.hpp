@@ -25,7 +25,16 @@ struct Problem {
     bool failed = false;        ///< else degraded
     /// The reason disappears when the problem has not been seen for this long.
     std::chrono::steady_clock::duration lasts = std::chrono::seconds(5);
+    std::string several{};  ///< what several have in common: "modules above 50 C"; empty: there is only one
+    std::string name{};     ///< of the subject among several: "7"
+    double size = 0;        ///< the larger, the worse, among several
 
+    Problem& is_one_of(std::string all, std::string this_one, double how_bad) {
+        several = std::move(all);
+        name = std::move(this_one);
+        size = how_bad;
+        return *this;
+    }
     [[nodiscard]] std::string message() const { return advice.empty() ? what : what + ": " + advice; }
 };
 
@@ -34,6 +43,22 @@ struct HealthReason {
     std::chrono::steady_clock::time_point since;
     std::chrono::steady_clock::time_point seen;
 };
+
+/// Reasons of one code, as people read them.
+struct RankedReason {
+    const char* code = "";
+    std::size_t count = 1;
+    std::string message;  ///< "23 modules above 50 C: 0, 2, 6, ...; the worst: module 6 is at 61.0 C: ..."
+    bool failed = false;
+    std::chrono::steady_clock::time_point since;  ///< of the first
+    std::chrono::steady_clock::time_point seen;   ///< of the last
+    /// The code of a reason above it that explains it; empty: none does.
+    std::string_view follows_from;
+};
+
+/// Reasons of one code are one. The failed ones first, then causes before their consequences.
+std::vector<RankedReason> ranked(const std::vector<const HealthReason*>& reasons);
+std::vector<RankedReason> ranked(const std::vector<HealthReason>& reasons);
 
 struct HealthChange {
     bool raised = false;  ///< else: it disappeared

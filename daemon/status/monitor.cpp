@@ -56,17 +56,27 @@ std::string sha256_without_sources(const config::Scanner& scanner) {
     return sha256.text();
 }
 
-void log_change(const HealthChange& change, const Observation& seen) {
-    const Problem& problem = change.reason.problem;
-    const auto source = source_of(problem, seen);
-    if (!change.raised) {
-        const std::chrono::duration<double> lasted = seen.now->taken - change.reason.since;
-        log_message(LogLevel::info,
-                    fmt::format("recovered: {} (after {:.1f} s)", problem.what, lasted.count()), source);
-    } else if (problem.failed) {
-        log_message(LogLevel::error, "failed: " + problem.message(), source);
-    } else {
-        log_message(LogLevel::warning, "degraded: " + problem.message(), source);
+/// One line for each kind of reason that has appeared, and for each that has gone.
+void log_changes(const std::vector<HealthChange>& changes, const Observation& seen) {
+    for (const bool raised : {true, false}) {
+        std::vector<const HealthReason*> reasons;
+        for (const HealthChange& change : changes)
+            if (change.raised == raised) reasons.push_back(&change.reason);
+        for (const RankedReason& one : ranked(reasons)) {
+            const auto first = std::find_if(reasons.begin(), reasons.end(), [&](const HealthReason* reason) {
+                return reason->problem.code == std::string_view(one.code);
+            });
+            const auto source = one.count == 1 ? source_of((*first)->problem, seen) : std::nullopt;
+            if (raised) {
+                log_message(one.failed ? LogLevel::error : LogLevel::warning,
+                            (one.failed ? "failed: " : "degraded: ") + one.message, source);
+                continue;
+            }
+            const std::chrono::duration<double> lasted = seen.now->taken - one.since;
+            const std::string what = one.count == 1 ? (*first)->problem.what : one.message;
+            log_message(LogLevel::info, fmt::format("recovered: {} (after {:.1f} s)", what, lasted.count()),
+                        source);
+        }
     }
 }
 
@@ -158,8 +168,7 @@ Observation Monitor::observation(const RunState& run) const {
 bool Monitor::assess(const RunState& run) {
     const Observation seen = observation(run);
     const std::vector<HealthChange> changes = health_.observe(find_problems(seen), now_.taken);
-    for (const HealthChange& change : changes)
-        log_change(change, seen);
+    log_changes(changes, seen);
     return !changes.empty();
 }
 

@@ -6,14 +6,14 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <vector>
 
+#include "daemon/host/quantity_text.hpp"
 #include "net/endpoint.hpp"
 
 namespace petacq::daemon {
 
 namespace {
-
-using std::chrono::nanoseconds;
 
 /// A start takes a few syncs, and with a raw capture some detector time.
 constexpr std::chrono::seconds longest_start{3};
@@ -21,18 +21,27 @@ constexpr std::chrono::seconds longest_start{3};
 struct DetectorAdvice {
     const char* code;
     const char* advice;
+    const char* several;  ///< what several modules have in common
 };
 /// In the order of DetectorFault::Kind.
 constexpr std::array detector_advice{
-    DetectorAdvice{"detector_time_step", "check its clock; the run may need another time calibration"},
-    DetectorAdvice{"detector_gain_step", "check its high voltage and temperature"},
-    DetectorAdvice{"detector_few_prompts", "check its clock, energies and shielding"},
-    DetectorAdvice{"detector_time_off", "check its clock; the time calibration may no longer hold"},
+    DetectorAdvice{"detector_time_step", "check the clock; the run may need another time calibration",
+                   "modules: their times moved since the start"},
+    DetectorAdvice{"detector_gain_step", "check high voltage and temperature",
+                   "modules: their photopeaks moved since the start"},
+    DetectorAdvice{"detector_few_prompts", "check clock, energies and shielding",
+                   "modules have fewer prompts than their singles let expect"},
+    DetectorAdvice{"detector_time_off", "check its clock; the time calibration may no longer hold",
+                   "modules: their times differ from the reference"},
     DetectorAdvice{"detector_gain_off",
-                   "check its high voltage and temperature; the energy calibration may no longer hold"},
-    DetectorAdvice{"detector_prompts_off", "check its clock, energies and shielding"},
-    DetectorAdvice{"detector_unit_silent", "check its power, cables and thresholds"},
-    DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off"},
+                   "check its high voltage and temperature; the energy calibration may no longer hold",
+                   "modules: their photopeaks differ from the reference"},
+    DetectorAdvice{"detector_prompts_off", "check clock, energies and shielding",
+                   "modules have fewer prompts than the reference lets expect"},
+    DetectorAdvice{"detector_unit_silent", "check power, cables and thresholds",
+                   "modules have detector units that do not count"},
+    DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off",
+                   "modules have noisy crystals"},
 };
 
 /// Growth since the previous reading.
@@ -56,19 +65,14 @@ std::string counted(std::uint64_t n, std::uint64_t of, const char* what) {
 class Finder {
   public:
     explicit Finder(const Observation& seen)
-        : seen_(seen),
-          acquisition_(*seen.now->acquisition),
-          acquisition_before_(*seen.before->acquisition),
-          anything_heard_(std::any_of(acquisition_.sources.sources.begin(),
-                                      acquisition_.sources.sources.end(),
-                                      [](const SourceStatus& s) { return s.last_seen.has_value(); })) {}
+        : seen_(seen), acquisition_(*seen.now->acquisition), acquisition_before_(*seen.before->acquisition) {}
 
     std::vector<Problem> find() {
         failures();
         datagrams();
         frames();
-        for (std::uint32_t i = 0; i < acquisition_.sources.sources.size(); ++i)
-            source(i);
+        for (Problem& problem : find_source_problems(seen_))
+            found_.push_back(std::move(problem));
         temperatures();
         detector();
         run_files();
@@ -107,7 +111,7 @@ class Finder {
                     : "no source moves detector time: check the clocks of the boards");
         }
         if (acquisition_.run && acquisition_before_.run && acquisition_.total.datagrams.received == 0 &&
-            !anything_heard_) {
+            !anything_heard(acquisition_)) {
             add("no_data", "a run is in progress and no data have arrived",
                 "check that the boards have power, the address and port they send to, and the firewall");
         }
@@ -129,7 +133,9 @@ class Finder {
     /// Adds a problem if more than max_loss_fraction of the things are affected.
     void add_share(const char* code, std::uint64_t affected, std::uint64_t all, const char* thing,
                    const std::string& how, const char* advice) {
-        if (affected > 0 && fraction(affected, all) > seen_.configuration().health.max_loss_fraction)
+        constexpr double margin = 0.5;
+        const double limit = seen_.configuration().health.max_loss_fraction * (raised(code) ? margin : 1);
+        if (affected > 0 && fraction(affected, all) > limit)
             add(code, counted(affected, all, thing) + how, advice);
     }
 
@@ -200,7 +206,7 @@ class Finder {
             }
         }
         if (most == 0) return "";
-        return fmt::format(", {} of them from {}", most, name_of_source(now[worst]));
+        return fmt::format(", {} of them from {}", most, "source " + source_name(seen_, now[worst]));
     }
 
     void frames() {
@@ -230,65 +236,19 @@ class Finder {
         }
     }
 
-    void source(std::uint32_t i) {
-        const SourceStatus& s = acquisition_.sources.sources[i];
-        const auto& sources_before = acquisition_before_.sources.sources;
-        if (i < sources_before.size() && s.steps_back > sources_before[i].steps_back) {
-            add("source_stepped_back", name_of_source(s) + " stepped back in time",
-                "its frames are late until it has made up for the step: check its clock", i);
-        }
-        const std::int64_t now_ns = seen_.now->taken.time_since_epoch() / nanoseconds(1);
-        const std::string name = name_of_source(s);
-        // After an end of stream, numbers may start anywhere.
-        const SequenceCounts before = i < acquisition_before_.sources.sources.size()
-                                          ? acquisition_before_.sources.sources[i].sequence
-                                          : SequenceCounts{};
-        if (s.sequence.restarted - s.sequence.new_streams > before.restarted - before.new_streams) {
-            add("source_restarted", name + " has restarted its sequence numbers",
-                "the board was reset or replaced, or two boards use one id: check them", i);
-        }
-        const double off_ms =
-            std::abs(static_cast<double>(s.skew.value_or(0))) * seen_.scanner().tick_ps * 1e-9;
-        switch (s.state) {
-            case SourceState::active:
-            case SourceState::ended:
-                break;
-            case SourceState::silent: {
-                // A board without hits that sends heartbeats is healthy.
-                const auto timeout_ns =
-                    std::int64_t{seen_.configuration().watermark.source_timeout_ms} * 1'000'000;
-                if (s.last_seen && now_ns - *s.last_seen < timeout_ns) break;
-                // A detector that is off is no fault; one board of it is.
-                if (!s.last_seen && !anything_heard_) break;
-                const std::string since =
-                    s.last_seen
-                        ? fmt::format("for {:.1f} s", static_cast<double>(now_ns - *s.last_seen) * 1e-9)
-                        : "since the daemon started";
-                add("source_silent", name + " has been silent " + since, "check its power and cable", i);
-                break;
-            }
-            case SourceState::lagging:
-                add("source_lagging", fmt::format("{} lags {:.0f} ms behind the others", name, off_ms),
-                    "its frames arrive too late to be paired: check its clock and its link", i);
-                break;
-            case SourceState::leading:
-                add("source_leading", fmt::format("{} is {:.0f} ms ahead of the others", name, off_ms),
-                    "its frames are not used: check its clock, or reset all boards together", i);
-                break;
-            case SourceState::jumping:
-                add("source_jumping", name + " jumps in time", "check its clock and its reset", i);
-                break;
-        }
-    }
-
     void temperatures() {
         const double limit = seen_.configuration().health.max_temperature_C;
         constexpr double margin = 2;
         for (std::uint32_t bdm = 0; bdm < seen_.scanner().geometry.bdm_count; ++bdm) {
             const auto t = module_temperature(acquisition_, seen_.scanner().geometry, bdm);
             if (!t || *t <= limit - (raised("temperature_high", bdm) ? margin : 0)) continue;
-            add("temperature_high", fmt::format("module {} is at {:.1f} C, above {:g} C", bdm, *t, limit),
-                "check its cooling", bdm);
+            add("temperature_high",
+                *t > limit
+                    ? fmt::format("module {} is at {:.1f} C, above {:g} C", bdm, *t, limit)
+                    : fmt::format("module {} was above {:g} C and is at {:.1f} C, not yet below {:g} C", bdm,
+                                  limit, *t, limit - margin),
+                "check the cooling", bdm)
+                .is_one_of(fmt::format("modules above {:g} C", limit), fmt::to_string(bdm), *t);
         }
     }
 
@@ -296,7 +256,8 @@ class Finder {
         if (!acquisition_.detector_faults) return;
         for (const DetectorFault& fault : *acquisition_.detector_faults) {
             const DetectorAdvice& known = detector_advice.at(static_cast<std::size_t>(fault.kind));
-            add(known.code, fault.text(), known.advice, fault.bdm);
+            add(known.code, fault.text(), known.advice, fault.bdm)
+                .is_one_of(known.several, fmt::to_string(fault.bdm), std::abs(fault.size));
         }
     }
 
@@ -334,14 +295,19 @@ class Finder {
         constexpr double gib = 0x1p30;
         const auto free = static_cast<double>(disk.space->free_bytes);
         const auto least = static_cast<double>(seen_.configuration().health.min_disk_free_bytes);
-        if (free < least * (raised("disk_space_low") ? 1.1 : 1)) {
+        constexpr double more_room = 1.1;
+        if (free < least * (raised("disk_space_low") ? more_room : 1)) {
             add("disk_space_low", fmt::format("{:.2f} GiB are free in {}", free / gib, path),
-                fmt::format("make room: less than {:.2f} GiB (health.min_disk_free_bytes)", least / gib));
+                free < least
+                    ? fmt::format("make room: less than {:.2f} GiB (health.min_disk_free_bytes)", least / gib)
+                    : fmt::format("make more room: not yet {:.2f} GiB, a tenth more than the threshold",
+                                  least * more_room / gib));
         }
         const auto left = disk.time_left_s();
         const double shortest = seen_.configuration().health.min_disk_time_s;
         if (left && *left < shortest * (raised("disk_time_low") ? 1.25 : 1)) {
-            add("disk_time_low", fmt::format("{} will be full in {:.0f} s at the present rate", path, *left),
+            add("disk_time_low",
+                fmt::format("{} will be full in {} at the present rate", path, duration_text(*left)),
                 "make room, or stop the run in time: a full disk stops it");
         }
     }
@@ -350,8 +316,11 @@ class Finder {
         const double limit = seen_.configuration().health.max_latency_ms;
         if (!seen_.now->run || seen_.now->run->latency.samples == 0) return;
         const double p99_ms = seen_.now->run->latency.p99_ms;
-        if (p99_ms <= limit * (raised("latency_high") ? 0.8 : 1)) return;
-        add("latency_high", fmt::format("one datagram in 100 takes more than {:.0f} ms to the disk", p99_ms),
+        constexpr double margin = 0.8;
+        if (p99_ms <= limit * (raised("latency_high") ? margin : 1)) return;
+        add("latency_high",
+            fmt::format("one datagram in 100 takes more than {:.0f} ms to the disk", p99_ms) +
+                (p99_ms > limit ? "" : fmt::format(", not yet below {:g} ms", limit * margin)),
             "stages and queues show what delays it; look for a lagging source, too");
     }
 
@@ -362,21 +331,14 @@ class Finder {
             const bool writes = std::string_view(s.name).starts_with("writer");
             add("stage_stalled", fmt::format("{} has made no progress for {:.0f} s", s.name, s.stands_s),
                 writes ? "the disk does not respond" : "a later stage may block it; the log has details", i)
+                .is_one_of("stages make no progress", s.name, s.stands_s)
                 .failed = true;
         }
-    }
-
-    [[nodiscard]] bool bare() const { return seen_.configuration().receive.framing == config::Framing::bare; }
-
-    [[nodiscard]] std::string name_of_source(const SourceStatus& source) const {
-        return bare() ? "source " + net::to_text({source.address, source.port})
-                      : fmt::format("source {}", source.id);
     }
 
     const Observation& seen_;
     const AcquisitionSnapshot& acquisition_;
     const AcquisitionSnapshot& acquisition_before_;
-    const bool anything_heard_;
     std::vector<Problem> found_;
 };
 

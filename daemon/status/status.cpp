@@ -19,13 +19,19 @@ json or_null(const std::optional<T>& value) {
 }
 
 json make_health(const Observation& seen) {
+    const auto seconds_since = [&](std::chrono::steady_clock::time_point then) {
+        return std::max(0.0, std::chrono::duration<double>(seen.now->taken - then).count());
+    };
     json reasons = json::array();
-    for (const HealthReason& reason : seen.health->reasons()) {
-        const double since = std::chrono::duration<double>(seen.now->taken - reason.since).count();
-        reasons.push_back({{"code", reason.problem.code},
-                           {"message", reason.problem.message()},
-                           {"severity", reason.problem.failed ? "failed" : "degraded"},
-                           {"since_s", std::max(0.0, since)}});
+    for (const RankedReason& reason : ranked(seen.health->reasons())) {
+        reasons.push_back(
+            {{"code", reason.code},
+             {"count", reason.count},
+             {"message", reason.message},
+             {"severity", reason.failed ? "failed" : "degraded"},
+             {"since_s", seconds_since(reason.since)},
+             {"seen_s", seconds_since(reason.seen)},
+             {"follows_from", reason.follows_from.empty() ? json() : json(reason.follows_from)}});
     }
     return {{"state", seen.health->state()}, {"reasons", std::move(reasons)}};
 }

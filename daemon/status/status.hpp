@@ -63,6 +63,13 @@ double dead_time_fraction(const std::vector<double>& rates, double dead_time_s);
 
 /// A threshold that has been crossed must be crossed back by a margin: `seen.health` says which have been.
 std::vector<Problem> find_problems(const Observation& seen);
+/// Those among them that single sources have.
+std::vector<Problem> find_source_problems(const Observation& seen);
+
+/// The id of the source, or its address with bare framing.
+std::string source_name(const Observation& seen, const SourceStatus& source);
+/// Whether any source has been heard since the daemon started.
+bool anything_heard(const AcquisitionSnapshot& now);
 
 /// Mean over a module since the previous histograms, degrees C; absent without frames. `bdm` is below
 /// bdm_count.

@@ -181,7 +181,7 @@ const std::vector<Case>& cases() {
         {"disk_space_low", "0.50 GiB are free in /data",
          [](Patient& p) { p.reading.disk.space->free_bytes = 512ULL << 20; },
          [](Patient& p) { p.reading.disk.space->free_bytes = 2ULL << 30; }},
-        {"disk_time_low", "/data will be full in 100 s",
+        {"disk_time_low", "/data will be full in 1 min 40 s",
          [](Patient& p) { p.reading.disk.write_bytes_per_s = 0x1p30; },
          [](Patient& p) { p.reading.disk.write_bytes_per_s = 0x1p20; }},
         {"latency_high", "more than 7000 ms",

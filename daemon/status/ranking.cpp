@@ -1,0 +1,173 @@
+// Reasons as people read them: those of one kind together, causes first.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "daemon/status/health.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+/// Where a code stands in the order, and what explains it if it is there, too.
+struct Place {
+    std::string_view code;
+    std::array<std::string_view, 4> causes{};
+};
+
+/// Causes before their consequences: the detector, the network, the host, and what follows from these.
+constexpr std::array order{
+    Place{"pipeline_failed"},
+    Place{"stage_stalled"},
+    Place{"run_failed"},
+    Place{"disk_unknown"},
+    Place{"disk_space_low"},
+    Place{"disk_slow"},
+    Place{"source_leading"},
+    Place{"source_jumping"},
+    Place{"source_stepped_back"},
+    Place{"source_lagging", {"source_stepped_back"}},
+    Place{"source_restarted"},
+    Place{"source_silent"},
+    Place{"no_data", {"unknown_source", "malformed_datagrams"}},
+    Place{"start_delayed", {"disk_unknown", "source_silent"}},
+    Place{"temperature_high"},
+    Place{"detector_unit_silent"},
+    Place{"detector_noisy"},
+    Place{"detector_time_step", {"source_stepped_back"}},
+    Place{"detector_gain_step", {"temperature_high"}},
+    Place{"detector_few_prompts", {"detector_unit_silent", "detector_time_step", "detector_gain_step"}},
+    Place{"detector_time_off", {"detector_time_step"}},
+    Place{"detector_gain_off", {"detector_gain_step", "temperature_high"}},
+    Place{"detector_prompts_off", {"detector_few_prompts", "detector_time_off", "detector_gain_off"}},
+    Place{"unknown_source"},
+    Place{"too_many_sources", {"unknown_source"}},
+    Place{"stream_repeated"},
+    Place{"malformed_datagrams"},
+    Place{"invalid_frames"},
+    Place{"sources_behind", {"source_leading", "source_jumping"}},
+    Place{"time_jumps", {"source_leading", "source_jumping", "sources_behind"}},
+    Place{"late_frames", {"source_lagging", "source_stepped_back", "sources_behind"}},
+    Place{"sources_given_up", {"source_lagging", "source_silent"}},
+    Place{"no_free_batch", {"stage_stalled", "disk_slow"}},
+    Place{"kernel_drops", {"no_free_batch", "stage_stalled", "disk_slow"}},
+    Place{"datagrams_lost", {"no_free_batch", "kernel_drops"}},
+    Place{"latency_high", {"stage_stalled", "disk_slow", "source_lagging"}},
+    Place{"capture_incomplete", {"disk_space_low", "disk_slow"}},
+    Place{"ledger_series_incomplete", {"disk_space_low"}},
+    Place{"disk_time_low"},
+    Place{"run_interrupted"},
+};
+
+/// An unknown code comes last.
+std::size_t place_of(std::string_view code) {
+    const auto* const found =
+        std::find_if(order.begin(), order.end(), [&](const Place& place) { return place.code == code; });
+    return static_cast<std::size_t>(found - order.begin());
+}
+
+std::optional<std::uint32_t> number_of(const std::string& name) {
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error != std::errc{} || end != name.data() + name.size()) return {};
+    return number;
+}
+
+/// "0, 2, 6-11, 13, ...": three or more numbers in a row are a range.
+std::string list_of(std::vector<std::string> names) {
+    constexpr int most_parts = 10;
+    std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+        const auto x = number_of(a);
+        const auto y = number_of(b);
+        return x && y ? *x < *y : x.has_value() != y.has_value() ? x.has_value() : a < b;
+    });
+    std::string text;
+    std::size_t first = 0;
+    for (int part = 0; first < names.size(); ++part) {
+        const char* const comma = part == 0 ? "" : ", ";
+        if (part == most_parts) return text + ", ...";
+        std::size_t last = first;
+        const auto number = number_of(names[first]);
+        while (number && last + 1 < names.size() &&
+               number_of(names[last + 1]) == *number + static_cast<std::uint32_t>(last + 1 - first))
+            ++last;
+        if (last < first + 2) last = first;
+        text += comma + names[first] + (last > first ? "-" + names[last] : "");
+        first = last + 1;
+    }
+    return text;
+}
+
+std::string message_of(const std::vector<const HealthReason*>& group) {
+    const Problem& first = group.front()->problem;
+    if (group.size() == 1 || first.several.empty()) return first.message();
+    std::vector<std::string> names;
+    const Problem* worst = &first;
+    for (const HealthReason* reason : group) {
+        names.push_back(reason->problem.name);
+        if (reason->problem.size > worst->size) worst = &reason->problem;
+    }
+    std::string text = fmt::format("{} {}: {}", group.size(), first.several, list_of(std::move(names)));
+    if (worst->size > 0) text += "; the worst: " + worst->what;
+    return first.advice.empty() ? text : text + ": " + first.advice;
+}
+
+}  // namespace
+
+std::vector<RankedReason> ranked(const std::vector<const HealthReason*>& reasons) {
+    using Key = std::pair<bool, std::size_t>;  // false, for a failure, comes first
+    std::vector<std::pair<Key, std::vector<const HealthReason*>>> groups;
+    for (const HealthReason* reason : reasons) {
+        const Key key{!reason->problem.failed, place_of(reason->problem.code)};
+        const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+            return group.first == key &&
+                   group.second.front()->problem.code == std::string_view(reason->problem.code);
+        });
+        if (found == groups.end()) {
+            groups.push_back({key, {reason}});
+        } else {
+            found->second.push_back(reason);
+        }
+    }
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<RankedReason> result;
+    for (const auto& [key, group] : groups) {
+        const HealthReason& first = *group.front();
+        RankedReason one{first.problem.code,
+                         group.size(),
+                         message_of(group),
+                         first.problem.failed,
+                         first.since,
+                         first.seen,
+                         ""};
+        for (const HealthReason* reason : group) {
+            one.since = std::min(one.since, reason->since);
+            one.seen = std::max(one.seen, reason->seen);
+        }
+        if (key.second < order.size()) {
+            for (const std::string_view cause : order.at(key.second).causes) {
+                const bool there = std::any_of(result.begin(), result.end(), [&](const RankedReason& above) {
+                    return above.code == cause;
+                });
+                if (there && one.follows_from.empty()) one.follows_from = cause;
+            }
+        }
+        result.push_back(std::move(one));
+    }
+    return result;
+}
+
+std::vector<RankedReason> ranked(const std::vector<HealthReason>& reasons) {
+    std::vector<const HealthReason*> all;
+    for (const HealthReason& reason : reasons)
+        all.push_back(&reason);
+    return ranked(all);
+}
+
+}  // namespace petacq::daemon
