@@ -67,7 +67,7 @@ TEST_CASE("live sinogram: the ring of a pair does not matter", "[sinogram]") {
     LiveSinogram other(scanner, opposite_modules(scanner));
     auto pairs = pairs_of_point(scanner, -4, 10, 1);
     one.add(pairs);
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
+    for (std::uint32_t i = 0; i < pairs.size(); ++i) {
         const std::uint32_t ring = scanner.geometry.crystals_in_ring();
         pairs[i].crystal_a += i % scanner.geometry.rings() * ring;
         pairs[i].crystal_b += i * 3 % scanner.geometry.rings() * ring;
