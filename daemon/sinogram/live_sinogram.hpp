@@ -25,7 +25,7 @@ struct TransverseImage {
     std::vector<double> values;  ///< [j * size + i], coincidences per line and area; without a unit
 };
 
-/// No thread-safety.
+/// Photons are taken to interact in the middle of a crystal. No thread-safety.
 class LiveSinogram {
   public:
     /// `rule`: which pairs of crystals can be coincidences.

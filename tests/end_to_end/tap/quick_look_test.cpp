@@ -26,8 +26,8 @@ TEST_CASE("quick look: a simulated point source off centre appears at its place"
     constexpr double x = 14;
     constexpr double y = -7;
     daemon.start("point");
-    const json summary = simulate(
-        site, {"--to", daemon.address(), "--duration-s", "0.5", "--sources", "4", "--point", "14,-7,3,0.6"});
+    const json summary = simulate(site, {"--to", daemon.address(), "--duration-s", "0.5", "--sources", "4",
+                                         "--point", "14,-7,3,0.6", "--crystals", "depth"});
     REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
     const json stopped = daemon.stop();
     const auto prompts = stopped["prompts"].get<std::uint64_t>();
