@@ -273,7 +273,6 @@ Configuration configuration_from_json(const json& document, const std::filesyste
         if (!path->get_ref<const std::string&>().empty()) resolve(*path, directory);
     }
     replace_window_times(full);
-    apply_schema(configuration_schema(), full);  // the ranges of the ticks
 
     auto c = full.get<Configuration>();
     c.document = std::make_shared<const json>(std::move(full));

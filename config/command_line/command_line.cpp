@@ -15,6 +15,7 @@ namespace petacq::config {
 namespace {
 
 constexpr const char* help_command = "help";
+constexpr std::size_t longest_shown = 40;
 
 std::vector<CLI::App*> commands_of(CLI::App& app) {
     return app.get_subcommands([](const CLI::App*) { return true; });
@@ -75,7 +76,7 @@ std::string refusal(const std::string& text, Sign sign) {
                       (sign == Sign::any || !std::signbit(value)) && (sign != Sign::positive || value > 0);
     if (good) return "";
     return std::string("expected a finite number") + expected.at(static_cast<std::size_t>(sign)) +
-           ", found " + text;
+           ", found " + (text.size() <= longest_shown ? text : text.substr(0, longest_shown) + "...");
 }
 
 void check_numbers(CLI::App& app, const CommandLineStyle& style) {

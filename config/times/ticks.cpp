@@ -14,7 +14,6 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr int most_digits = 18;
-constexpr int largest_power = 18;
 
 /// digits * 10^exponent
 struct Decimal {
@@ -71,11 +70,14 @@ std::optional<Decimal> decimal_from(const std::string& text) {
     return d;
 }
 
-Wide power_of_ten(int exponent) {
-    Wide power = 1;
-    for (; exponent > 0; --exponent)
-        power *= 10;
-    return power;
+/// digits * 10^exponent; nothing if it is too large.
+std::optional<Wide> whole(std::uint64_t digits, int exponent) {
+    Wide number = digits;
+    for (; exponent > 0; --exponent) {
+        if (number > ~Wide{0} / 10) return std::nullopt;
+        number *= 10;
+    }
+    return number;
 }
 
 /// The shortest decimal number that reads as this double: what a JSON file has.
@@ -89,14 +91,13 @@ Decimal decimal_of(double value) {
 std::optional<std::uint64_t> quotient(const Decimal& time, const Decimal& tick, int exponent,
                                       Rounding rounding) {
     if (time.digits == 0) return 0;
-    if (exponent > largest_power || tick.digits == 0) return std::nullopt;
-    const Wide over = Wide{time.digits} * power_of_ten(exponent);
-    // Below the smallest such power, the quotient is less than any half tick.
-    if (exponent < -largest_power) return rounding == Rounding::up ? 1 : 0;
-    const Wide under = Wide{tick.digits} * power_of_ten(-exponent);
-    Wide ticks = over / under;
-    const Wide rest = over % under;
-    if ((rounding == Rounding::up && rest > 0) || (rounding == Rounding::nearest && rest >= under - rest))
+    const auto over = whole(time.digits, exponent);
+    if (!over || tick.digits == 0) return std::nullopt;
+    const auto under = whole(tick.digits, -exponent);
+    if (!under) return rounding == Rounding::up ? 1 : 0;  // far less than half a tick
+    Wide ticks = *over / *under;
+    const Wide rest = *over % *under;
+    if ((rounding == Rounding::up && rest > 0) || (rounding == Rounding::nearest && rest >= *under - rest))
         ++ticks;
     constexpr Wide most = Wide{1} << 63;
     if (ticks >= most) return std::nullopt;

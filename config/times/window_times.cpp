@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "config/configuration.hpp"
 #include "config/error.hpp"
+#include "config/json_schema.hpp"
 #include "config/scanner.hpp"
 #include "config/times/ticks.hpp"
 
@@ -30,6 +32,7 @@ void replace(json& coincidence, const std::string& name, double tick_ps, Roundin
     } catch (const Error& error) {
         throw Error("/coincidence/" + ns + ": " + error.what());
     }
+    coincidence[ns] = nullptr;
 }
 
 }  // namespace
@@ -40,10 +43,12 @@ void replace_window_times(json& document) {
         throw Error(
             "/coincidence/window_ticks: missing; expected an integer from 0 to 2147483647, or window_ns");
     }
-    if (!given(coincidence, "window_ns") && !given(coincidence, "delay_ns")) return;
-    const Scanner scanner = load_scanner(document.at("scanner").get<std::string>());
-    replace(coincidence, "window", scanner.tick_ps, Rounding::down);
-    replace(coincidence, "delay", scanner.tick_ps, Rounding::nearest);
+    if (given(coincidence, "window_ns") || given(coincidence, "delay_ns")) {
+        const Scanner scanner = load_scanner(document.at("scanner").get<std::string>());
+        replace(coincidence, "window", scanner.tick_ps, Rounding::down);
+        replace(coincidence, "delay", scanner.tick_ps, Rounding::nearest);
+        apply_schema(configuration_schema(), document);  // the ranges of the ticks
+    }
     coincidence.erase("window_ns");
     coincidence.erase("delay_ns");
 }

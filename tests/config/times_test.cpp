@@ -91,7 +91,7 @@ TEST_CASE("the configuration takes windows in ns") {
               .starts_with("/coincidence/delay_ns"));
     CHECK(refused("{}").starts_with("/coincidence/window_ticks: missing; expected an integer"));
     CHECK(refused(R"({"window_ns": -1})").starts_with("/coincidence/window_ns: expected a number"));
-    CHECK(refused(R"({"window_ns": 1e300})").starts_with("/coincidence/window_ns: expected a number of ns"));
+    CHECK(refused(R"({"window_ns": 1e300})").starts_with("/coincidence/window_ns: expected a number from 0"));
     CHECK(refused(R"({"window_ns": 1e9})").starts_with("/coincidence/window_ticks: expected an integer"));
     CHECK(refused(R"({"window_ns": "4"})").starts_with("/coincidence/window_ns: expected a number"));
     CHECK(refused(R"({"window_n": 4})").find("did you mean \"window_ns\"") != std::string::npos);

