@@ -32,5 +32,6 @@ grep -q "built without it" petacqd-cpu.log
 if grep -q "built without it" petacqd.log; then
     exit 1
 fi
-petlm-cpu --help >petlm.txt
-petbench-cpu --help >petbench.txt
+for program in petlm petcal petbench; do
+    $program-cpu --help >$program.txt
+done
