@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -41,7 +42,22 @@ std::optional<InterruptedRun> interrupted_run(const std::filesystem::path& direc
     return run;
 }
 
+/// As one word for a shell.
+std::string quoted(const std::string& text) {
+    constexpr std::string_view harmless =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-";
+    if (!text.empty() && text.find_first_not_of(harmless) == std::string::npos) return text;
+    std::string word = "'";
+    for (const char c : text)
+        word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return word + "'";
+}
+
 }  // namespace
+
+std::string recovery_command(const InterruptedRun& run) {
+    return "petlm recover " + quoted(run.path.string()) + " -o " + quoted(run.id + ".recovered");
+}
 
 std::vector<InterruptedRun> find_interrupted(const std::filesystem::path& data_dir,
                                              const std::string& current) {

@@ -18,6 +18,10 @@ struct InterruptedRun {
     bool operator==(const InterruptedRun&) const = default;
 };
 
+/// The command that saves what the run holds, for a shell: it writes a copy into the working directory, since
+/// operators may not write to `data_dir`.
+std::string recovery_command(const InterruptedRun& run);
+
 /// The interrupted runs that nobody has acknowledged, in the order of their starts, without the run
 /// `current`. Looks for one file in each directory of `data_dir`, and reads run.json only where it finds it.
 /// Throws RunDirectoryError when `data_dir` cannot be read.

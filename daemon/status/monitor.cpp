@@ -107,7 +107,10 @@ void Monitor::read(const RunState& run) {
     assert(acquisition_ != nullptr);
     now_.taken = std::chrono::steady_clock::now();
     stages_.show(run.open, run.closing);
-    now_.acquisition = with_receivers_of_now(acquisition_->snapshot(), receivers_, now_.taken);
+    const auto published = acquisition_->snapshot();
+    const auto earlier =
+        std::exchange(now_.acquisition, with_receivers_of_now(published, receivers_, now_.taken));
+    note_arrival(earlier.get(), now_.acquisition != published);
     now_.strangers = strangers_of(receivers_);
     now_.free_batches = pool_.free_count();
     now_.batch_waits = pool_.waits();
@@ -116,6 +119,18 @@ void Monitor::read(const RunState& run) {
     if (run.open != nullptr)
         now_.run = {run.open->id(), run.open->written(), run.open->latency(), run.open->capture_status(),
                     run.open->ledger_series_failure()};
+}
+
+/// An acquisition that is held up counts no frames, but what waits for it has arrived.
+void Monitor::note_arrival(const AcquisitionSnapshot* earlier, bool held_up) {
+    const Ledger& now = now_.acquisition->total;
+    const Ledger before = earlier != nullptr ? earlier->total : Ledger{};
+    const bool frames = now.frames.received > before.frames.received;
+    const bool waiting = held_up && now.datagrams.in_flight_at_end > before.datagrams.in_flight_at_end;
+    now_.arrival.any = now_.arrival.any || frames || waiting;
+    if (earlier != nullptr && !frames && !waiting) return;
+    now_.arrival.latest = now_.taken;
+    now_.arrival.latest_utc = std::chrono::system_clock::now();
 }
 
 void Monitor::read_slow() {

@@ -50,6 +50,7 @@ class Monitor {
   private:
     [[nodiscard]] Observation observation(const RunState& run) const;
     void read_slow();
+    void note_arrival(const AcquisitionSnapshot* earlier, bool held_up);
 
     const RunSetting& setting_;
     const net::BatchPool& pool_;

@@ -121,8 +121,8 @@ class Finder {
         const std::string others = runs.size() > 1 ? fmt::format(" and {} before it", runs.size() - 1) : "";
         add("run_interrupted",
             fmt::format("run {}{} {} interrupted", latest.id, others, runs.size() > 1 ? "were" : "was"),
-            fmt::format("`petlm recover {}` saves what it holds; `petctl acknowledge {}` ends this message",
-                        latest.path.string(), latest.id))
+            fmt::format("`{}` saves what it holds; `petctl acknowledge {}` ends this message",
+                        recovery_command(latest), latest.id))
             .lasts = {};
     }
 

@@ -29,8 +29,16 @@ struct RunReading {
     std::string ledger_series_failure;     ///< why ledger.csv stopped early; empty: it did not
 };
 
+/// When frames arrived last.
+struct Arrival {
+    bool any = false;                              ///< since the daemon started
+    std::chrono::steady_clock::time_point latest;  ///< else: when the daemon started
+    std::chrono::system_clock::time_point latest_utc;
+};
+
 struct Reading {
     std::chrono::steady_clock::time_point taken;
+    Arrival arrival;
     std::shared_ptr<const AcquisitionSnapshot> acquisition;
     std::optional<RunReading> run;         ///< while the files of a run are open
     std::vector<net::Stranger> strangers;  ///< heard last, by all receivers; the latest first

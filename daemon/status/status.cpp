@@ -251,6 +251,7 @@ json make_status(const Observation& seen, const Installation& installation) {
     const Ledger ledger = a.run ? *a.run : seen.run->last_ledger.value_or(a.total);
     return {{"version", version},
             {"state", name_of(seen.run->daemon)},
+            {"recording", make_recording(seen)},
             {"uptime_s", installation.uptime_s},
             {"backend", seen.setting->backend},
             {"backend_choice", seen.setting->backend_choice},

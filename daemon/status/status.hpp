@@ -2,6 +2,7 @@
 // has the document field by field.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -23,6 +24,11 @@ struct Installation {
 };
 
 nlohmann::json make_status(const Observation& seen, const Installation& installation);
+
+/// Nothing has arrived if no frame has for this long.
+inline constexpr std::chrono::seconds no_data_after{5};
+/// `recording`: whether data are being recorded now, for the first glance.
+nlohmann::json make_recording(const Observation& seen);
 
 // Parts of the document that take some arithmetic.
 

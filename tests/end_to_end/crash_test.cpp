@@ -94,6 +94,8 @@ TEST_CASE("an interrupted run is reported until an operator acknowledges it", "[
         CHECK(status["health"]["state"] == "degraded");
         CHECK(contains(status["health"]["reasons"].dump(), "petlm recover " + path));
         CHECK(contains(status["health"]["reasons"].dump(), "petctl acknowledge killed"));
+        CHECK(status["recording"]["state"] == "interrupted");
+        CHECK(status["recording"]["run_id"] == "killed");
         CHECK(status["interrupted"]["count"] == 1);
         CHECK(status["interrupted"]["runs"][0]["id"] == "killed");
         CHECK(status["interrupted"]["runs"][0]["path"] == path);
@@ -104,6 +106,8 @@ TEST_CASE("an interrupted run is reported until an operator acknowledges it", "[
 
         // Good runs do not end the report.
         daemon.start("good");
+        CHECK(daemon.status()["recording"]["state"] == "no_data");
+        CHECK(daemon.status()["recording"]["run_id"] == "good");
         CHECK(contains(daemon.refusal("acknowledge", {{"run", "good"}}), "in progress"));
         CHECK(daemon.stop()["failure"].is_null());
         CHECK(reports_interrupted(daemon.status()));
@@ -115,12 +119,24 @@ TEST_CASE("an interrupted run is reported until an operator acknowledges it", "[
     {
         Daemon daemon(site, "third");
         REQUIRE(daemon.until(reports_interrupted));
+        const std::string command = daemon.status()["recording"]["command"];
+        INFO(command);
+        const std::string programs = std::filesystem::path(PETLM_PROGRAM).parent_path();
+        const Outcome recovered = run_program(
+            "/bin/sh",
+            {"-c", "cd '" + site.directory().string() + "' && PATH='" + programs + "':$PATH && " + command});
+        INFO(recovered.err);
+        CHECK(recovered.status == 0);
+        CHECK(
+            run_program(PETLM_PROGRAM, {"verify", (site.directory() / "killed.recovered").string()}).status ==
+            0);
         const Outcome acknowledged = petctl(site, {"acknowledge", "killed"});
         INFO(acknowledged.err);
         CHECK(acknowledged.status == 0);
         const json status = daemon.status();
         CHECK_FALSE(reports_interrupted(status));
         CHECK(status["interrupted"]["count"] == 0);
+        CHECK(status["recording"]["state"] == "no_data");
         CHECK(petctl(site, {"acknowledge", "killed"}).status == 1);
         CHECK(daemon.terminate() == 0);
     }

@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "daemon/host/quantity_text.hpp"
 
 namespace petacq::petctl {
 
@@ -55,16 +54,7 @@ std::string text_of(const json& value) {
 }
 
 std::string scaled(const json& value, std::string_view unit) {
-    if (!value.is_number()) return "-";
-    auto number = value.get<double>();
-    constexpr std::array prefixes{"", "k", "M", "G", "T", "P"};
-    std::size_t prefix = 0;
-    // A value that rounds to 1000 takes the next prefix.
-    while (std::abs(number) >= 999.95 && prefix + 1 < prefixes.size()) {
-        number /= 1000;
-        ++prefix;
-    }
-    return fmt::format("{:.4g} {}{}", number, prefixes[prefix], unit);
+    return value.is_number() ? daemon::scaled_text(value.get<double>(), unit) : "-";
 }
 
 std::string percent(const json& value) {
@@ -78,11 +68,7 @@ std::string with_unit(const json& value, const char* format, std::string_view un
 }
 
 std::string duration(const json& seconds) {
-    if (!seconds.is_number() || seconds.get<double>() < 60) return with_unit(seconds, "{:.1f}", " s");
-    const auto whole = static_cast<long long>(std::min(seconds.get<double>(), 1e15));
-    if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-    if (whole < 86'400) return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
-    return fmt::format("{} d {:02} h", whole / 86'400, whole / 3600 % 24);
+    return seconds.is_number() ? daemon::duration_text(seconds.get<double>()) : "-";
 }
 
 std::string closed(const json& value) {

@@ -46,8 +46,9 @@ const std::vector<Case>& cases() {
          [](Patient& p) { p.run.start_asked = at(p.time - 10); },
          [](Patient& p) { p.run.start_asked.reset(); }},
         {"run_interrupted",
-         "run b and 1 before it were interrupted: `petlm recover /data/b` saves what it holds; `petctl "
-         "acknowledge b` ends this message",
+         "run b and 1 before it were interrupted: `petlm recover /data/b -o b.recovered` saves what it "
+         "holds; "
+         "`petctl acknowledge b` ends this message",
          [](Patient& p) {
              p.run.interrupted = {{"a", "/data/a", ""}, {"b", "/data/b", ""}};
          },

@@ -156,3 +156,14 @@ TEST_CASE("the counters of the receivers go on while the acquisition waits") {
     CHECK(datagrams["in_flight_at_end"] == 0);
     receiver.stop();
 }
+
+TEST_CASE("recording: the monitor knows when the latest frame arrived") {
+    Stand stand;
+    const json strip = stand.monitor.status(stand.run)["recording"];
+    CHECK(strip["state"] == "no_data");
+    CHECK(utc_time(strip["since_utc"].get<std::string>()).has_value());
+    CHECK_FALSE(stand.monitor.reading().arrival.any);
+    const auto started = stand.monitor.reading().arrival.latest;
+    stand.monitor.read(stand.run);
+    CHECK(stand.monitor.reading().arrival.latest == started);
+}

@@ -1,0 +1,14 @@
+// Durations and large numbers as people read them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace petacq::daemon {
+
+/// "12.5 s", "3 min 05 s", "2 h 07 min", "1 d 10 h". `seconds` is finite.
+std::string duration_text(double seconds);
+/// Four digits, with a prefix for the unit: "1.235 TB", "312 k/s", "1.235 M", "97" without a unit.
+std::string scaled_text(double number, std::string_view unit);
+
+}  // namespace petacq::daemon
