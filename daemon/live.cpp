@@ -155,8 +155,8 @@ void Live::log_memory() const {
 void Live::open_http() {
     const config::Http& http = configuration_.http;
     if (http.listen.empty()) return;
-    http_.emplace(http_options(http), inputs_.scanner.geometry,
-                  http.allow_control ? control_through(io_, service_) : HttpControl{},
+    http_.emplace(http_options(configuration_), inputs_.scanner.geometry,
+                  control_through(io_, service_, http.allow_control),
                   configuration_.spectra.enabled
                       ? [this](std::uint32_t unit) { return acquisition_.spectra().ask(unit); }
                       : SpectraSource{});

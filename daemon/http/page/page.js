@@ -31,7 +31,7 @@ function show_recording(status) {
   const recording = status.recording;
   if (!recording) return;
   show_strip(recording.state);
-  document.getElementById("recording-command").hidden = !recording.command;
+  document.getElementById("recording-note").hidden = !recording.note;
   const run = recording.run_id ? ` ${recording.run_id}` : "";
   const health = status.health.state === "ok" ? "" : ` – ${status.health.state.toUpperCase()}`;
   document.title = `${symbols[recording.state] || symbols.unknown} ${recording.word}${run}${health} – petacqd ${status.scanner}`;
