@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 STAND, SOURCE, LIBRARY = sys.argv[1:4]
@@ -18,8 +20,9 @@ CHROMIUM = browser.find()
 class Stand:
     """A server that shows the status documents of the test."""
 
-    def __init__(self, library=LIBRARY):
-        self.process = subprocess.Popen([STAND] + ([library] if library else []), stdin=subprocess.PIPE,
+    def __init__(self, library=LIBRARY, data=None):
+        arguments = [library or "", data] if data else [library] if library else []
+        self.process = subprocess.Popen([STAND, *arguments], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.url = f"http://127.0.0.1:{self.process.stdout.readline().strip()}/"
 
@@ -84,7 +87,7 @@ class Page(unittest.TestCase):
             self.assertEqual(fields["page.crystals"]["text"], "12")
             self.assertEqual(page.evaluate("document.getElementById('reasons').textContent"),
                              status["health"]["reasons"][0]["message"])
-            self.assertTrue(page.evaluate("document.title.startsWith('DEGRADED')"))
+            self.assertEqual(page.evaluate("document.title"), '● RECORDING mouse-7 – DEGRADED – petacqd tiny "ring"')
             self.assertEqual(page.complaints, [])
 
     def test_charts_show_the_history_and_the_singles(self):
@@ -137,7 +140,9 @@ class Page(unittest.TestCase):
             self.ask(page)
             self.assertEqual(page.evaluate("document.documentElement.dataset.connection"), "lost")
             self.assertRegex(page.evaluate("document.getElementById('connection').innerText"), r"^No data since \d\d:\d\d:\d\d")
-            self.assertTrue(page.evaluate("document.title.startsWith('NO DATA')"))
+            self.assertEqual(page.evaluate("document.title"), "? UNKNOWN – petacqd")
+            self.assertEqual(page.evaluate("document.getElementById('recording').dataset.state"), "unknown")
+            self.assertIn("not known", page.evaluate("document.getElementById('recording').innerText"))
             self.assertTrue(page.evaluate("document.body.classList.contains('stale')"))
 
     def test_the_page_reports_figures_that_stand_still(self):
@@ -176,7 +181,154 @@ class Page(unittest.TestCase):
             status["health"] = {"state": "ok", "reasons": []}
             stand.show(status)
             self.ask(page)
-            self.assertEqual(page.evaluate("said"), ["Health: ok"])
+            status["uptime_s"] += 1
+            status["recording"] = {**status["recording"], "state": "no_data", "word": "NO DATA"}
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate("said"), ["RECORDING mouse-7. Health: ok", "NO DATA mouse-7. Health: ok"])
+
+    def test_the_strip_says_whether_data_are_recorded(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            colours = set()
+            for state, word, symbol, run in (("recording", "RECORDING", "●", "m"), ("not_recording", "NOT RECORDING", "■", None),
+                                             ("interrupted", "INTERRUPTED", "▲", "night"), ("no_data", "NO DATA", "✕", None)):
+                with self.subTest(state=state):
+                    status["uptime_s"] += 1
+                    status["recording"] = {**status["recording"], "state": state, "word": word, "text": f"<i>{word}</i> here", "run_id": run,
+                                           "note": None}
+                    stand.show(status)
+                    self.ask(page)
+                    self.assertEqual(page.evaluate("document.getElementById('recording').innerText").split("\n")[0].split(), [symbol, *word.split()])
+                    self.assertIn(f"<i>{word}</i> here", page.evaluate("document.getElementById('recording').innerText"))
+                    self.assertTrue(page.evaluate("document.title").startswith(" ".join(filter(None, (symbol, word, run))) + " – "))
+                    colours.add(page.evaluate("getComputedStyle(document.getElementById('recording')).backgroundColor"))
+            self.assertEqual(len(colours), 4)
+            # It is the first thing of the page, and stays in view.
+            self.assertTrue(page.evaluate("document.querySelector('main').firstElementChild.id === 'recording'"))
+            page.evaluate("scrollTo(0, 100000)")
+            self.assertTrue(page.evaluate("(box => box.top >= 0 && box.bottom <= innerHeight)(document.getElementById('recording').getBoundingClientRect())"))
+
+    def test_tables_begin_with_trouble_and_can_be_filtered(self):
+        first = "[...document.querySelectorAll('#%s tbody tr')].map(r => r.querySelector('th').innerText)"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate(first % "sources"), ["3", "0", "1", "2"])
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["sources"][1]["health"], status["modules"][1]["health"] = "failed", "degraded"
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate(first % "sources"), ["1", "3", "0", "2"])
+            self.assertEqual(page.evaluate(first % "modules"), ["1", "0"])
+            self.assertEqual(compare(self, page.evaluate(FIELDS), status) > 120, True)
+            for words, found in (("silent", ["3"]), ("2", ["2"]), ("source 0", ["0"]), ("OK active", ["0", "2"]), ("nothing", []), ("127.0.0.1:5003", ["3"])):
+                with self.subTest(words=words):
+                    page.evaluate(f"(f => {{ f.value = '{words}'; f.dispatchEvent(new Event('input')); }})(document.getElementById('sources-filter')), 0")
+                    self.assertEqual(page.evaluate(first % "sources"), found)
+                    self.assertEqual(page.evaluate("document.getElementById('sources-found').innerText"), f"{len(found)} of 4 shown")
+
+    def test_a_module_is_chosen_on_the_map_and_in_the_table(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            chosen = "[document.getElementById('spectrum-of').value, String(map.chosen)]"
+            page.evaluate("document.querySelector('#modules tbody tr:nth-child(2) button').click()")
+            self.assertEqual(page.evaluate(chosen), ["1", "1"])
+            page.evaluate("document.getElementById('map').focus()")
+            page.press("ArrowRight", 39)
+            page.press("Enter", 13)
+            self.assertEqual(page.evaluate(chosen), ["0", "0"])
+            page.evaluate("""(c => { const b = c.getBoundingClientRect();
+                c.dispatchEvent(new MouseEvent('click', {clientX: b.right - 2, clientY: b.top + 2})); })(document.getElementById('map')), 0""")
+            self.assertEqual(page.evaluate(chosen), ["1", "1"])
+            # The grid covers the map and its numbers, in the pixels of the screen.
+            self.assertEqual(page.evaluate("document.getElementById('map-grid').width"), page.evaluate("Math.round(document.querySelector('.map').getBoundingClientRect().width)"))
+
+    def test_runs_reports_and_messages(self):
+        with tempfile.TemporaryDirectory() as data, Stand(data=data) as stand:
+            os.makedirs(os.path.join(data, "mouse-6", "plot"))
+            with open(os.path.join(data, "mouse-6", "run.json"), "w", encoding="utf-8") as file:
+                json.dump({"state": "running", "start_utc": "2026-01-30T12:00:00.000Z"}, file)
+            with open(os.path.join(data, "mouse-6", "plot", "report.html"), "w", encoding="utf-8") as file:
+                file.write("<!DOCTYPE html><style>h1 { color: rgb(1, 2, 3) }</style><h1>Report</h1><script>document.title = 'run'</script>")
+            stand.show()
+            page = self.open(stand)
+            page.wait("document.querySelectorAll('#runs tbody tr').length === 1")
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('#runs tbody tr *')].slice(0, 2).map(e => e.innerText)"), ["mouse-6", "interrupted"])
+            self.assertIn("the stand <b>serves</b> the page", page.evaluate("document.getElementById('messages').innerText"))
+            self.assertEqual(page.evaluate("document.querySelector('#messages li').dataset.level"), "info")
+            self.assertEqual(page.complaints, [])
+            page.open(page.evaluate("document.querySelector('#runs a').href"))
+            page.wait("document.querySelector('h1').innerText === 'Report'")
+            # A report has its style, and runs nothing.
+            self.assertEqual(page.evaluate("getComputedStyle(document.querySelector('h1')).color"), "rgb(1, 2, 3)")
+            self.assertEqual(page.evaluate("document.title"), "")
+
+    def test_the_day_survives_a_restart(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        now = int(time.time() // 30)
+        columns = ["singles_per_s", "prompts_per_s", "delayeds_per_s", "net_trues_per_s", "datagrams_per_s", "frames_per_s", "lost_fraction", "bytes_per_s"]
+        with tempfile.TemporaryDirectory() as data:
+            with open(os.path.join(data, "history.json"), "w", encoding="utf-8") as file:
+                json.dump({"petacqd_history": 1, "step_s": 30, "columns": columns,
+                           "rows": [[now - 240 + i] + [100.0 + i] * 8 for i in range(200)],
+                           "runs": [{"run": "night", "start": 30.0 * (now - 200), "stop": None, "interrupted": False}]}, file)
+            with Stand(data=data) as stand:
+                stand.show()
+                page = self.open(stand)
+                page.evaluate("document.querySelector('#view [data-span=\"21600\"]').click()")
+                points = page.evaluate("charts.coincidences.data.datasets[0].data")
+                self.assertGreaterEqual(len(points), 200)
+                self.assertAlmostEqual(points[0]["x"], -240 * 30, delta=120)
+                self.assertEqual([p["y"] for p in points[:200]], [100 + i for i in range(200)])
+                runs = page.evaluate("day.runs()")
+                self.assertEqual([run["run"] for run in runs], ["night", "mouse-7"])
+                self.assertAlmostEqual(runs[0]["to"], -40 * 30, delta=120)
+                self.assertEqual(page.evaluate("[charts.loss.scales.x.min, charts.loss.scales.x.max]"), [-21600, 0])
+                page.evaluate("document.querySelector('#view [data-act=\"in\"]').click()")
+                self.assertEqual(page.evaluate("charts.singles.scales.x.min"), -10800)
+                page.evaluate("document.querySelector('#view [data-act=\"earlier\"]').click()")
+                self.assertEqual(page.evaluate("[charts.singles.scales.x.min, charts.singles.scales.x.max]"), [-16200, -5400])
+                page.evaluate("document.querySelector('#view [data-span=\"600\"]').click()")
+                self.assertEqual(page.evaluate("view.span"), None)
+                self.assertEqual(page.complaints, [])
+
+    def test_runs_are_started_and_stopped_with_the_token(self):
+        answer = "document.getElementById('control-answer').innerText"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertFalse(page.evaluate("document.getElementById('control').hidden"))
+            page.evaluate("document.getElementById('stop').click()")
+            self.assertIn("token", page.evaluate(answer))
+            self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
+            page.evaluate("document.getElementById('control-token').value = 'a token for the test', document.getElementById('stop').click()")
+            self.assertTrue(page.evaluate("document.getElementById('stop-question').open"))
+            self.assertEqual(page.evaluate("[document.activeElement.id, document.getElementById('stop-run').innerText]"), ["stop-no", "mouse-7"])
+            page.evaluate("document.getElementById('stop-no').click()")
+            self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
+            page.evaluate("document.getElementById('stop').click(), document.getElementById('stop-yes').click()")
+            page.wait(answer + " === 'Run mouse-7 is stopped and on disk.'")
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["run"] = None
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate("[document.getElementById('start').disabled, document.getElementById('stop').disabled]"), [False, True])
+            # A run needs a name that is typed.
+            self.assertFalse(page.evaluate("document.getElementById('start-form').checkValidity()"))
+            for typed, expected in (("taken", "Refused: run taken is in progress"), ("m8", "Run m8 is being recorded.")):
+                page.evaluate(f"document.getElementById('start-run').value = '{typed}', document.getElementById('start').click()")
+                page.wait(f"{answer} === '{expected}'")
+            page.complaints = [c for c in page.complaints if "409" not in c]
+            self.assertEqual(page.complaints, [])
+            page.evaluate("document.getElementById('control-token').value = 'another token for it', document.getElementById('start-run').value = 'm9', document.getElementById('start').click()")
+            page.wait(answer + ".startsWith('Refused: expected the header Authorization')")
 
     def test_text_from_outside_stays_text(self):
         with Stand() as stand:
@@ -220,10 +372,10 @@ class Page(unittest.TestCase):
             page.press("Tab", 9)
             self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
             seen = set()
-            for _ in range(30):
+            for _ in range(45):
                 page.press("Tab", 9)
                 seen.add(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
-            self.assertLessEqual({"spectrum-of", "map", "map-time"}, seen)
+            self.assertLessEqual({"spectrum-of", "map", "map-time", "sources-filter", "control-token", "stop"}, seen)
             page.evaluate("document.getElementById('map').focus()")
             page.press("ArrowRight", 39)
             page.press("ArrowUp", 38)
