@@ -52,9 +52,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queu
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SpectraSettings, enabled)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clients, max_request_bytes,
                                    send_buffer_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_control, control_token_file, host_names,
-                                   max_connections, request_timeout_ms, idle_timeout_ms, max_request_bytes,
-                                   chart_library)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_control, control_token_file,
+                                   host_names, max_connections, request_timeout_ms, idle_timeout_ms,
+                                   max_request_bytes, chart_library)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
                                    min_disk_time_s, max_latency_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
@@ -197,8 +197,8 @@ void check(const Configuration& c) {
     }
     if (!c.listmode.write_coincidences && !c.listmode.write_singles) {
         refuse("/listmode/write_coincidences",
-             "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
-             "list-mode");
+               "expected true, or true in /listmode/write_singles; found false for both: a run would hold no "
+               "list-mode");
     }
     const std::size_t longest = sizeof(sockaddr_un::sun_path) - 1;
     if (c.control.socket.size() > longest) {
@@ -260,9 +260,8 @@ Configuration configuration_from_json(const json& document, const std::filesyste
     for (const char* key : {"scanner", "calibration", "data_dir"})
         resolve(full[key], directory);
     resolve(full["control"]["socket"], directory);
-    for (json* const path :
-         {&full["receive"]["layout"], &full["http"]["chart_library"],
-          &full["http"]["control_token_file"], &full["detector_reference"]}) {
+    for (json* const path : {&full["receive"]["layout"], &full["http"]["chart_library"],
+                             &full["http"]["control_token_file"], &full["detector_reference"]}) {
         if (!path->get_ref<const std::string&>().empty()) resolve(*path, directory);
     }
 

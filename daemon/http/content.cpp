@@ -30,9 +30,8 @@ std::shared_ptr<const std::string> shared(std::string text) {
 std::string log_document(const std::vector<LogEvent>& log) {
     json events = json::array();
     for (const LogEvent& event : log)
-        events.push_back({{"time", utc_text(event.time)},
-                          {"level", config::name_of(event.level)},
-                          {"text", event.text}});
+        events.push_back(
+            {{"time", utc_text(event.time)}, {"level", config::name_of(event.level)}, {"text", event.text}});
     return json_text({{"events", std::move(events)}});
 }
 

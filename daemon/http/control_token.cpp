@@ -37,13 +37,18 @@ std::string read_control_token(const std::filesystem::path& file) {
     ::close(descriptor);
     if (size < 0) fail(file, "expected a readable file");
     if ((info.st_mode & forbidden_mode) != 0)
-        fail(file, "expected a file that only its owner can write and only its group can read, such as after chmod 600");
+        fail(file,
+             "expected a file that only its owner can write and only its group can read, such as after chmod "
+             "600");
     std::string_view token(text.data(), static_cast<std::size_t>(size));
     if (token.ends_with('\n')) token.remove_suffix(1);
     if (token.ends_with('\r')) token.remove_suffix(1);
-    const bool printable = std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; });
+    const bool printable =
+        std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; });
     if (token.size() < least_characters || token.size() > most_characters || !printable)
-        fail(file, "expected one line of 16 to 256 printable ASCII characters without spaces, such as from: openssl rand -hex 32");
+        fail(file,
+             "expected one line of 16 to 256 printable ASCII characters without spaces, such as from: "
+             "openssl rand -hex 32");
     return std::string(token);
 }
 

@@ -84,7 +84,8 @@ void LongHistory::trim(std::int64_t now_step) {
     while (!rows_.empty() && rows_.front().step < oldest)
         rows_.pop_front();
     const auto begin = static_cast<double>(oldest * step_s);
-    while (!runs_.empty() && (runs_.size() > most_runs || (runs_.front().stop && *runs_.front().stop < begin)))
+    while (!runs_.empty() &&
+           (runs_.size() > most_runs || (runs_.front().stop && *runs_.front().stop < begin)))
         runs_.pop_front();
 }
 
@@ -94,7 +95,8 @@ void LongHistory::mark_runs(const json& status, double now) {
     if (!runs_.empty() && !runs_.back().stop && runs_.back().run != id) runs_.back().stop = now;
     if (!id.empty() && (runs_.empty() || runs_.back().stop || runs_.back().run != id)) {
         const auto text = run->find("start_utc");
-        const auto start = text != run->end() && text->is_string() ? utc_time(text->get<std::string>()) : std::nullopt;
+        const auto start =
+            text != run->end() && text->is_string() ? utc_time(text->get<std::string>()) : std::nullopt;
         runs_.push_back({id, start ? seconds_of(*start) : now, {}, false});
         if (runs_.size() > most_runs) runs_.pop_front();
     }
@@ -121,7 +123,8 @@ std::string LongHistory::text(Time now) const {
     json time = json::array();
     for (const Row& row : rows_)
         time.push_back(row.step * step_s);
-    json document = {{"now", seconds_of(now)}, {"step_s", step_s}, {"time", std::move(time)}, {"runs", runs_json()}};
+    json document = {
+        {"now", seconds_of(now)}, {"step_s", step_s}, {"time", std::move(time)}, {"runs", runs_json()}};
     for (std::size_t i = 0; i < width; ++i) {
         json column = json::array();
         for (const Row& row : rows_)
@@ -161,7 +164,8 @@ void LongHistory::read(std::string_view text, Time now) {
         expect(document.at("step_s") == step_s && document.at("columns") == json(RateHistory::columns),
                "the columns of this version");
         for (const json& line : document.at("rows")) {
-            expect(line.is_array() && line.size() == width + 1 && line[0].is_number_integer(), "rows of numbers");
+            expect(line.is_array() && line.size() == width + 1 && line[0].is_number_integer(),
+                   "rows of numbers");
             Row row{line[0].get<std::int64_t>(), {}};
             expect(rows.empty() || rows.back().step < row.step, "ascending times");
             for (std::size_t i = 0; i < width; ++i)
@@ -186,7 +190,8 @@ void LongHistory::read(std::string_view text, Time now) {
     for (RunMark& run : runs_) {
         if (!run.stop) run.stop = std::max(run.start, end);
     }
-    std::erase_if(runs_, [&](const RunMark& run) { return !(run.start <= seconds) || !(*run.stop >= run.start); });
+    std::erase_if(runs_,
+                  [&](const RunMark& run) { return !(run.start <= seconds) || !(*run.stop >= run.start); });
 }
 
 }  // namespace petacq::daemon

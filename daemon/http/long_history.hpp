@@ -48,7 +48,7 @@ class LongHistory {
     };
     struct RunMark {
         std::string run;
-        double start = 0;           ///< seconds since 1970
+        double start = 0;            ///< seconds since 1970
         std::optional<double> stop;  ///< absent: in progress
         bool interrupted = false;
     };

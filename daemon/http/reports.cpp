@@ -31,8 +31,8 @@ struct Descriptor {
 bool is_plain(std::string_view name) {
     return !name.empty() && name.size() <= most_name_characters && name.front() != '.' &&
            std::all_of(name.begin(), name.end(), [](char c) {
-               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                      c == '_' || c == '.';
+               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_' || c == '.';
            });
 }
 
@@ -65,7 +65,8 @@ std::optional<ReportFile> report_file(std::string_view path) {
     return file;
 }
 
-std::shared_ptr<const std::string> read_report(const std::filesystem::path& data_dir, const ReportFile& file) {
+std::shared_ptr<const std::string> read_report(const std::filesystem::path& data_dir,
+                                               const ReportFile& file) {
     constexpr int folder = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const Descriptor data(::open(data_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     const Descriptor run(::openat(data.number, file.run.c_str(), folder));

@@ -88,7 +88,8 @@ HttpOptions http_options(const config::Configuration& configuration) {
 HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler, bool allow_control) {
     HttpControl control;
     control.runs = [&io, &handler](RunsRequest request, const Reply& reply) {
-        boost::asio::post(io, [&handler, request = std::move(request), reply] { handler.runs(request, reply); });
+        boost::asio::post(io,
+                          [&handler, request = std::move(request), reply] { handler.runs(request, reply); });
     };
     if (!allow_control) return control;
     control.start = [&io, &handler](StartRequest request, const Reply& reply) {
@@ -164,7 +165,8 @@ class HttpServer::Implementation {
         });
         thread_.join();
         context_->files.join();
-        if (written_ != context_->content.day().completed()) write_history(context_->options.history_file, context_->content.day().file_text());
+        if (written_ != context_->content.day().completed())
+            write_history(context_->options.history_file, context_->content.day().file_text());
     }
 
     void publish(Publication publication) {
@@ -206,14 +208,16 @@ class HttpServer::Implementation {
     /// Has another thread write the rates of the last day about once a minute, one write at a time.
     void keep_history() {
         LongHistory& day = context_->content.day();
-        if (context_->options.history_file.empty() || *writing_ || day.completed() < written_ + rows_between_writes) return;
+        if (context_->options.history_file.empty() || *writing_ ||
+            day.completed() < written_ + rows_between_writes)
+            return;
         written_ = day.completed();
         writing_->store(true);
-        boost::asio::post(context_->files,
-                          [file = context_->options.history_file, text = day.file_text(), writing = writing_] {
-                              write_history(file, text);
-                              writing->store(false);
-                          });
+        boost::asio::post(context_->files, [file = context_->options.history_file, text = day.file_text(),
+                                            writing = writing_] {
+            write_history(file, text);
+            writing->store(false);
+        });
     }
 
     static void write_history(const std::filesystem::path& file, const std::string& text) {

@@ -46,7 +46,8 @@ struct HttpContext {
     std::unordered_set<std::shared_ptr<HttpSession>> sessions;
     std::size_t reports_read = 0;  ///< by `files`, now
     RateLimit log_limit{std::chrono::seconds(10)};
-    boost::asio::thread_pool files{1};  ///< reads reports, and writes the history; its work keeps nothing here alive
+    boost::asio::thread_pool files{
+        1};  ///< reads reports, and writes the history; its work keeps nothing here alive
 };
 
 class HttpSession : public std::enable_shared_from_this<HttpSession> {

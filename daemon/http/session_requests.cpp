@@ -61,8 +61,9 @@ void HttpSession::handle(const Request& request) {
     auto resource = lists_runs || report ? std::nullopt : context_->content.get(path, context_->statistics);
     if (path == "/control") {
         const bool allowed = context_->control.start != nullptr;
-        resource = HttpResource{
-            200, "application/json", std::make_shared<const std::string>(json_text({{"allowed", allowed}})), false};
+        resource =
+            HttpResource{200, "application/json",
+                         std::make_shared<const std::string>(json_text({{"allowed", allowed}})), false};
     }
     if (!resource && !lists_runs && !report) return send_error(404, "no such resource");
     if (!reads) return send_error(405, "only GET and HEAD are allowed here", "GET, HEAD");
@@ -84,7 +85,8 @@ void HttpSession::send_runs() {
 
 // A disk may take any time: another thread reads.
 void HttpSession::read_and_send(const ReportFile& report) {
-    if (context_->reports_read >= most_reports_read) return send_error(503, "too many reports at the same time");
+    if (context_->reports_read >= most_reports_read)
+        return send_error(503, "too many reports at the same time");
     ++context_->reports_read;
     boost::asio::post(context_->files, [gate = context_->gate, data_dir = context_->options.data_dir, report,
                                         context = std::weak_ptr(context_), session = weak_from_this()] {
@@ -107,11 +109,15 @@ void HttpSession::handle_control(const Request& request, std::string_view path) 
         return send_error(403, "control over HTTP is switched off (http.allow_control)");
     }
     if (request.method() != http::verb::post) return send_error(405, "only POST is allowed here", "POST");
-    const auto authorization = request.count(http::field::authorization) == 1 ? view(request[http::field::authorization])
-                                                                             : std::string_view();
+    const auto authorization = request.count(http::field::authorization) == 1
+                                   ? view(request[http::field::authorization])
+                                   : std::string_view();
     if (!is_authorised(authorization, context_->options.control_token)) {
-        context_->log_limit.log(LogLevel::warning, "token", "http: a request to {} without the right token was refused", path);
-        return send_error(401, "expected the header Authorization: Bearer TOKEN, with the token of http.control_token_file");
+        context_->log_limit.log(LogLevel::warning, "token",
+                                "http: a request to {} without the right token was refused", path);
+        return send_error(
+            401,
+            "expected the header Authorization: Bearer TOKEN, with the token of http.control_token_file");
     }
     // Refuses what a foreign page can make a browser send without asking the user.
     if (!is_json_type(view(request[http::field::content_type]))) {

@@ -144,7 +144,8 @@ json RunList::page(std::size_t limit, const std::optional<std::string>& before, 
         json run = *known.summary;
         run["state"] = state_of(run, data_dir_ / place->second, current);
         run["bytes"] = known.bytes;
-        run["report"] = std::filesystem::is_regular_file(data_dir_ / place->second / report_file_in_run, none);
+        run["report"] =
+            std::filesystem::is_regular_file(data_dir_ / place->second / report_file_in_run, none);
         answer["runs"].push_back(std::move(run));
     }
     return answer;

@@ -215,7 +215,8 @@ TEST_CASE("a start with what cannot be is refused over every way to the daemon",
     CHECK(daemon.refusal("start", {{"activity_MBq", 5}}) == reason);
     const auto post = [&](const char* body) {
         return http(daemon.http_port(), "POST", "/control/start",
-                    {{"Content-Type", "application/json"}, {"Authorization", "Bearer a token for the test"}}, body);
+                    {{"Content-Type", "application/json"}, {"Authorization", "Bearer a token for the test"}},
+                    body);
     };
     const HttpAnswer answer = post(R"({"activity_MBq":5})");
     CHECK(answer.status == 400);

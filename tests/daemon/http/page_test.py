@@ -201,7 +201,7 @@ class Page(unittest.TestCase):
                                            "note": None}
                     stand.show(status)
                     self.ask(page)
-                    self.assertEqual(page.evaluate("document.getElementById('recording').innerText").split("\n")[0].split(), [symbol, *word.split()])
+                    self.assertEqual(page.evaluate("document.querySelector('#recording .word').innerText").split(), [symbol, *word.split()])
                     self.assertIn(f"<i>{word}</i> here", page.evaluate("document.getElementById('recording').innerText"))
                     self.assertTrue(page.evaluate("document.title").startswith(" ".join(filter(None, (symbol, word, run))) + " – "))
                     colours.add(page.evaluate("getComputedStyle(document.getElementById('recording')).backgroundColor"))

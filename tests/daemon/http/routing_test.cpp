@@ -7,8 +7,8 @@ using nlohmann::json;
 
 TEST_CASE("every document is at its documented path, and none may be cached or sniffed", "[http]") {
     const Site site;
-    for (const char* path : {"/status", "/healthz", "/metrics", "/singles", "/randoms", "/history", "/history/day",
-                             "/log", "/control"}) {
+    for (const char* path : {"/status", "/healthz", "/metrics", "/singles", "/randoms", "/history",
+                             "/history/day", "/log", "/control"}) {
         INFO(path);
         const HttpAnswer answer = http_get(site.port, path);
         CHECK(answer.status == 200);
@@ -173,9 +173,11 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
 
     // A form on a foreign page can send these.
     CHECK(http(site.port, "POST", "/control/stop", {{"Authorization", token}}, "").status == 415);
-    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "text/plain"}, {"Authorization", token}}, "{}").status == 415);
-    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "application/x-www-form-urlencoded"}, {"Authorization", token}},
-               "a=b")
+    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "text/plain"}, {"Authorization", token}},
+               "{}")
+              .status == 415);
+    CHECK(http(site.port, "POST", "/control/stop",
+               {{"Content-Type", "application/x-www-form-urlencoded"}, {"Authorization", token}}, "a=b")
               .status == 415);
     for (const char* origin : {"http://evil.example", "null", "http://localhost:1", "localhost"}) {
         INFO(origin);
@@ -184,12 +186,18 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
                   .status == 403);
     }
     CHECK(http(site.port, "POST", "/control/stop",
-               {{"Content-Type", "application/json"}, {"Authorization", token}, {"Sec-Fetch-Site", "cross-site"}}, "{}")
+               {{"Content-Type", "application/json"},
+                {"Authorization", token},
+                {"Sec-Fetch-Site", "cross-site"}},
+               "{}")
               .status == 403);
     CHECK(http(site.port, "POST", "/control/stop",
-               {{"Content-Type", "application/json"}, {"Authorization", token}, {"Host", "evil.example"}}, "{}")
+               {{"Content-Type", "application/json"}, {"Authorization", token}, {"Host", "evil.example"}},
+               "{}")
               .status == 403);
-    CHECK(http(site.port, "OPTIONS", "/control/stop", {{"Origin", "http://evil.example"}, {"Authorization", token}}).status == 405);
+    CHECK(http(site.port, "OPTIONS", "/control/stop",
+               {{"Origin", "http://evil.example"}, {"Authorization", token}})
+              .status == 405);
     CHECK(http_get(site.port, "/control/stop").status == 405);
     for (const char* body : {"x", "[]", R"({"runn":"a"})", R"({"run":1})", R"({"duration_s":0})",
                              R"({"duration_s":1e999})", R"({"run":"a"} x)"}) {
@@ -197,18 +205,22 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
         CHECK(http(site.port, "POST", "/control/start", json_type, body).status == 400);
     }
     // Without the token, with another one, or with several headers.
-    for (const char* wrong : {"", "Bearer", "Bearer ", "Bearer a token for the tesT", "Bearer a token for the test ",
-                              "Bearer a token for the test2", "Bearer a token for the tes",
-                              "Basic a token for the test", "a token for the test"}) {
+    for (const char* wrong :
+         {"", "Bearer", "Bearer ", "Bearer a token for the tesT", "Bearer a token for the test ",
+          "Bearer a token for the test2", "Bearer a token for the tes", "Basic a token for the test",
+          "a token for the test"}) {
         INFO(wrong);
         CHECK(http(site.port, "POST", "/control/stop",
                    {{"Content-Type", "application/json"}, {"Authorization", wrong}}, "{}")
                   .status == 401);
     }
-    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "application/json"}}, "{}").status == 401);
+    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "application/json"}}, "{}").status ==
+          401);
     HttpClient twice(site.port);
-    REQUIRE(twice.send("POST /control/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                       "Authorization: " + token + "\r\nAuthorization: " + token + "\r\nContent-Length: 0\r\n\r\n"));
+    REQUIRE(
+        twice.send("POST /control/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                   "Authorization: " +
+                   token + "\r\nAuthorization: " + token + "\r\nContent-Length: 0\r\n\r\n"));
     CHECK(twice.answer().status == 401);
     CHECK(json::parse(http_get(site.port, "/control").body) == json{{"allowed", true}});
     site.server.close();
@@ -231,7 +243,8 @@ TEST_CASE("an answer after the server was closed is discarded", "[http][control]
         HttpClient client(site.port);
         REQUIRE(
             client.send("POST /control/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                        "Authorization: Bearer a token for the test\r\nContent-Length: 0\r\n\r\nGET /status HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+                        "Authorization: Bearer a token for the test\r\nContent-Length: 0\r\n\r\nGET /status "
+                        "HTTP/1.1\r\nHost: localhost\r\n\r\n"));
         CHECK(shows_uptime(site.port, 101));  // others are answered meanwhile
     }
     REQUIRE(kept->size() == 1);

@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
     };
     control.stop = [](const daemon::Reply& reply) { reply.result({{"ledger_closed", true}}); };
     control.runs = [&](const daemon::RunsRequest& request, const daemon::Reply& reply) {
-        if (!data.empty()) return reply.result(daemon::RunList(data).page(request.limit, std::nullopt, "mouse-7"));
+        if (!data.empty())
+            return reply.result(daemon::RunList(data).page(request.limit, std::nullopt, "mouse-7"));
         reply.result({{"data_dir", "/data"}, {"earlier", 0}, {"runs", nlohmann::json::array()}});
     };
     daemon::HttpServer server(options, test::small_ring(), control);
