@@ -126,12 +126,12 @@ TEST_CASE("the day has a mean for each half minute, the largest loss, and the ru
         day.add(status_with(static_cast<double>(s), s >= 40 && s < 70 ? "night" : nullptr),
                 at_second(300'000 + s));
     const json document = json::parse(day.text(at_second(300'090)));
-    CHECK(document["time"] == json{300'000, 300'030});
-    CHECK(document["prompts_per_s"] == json{14.5, 44.5});
-    CHECK(document["lost_fraction"] == json{29e-6, 59e-6});
-    CHECK(document["singles_per_s"] == json{nullptr, nullptr});
-    CHECK(document["runs"] ==
-          json{{{"run", "night"}, {"start", 300'040.0}, {"stop", 300'070.0}, {"interrupted", false}}});
+    CHECK(document["time"] == json::array({300'000, 300'030}));
+    CHECK(document["prompts_per_s"] == json::array({14.5, 44.5}));
+    CHECK(document["lost_fraction"] == json::array({29e-6, 59e-6}));
+    CHECK(document["singles_per_s"] == json::array({nullptr, nullptr}));
+    const json night = {{"run", "night"}, {"start", 300'040.0}, {"stop", 300'070.0}, {"interrupted", false}};
+    CHECK(document["runs"] == json::array({night}));
     // A clock that was set back.
     day.add(status_with(1), at_second(300'000));
     CHECK(json::parse(day.text(at_second(300'000)))["time"].empty());
@@ -156,7 +156,7 @@ TEST_CASE("the day survives a restart, and a damaged file does no harm", "[http]
     LongHistory after;
     after.read(text, at_second(300'500));
     json document = json::parse(after.text(at_second(300'500)));
-    CHECK(document["prompts_per_s"] == json{7, 7, 7});
+    CHECK(document["prompts_per_s"] == json::array({7, 7, 7}));
     CHECK(document["runs"][0]["stop"] == 300'090.0);
     // The daemon that starts again finds out that the run was interrupted.
     json status = status_with(1);
