@@ -53,9 +53,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queu
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SpectraSettings, enabled)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clients, max_request_bytes,
                                    send_buffer_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_control, host_names,
-                                   max_connections, request_timeout_ms, idle_timeout_ms, max_request_bytes,
-                                   chart_library)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_control, control_token_file,
+                                   host_names, max_connections, request_timeout_ms, idle_timeout_ms,
+                                   max_request_bytes, chart_library)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TapSettings, socket, max_clients)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuickLookSettings, interval_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
@@ -158,18 +158,22 @@ void check_socket(const char* key, const std::string& path) {
                     std::to_string(path.size()) + ": " + path);
 }
 
-void check_remote_control(const Http& http) {
+void check_control(const Http& http) {
+    if (http.allow_control && http.control_token_file.empty()) {
+        refuse("/http/control_token_file",
+               "expected a file with a token, because /http/allow_control is true: start and stop need it");
+    }
     if (!http.allow_control || http.allow_remote_control || http.listen.empty() || is_loopback(http.listen))
         return;
     refuse("/http/allow_control",
            "expected false, or a loopback address in /http/listen: everybody who can reach " + http.listen +
-               " could start and stop runs. /http/allow_remote_control true allows that");
+               " could read the token on its way. /http/allow_remote_control true allows that");
 }
 
 void check(const Configuration& c) {
     check_receive(c.receive);
     check_listen(c.http.listen);
-    check_remote_control(c.http);
+    check_control(c.http);
     if (c.receive.framing == Framing::bare && !c.sources.ids.empty()) {
         refuse("/sources/ids",
                "expected none with bare framing, which has no source ids (use sources.addresses); found " +
@@ -268,8 +272,9 @@ Configuration configuration_from_json(const json& document, const std::filesyste
     for (const char* key : {"scanner", "calibration", "data_dir"})
         resolve(full[key], directory);
     resolve(full["control"]["socket"], directory);
-    for (json* const path : {&full["tap"]["socket"], &full["receive"]["layout"],
-                             &full["http"]["chart_library"], &full["detector_reference"]}) {
+    for (json* const path :
+         {&full["tap"]["socket"], &full["receive"]["layout"], &full["http"]["chart_library"],
+          &full["http"]["control_token_file"], &full["detector_reference"]}) {
         if (!path->get_ref<const std::string&>().empty()) resolve(*path, directory);
     }
     replace_window_times(full);

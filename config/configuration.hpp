@@ -119,6 +119,7 @@ struct Http {
     std::string listen;
     bool allow_control;
     bool allow_remote_control;
+    std::string control_token_file;
     std::vector<std::string> host_names;
     std::uint32_t max_connections;
     std::uint32_t request_timeout_ms;

@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "daemon/host/journal.hpp"
+#include "daemon/host/recent_log.hpp"
 #include "net/mutex.hpp"
 
 namespace petacq::daemon {
@@ -50,6 +51,13 @@ int priority_of(spdlog::level::level_enum level) {
     return level == spdlog::level::info ? 6 : 7;
 }
 
+LogLevel level_of(spdlog::level::level_enum level) {
+    if (level >= spdlog::level::err) return LogLevel::error;
+    if (level == spdlog::level::warn) return LogLevel::warning;
+    if (level == spdlog::level::info) return LogLevel::info;
+    return level == spdlog::level::debug ? LogLevel::debug : LogLevel::trace;
+}
+
 /// Writes to the journal or to a descriptor. Discards a line that is not accepted soon. O_NONBLOCK would be
 /// simpler, but it would affect every process that shares the terminal or pipe.
 class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -64,11 +72,12 @@ class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
 
   protected:
     void sink_it_(const spdlog::details::log_msg& message) override {
+        const std::string_view payload(message.payload.data(), message.payload.size());
+        const std::string_view words = payload.substr(0, payload.find(journal_separator));
+        recent_log().add(message.time, level_of(message.level), words);
         if (journal_) {
-            const std::string_view text(message.payload.data(), message.payload.size());
             const int priority = priority_of(message.level);
-            if (!send_to_journal(priority, text))
-                write(fmt::format("<{}>{}\n", priority, text.substr(0, text.find(journal_separator))));
+            if (!send_to_journal(priority, payload)) write(fmt::format("<{}>{}\n", priority, words));
             return;
         }
         spdlog::memory_buf_t line;

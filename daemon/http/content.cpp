@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "daemon/host/recent_log.hpp"
+#include "daemon/host/utc.hpp"
 #include "daemon/http/metrics.hpp"
 #include "daemon/http/page/page_assets.hpp"
 #include "daemon/http/singles.hpp"
@@ -23,6 +25,14 @@ constexpr std::chrono::seconds stale{10};
 
 std::shared_ptr<const std::string> shared(std::string text) {
     return std::make_shared<const std::string>(std::move(text));
+}
+
+std::string log_document(const std::vector<LogEvent>& log) {
+    json events = json::array();
+    for (const LogEvent& event : log)
+        events.push_back(
+            {{"time", utc_text(event.time)}, {"level", config::name_of(event.level)}, {"text", event.text}});
+    return json_text({{"events", std::move(events)}});
 }
 
 }  // namespace
@@ -59,6 +69,7 @@ void HttpContent::publish(Publication publication) {
     now_ = std::move(publication);
     published_at_ = Clock::now();
     history_.add(*now_.status, std::chrono::system_clock::now());
+    day_.add(*now_.status, std::chrono::system_clock::now());
     made_.clear();
 }
 
@@ -87,6 +98,8 @@ std::string HttpContent::make(std::string_view path) const {
     if (path == "/status") return json_text(*now_.status);
     if (path == "/randoms") return randoms_document(now_.second.get());
     if (path == "/history") return history_.text();
+    if (path == "/history/day") return day_.text(std::chrono::system_clock::now());
+    if (path == "/log") return log_document(recent_log().events());
     if (const auto unit = unit_of(path, geometry_)) {
         return unit_spectra_document(geometry_, *unit, spectra_ ? spectra_(*unit) : nullptr);
     }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "config/scanner.hpp"
+#include "daemon/http/long_history.hpp"
 #include "daemon/http/rate_history.hpp"
 #include "daemon/http/unit_spectra.hpp"
 #include "daemon/seconds/second.hpp"
@@ -51,7 +52,8 @@ struct HttpResource {
     unsigned status = 200;
     const char* type = "application/json";
     std::shared_ptr<const std::string> body;
-    bool asset = false;  ///< part of the page, which does not change while the daemon runs
+    bool asset = false;            ///< part of the page, which does not change while the daemon runs
+    const char* policy = nullptr;  ///< Content-Security-Policy; nullptr: that of the page
 };
 
 /// The live sinogram and the quick-look image; nullptr: there is none yet. Called in the thread of the
@@ -68,6 +70,8 @@ class HttpContent {
     void publish(Publication publication);
     /// The resource at a path (without query), if there is one.
     std::optional<HttpResource> get(std::string_view path, const HttpStatistics& statistics);
+    /// The rates of the last day.
+    [[nodiscard]] LongHistory& day() { return day_; }
 
   private:
     using Text = std::shared_ptr<const std::string>;
@@ -86,6 +90,7 @@ class HttpContent {
     std::shared_ptr<const gpu::SinglesHistograms> histograms_before_;
     std::chrono::steady_clock::time_point histograms_before_taken_;
     RateHistory history_;
+    LongHistory day_;
     std::map<std::string, Text, std::less<>> made_;  ///< documents of now_, by path
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -19,6 +20,8 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/host/file.hpp"
+#include "daemon/http/control_token.hpp"
 #include "daemon/http/session.hpp"
 
 namespace petacq::daemon {
@@ -29,6 +32,10 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::size_t most_library_bytes = 8U << 20;
+/// In data_dir; no run id starts with a dot.
+constexpr const char* history_file = ".petacqd-history.json";
+/// Rows of the history after which it is written: a minute.
+constexpr std::uint64_t rows_between_writes = 2;
 /// The acquisition goes first if there are too few cores for both.
 constexpr int niceness = 10;
 
@@ -62,7 +69,8 @@ std::string read_chart_library(const std::string& file) {
     return text;
 }
 
-HttpOptions http_options(const config::Http& http) {
+HttpOptions http_options(const config::Configuration& configuration) {
+    const config::Http& http = configuration.http;
     HttpOptions o;
     o.listen = http.listen;
     o.host_names = http.host_names;
@@ -71,11 +79,19 @@ HttpOptions http_options(const config::Http& http) {
     o.idle_timeout = std::chrono::milliseconds(http.idle_timeout_ms);
     o.max_request_bytes = http.max_request_bytes;
     o.chart_library = read_chart_library(http.chart_library);
+    if (http.allow_control) o.control_token = read_control_token(http.control_token_file);
+    o.data_dir = configuration.data_dir;
+    o.history_file = configuration.data_dir / history_file;
     return o;
 }
 
-HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler) {
+HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler, bool allow_control) {
     HttpControl control;
+    control.runs = [&io, &handler](RunsRequest request, const Reply& reply) {
+        boost::asio::post(io,
+                          [&handler, request = std::move(request), reply] { handler.runs(request, reply); });
+    };
+    if (!allow_control) return control;
     control.start = [&io, &handler](StartRequest request, const Reply& reply) {
         boost::asio::post(io,
                           [&handler, request = std::move(request), reply] { handler.start(request, reply); });
@@ -104,7 +120,7 @@ class HttpServer::Implementation {
             if (!endpoint.address().is_loopback()) {
                 log_warning(
                     "http: {} is not a loopback address: everybody who can reach it sees everything{}", where,
-                    control_allowed() ? " and may start and stop runs" : "");
+                    control_allowed() ? ", and may start and stop runs if they have the token" : "");
             }
         } catch (const boost::system::system_error& e) {
             throw std::runtime_error("http.listen: cannot listen on " + where + ": " + e.code().message());
@@ -112,6 +128,7 @@ class HttpServer::Implementation {
     }
 
     void start() {
+        read_history();
         accept();
         // The main thread handles signals.
         sigset_t all{};
@@ -147,13 +164,18 @@ class HttpServer::Implementation {
             work_.reset();
         });
         thread_.join();
+        context_->files.join();
+        if (written_ != context_->content.day().completed())
+            write_history(context_->options.history_file, context_->content.day().file_text());
     }
 
     void publish(Publication publication) {
         // A handler must be copyable.
         auto shared = std::make_shared<Publication>(std::move(publication));
-        boost::asio::post(io_,
-                          [context = context_, shared] { context->content.publish(std::move(*shared)); });
+        boost::asio::post(io_, [this, shared] {
+            context_->content.publish(std::move(*shared));
+            keep_history();
+        });
     }
 
     HttpStatistics statistics() {
@@ -167,6 +189,46 @@ class HttpServer::Implementation {
     [[nodiscard]] std::uint16_t port() const { return port_; }
 
   private:
+    void read_history() {
+        const std::filesystem::path& file = context_->options.history_file;
+        std::error_code none;
+        if (file.empty() || !std::filesystem::exists(file, none)) return;
+        try {
+            if (!std::filesystem::is_regular_file(file) ||
+                std::filesystem::file_size(file) > LongHistory::most_file_bytes)
+                throw std::runtime_error("not a history of rates: too large");
+            std::ifstream in(file, std::ios::binary);
+            const std::string text{std::istreambuf_iterator<char>(in), {}};
+            context_->content.day().read(text, std::chrono::system_clock::now());
+        } catch (const std::exception& error) {
+            log_warning("http: {}: {}; the rates of the last day start anew", file.string(), error.what());
+        }
+    }
+
+    /// Has another thread write the rates of the last day about once a minute, one write at a time.
+    void keep_history() {
+        LongHistory& day = context_->content.day();
+        if (context_->options.history_file.empty() || *writing_ ||
+            day.completed() < written_ + rows_between_writes)
+            return;
+        written_ = day.completed();
+        writing_->store(true);
+        boost::asio::post(context_->files, [file = context_->options.history_file, text = day.file_text(),
+                                            writing = writing_] {
+            write_history(file, text);
+            writing->store(false);
+        });
+    }
+
+    static void write_history(const std::filesystem::path& file, const std::string& text) {
+        if (file.empty()) return;
+        try {
+            replace_file(file, text);
+        } catch (const std::exception& error) {
+            log_warning("http: the rates of the last day are not kept: {}", error.what());
+        }
+    }
+
     [[nodiscard]] bool control_allowed() const { return context_->control.start != nullptr; }
 
     void accept() {
@@ -217,6 +279,8 @@ class HttpServer::Implementation {
     boost::asio::steady_timer retry_timer_;
     std::shared_ptr<HttpContext> context_;
     std::uint16_t port_ = 0;
+    std::uint64_t written_ = 0;  ///< rows of the history completed when it was last written
+    const std::shared_ptr<std::atomic<bool>> writing_ = std::make_shared<std::atomic<bool>>(false);
     std::thread thread_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,20 +28,27 @@ struct HttpOptions {
     std::chrono::milliseconds idle_timeout{30'000};     ///< between two requests
     std::uint64_t max_request_bytes = 65'536;           ///< in the body of a request
     std::string chart_library;                          ///< its text; empty: none
+    std::string control_token;                          ///< without one nobody may start or stop runs
+    std::filesystem::path data_dir;                     ///< of the runs, for their reports; empty: none
+    std::filesystem::path history_file;                 ///< keeps the rates of the last day; empty: none does
 };
 
-/// Commands of clients. The server calls them in its thread; they must not block. Empty: not allowed.
+/// What the control thread does for clients. The server calls these functions in its thread; they must not
+/// block. Empty: not allowed.
 struct HttpControl {
-    std::function<void(StartRequest, Reply)> start;
-    std::function<void(Reply)> stop;
+    std::function<void(StartRequest, Reply)> start{};
+    std::function<void(Reply)> stop{};
+    std::function<void(RunsRequest, Reply)> runs{};
 };
 
 /// Text of the chart library. If the file cannot be read, logs a warning and returns "".
 std::string read_chart_library(const std::string& file);
-/// Options of the configuration, including the text of the chart library.
-HttpOptions http_options(const config::Http& http);
-/// Commands that call the handler in the thread that runs `io`. Both outlive the server.
-HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler);
+/// Options of the configuration, including the text of the chart library and the token. Throws
+/// std::runtime_error, which names the file, if there is no usable token.
+HttpOptions http_options(const config::Configuration& configuration);
+/// Functions that call the handler in the thread that runs `io`; start and stop only if clients may. Both
+/// outlive the server.
+HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler, bool allow_control);
 
 /// Serves clients from construction until close().
 class HttpServer {

@@ -9,9 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "config/json_file.hpp"
 #include "daemon/host/utc.hpp"
-#include "daemon/http/checks.hpp"
 
 namespace petacq::daemon {
 
@@ -33,23 +31,8 @@ constexpr const char* content_security_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-std::string_view view(beast::string_view text) {
-    return {text.data(), text.size()};
-}
-
 std::string http_date() {
     return utc_text(std::chrono::system_clock::now(), "%a, %d %b %Y %H:%M:%S GMT");
-}
-
-unsigned status_of(const RpcError& error) {
-    switch (error.code()) {
-        case rpc_refused:
-            return 409;
-        case rpc_internal_error:
-            return 500;
-        default:
-            return 400;
-    }
 }
 
 }  // namespace
@@ -69,18 +52,6 @@ void HttpSession::close() {
     context_->sessions.erase(shared_from_this());
     context_->statistics.connections = context_->sessions.size();
     stream_.close();
-}
-
-template <class Step>
-void HttpSession::guarded(Step step) {
-    if (closed_) return;
-    try {
-        step();
-    } catch (const std::exception& error) {
-        context_->log_limit.log(LogLevel::warning, "failure", "http: a client was disconnected: {}",
-                                error.what());
-        close();
-    }
 }
 
 /// A client may take longer between requests than within one.
@@ -133,86 +104,6 @@ void HttpSession::refuse(error_code error) {
     send_error(400, "not an HTTP request: " + error.message());
 }
 
-void HttpSession::handle(const Request& request) {
-    head_ = request.method() == http::verb::head;
-    keep_alive_ = request.keep_alive();
-    version_ = request.version();
-    // Without knowing the coding, nobody can tell where this request ends and the next one starts.
-    const std::size_t codings = request.count(http::field::transfer_encoding);
-    if (codings > 1 || (codings == 1 && !is_chunked(view(request[http::field::transfer_encoding])))) {
-        keep_alive_ = false;
-        return send_error(501, "expected no Transfer-Encoding but chunked");
-    }
-    const std::size_t hosts = request.count(http::field::host);
-    if (hosts > 1 || (hosts == 0 && version_ > 10)) return send_error(400, "expected one Host header");
-    if (hosts == 1 && !host_is_ours(view(request[http::field::host]), context_->options.host_names)) {
-        return send_error(403, "this host name is not in http.host_names");
-    }
-    const std::string_view path = path_of(view(request.target()));
-    if (path == "/control/start" || path == "/control/stop") return handle_control(request, path);
-    const auto resource = context_->content.get(path, context_->statistics);
-    if (!resource) return send_error(404, "no such resource");
-    if (request.method() != http::verb::get && !head_) {
-        return send_error(405, "only GET and HEAD are allowed here", "GET, HEAD");
-    }
-    send(*resource);
-}
-
-void HttpSession::handle_control(const Request& request, std::string_view path) {
-    const HttpControl& control = context_->control;
-    if (!control.start || !control.stop) {
-        return send_error(403, "control over HTTP is switched off (http.allow_control)");
-    }
-    if (request.method() != http::verb::post) return send_error(405, "only POST is allowed here", "POST");
-    // Refuses what a foreign page can make a browser send without asking the user.
-    if (!is_json_type(view(request[http::field::content_type]))) {
-        return send_error(415, "expected Content-Type: application/json");
-    }
-    if (request.count(http::field::origin) > 0 &&
-        !origin_is_host(view(request[http::field::origin]), view(request[http::field::host]))) {
-        return send_error(403, "a request from another site");
-    }
-    const auto site = request.find("Sec-Fetch-Site");
-    if (site != request.end() && site->value() != "same-origin" && site->value() != "none") {
-        return send_error(403, "a request from another site");
-    }
-    try {
-        RpcCall call;
-        call.method = path == "/control/start" ? "start" : "stop";
-        if (!request.body().empty()) {
-            if (config::json_nested_deeper(request.body(), rpc_max_depth))
-                throw RpcError(rpc_invalid_params, "body: nested too deeply");
-            call.params = std::make_shared<const json>(json::parse(request.body(), nullptr, false));
-            if (!call.params->is_object()) {
-                throw RpcError(rpc_invalid_params, "body: expected a JSON object of parameters, or nothing");
-            }
-        }
-        if (call.method == "start") {
-            StartRequest start = start_request(call);  // throws before there is a reply to abandon
-            control.start(std::move(start), make_reply());
-        } else {
-            const RpcParams none(call, {});
-            control.stop(make_reply());
-        }
-    } catch (const RpcError& error) {
-        send_error(status_of(error), error.what());
-    }
-}
-
-Reply HttpSession::make_reply() {
-    // The reply may outlive the connection and the server.
-    return Reply([gate = context_->gate, session = weak_from_this()](Answer answer) {
-        gate->post([session, answer = std::move(answer)] {
-            const auto self = session.lock();
-            if (!self) return;
-            self->guarded([&] {
-                if (answer.error) return self->send_error(status_of(*answer.error), answer.error->what());
-                self->send_json(200, answer.result);
-            });
-        });
-    });
-}
-
 void HttpSession::send_json(unsigned status, const std::string& text, const char* allow) {
     send({status, "application/json", std::make_shared<const std::string>(text + '\n'), false}, allow);
 }
@@ -231,7 +122,7 @@ void HttpSession::send(const HttpResource& resource, const char* allow) {
     r.set(http::field::server, "petacqd");
     r.set(http::field::content_type, resource.type);
     r.set(http::field::cache_control, resource.asset ? "no-cache" : "no-store");
-    r.set("Content-Security-Policy", content_security_policy);
+    r.set("Content-Security-Policy", resource.policy != nullptr ? resource.policy : content_security_policy);
     r.set("X-Content-Type-Options", "nosniff");
     r.set("X-Frame-Options", "DENY");
     r.set("Referrer-Policy", "no-referrer");

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -18,6 +19,8 @@
 #include "daemon/control/gate.hpp"
 #include "daemon/host/logging.hpp"
 #include "daemon/http/content.hpp"
+#include "daemon/http/reports.hpp"
+#include "daemon/http/runs_view.hpp"
 #include "daemon/http/server.hpp"
 
 namespace petacq::daemon {
@@ -31,15 +34,20 @@ struct HttpContext {
         : options(std::move(http_options)),
           control(std::move(http_control)),
           content(geometry, options.chart_library, std::move(spectra), std::move(quick_look)),
-          gate(std::make_shared<ControlGate>(io)) {}
+          gate(std::make_shared<ControlGate>(io)),
+          runs(std::make_shared<RunsView>(control.runs, gate)) {}
 
     const HttpOptions options;
     const HttpControl control;
     HttpContent content;
     HttpStatistics statistics;
     const std::shared_ptr<ControlGate> gate;  ///< for answers from the control thread
+    const std::shared_ptr<RunsView> runs;
     std::unordered_set<std::shared_ptr<HttpSession>> sessions;
+    std::size_t reports_read = 0;  ///< by `files`, now
     RateLimit log_limit{std::chrono::seconds(10)};
+    boost::asio::thread_pool files{
+        1};  ///< reads reports, and writes the history; its work keeps nothing here alive
 };
 
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
@@ -64,6 +72,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     void read_request();
     void refuse(boost::beast::error_code error);
     void handle(const Request& request);
+    void send_runs();
+    void read_and_send(const ReportFile& report);
     void handle_control(const Request& request, std::string_view path);
     [[nodiscard]] Reply make_reply();
     void send_json(unsigned status, const std::string& text, const char* allow = nullptr);
@@ -87,5 +97,17 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     std::array<char, 4096> waste_{};
     bool closed_ = false;
 };
+
+template <class Step>
+void HttpSession::guarded(Step step) {
+    if (closed_) return;
+    try {
+        step();
+    } catch (const std::exception& error) {
+        context_->log_limit.log(LogLevel::warning, "failure", "http: a client was disconnected: {}",
+                                error.what());
+        close();
+    }
+}
 
 }  // namespace petacq::daemon

@@ -66,6 +66,9 @@ json summary_of(const std::filesystem::path& directory, const std::string& run) 
     return summary;
 }
 
+/// `petlm plot` makes it there.
+constexpr const char* report_file_in_run = "plot/report.html";
+
 std::uint64_t bytes_in(const std::filesystem::path& directory) {
     std::uint64_t bytes = 0;
     std::error_code ignored;
@@ -135,11 +138,14 @@ json RunList::page(std::size_t limit, const std::optional<std::string>& before, 
     const auto first = end - std::min(earlier, static_cast<std::ptrdiff_t>(limit));
     json answer = {
         {"data_dir", data_dir_.string()}, {"earlier", first - order.begin()}, {"runs", json::array()}};
+    std::error_code none;
     for (auto place = first; place != end; ++place) {
         const Known& known = known_.at(place->second);
         json run = *known.summary;
         run["state"] = state_of(run, data_dir_ / place->second, current);
         run["bytes"] = known.bytes;
+        run["report"] =
+            std::filesystem::is_regular_file(data_dir_ / place->second / report_file_in_run, none);
         answer["runs"].push_back(std::move(run));
     }
     return answer;

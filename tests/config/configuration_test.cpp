@@ -327,7 +327,7 @@ TEST_CASE("errors of a configuration file name the file, and relative directorie
 
 TEST_CASE("control over HTTP from other machines must be asked for") {
     json document = minimal();
-    document["http"] = {{"listen", "0.0.0.0:9680"}, {"allow_control", true}};
+    document["http"] = {{"listen", "0.0.0.0:9680"}, {"allow_control", true}, {"control_token_file", "token"}};
     const auto refusal = [&] { return complaint([&] { config::configuration_from_json(document, "/"); }); };
     CHECK(lacking(refusal(), {"/http/allow_control", "0.0.0.0:9680", "allow_remote_control"}) == "");
     document["http"]["listen"] = "[::]:9680";
@@ -339,6 +339,8 @@ TEST_CASE("control over HTTP from other machines must be asked for") {
         document["http"]["listen"] = loopback;
         CHECK(refusal().empty());
     }
+    document["http"].erase("control_token_file");
+    CHECK(refusal().starts_with("/http/control_token_file: expected a file with a token"));
 }
 
 }  // namespace petacq::test

@@ -175,7 +175,7 @@ def unknown_transfer_encoding(stage):
 
 @check("control over HTTP beyond loopback")
 def control_beyond_loopback(stage):
-    site = stage.new_site({"http": {"listen": "0.0.0.0:0", "allow_control": True}})
+    site = stage.new_site({"http": {"listen": "0.0.0.0:0", "allow_control": True, "control_token_file": "token"}})
     done = stage.programs.run("petacqd", "--config", site.path("petacqd.json"), "--check", check=False)
     expect(done.returncode != 0, "--check accepts it")
 

@@ -1,72 +1,78 @@
-// The charts of the live page, drawn by Chart.js if it is installed, and the map of the crystals.
+// The charts of the live page, drawn by Chart.js if it is installed.
 "use strict";
-
-const history_s = 600;
-const columns = ["uptime_s", "prompts_per_s", "net_trues_per_s", "delayeds_per_s", "singles_per_s", "lost_fraction"];
-
-function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-}
-
-const prefixes = ["", "k", "M", "G", "T"];
-const figures = new Intl.NumberFormat("en", {maximumSignificantDigits: 4});
-
-/** 12,345 is "12.35 k". */
-function scaled(value, step, units) {
-  let unit = 0;
-  while (Math.abs(value) >= step && unit < units.length - 1) {
-    value /= step;
-    ++unit;
-  }
-  return `${figures.format(value)} ${units[unit]}`.trimEnd();
-}
-
-function compact(value) {
-  return Math.abs(value) < 10000 ? figures.format(value) : scaled(value, 1000, prefixes);
-}
-
-/** Rates of the last minutes by the daemon's clock, so that gaps in the connection do not distort them. */
-class History {
-  constructor() {
-    this.clear();
-  }
-
-  clear() {
-    this.rows = [];
-  }
-
-  /** Takes the document /history. */
-  fill(document) {
-    this.clear();
-    for (let i = 0; i < document.uptime_s.length; ++i)
-      this.rows.push(columns.map((name) => document[name][i]));
-  }
-
-  /** False if the daemon has restarted. */
-  add(status) {
-    const last = this.rows.length ? this.rows[this.rows.length - 1][0] : -1;
-    if (status.uptime_s < last) return false;
-    if (status.uptime_s > last) this.rows.push(columns.map((name) => (name === "uptime_s" ? status.uptime_s : status.rates[name] ?? null)));
-    while (this.rows.length && this.rows[0][0] < status.uptime_s - history_s) this.rows.shift();
-    return true;
-  }
-
-  /** Seconds from the oldest to the latest row. */
-  span() {
-    return this.rows.length ? this.rows[this.rows.length - 1][0] - this.rows[0][0] : 0;
-  }
-
-  /** Points for a chart; x: seconds, 0 is the latest. */
-  points(name, scale = 1) {
-    const column = columns.indexOf(name);
-    const end = this.rows.length ? this.rows[this.rows.length - 1][0] : 0;
-    return this.rows.map((row) => ({x: row[0] - end, y: row[column] === null ? null : row[column] * scale}));
-  }
-}
 
 function timeLabel(seconds) {
   if (seconds === 0) return "now";
   return seconds % 60 === 0 ? "−" + -seconds / 60 + " min" : "−" + -seconds + " s";
+}
+
+/** The time of a place on the axis: 01:17 if the charts show more than the last minutes. */
+function placeLabel(seconds) {
+  if (view.recent() && view.end === 0) return timeLabel(Math.round(seconds));
+  return new Date((day.now() + seconds) * 1000).toLocaleTimeString("en-GB", view.recent() ? {} : {hour: "2-digit", minute: "2-digit"});
+}
+
+/** Draws the runs, and the part that is being selected, behind the lines. */
+const marks = {
+  id: "marks",
+  beforeDatasetsDraw(chart) {
+    const {ctx, chartArea: area, scales: {x}} = chart;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(area.left, area.top, area.width, area.height);
+    ctx.clip();
+    ctx.font = `${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
+    let free = area.left;  // labels must not cover each other
+    for (const run of day.runs()) {
+      if (run.to < x.min || run.from > x.max) continue;
+      const left = x.getPixelForValue(run.from);
+      const right = x.getPixelForValue(run.to);
+      ctx.fillStyle = ctx.strokeStyle = colour(run.interrupted ? "bad" : "trues");
+      ctx.globalAlpha = 0.1;
+      ctx.fillRect(left, area.top, right - left, area.height);
+      ctx.globalAlpha = 0.8;
+      ctx.fillRect(left, area.top, 1, area.height);
+      if (run.to < 0) ctx.fillRect(right, area.top, 1, area.height);
+      const text = run.interrupted ? `${run.run} (interrupted)` : run.run;
+      const at = Math.max(left, area.left) + 3;
+      if (at < free) continue;
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = colour("ink-soft");
+      ctx.fillText(text, at, area.top + Chart.defaults.font.size);
+      free = at + ctx.measureText(text).width + 6;
+    }
+    if (chart.selected) {
+      ctx.globalAlpha = 0.25;
+      ctx.fillStyle = colour("focus");
+      ctx.fillRect(Math.min(...chart.selected), area.top, Math.abs(chart.selected[1] - chart.selected[0]), area.height);
+    }
+    ctx.restore();
+  },
+};
+
+/** Drawing over a chart with the mouse or a pen selects that part of the time. Fingers scroll the page. */
+function zoomable(chart) {
+  const canvas = chart.canvas;
+  const place = (event) => event.clientX - canvas.getBoundingClientRect().left;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || event.pointerType === "touch") return;
+    chart.selected = [place(event), place(event)];
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!chart.selected) return;
+    chart.selected[1] = place(event);
+    chart.draw();
+  });
+  canvas.addEventListener("pointerup", () => {
+    if (!chart.selected) return;
+    const [from, to] = chart.selected.map((x) => chart.scales.x.getValueForPixel(x)).sort((a, b) => a - b);
+    const width = Math.abs(chart.selected[1] - chart.selected[0]);
+    chart.selected = null;
+    if (width > 8) view.set(to - from, to > -1 ? 0 : (from + to) / 2 + Math.max(to - from, shortest_view_s) / 2);
+    chart.draw();
+  });
+  canvas.addEventListener("pointercancel", () => { chart.selected = null; });
 }
 
 function lineChart(id, series, x, y) {
@@ -84,6 +90,7 @@ function lineChart(id, series, x, y) {
   return new Chart(document.getElementById(id), {
     type: "line",
     data: {datasets},
+    plugins: x.title ? [] : [marks],
     options: {
       animation: false,
       parsing: false,
@@ -96,7 +103,7 @@ function lineChart(id, series, x, y) {
         legend: {display: series.length > 1, position: "bottom", labels: {
           // At this width the dashes of opposite edges of the box meet.
           boxWidth: 32, boxHeight: 0, padding: 14, sort: (a, b) => a.datasetIndex - b.datasetIndex}},
-        tooltip: {callbacks: {title: (items) => (x.title ? items[0].parsed.x + " keV" : timeLabel(Math.round(items[0].parsed.x)))}},
+        tooltip: {callbacks: {title: (items) => (x.title ? items[0].parsed.x + " keV" : placeLabel(items[0].parsed.x))}},
       },
     },
   });
@@ -114,7 +121,7 @@ class Charts {
     const text = getComputedStyle(document.documentElement);
     Chart.defaults.font.family = text.fontFamily;
     Chart.defaults.font.size = 0.75 * parseFloat(text.fontSize);
-    const time = {min: -history_s, max: 0, ticks: {maxRotation: 0, autoSkip: false, callback: timeLabel}};
+    const time = {min: -history_s, max: 0, ticks: {maxRotation: 0, autoSkip: false, callback: placeLabel}};
     const count = {ticks: {maxTicksLimit: 6, callback: (value) => scaled(value, 1000, prefixes)}};
     this.coincidences = lineChart("coincidences",
       [["Prompts", "prompts"], ["Net trues", "trues", [8, 6]], ["Delayeds", "delayeds", [3, 3]]], time, count);
@@ -123,6 +130,7 @@ class Charts {
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
       {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}}, count);
     this.all = [this.coincidences, this.singles, this.loss, this.spectrum];
+    for (const chart of [this.coincidences, this.singles, this.loss]) zoomable(chart);
     this.paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
   }
@@ -144,19 +152,30 @@ class Charts {
     }
   }
 
+  /** `history`: the last minutes. */
   showHistory(history) {
+    view.show_text(day.now());
     if (!this.all.length) return;
-    // Shows two to ten minutes.
-    const span = Math.min(history_s, Math.max(1, Math.ceil(history.span() / 120)) * 120);
+    // Shows two to ten minutes by itself.
+    const span = view.span ?? Math.min(history_s, Math.max(1, Math.ceil(history.span() / 120)) * 120);
+    const recent = view.recent();
+    const line = (name, scale) => {
+      const latest = history.points(name, scale);
+      if (recent) return latest;
+      const earlier = day.points(name, scale);
+      const last = earlier.length ? earlier[earlier.length - 1].x : -Infinity;
+      return earlier.concat(latest.filter((point) => point.x > last));
+    };
     const put = (chart, ...lines) => {
       lines.forEach((points, i) => { chart.data.datasets[i].data = points; });
-      chart.options.scales.x.min = -span;
+      chart.options.scales.x.min = view.end - span;
+      chart.options.scales.x.max = view.end;
       chart.options.scales.x.ticks.stepSize = span / 2;
       chart.update();
     };
-    put(this.coincidences, history.points("prompts_per_s"), history.points("net_trues_per_s"), history.points("delayeds_per_s"));
-    put(this.singles, history.points("singles_per_s"));
-    put(this.loss, history.points("lost_fraction", 100));
+    put(this.coincidences, line("prompts_per_s"), line("net_trues_per_s"), line("delayeds_per_s"));
+    put(this.singles, line("singles_per_s"));
+    put(this.loss, line("lost_fraction", 100));
   }
 
   showSpectrum(counts, bin) {
@@ -166,125 +185,4 @@ class Charts {
     this.spectrum.options.scales.x.max = Math.floor(counts.length * bin / 200) * 200;
     this.spectrum.update();
   }
-}
-
-/** The unrolled ring: one pixel for each crystal. */
-/** 256 colours, from few to many. */
-function ramp_table() {
-  const ramp = [0, 1, 2].map((i) => rgb(colour("ramp-" + i)));
-  return Array.from({length: 256}, (_, i) => {
-    const t = i / 255 * 2;
-    const from = ramp[t < 1 ? 0 : 1];
-    const to = ramp[t < 1 ? 1 : 2];
-    return from.map((c, k) => c + (to[k] - c) * (t < 1 ? t : t - 1));
-  });
-}
-
-/** A few hot places must not make all others look dark. */
-function high_of(counts, share) {
-  const sorted = Float64Array.from(counts).sort();
-  return Math.max(1, sorted[Math.floor((sorted.length - 1) * share)]);
-}
-
-/** Draws the spectra of a detector unit. */
-function draw_unit(unit) {
-  const size = unit.position_size;
-  const flood = document.getElementById("flood");
-  if (flood.width !== size) flood.width = flood.height = size;
-  const table = ramp_table();
-  const high = high_of(unit.flood, 0.999);
-  let context = flood.getContext("2d");
-  const image = context.createImageData(size, size);
-  unit.flood.forEach((n, i) => {
-    const x = i % size;
-    const y = Math.floor(i / size);
-    image.data.set([...table[Math.min(255, Math.round(n / high * 255))], 255], 4 * (x + (size - 1 - y) * size));
-  });
-  context.putImageData(image, 0, 0);
-  const energy = unit.energy_per_crystal.reduce((sum, row) => sum.map((n, bin) => n + row[bin]));
-  const canvas = document.getElementById("unit-energy");
-  const most = Math.max(1, ...energy);
-  context = canvas.getContext("2d");
-  context.clearRect(0, 0, canvas.width, canvas.height);
-  context.fillStyle = colour("ramp-2");
-  const width = canvas.width / energy.length;
-  energy.forEach((n, bin) => {
-    const height = n / most * canvas.height;
-    context.fillRect(bin * width, canvas.height - height, width, height);
-  });
-}
-
-class CrystalMap {
-  constructor() {
-    this.canvas = document.getElementById("map");
-    this.reading = document.getElementById("map-reading");
-    this.place = null;
-    this.canvas.addEventListener("pointermove", (event) => {
-      if (!this.counts) return;
-      const box = this.canvas.getBoundingClientRect();
-      this.point(Math.floor((event.clientX - box.left) / box.width * this.around),
-        this.along - 1 - Math.floor((event.clientY - box.top) / box.height * this.along));
-    });
-    this.canvas.addEventListener("pointerleave", () => { if (document.activeElement !== this.canvas) this.point(null); });
-    this.canvas.addEventListener("blur", () => this.point(null));
-    this.canvas.addEventListener("keydown", (event) => {
-      const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
-      if (!(event.key in steps) || !this.counts) return;
-      event.preventDefault();
-      const [x, y] = this.place || [0, 0];
-      // Shift moves by a module.
-      const [around, along] = event.shiftKey ? [this.module.around, this.module.along] : [1, 1];
-      const [right, up] = steps[event.key];
-      this.point((x + right * around + this.around) % this.around, Math.min(Math.max(y + up * along, 0), this.along - 1));
-    });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
-  }
-
-  show(document_, counts) {
-    this.around = document_.crystals_in_ring;
-    this.along = document_.rings;
-    this.module = document_.crystals_per_module;
-    this.counts = counts;
-    this.draw();
-    if (this.place) this.point(...this.place);
-  }
-
-  point(x, y) {
-    const before = this.place;
-    this.place = x === null ? null : [x, y];
-    if (this.place) {
-      const module = Math.floor(x / this.module.around) + Math.floor(y / this.module.along) * (this.around / this.module.around);
-      this.reading.textContent = `Ring ${y}, crystal ${x}, module ${module}: ${this.counts[x + y * this.around].toLocaleString("en")} singles`;
-    } else {
-      this.reading.textContent = "Around the ring from left to right, along the axis from bottom to top.";
-    }
-    if (String(before) !== String(this.place)) this.draw();
-  }
-
-  draw() {
-    if (!this.counts) return;
-    if (this.canvas.width !== this.around) this.canvas.width = this.around;
-    if (this.canvas.height !== this.along) this.canvas.height = this.along;
-    const high = high_of(this.counts, 0.998);
-    document.getElementById("map-high").textContent = (this.counts.some((n) => n > high) ? "≥ " : "") + high.toLocaleString("en");
-    const table = ramp_table();
-    const context = this.canvas.getContext("2d");
-    const image = context.createImageData(this.around, this.along);
-    for (let y = 0; y < this.along; ++y) {
-      for (let x = 0; x < this.around; ++x) {
-        const pixel = table[Math.min(255, Math.round(this.counts[x + y * this.around] / high * 255))];
-        const at = 4 * (x + (this.along - 1 - y) * this.around);
-        image.data.set([...pixel, 255], at);
-      }
-    }
-    if (this.place) {
-      const [x, y] = this.place;
-      image.data.set([...rgb(colour("delayeds")), 255], 4 * (x + (this.along - 1 - y) * this.around));
-    }
-    context.putImageData(image, 0, 0);
-  }
-}
-
-function rgb(hex) {
-  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }

@@ -1,141 +1,11 @@
-// The live page: requests the documents of the daemon every second and shows their values. An element with
-// data-field="a.b" shows that value of the status document; data-format says how, `value` holds it unrounded.
+// The live page: requests the documents of the daemon every second and shows them.
 "use strict";
 
 const interval_ms = 1000;
 const patience_ms = 5000;
 const stale_ms = 10000;  // after this long without a new status the daemon counts as stuck
-const most_sources = 256;
-
-const count = new Intl.NumberFormat("en", {maximumFractionDigits: 0});
-const rough = new Intl.NumberFormat("en", {maximumSignificantDigits: 3});
-const percent = new Intl.NumberFormat("en", {style: "percent", maximumSignificantDigits: 3});
-
-function duration(seconds) {
-  const parts = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-  const first = parts.findIndex(([size]) => seconds >= size);
-  if (first < 0 || first === 3) return `${count.format(Math.floor(seconds))} s`;
-  const [size, unit] = parts[first];
-  const [lower, lowerUnit] = parts[first + 1];
-  return `${count.format(Math.floor(seconds / size))} ${unit} ${Math.floor(seconds % size / lower)} ${lowerUnit}`;
-}
-
-function about(seconds) {
-  const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].find(([s]) => seconds >= s) || [1, "s"];
-  return `${rough.format(seconds / size)} ${unit}`;
-}
-
-const formats = {
-  text: String,
-  count: (v) => count.format(v),
-  compact,
-  rate: (v) => (Math.abs(v) < 100 ? figures.format(v) : count.format(v)),
-  number: (v) => figures.format(v),
-  percent: (v) => percent.format(v),
-  bytes: (v) => scaled(v, 1000, ["B", "kB", "MB", "GB", "TB", "PB"]),
-  ms: (v) => `${figures.format(v)} ms`,
-  mm: (v) => `${figures.format(v)} mm`,
-  activity: (v) => `${figures.format(v)} MBq`,
-  keys: (v) => Object.entries(v).map(([name, text]) => `${name}: ${text}`).join(", "),
-  duration,
-  about,
-  utc: (v) => v.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC"),
-  truth: (v) => (v ? "yes" : "no"),
-};
-
-function find(document_, path) {
-  return path.split(".").reduce((value, key) => (value === null || value === undefined ? null : value[key]), document_);
-}
-
-/** Unknown values show as a dash. */
-function show(element, value) {
-  const known = value !== null && value !== undefined && value !== "";
-  const text = known ? formats[element.dataset.format || "text"](value) : "–";
-  if (element.textContent !== text) element.textContent = text;
-  element.setAttribute("value", known ? value : "");
-}
-
-function fill(root, document_) {
-  for (const element of root.querySelectorAll("[data-field]")) {
-    if (!element.dataset.field.startsWith("page.")) show(element, find(document_, element.dataset.field));
-  }
-}
-
-function field(path, format) {
-  const element = document.createElement("data");
-  element.dataset.field = path;
-  if (format) element.dataset.format = format;
-  return element;
-}
-
-function cell(tag, content, text) {
-  const element = document.createElement(tag);
-  if (tag === "th") element.scope = "row";
-  if (text) element.classList.add("text");
-  element.append(content);
-  return element;
-}
-
-function heading(table, titles) {
-  const row = document.createElement("tr");
-  for (const [title, text] of titles) {
-    const th = cell("th", title, text);
-    th.scope = "col";
-    row.append(th);
-  }
-  table.tHead.replaceChildren(row);
-}
-
-const rates = [
-  ["Prompts /s", "prompts_per_s"], ["Delayeds /s", "delayeds_per_s"], ["Net trues /s", "net_trues_per_s"],
-  ["Randoms to prompts", "randoms_fraction", "percent"], ["Expected randoms /s", "expected_randoms_per_s"],
-  ["NECR /s, estimate", "necr_per_s"], ["Assumed scatter fraction", "necr_scatter_fraction", "percent"],
-  ["Singles /s", "singles_per_s"], ["Singles of any energy /s", "singles_raw_per_s"],
-  ["Singles in dropped multiples /s", "multiples_per_s"], ["Frames /s", "frames_per_s"],
-  ["Datagrams /s", "datagrams_per_s"], ["Bytes /s", "bytes_per_s", "bytes"], ["Lost", "lost_fraction", "percent"],
-  ["Over, s", "interval_s", "number"],
-];
-const source_columns = [
-  ["Source", "name"], ["Health", "health", "text", true], ["State", "state", "text", true],
-  ["Frames /s", "frames_per_s", "rate"], ["Datagrams /s", "datagrams_per_s", "rate"], ["Loss", "lost_fraction", "percent"],
-  ["Lost /s", "lost_per_s", "rate"], ["Lost", "lost", "count"], ["Skew, µs", "skew_us", "number"],
-  ["Last seen, s ago", "last_seen_s", "number"], ["Duplicate", "duplicate", "count"],
-  ["Reordered", "reordered", "count"], ["Address", "address", "text", true], ["Reason", "reason", "text", true],
-];
-const module_columns = [
-  ["Module", "bdm"], ["Health", "health", "text", true], ["Singles /s", "singles_per_s", "rate"],
-  ["Mean, keV", "mean_keV", "number"], ["Peak, keV", "peak_keV", "number"],
-  ["Photopeak, keV", "photopeak_keV", "number"], ["Mean dt, ns", "mean_dt_ns", "number"],
-  ["Prompts per single", "prompts_per_single", "percent"],
-  ["Temperature, °C", "temperature_C", "number"], ["Dead time", "dead_time_fraction", "percent"],
-  ["Expected randoms /s", "expected_randoms_per_s", "rate"],
-];
-const stage_columns = [["Stage", "name"], ["State", "state", "text", true], ["Busy", "utilisation", "percent"]];
-
-function make_rates() {
-  const body = document.querySelector("#rates tbody");
-  for (const [title, key, format] of rates) {
-    const row = document.createElement("tr");
-    row.append(cell("th", title), cell("td", field(`rates.${key}`, format || "rate")),
-      cell("td", field(`average.${key}`, format || "rate")));
-    body.append(row);
-  }
-}
-
-/** One row per item. Rows are reused, so that text does not move while it is being read. */
-function table(id, items, columns, name) {
-  const body = document.getElementById(id).tBodies[0];
-  while (body.rows.length > items.length) body.deleteRow(-1);
-  while (body.rows.length < items.length) {
-    const row = document.createElement("tr");
-    const index = body.rows.length;
-    columns.forEach(([, key, format, text], i) => {
-      row.append(cell(i === 0 ? "th" : "td", field(`${name}.${index}.${key}`, format), text));
-    });
-    body.append(row);
-  }
-  items.forEach((item, i) => body.rows[i].classList.toggle("unwell", item.health !== undefined && item.health !== "ok"));
-}
+const day_interval_ms = 30000;
+const records_interval_ms = 5000;
 
 let announced = null;
 
@@ -143,6 +13,28 @@ let announced = null;
 function announce(kind, text) {
   if (kind !== announced) document.getElementById("announcement").textContent = text;
   announced = kind;
+}
+
+const symbols = {recording: "●", not_recording: "■", interrupted: "▲", no_data: "✕", unknown: "?"};
+
+/** The strip and the title of the page say whether data are being recorded. `state`: of symbols. */
+function show_strip(state, word, text) {
+  const strip = document.getElementById("recording");
+  strip.dataset.state = state;
+  document.getElementById("recording-symbol").textContent = symbols[state] || symbols.unknown;
+  for (const [name, value] of [["word", word], ["text", text]]) {
+    if (value !== undefined) show(strip.querySelector(`[data-field="recording.${name}"]`), value);
+  }
+}
+
+function show_recording(status) {
+  const recording = status.recording;
+  if (!recording) return;
+  show_strip(recording.state);
+  document.getElementById("recording-note").hidden = !recording.note;
+  const run = recording.run_id ? ` ${recording.run_id}` : "";
+  const health = status.health.state === "ok" ? "" : ` – ${status.health.state.toUpperCase()}`;
+  document.title = `${symbols[recording.state] || symbols.unknown} ${recording.word}${run}${health} – petacqd ${status.scanner}`;
 }
 
 function show_health(health) {
@@ -153,24 +45,39 @@ function show_health(health) {
     item.textContent = message;
     return item;
   }));
-  announce([health.state, ...health.reasons.map((reason) => reason.code)].join(), [`Health: ${health.state}`, ...messages].join(". "));
+}
+
+/** A change of recording or health. */
+function announce_status({recording, health}) {
+  const words = recording ? `${recording.word} ${recording.run_id || ""}`.trim() + ". " : "";
+  announce([words, health.state, ...health.reasons.map((reason) => reason.code)].join(),
+    words + [`Health: ${health.state}`, ...health.reasons.map((reason) => reason.message)].join(". "));
 }
 
 function show_status(status) {
-  const named = (status.sources || []).slice(0, most_sources).map((s) => ({...s, name: s.id === null ? s.address : s.id}));
-  const shown = {...status, sources: named};
-  table("sources", named, source_columns, "sources");
-  table("modules", status.modules || [], module_columns, "modules");
-  table("stages", status.stages || [], stage_columns, "stages");
-  const more = document.getElementById("sources-more");
-  more.hidden = (status.sources || []).length <= most_sources;
-  more.textContent = `The first ${most_sources} of ${(status.sources || []).length}.`;
-  fill(document, shown);
+  const named = (status.sources || []).map((s) => ({...s, name: s.id === null ? s.address : s.id}));
+  sources_table.show(named);
+  modules_table.show(status.modules || []);
+  stages_table.show(status.stages || []);
+  fill(document, {...status, sources: named});
+  show_recording(status);
   show_health(status.health);
-  document.title = `${status.health.state === "ok" ? "" : status.health.state.toUpperCase() + " – "}petacqd ${status.scanner}`;
+  announce_status(status);
+  control.show(status);
   const time = document.getElementById("data-time");
   time.dateTime = last_data.toISOString();
   time.textContent = last_data.toLocaleTimeString("en-GB");
+}
+
+/** Shows the spectra of a module. */
+function choose_module(module) {
+  map.mark(module);
+  const spectrum = document.getElementById("spectrum-of");
+  if (module + 1 < spectrum.options.length) spectrum.value = String(module);
+  const bdm = document.getElementById("unit-bdm");
+  if (module < bdm.options.length) bdm.value = String(module);
+  if (singles) show_singles(singles);
+  update_unit().catch(() => {});  // the next second tries again
 }
 
 function show_singles(document_) {
@@ -231,6 +138,9 @@ let moved = 0;
 let singles = null;
 const past = new History();
 let past_known = false;
+let control_known = false;
+let next_day = 0;
+let next_records = 0;
 
 /** `why`: the reason why there is none; empty otherwise. */
 function show_connection(why) {
@@ -244,11 +154,16 @@ function show_connection(why) {
   if (line.textContent !== text) line.textContent = text;
   document.getElementById("health").dataset.state = "lost";
   announce("lost", text);
-  document.title = "NO DATA – petacqd";
+  show_strip("unknown", "UNKNOWN", `${text} Whether a run is being recorded is not known.`);
+  document.title = "? UNKNOWN – petacqd";
 }
 
 /** Why there is no data; empty when there is. */
 async function update() {
+  if (!control_known) {
+    control.section.hidden = !(await get("/control")).allowed;
+    control_known = true;
+  }
   const status = await get("/status");
   if (!past_known) {
     past.fill(await get("/history"));
@@ -262,12 +177,25 @@ async function update() {
   if (performance.now() - moved > stale_ms) return "the daemon answers, but its figures stand still";
   if (!past.add(status)) past_known = false;
   show_status(status);
-  charts.showHistory(past);
   if (document.hidden) return "";
+  await update_slowly();
+  charts.showHistory(past);
   singles = await get("/singles");
   show_singles(singles);
   await update_unit();
   return "";
+}
+
+/** What changes slowly: the day, the runs, the log. */
+async function update_slowly() {
+  const now = performance.now();
+  if (now > next_day) {
+    day.fill(await get("/history/day"));
+    next_day = now + day_interval_ms;
+  }
+  if (now < next_records) return;
+  next_records = now + records_interval_ms;
+  await show_records();
 }
 
 async function run() {
@@ -275,20 +203,25 @@ async function run() {
   try {
     show_connection(await update());
   } catch (error) {
-    past_known = false;
+    past_known = control_known = false;
+    next_day = next_records = 0;
     show_connection("the daemon does not answer");
   }
   document.documentElement.dataset.updates = Number(document.documentElement.dataset.updates || 0) + 1;
   setTimeout(run, Math.max(100, interval_ms - (performance.now() - began)));
 }
 
+const day = new Day();
+const view = new View(() => charts.showHistory(past));
 const charts = new Charts();
-const map = new CrystalMap();
+const map = new CrystalMap(choose_module);
+const control = new Control();
+const sources_table = new RankedTable("sources", source_columns);
+const modules_table = new RankedTable("modules", module_columns, (module) => choose_module(module.bdm));
+const stages_table = new RankedTable("stages", stage_columns);
 make_rates();
-heading(document.getElementById("sources"), source_columns.map(([title, , , text], i) => [title, text || i === 0]));
-heading(document.getElementById("modules"), module_columns.map(([title, , , text], i) => [title, text || i === 0]));
-heading(document.getElementById("stages"), stage_columns.map(([title, , , text], i) => [title, text || i === 0]));
 for (const input of document.querySelectorAll("#spectrum-of, input[name=map-time]"))
   input.addEventListener("change", () => singles && show_singles(singles));
+for (const select of document.querySelectorAll("#unit-bdm, #unit-du")) select.addEventListener("change", () => update_unit().catch(() => {}));
 document.querySelector("details").addEventListener("toggle", () => singles && show_singles(singles));
 run();

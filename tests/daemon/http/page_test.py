@@ -1,66 +1,14 @@
 """The live page in a headless Chromium: it shows what the status document says, on any screen, in both colour schemes
 and for the keyboard. Exit status 77: Chromium is not installed."""
 
-import json
 import os
-import subprocess
-import sys
 import unittest
 
-STAND, SOURCE, LIBRARY = sys.argv[1:4]
-sys.path.insert(0, os.path.join(SOURCE, "tools"))
-import browser  # noqa: E402  (found by the line above)
-from page_fields import FIELDS, compare  # noqa: E402
-
-CHROMIUM = browser.find()
+from page_fields import FIELDS, compare
+from page_stand import InBrowser, LIBRARY, Stand, main
 
 
-class Stand:
-    """A server that shows the status documents of the test."""
-
-    def __init__(self, library=LIBRARY):
-        self.process = subprocess.Popen([STAND] + ([library] if library else []), stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.url = f"http://127.0.0.1:{self.process.stdout.readline().strip()}/"
-
-    def show(self, document=None):
-        self.process.stdin.write((json.dumps(document) if document else "") + "\n")
-        self.process.stdin.flush()
-        self.process.stdout.readline()
-
-    def close(self):
-        try:
-            self.process.stdin.close()
-        except BrokenPipeError:
-            pass  # killed by a test
-        self.process.wait()
-        self.process.stdout.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-
-class Page(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        chromium = browser.Browser(CHROMIUM)
-        cls.addClassCleanup(chromium.close)
-        cls.page = chromium.page()  # for all tests: each loads it anew
-
-    def open(self, stand, **screen):
-        self.page.show_as(**screen)
-        self.page.open(stand.url)
-        self.page.complaints = []
-        self.page.wait("document.documentElement.dataset.connection === 'live'")
-        return self.page
-
-    def ask(self, page):
-        """Lets the page ask the server now and not within a second, and waits until it has shown the answer."""
-        page.evaluate("run()")
-
+class Page(InBrowser, unittest.TestCase):
     def test_numbers_are_those_of_the_status(self):
         with Stand() as stand:
             stand.show()
@@ -84,7 +32,7 @@ class Page(unittest.TestCase):
             self.assertEqual(fields["page.crystals"]["text"], "12")
             self.assertEqual(page.evaluate("document.getElementById('reasons').textContent"),
                              status["health"]["reasons"][0]["message"])
-            self.assertTrue(page.evaluate("document.title.startsWith('DEGRADED')"))
+            self.assertEqual(page.evaluate("document.title"), '● RECORDING mouse-7 – DEGRADED – petacqd tiny "ring"')
             self.assertEqual(page.complaints, [])
 
     def test_charts_show_the_history_and_the_singles(self):
@@ -137,7 +85,9 @@ class Page(unittest.TestCase):
             self.ask(page)
             self.assertEqual(page.evaluate("document.documentElement.dataset.connection"), "lost")
             self.assertRegex(page.evaluate("document.getElementById('connection').innerText"), r"^No data since \d\d:\d\d:\d\d")
-            self.assertTrue(page.evaluate("document.title.startsWith('NO DATA')"))
+            self.assertEqual(page.evaluate("document.title"), "? UNKNOWN – petacqd")
+            self.assertEqual(page.evaluate("document.getElementById('recording').dataset.state"), "unknown")
+            self.assertIn("not known", page.evaluate("document.getElementById('recording').innerText"))
             self.assertTrue(page.evaluate("document.body.classList.contains('stale')"))
 
     def test_the_page_reports_figures_that_stand_still(self):
@@ -176,7 +126,72 @@ class Page(unittest.TestCase):
             status["health"] = {"state": "ok", "reasons": []}
             stand.show(status)
             self.ask(page)
-            self.assertEqual(page.evaluate("said"), ["Health: ok"])
+            status["uptime_s"] += 1
+            status["recording"] = {**status["recording"], "state": "no_data", "word": "NO DATA"}
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate("said"), ["RECORDING mouse-7. Health: ok", "NO DATA mouse-7. Health: ok"])
+
+    def test_the_strip_says_whether_data_are_recorded(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            colours = set()
+            for state, word, symbol, run in (("recording", "RECORDING", "●", "m"), ("not_recording", "NOT RECORDING", "■", None),
+                                             ("interrupted", "INTERRUPTED", "▲", "night"), ("no_data", "NO DATA", "✕", None)):
+                with self.subTest(state=state):
+                    status["uptime_s"] += 1
+                    status["recording"] = {**status["recording"], "state": state, "word": word, "text": f"<i>{word}</i> here", "run_id": run,
+                                           "note": None}
+                    stand.show(status)
+                    self.ask(page)
+                    self.assertEqual(page.evaluate("document.querySelector('#recording .word').innerText").split(), [symbol, *word.split()])
+                    self.assertIn(f"<i>{word}</i> here", page.evaluate("document.getElementById('recording').innerText"))
+                    self.assertTrue(page.evaluate("document.title").startswith(" ".join(filter(None, (symbol, word, run))) + " – "))
+                    colours.add(page.evaluate("getComputedStyle(document.getElementById('recording')).backgroundColor"))
+            self.assertEqual(len(colours), 4)
+            # It is the first thing of the page, and stays in view.
+            self.assertTrue(page.evaluate("document.querySelector('main').firstElementChild.id === 'recording'"))
+            page.evaluate("scrollTo(0, 100000)")
+            self.assertTrue(page.evaluate("(box => box.top >= 0 && box.bottom <= innerHeight)(document.getElementById('recording').getBoundingClientRect())"))
+
+    def test_tables_begin_with_trouble_and_can_be_filtered(self):
+        first = "[...document.querySelectorAll('#%s tbody tr')].map(r => r.querySelector('th').innerText)"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate(first % "sources"), ["3", "0", "1", "2"])
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["sources"][1]["health"], status["modules"][1]["health"] = "failed", "degraded"
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate(first % "sources"), ["1", "3", "0", "2"])
+            self.assertEqual(page.evaluate(first % "modules"), ["1", "0"])
+            self.assertEqual(compare(self, page.evaluate(FIELDS), status) > 120, True)
+            for words, found in (("silent", ["3"]), ("2", ["2"]), ("source 0", ["0"]), ("OK active", ["0", "2"]), ("nothing", []), ("127.0.0.1:5003", ["3"])):
+                with self.subTest(words=words):
+                    page.evaluate(f"(f => {{ f.value = '{words}'; f.dispatchEvent(new Event('input')); }})(document.getElementById('sources-filter')), 0")
+                    self.assertEqual(page.evaluate(first % "sources"), found)
+                    self.assertEqual(page.evaluate("document.getElementById('sources-found').innerText"), f"{len(found)} of 4 shown")
+
+    def test_a_module_is_chosen_on_the_map_and_in_the_table(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            chosen = "[document.getElementById('spectrum-of').value, String(map.chosen)]"
+            page.evaluate("document.querySelector('#modules tbody tr:nth-child(2) button').click()")
+            self.assertEqual(page.evaluate(chosen), ["1", "1"])
+            page.evaluate("document.getElementById('map').focus()")
+            page.press("ArrowRight", 39)
+            page.press("Enter", 13)
+            self.assertEqual(page.evaluate(chosen), ["0", "0"])
+            page.evaluate("""(c => { const b = c.getBoundingClientRect();
+                c.dispatchEvent(new MouseEvent('click', {clientX: b.right - 2, clientY: b.top + 2})); })(document.getElementById('map')), 0""")
+            self.assertEqual(page.evaluate(chosen), ["1", "1"])
+            # The grid covers the map and its numbers, in the pixels of the screen.
+            self.assertEqual(page.evaluate("document.getElementById('map-grid').width"), page.evaluate("Math.round(document.querySelector('.map').getBoundingClientRect().width)"))
 
     def test_text_from_outside_stays_text(self):
         with Stand() as stand:
@@ -220,10 +235,10 @@ class Page(unittest.TestCase):
             page.press("Tab", 9)
             self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
             seen = set()
-            for _ in range(30):
+            for _ in range(45):
                 page.press("Tab", 9)
                 seen.add(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
-            self.assertLessEqual({"spectrum-of", "map", "map-time"}, seen)
+            self.assertLessEqual({"spectrum-of", "map", "map-time", "sources-filter", "control-token", "stop"}, seen)
             page.evaluate("document.getElementById('map').focus()")
             page.press("ArrowRight", 39)
             page.press("ArrowUp", 38)
@@ -247,7 +262,4 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if CHROMIUM is None:
-        print("SKIPPED: no Chromium here (apt install chromium)")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    main()

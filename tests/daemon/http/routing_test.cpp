@@ -7,7 +7,8 @@ using nlohmann::json;
 
 TEST_CASE("every document is at its documented path, and none may be cached or sniffed", "[http]") {
     const Site site;
-    for (const char* path : {"/status", "/healthz", "/metrics", "/singles", "/randoms", "/history"}) {
+    for (const char* path : {"/status", "/healthz", "/metrics", "/singles", "/randoms", "/history",
+                             "/history/day", "/log", "/control"}) {
         INFO(path);
         const HttpAnswer answer = http_get(site.port, path);
         CHECK(answer.status == 200);
@@ -145,8 +146,12 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
         ++calls->stops;
         reply.result({{"ledger_closed", true}});
     };
-    Site site({}, control);
-    const std::map<std::string, std::string> json_type{{"Content-Type", "application/json"}};
+    HttpOptions options;
+    options.control_token = "a token for the test";
+    Site site(options, control);
+    const std::string token = "Bearer a token for the test";
+    const std::map<std::string, std::string> json_type{{"Content-Type", "application/json"},
+                                                       {"Authorization", token}};
 
     HttpAnswer answer =
         http(site.port, "POST", "/control/start", json_type, R"({"run":"a","duration_s":2.5,"note":"n"})");
@@ -154,6 +159,7 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
     CHECK(json::parse(answer.body) == json{{"run", "a"}});
     answer = http(site.port, "POST", "/control/start",
                   {{"Content-Type", "Application/JSON; charset=utf-8"},
+                   {"authorization", "bearer a token for the test"},
                    {"Origin", "http://localhost"},
                    {"Sec-Fetch-Site", "same-origin"}},
                   "{}");
@@ -166,30 +172,57 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
     CHECK(json::parse(answer.body)["ledger_closed"] == true);
 
     // A form on a foreign page can send these.
-    CHECK(http(site.port, "POST", "/control/stop", {}, "").status == 415);
-    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "text/plain"}}, "{}").status == 415);
-    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "application/x-www-form-urlencoded"}},
-               "a=b")
+    CHECK(http(site.port, "POST", "/control/stop", {{"Authorization", token}}, "").status == 415);
+    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "text/plain"}, {"Authorization", token}},
+               "{}")
+              .status == 415);
+    CHECK(http(site.port, "POST", "/control/stop",
+               {{"Content-Type", "application/x-www-form-urlencoded"}, {"Authorization", token}}, "a=b")
               .status == 415);
     for (const char* origin : {"http://evil.example", "null", "http://localhost:1", "localhost"}) {
         INFO(origin);
         CHECK(http(site.port, "POST", "/control/stop",
-                   {{"Content-Type", "application/json"}, {"Origin", origin}}, "{}")
+                   {{"Content-Type", "application/json"}, {"Authorization", token}, {"Origin", origin}}, "{}")
                   .status == 403);
     }
     CHECK(http(site.port, "POST", "/control/stop",
-               {{"Content-Type", "application/json"}, {"Sec-Fetch-Site", "cross-site"}}, "{}")
+               {{"Content-Type", "application/json"},
+                {"Authorization", token},
+                {"Sec-Fetch-Site", "cross-site"}},
+               "{}")
               .status == 403);
     CHECK(http(site.port, "POST", "/control/stop",
-               {{"Content-Type", "application/json"}, {"Host", "evil.example"}}, "{}")
+               {{"Content-Type", "application/json"}, {"Authorization", token}, {"Host", "evil.example"}},
+               "{}")
               .status == 403);
-    CHECK(http(site.port, "OPTIONS", "/control/stop", {{"Origin", "http://evil.example"}}).status == 405);
+    CHECK(http(site.port, "OPTIONS", "/control/stop",
+               {{"Origin", "http://evil.example"}, {"Authorization", token}})
+              .status == 405);
     CHECK(http_get(site.port, "/control/stop").status == 405);
     for (const char* body : {"x", "[]", R"({"runn":"a"})", R"({"run":1})", R"({"duration_s":0})",
                              R"({"duration_s":1e999})", R"({"run":"a"} x)"}) {
         INFO(body);
         CHECK(http(site.port, "POST", "/control/start", json_type, body).status == 400);
     }
+    // Without the token, with another one, or with several headers.
+    for (const char* wrong :
+         {"", "Bearer", "Bearer ", "Bearer a token for the tesT", "Bearer a token for the test ",
+          "Bearer a token for the test2", "Bearer a token for the tes", "Basic a token for the test",
+          "a token for the test"}) {
+        INFO(wrong);
+        CHECK(http(site.port, "POST", "/control/stop",
+                   {{"Content-Type", "application/json"}, {"Authorization", wrong}}, "{}")
+                  .status == 401);
+    }
+    CHECK(http(site.port, "POST", "/control/stop", {{"Content-Type", "application/json"}}, "{}").status ==
+          401);
+    HttpClient twice(site.port);
+    REQUIRE(
+        twice.send("POST /control/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                   "Authorization: " +
+                   token + "\r\nAuthorization: " + token + "\r\nContent-Length: 0\r\n\r\n"));
+    CHECK(twice.answer().status == 401);
+    CHECK(json::parse(http_get(site.port, "/control").body) == json{{"allowed", true}});
     site.server.close();
     CHECK(calls->starts.size() == 3);
     CHECK(calls->starts[0].run == "a");
@@ -204,11 +237,14 @@ TEST_CASE("an answer after the server was closed is discarded", "[http][control]
     control.start = [](const StartRequest&, const Reply&) {};
     control.stop = [kept](const Reply& reply) { kept->push_back(reply); };
     {
-        const Site site({}, control);
+        HttpOptions options;
+        options.control_token = "a token for the test";
+        const Site site(options, control);
         HttpClient client(site.port);
         REQUIRE(
             client.send("POST /control/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                        "Content-Length: 0\r\n\r\nGET /status HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+                        "Authorization: Bearer a token for the test\r\nContent-Length: 0\r\n\r\nGET /status "
+                        "HTTP/1.1\r\nHost: localhost\r\n\r\n"));
         CHECK(shows_uptime(site.port, 101));  // others are answered meanwhile
     }
     REQUIRE(kept->size() == 1);

@@ -2,17 +2,41 @@
 // from standard input, one per line, with more singles for each line. An empty line stands for the full
 // document of the fixture. Exits at the end of its input.
 //
-//   http_stand [CHART_LIBRARY]
+// The token for start and stop is "a token for the test"; they do nothing, and refuse a run "taken". DATA_DIR
+// holds the runs, and the history of the rates.
+//
+//   http_stand [CHART_LIBRARY [DATA_DIR]]
+#include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
+#include "daemon/host/logging.hpp"
+#include "daemon/run/list.hpp"
 #include "tests/daemon/http/fixture.hpp"
 
 using namespace petacq;
 
 int main(int argc, char** argv) {
     daemon::HttpOptions options;
-    if (argc > 1) options.chart_library = daemon::read_chart_library(argv[1]);
-    daemon::HttpServer server(options, test::small_ring());
+    if (argc > 1 && *argv[1] != 0) options.chart_library = daemon::read_chart_library(argv[1]);
+    options.control_token = "a token for the test";
+    const std::filesystem::path data = argc > 2 ? argv[2] : "";
+    options.data_dir = data;
+    options.history_file = data.empty() ? data : data / "history.json";
+    const daemon::Logging logging(daemon::LogLevel::info);
+    daemon::log_info("the stand <b>serves</b> the page");
+    daemon::HttpControl control;
+    control.start = [](const daemon::StartRequest& request, const daemon::Reply& reply) {
+        if (request.run == "taken") return reply.error(daemon::rpc_refused, "run taken is in progress");
+        reply.result({{"run", request.run.value_or("")}});
+    };
+    control.stop = [](const daemon::Reply& reply) { reply.result({{"ledger_closed", true}}); };
+    control.runs = [&](const daemon::RunsRequest& request, const daemon::Reply& reply) {
+        if (!data.empty())
+            return reply.result(daemon::RunList(data).page(request.limit, std::nullopt, "mouse-7"));
+        reply.result({{"data_dir", "/data"}, {"earlier", 0}, {"runs", nlohmann::json::array()}});
+    };
+    daemon::HttpServer server(options, test::small_ring(), control);
     std::cout << server.port() << std::endl;  // NOLINT(performance-avoid-endl): it is waited for
     const auto began = std::chrono::steady_clock::now();
     std::uint64_t n = 0;

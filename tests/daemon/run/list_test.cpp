@@ -77,7 +77,8 @@ TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]
                                   {"singles", nullptr},
                                   {"reason", "stopped by operator"},
                                   {"ledger_closed", true},
-                                  {"bytes", 1000 + z}});
+                                  {"bytes", 1000 + z},
+                                  {"report", false}});
     CHECK(page["runs"][1]["state"] == "failed");
     CHECK(page["runs"][2]["ledger_closed"] == false);
     json unfinished = page["runs"][3];
@@ -91,7 +92,8 @@ TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]
                              {"singles", nullptr},
                              {"reason", nullptr},
                              {"ledger_closed", nullptr},
-                             {"bytes", 10 + c}});
+                             {"bytes", 10 + c},
+                             {"report", false}});
     unfinished["state"] = "running";
     CHECK(list.page(1, std::nullopt, "c")["runs"][0] == unfinished);
 }

@@ -1,0 +1,66 @@
+#include "daemon/http/control_token.hpp"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace petacq::daemon {
+
+namespace {
+
+constexpr std::size_t least_characters = 16;
+constexpr std::size_t most_characters = 256;
+/// Others may not read it; the group may, because services get secrets from root that way.
+constexpr mode_t forbidden_mode = 037;
+
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& what) {
+    throw std::runtime_error("http.control_token_file: " + file.string() + ": " + what);
+}
+
+}  // namespace
+
+std::string read_control_token(const std::filesystem::path& file) {
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) fail(file, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe): in setting up
+    struct stat info {};
+    std::array<char, most_characters + 3> text{};
+    const bool known = ::fstat(descriptor, &info) == 0;
+    const ssize_t size = known && S_ISREG(info.st_mode) ? ::read(descriptor, text.data(), text.size()) : -1;
+    ::close(descriptor);
+    if (size < 0) fail(file, "expected a readable file");
+    if ((info.st_mode & forbidden_mode) != 0)
+        fail(file,
+             "expected a file that only its owner can write and only its group can read, such as after chmod "
+             "600");
+    std::string_view token(text.data(), static_cast<std::size_t>(size));
+    if (token.ends_with('\n')) token.remove_suffix(1);
+    if (token.ends_with('\r')) token.remove_suffix(1);
+    const bool printable =
+        std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; });
+    if (token.size() < least_characters || token.size() > most_characters || !printable)
+        fail(file,
+             "expected one line of 16 to 256 printable ASCII characters without spaces, such as from: "
+             "openssl rand -hex 32");
+    return std::string(token);
+}
+
+bool is_authorised(std::string_view authorization, std::string_view token) {
+    constexpr std::string_view scheme = "bearer ";
+    if (authorization.size() < scheme.size()) return false;
+    const bool bearer = std::equal(scheme.begin(), scheme.end(), authorization.begin(), [](char a, char b) {
+        return a == std::tolower(static_cast<unsigned char>(b));
+    });
+    const std::string_view given = authorization.substr(scheme.size());
+    return bearer && !token.empty() && given.size() == token.size() &&
+           CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
+}
+
+}  // namespace petacq::daemon

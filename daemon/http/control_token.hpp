@@ -1,0 +1,19 @@
+// The token that a client needs to start and stop runs over HTTP.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace petacq::daemon {
+
+/// Reads the token of http.control_token_file: 16 to 256 printable ASCII characters on one line. Throws
+/// std::runtime_error, which names the file but never what is in it, if it cannot be read, others than the
+/// owner and the group can read it, the group can write it, or there is no such token in it.
+std::string read_control_token(const std::filesystem::path& file);
+
+/// Whether an Authorization header is "Bearer TOKEN". The time it takes does not depend on where they differ.
+/// False for an empty token.
+bool is_authorised(std::string_view authorization, std::string_view token);
+
+}  // namespace petacq::daemon

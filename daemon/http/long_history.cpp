@@ -1,0 +1,197 @@
+#include "daemon/http/long_history.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "daemon/host/utc.hpp"
+#include "daemon/run/directory.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int file_version = 1;
+constexpr std::string_view lost_fraction = "lost_fraction";
+
+double seconds_of(LongHistory::Time time) {
+    return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+json number_or_null(double value) {
+    return std::isfinite(value) ? json(value) : json();
+}
+
+/// Rates need no more than six digits.
+double rounded(double value) {
+    if (value == 0 || !std::isfinite(value)) return value;
+    const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 5);
+    return std::round(value / unit) * unit;
+}
+
+const json* object_at(const json& status, const char* key) {
+    const auto found = status.find(key);
+    return found != status.end() && found->is_object() ? &*found : nullptr;
+}
+
+}  // namespace
+
+void LongHistory::add(const json& status, Time now) {
+    const double seconds = seconds_of(now);
+    const auto step = static_cast<std::int64_t>(std::floor(seconds / step_s));
+    if (step != step_) {
+        complete();
+        step_ = step;
+        trim(step);
+    }
+    mark_runs(status, seconds);
+    const json* rates = object_at(status, "rates");
+    if (rates == nullptr) return;
+    for (std::size_t i = 0; i < width; ++i) {
+        const auto found = rates->find(RateHistory::columns[i]);
+        if (found == rates->end() || !found->is_number()) continue;
+        const double value = found->get<double>();
+        if (RateHistory::columns[i] == lost_fraction) {
+            sums_[i] = std::max(sums_[i], value);
+            counts_[i] = 1;
+        } else {
+            sums_[i] += value;
+            ++counts_[i];
+        }
+    }
+}
+
+void LongHistory::complete() {
+    if (std::any_of(counts_.begin(), counts_.end(), [](std::uint32_t n) { return n > 0; })) {
+        Row row{step_, {}};
+        for (std::size_t i = 0; i < width; ++i)
+            row.values[i] = counts_[i] > 0 ? rounded(sums_[i] / counts_[i]) : RateHistory::unknown;
+        rows_.push_back(row);
+        ++completed_;
+    }
+    sums_.fill(0);
+    counts_.fill(0);
+}
+
+void LongHistory::trim(std::int64_t now_step) {
+    while (!rows_.empty() && rows_.back().step >= now_step)
+        rows_.pop_back();
+    const std::int64_t oldest = now_step - static_cast<std::int64_t>(most_rows);
+    while (!rows_.empty() && rows_.front().step < oldest)
+        rows_.pop_front();
+    const auto begin = static_cast<double>(oldest * step_s);
+    while (!runs_.empty() &&
+           (runs_.size() > most_runs || (runs_.front().stop && *runs_.front().stop < begin)))
+        runs_.pop_front();
+}
+
+void LongHistory::mark_runs(const json& status, double now) {
+    const json* run = object_at(status, "run");
+    const std::string id = run != nullptr ? run->value("id", std::string()) : "";
+    if (!runs_.empty() && !runs_.back().stop && runs_.back().run != id) runs_.back().stop = now;
+    if (!id.empty() && (runs_.empty() || runs_.back().stop || runs_.back().run != id)) {
+        const auto text = run->find("start_utc");
+        const auto start =
+            text != run->end() && text->is_string() ? utc_time(text->get<std::string>()) : std::nullopt;
+        runs_.push_back({id, start ? seconds_of(*start) : now, {}, false});
+        if (runs_.size() > most_runs) runs_.pop_front();
+    }
+    const json* interrupted = object_at(status, "interrupted");
+    if (interrupted == nullptr || !interrupted->contains("runs")) return;
+    for (const json& found : interrupted->at("runs")) {
+        for (RunMark& mark : runs_) {
+            if (found.is_object() && found.value("id", std::string()) == mark.run) mark.interrupted = true;
+        }
+    }
+}
+
+json LongHistory::runs_json() const {
+    json runs = json::array();
+    for (const RunMark& mark : runs_)
+        runs.push_back({{"run", mark.run},
+                        {"start", mark.start},
+                        {"stop", mark.stop ? json(*mark.stop) : json()},
+                        {"interrupted", mark.interrupted}});
+    return runs;
+}
+
+std::string LongHistory::text(Time now) const {
+    json time = json::array();
+    for (const Row& row : rows_)
+        time.push_back(row.step * step_s);
+    json document = {
+        {"now", seconds_of(now)}, {"step_s", step_s}, {"time", std::move(time)}, {"runs", runs_json()}};
+    for (std::size_t i = 0; i < width; ++i) {
+        json column = json::array();
+        for (const Row& row : rows_)
+            column.push_back(number_or_null(row.values[i]));
+        document[RateHistory::columns[i]] = std::move(column);
+    }
+    return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string LongHistory::file_text() const {
+    json rows = json::array();
+    for (const Row& row : rows_) {
+        json line = json::array({row.step});
+        for (const double value : row.values)
+            line.push_back(number_or_null(value));
+        rows.push_back(std::move(line));
+    }
+    const json document = {{"petacqd_history", file_version},
+                           {"step_s", step_s},
+                           {"columns", RateHistory::columns},
+                           {"rows", std::move(rows)},
+                           {"runs", runs_json()}};
+    return document.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+void LongHistory::read(std::string_view text, Time now) {
+    rows_.clear();
+    runs_.clear();
+    const auto expect = [](bool good, const char* what) {
+        if (!good) throw std::runtime_error(std::string("expected ") + what);
+    };
+    std::deque<Row> rows;
+    std::deque<RunMark> runs;
+    try {
+        const json document = json::parse(text);
+        expect(document.at("petacqd_history") == file_version, "petacqd_history 1");
+        expect(document.at("step_s") == step_s && document.at("columns") == json(RateHistory::columns),
+               "the columns of this version");
+        for (const json& line : document.at("rows")) {
+            expect(line.is_array() && line.size() == width + 1 && line[0].is_number_integer(),
+                   "rows of numbers");
+            Row row{line[0].get<std::int64_t>(), {}};
+            expect(rows.empty() || rows.back().step < row.step, "ascending times");
+            for (std::size_t i = 0; i < width; ++i)
+                row.values[i] = line[i + 1].is_null() ? RateHistory::unknown : line[i + 1].get<double>();
+            rows.push_back(row);
+        }
+        for (const json& mark : document.at("runs")) {
+            RunMark run{mark.at("run"), mark.at("start"), {}, mark.at("interrupted")};
+            check_run_id(run.run);
+            if (!mark.at("stop").is_null()) run.stop = mark.at("stop").get<double>();
+            runs.push_back(std::move(run));
+        }
+    } catch (const std::exception& error) {
+        throw std::runtime_error(std::string("not a history of rates: ") + error.what());
+    }
+    rows_ = std::move(rows);
+    runs_ = std::move(runs);
+    const double seconds = seconds_of(now);
+    trim(static_cast<std::int64_t>(std::floor(seconds / step_s)) + 1);
+    // What was in progress when the earlier daemon wrote the file ended with that daemon.
+    const double end = rows_.empty() ? seconds : static_cast<double>((rows_.back().step + 1) * step_s);
+    for (RunMark& run : runs_) {
+        if (!run.stop) run.stop = std::max(run.start, end);
+    }
+    std::erase_if(runs_,
+                  [&](const RunMark& run) { return !(run.start <= seconds) || !(*run.stop >= run.start); });
+}
+
+}  // namespace petacq::daemon

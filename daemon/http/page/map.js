@@ -1,0 +1,190 @@
+// The map of the crystals, and the spectra of a detector unit.
+"use strict";
+
+/** 256 colours, from few to many. */
+function ramp_table() {
+  const ramp = [0, 1, 2].map((i) => rgb(colour("ramp-" + i)));
+  return Array.from({length: 256}, (_, i) => {
+    const t = i / 255 * 2;
+    const from = ramp[t < 1 ? 0 : 1];
+    const to = ramp[t < 1 ? 1 : 2];
+    return from.map((c, k) => c + (to[k] - c) * (t < 1 ? t : t - 1));
+  });
+}
+
+/** A few hot places must not make all others look dark. */
+function high_of(counts, share) {
+  const sorted = Float64Array.from(counts).sort();
+  return Math.max(1, sorted[Math.floor((sorted.length - 1) * share)]);
+}
+
+/** Draws the spectra of a detector unit. */
+function draw_unit(unit) {
+  const size = unit.position_size;
+  const flood = document.getElementById("flood");
+  if (flood.width !== size) flood.width = flood.height = size;
+  const table = ramp_table();
+  const high = high_of(unit.flood, 0.999);
+  let context = flood.getContext("2d");
+  const image = context.createImageData(size, size);
+  unit.flood.forEach((n, i) => {
+    const x = i % size;
+    const y = Math.floor(i / size);
+    image.data.set([...table[Math.min(255, Math.round(n / high * 255))], 255], 4 * (x + (size - 1 - y) * size));
+  });
+  context.putImageData(image, 0, 0);
+  const energy = unit.energy_per_crystal.reduce((sum, row) => sum.map((n, bin) => n + row[bin]));
+  const canvas = document.getElementById("unit-energy");
+  const most = Math.max(1, ...energy);
+  context = canvas.getContext("2d");
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.fillStyle = colour("ramp-2");
+  const width = canvas.width / energy.length;
+  energy.forEach((n, bin) => {
+    const height = n / most * canvas.height;
+    context.fillRect(bin * width, canvas.height - height, width, height);
+  });
+}
+
+/** The unrolled ring: one pixel for each crystal. */
+class CrystalMap {
+  /** `choose(module)`: what a click and the Enter key do. */
+  constructor(choose) {
+    this.canvas = document.getElementById("map");
+    this.grid = document.getElementById("map-grid");
+    this.reading = document.getElementById("map-reading");
+    this.place = null;
+    this.chosen = null;  // module
+    const choose_place = () => { if (this.place) choose(this.module_at(...this.place)); };
+    this.canvas.addEventListener("click", (event) => { this.point_at(event); choose_place(); });
+    new ResizeObserver(() => this.draw_grid()).observe(this.canvas);
+    this.canvas.addEventListener("pointermove", (event) => this.point_at(event));
+    this.canvas.addEventListener("pointerleave", () => { if (document.activeElement !== this.canvas) this.point(null); });
+    this.canvas.addEventListener("blur", () => this.point(null));
+    this.canvas.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") return choose_place();
+      const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
+      if (!(event.key in steps) || !this.counts) return;
+      event.preventDefault();
+      const [x, y] = this.place || [0, 0];
+      // Shift moves by a module.
+      const [around, along] = event.shiftKey ? [this.module.around, this.module.along] : [1, 1];
+      const [right, up] = steps[event.key];
+      this.point((x + right * around + this.around) % this.around, Math.min(Math.max(y + up * along, 0), this.along - 1));
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.draw(); this.draw_grid(); });
+  }
+
+  module_at(x, y) {
+    return Math.floor(x / this.module.around) + Math.floor(y / this.module.along) * (this.around / this.module.around);
+  }
+
+  /** Marks a module. */
+  mark(module) {
+    this.chosen = module;
+    this.draw_grid();
+  }
+
+  show(document_, counts) {
+    const same = this.around === document_.crystals_in_ring && this.along === document_.rings;
+    this.around = document_.crystals_in_ring;
+    this.along = document_.rings;
+    this.module = document_.crystals_per_module;
+    this.counts = counts;
+    this.draw();
+    if (!same) this.draw_grid();
+    if (this.place) this.point(...this.place);
+  }
+
+  point_at(event) {
+    if (!this.counts) return;
+    const box = this.canvas.getBoundingClientRect();
+    const within = (value, size) => Math.min(Math.max(value, 0), size - 1);
+    this.point(within(Math.floor((event.clientX - box.left) / box.width * this.around), this.around),
+      within(this.along - 1 - Math.floor((event.clientY - box.top) / box.height * this.along), this.along));
+  }
+
+  point(x, y) {
+    const before = this.place;
+    this.place = x === null ? null : [x, y];
+    if (this.place) {
+      this.reading.textContent = `Ring ${y}, crystal ${x}, module ${this.module_at(x, y)}: ${this.counts[x + y * this.around].toLocaleString("en")} singles`;
+    } else {
+      this.reading.textContent = "Around the ring from left to right, along the axis from bottom to top. A click shows the spectrum of a module.";
+    }
+    if (String(before) !== String(this.place)) this.draw();
+  }
+
+  draw() {
+    if (!this.counts) return;
+    if (this.canvas.width !== this.around) this.canvas.width = this.around;
+    if (this.canvas.height !== this.along) this.canvas.height = this.along;
+    const high = high_of(this.counts, 0.998);
+    document.getElementById("map-high").textContent = (this.counts.some((n) => n > high) ? "≥ " : "") + high.toLocaleString("en");
+    const table = ramp_table();
+    const context = this.canvas.getContext("2d");
+    const image = context.createImageData(this.around, this.along);
+    for (let y = 0; y < this.along; ++y) {
+      for (let x = 0; x < this.around; ++x) {
+        const pixel = table[Math.min(255, Math.round(this.counts[x + y * this.around] / high * 255))];
+        const at = 4 * (x + (this.along - 1 - y) * this.around);
+        image.data.set([...pixel, 255], at);
+      }
+    }
+    if (this.place) {
+      const [x, y] = this.place;
+      image.data.set([...rgb(colour("delayeds")), 255], 4 * (x + (this.along - 1 - y) * this.around));
+    }
+    context.putImageData(image, 0, 0);
+  }
+
+  /** Borders of the modules, numbers of modules below, and numbers of rings on the left. */
+  draw_grid() {
+    if (!this.module) return;
+    const ratio = window.devicePixelRatio || 1;
+    const frame = this.grid.parentElement.getBoundingClientRect();
+    const box = this.canvas.getBoundingClientRect();
+    this.grid.width = Math.round(frame.width * ratio);
+    this.grid.height = Math.round(frame.height * ratio);
+    const context = this.grid.getContext("2d");
+    context.scale(ratio, ratio);
+    const left = box.left - frame.left;
+    const top = box.top - frame.top;
+    const [columns_, rows] = [this.around / this.module.around, this.along / this.module.along];
+    const at_x = (i) => left + i * box.width / columns_;
+    const at_y = (j) => top + box.height - j * box.height / rows;
+    context.strokeStyle = colour("grid");
+    context.beginPath();
+    for (let i = 0; i <= columns_; ++i) { context.moveTo(at_x(i), top); context.lineTo(at_x(i), top + box.height); }
+    for (let j = 0; j <= rows; ++j) { context.moveTo(left, at_y(j)); context.lineTo(left + box.width, at_y(j)); }
+    context.stroke();
+    if (this.chosen !== null && this.chosen < columns_ * rows) {
+      context.strokeStyle = colour("delayeds");
+      context.lineWidth = 2;
+      const [i, j] = [this.chosen % columns_, Math.floor(this.chosen / columns_)];
+      context.strokeRect(at_x(i), at_y(j + 1), at_x(1) - at_x(0), at_y(0) - at_y(1));
+    }
+    const size = 12;
+    context.font = `${size}px ${getComputedStyle(this.canvas).fontFamily}`;
+    context.fillStyle = colour("ink-soft");
+    context.textAlign = "center";
+    // Modules of the first row; each has room for its number, or every second, fifth, tenth one has it.
+    const room = context.measureText("000").width + 4;
+    const step = [1, 2, 5, 10, 20, 50, 100].find((n) => n * box.width / columns_ >= room) || 100;
+    for (let i = 0; i < columns_; i += step) context.fillText(String(i), (at_x(i) + at_x(i + 1)) / 2, top + box.height + size + 2);
+    context.textAlign = "right";
+    const ring_height = box.height / this.along;
+    const rings = [...Array(rows).keys()].map((j) => j * this.module.along).concat(this.along - 1);
+    let free = Infinity;
+    for (const ring of rings) {
+      const y = top + box.height - (ring + 0.5) * ring_height + size / 3;
+      if (y > free) continue;
+      context.fillText(String(ring), left - 5, y);
+      free = y - size;
+    }
+  }
+}
+
+function rgb(hex) {
+  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+}

@@ -1,0 +1,55 @@
+// The list of runs, and the recent messages of the daemon.
+"use strict";
+
+const most_messages = 100;
+
+function link(href, text) {
+  const a = document.createElement("a");
+  a.href = href;
+  a.textContent = text;
+  return a;
+}
+
+function run_row(run) {
+  const row = document.createElement("tr");
+  const known = (value, format) => (value === null || value === undefined ? "–" : formats[format](value));
+  row.classList.toggle("unwell", ["interrupted", "failed", "unreadable"].includes(run.state) || run.ledger_closed === false);
+  const report = run.report ? link(`/reports/${encodeURIComponent(run.run)}/report.html`, "report") : "–";
+  if (run.report) report.setAttribute("aria-label", `Report of run ${run.run}`);
+  row.append(cell("th", run.run), cell("td", known(run.state, "text"), true), cell("td", known(run.start_utc, "utc"), true),
+    cell("td", known(run.seconds, "duration")), cell("td", known(run.prompts, "count")), cell("td", known(run.bytes, "bytes")),
+    cell("td", known(run.ledger_closed, "truth"), true), cell("td", report, true), cell("td", known(run.reason, "text"), true));
+  return row;
+}
+
+function message_item(event) {
+  const item = document.createElement("li");
+  item.dataset.level = event.level;
+  const time = document.createElement("time");
+  time.dateTime = event.time;
+  time.textContent = formats.utc(event.time);
+  const level = document.createElement("strong");
+  level.textContent = event.level;
+  item.append(time, " ", level, " ", event.text);
+  return item;
+}
+
+let shown_runs = "";
+let shown_messages = "";
+
+/** Rebuilds a list only if it has changed, so that text that is being read or selected stays. */
+async function show_records() {
+  const runs = await get("/runs");
+  const text = JSON.stringify(runs);
+  if (text !== shown_runs) {
+    shown_runs = text;
+    document.querySelector("#runs tbody").replaceChildren(...runs.runs.slice().reverse().map(run_row));
+    document.getElementById("runs-earlier").textContent = runs.earlier > 0 ? `${count.format(runs.earlier)} earlier runs: petctl runs.` : "";
+  }
+  const log = await get("/log");
+  const messages = log.events.slice(-most_messages).reverse();
+  const log_text = JSON.stringify(messages);
+  if (log_text === shown_messages) return;
+  shown_messages = log_text;
+  document.getElementById("messages").replaceChildren(...messages.map(message_item));
+}

@@ -1,0 +1,117 @@
+// The tables of the page: rates, sources, modules, stages.
+"use strict";
+
+const most_rows = 256;
+
+const rates = [
+  ["Prompts /s", "prompts_per_s"], ["Delayeds /s", "delayeds_per_s"], ["Net trues /s", "net_trues_per_s"],
+  ["Randoms to prompts", "randoms_fraction", "percent"], ["Expected randoms /s", "expected_randoms_per_s"],
+  ["NECR /s, estimate", "necr_per_s"], ["Assumed scatter fraction", "necr_scatter_fraction", "percent"],
+  ["Singles /s", "singles_per_s"], ["Singles of any energy /s", "singles_raw_per_s"],
+  ["Singles in dropped multiples /s", "multiples_per_s"], ["Frames /s", "frames_per_s"],
+  ["Datagrams /s", "datagrams_per_s"], ["Bytes /s", "bytes_per_s", "bytes"], ["Lost", "lost_fraction", "percent"],
+  ["Over, s", "interval_s", "number"],
+];
+const source_columns = [
+  ["Source", "name"], ["Health", "health", "text", true], ["State", "state", "text", true],
+  ["Frames /s", "frames_per_s", "rate"], ["Datagrams /s", "datagrams_per_s", "rate"], ["Loss", "lost_fraction", "percent"],
+  ["Lost /s", "lost_per_s", "rate"], ["Lost", "lost", "count"], ["Skew, µs", "skew_us", "number"],
+  ["Last seen, s ago", "last_seen_s", "number"], ["Duplicate", "duplicate", "count"],
+  ["Reordered", "reordered", "count"], ["Address", "address", "text", true], ["Reason", "reason", "text", true],
+];
+const module_columns = [
+  ["Module", "bdm"], ["Health", "health", "text", true], ["Singles /s", "singles_per_s", "rate"],
+  ["Mean, keV", "mean_keV", "number"], ["Peak, keV", "peak_keV", "number"],
+  ["Photopeak, keV", "photopeak_keV", "number"], ["Mean dt, ns", "mean_dt_ns", "number"],
+  ["Prompts per single", "prompts_per_single", "percent"],
+  ["Temperature, °C", "temperature_C", "number"], ["Dead time", "dead_time_fraction", "percent"],
+  ["Expected randoms /s", "expected_randoms_per_s", "rate"],
+];
+const stage_columns = [["Stage", "name"], ["State", "state", "text", true], ["Busy", "utilisation", "percent"]];
+
+function make_rates() {
+  const body = document.querySelector("#rates tbody");
+  for (const [title, key, format] of rates) {
+    const row = document.createElement("tr");
+    row.append(cell("th", title), cell("td", field(`rates.${key}`, format || "rate")),
+      cell("td", field(`average.${key}`, format || "rate")));
+    body.append(row);
+  }
+}
+
+const troubles = ["failed", "degraded"];
+
+/** 0 is the worst. */
+function trouble(item) {
+  const rank = troubles.indexOf(item.health);
+  return rank < 0 ? troubles.length : rank;
+}
+
+/** A table with one row per item, those in trouble first, that can be filtered. */
+class RankedTable {
+  /** `name`: id of the table, and the field of the status document. `choose(item)`: what a click on the first cell
+   *  of a row does; absent: nothing. */
+  constructor(name, columns, choose) {
+    this.name = name;
+    this.columns = columns;
+    this.choose = choose;
+    this.table = document.getElementById(name);
+    this.body = this.table.tBodies[0];
+    this.rows = new Map();  // by index in the status document
+    this.items = [];
+    heading(this.table, columns.map(([title, , , text], i) => [title, text || i === 0]));
+    this.filter = document.getElementById(name + "-filter");
+    this.found = document.getElementById(name + "-found");
+    if (this.filter) this.filter.addEventListener("input", () => { this.show(this.items); fill(this.body, this.root()); });
+  }
+
+  root() {
+    return {[this.name]: this.items};
+  }
+
+  /** Whether each word of the filter is in a text of the item. */
+  matches(item, words) {
+    if (!words.length) return true;
+    const texts = this.columns.filter(([, , , text], i) => text || i === 0)
+      .map(([title, key], i) => `${i === 0 ? title + " " : ""}${item[key] ?? ""}`.toLowerCase());
+    return words.every((word) => texts.some((text) => text.split(/\s+/).includes(word) || (!/^\d+$/.test(word) && text.includes(word))));
+  }
+
+  make_row(index) {
+    const row = document.createElement("tr");
+    this.columns.forEach(([, key, format, text], i) => {
+      const value = field(`${this.name}.${index}.${key}`, format);
+      if (i > 0 || !this.choose) return row.append(cell(i === 0 ? "th" : "td", value, text));
+      const button = document.createElement("button");
+      button.className = "plain";
+      button.title = "Show its spectrum";
+      button.append(value);
+      button.addEventListener("click", () => this.choose(this.items[index]));
+      row.append(cell("th", button));
+    });
+    return row;
+  }
+
+  /** Rows are reused and move only if the trouble changes, so that text stays where it is being read. */
+  show(items) {
+    this.items = items;
+    const words = this.filter ? this.filter.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+    const matching = items.map((item, index) => ({item, index, rank: trouble(item)})).filter(({item}) => this.matches(item, words));
+    const shown = matching.sort((a, b) => a.rank - b.rank || a.index - b.index).slice(0, most_rows);
+    const rows = shown.map(({item, index}) => {
+      if (!this.rows.has(index)) this.rows.set(index, this.make_row(index));
+      const row = this.rows.get(index);
+      row.classList.toggle("unwell", item.health !== undefined && item.health !== "ok");
+      return row;
+    });
+    const moved = rows.length !== this.body.rows.length || rows.some((row, i) => this.body.rows[i] !== row);
+    if (moved) {
+      const focused = this.body.contains(document.activeElement) ? document.activeElement : null;
+      this.body.replaceChildren(...rows);
+      if (focused && focused.isConnected) focused.focus({preventScroll: true});
+    }
+    if (!this.found) return;
+    const text = rows.length < items.length ? `${rows.length} of ${items.length} shown` : "";
+    if (this.found.textContent !== text) this.found.textContent = text;
+  }
+}

@@ -1,0 +1,35 @@
+#include "daemon/http/runs_view.hpp"
+
+#include <utility>
+
+namespace petacq::daemon {
+
+namespace {
+
+constexpr std::size_t most_runs = 50;
+constexpr std::chrono::seconds fresh{3};
+
+}  // namespace
+
+void RunsView::get(Done done) {
+    if (latest_ && std::chrono::steady_clock::now() - taken_ < fresh) return done(*latest_);
+    waiting_.push_back(std::move(done));
+    if (waiting_.size() > 1) return;
+    RunsRequest request;
+    request.limit = most_runs;
+    // The reply may outlive the server.
+    ask_(std::move(request), Reply([gate = gate_, self = weak_from_this()](Answer answer) {
+             gate->post([self, answer = std::move(answer)] {
+                 if (const auto view = self.lock()) view->answered(answer);
+             });
+         }));
+}
+
+void RunsView::answered(const Answer& answer) {
+    latest_ = answer;
+    taken_ = std::chrono::steady_clock::now();
+    for (const Done& done : std::exchange(waiting_, {}))
+        done(answer);
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,171 @@
+// What a request asks for, and who may ask for it.
+#include <boost/asio/post.hpp>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "config/json_file.hpp"
+#include "daemon/http/checks.hpp"
+#include "daemon/http/control_token.hpp"
+#include "daemon/http/reports.hpp"
+#include "daemon/http/session.hpp"
+
+namespace petacq::daemon {
+
+namespace http = boost::beast::http;
+using nlohmann::json;
+
+namespace {
+
+/// A report brings its own style and pictures, and runs nothing.
+constexpr const char* report_policy =
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
+constexpr std::size_t most_reports_read = 4;
+
+std::string_view view(beast::string_view text) {
+    return {text.data(), text.size()};
+}
+
+unsigned status_of(const RpcError& error) {
+    switch (error.code()) {
+        case rpc_refused:
+            return 409;
+        case rpc_internal_error:
+            return 500;
+        default:
+            return 400;
+    }
+}
+
+}  // namespace
+
+void HttpSession::handle(const Request& request) {
+    head_ = request.method() == http::verb::head;
+    keep_alive_ = request.keep_alive();
+    version_ = request.version();
+    // Without knowing the coding, nobody can tell where this request ends and the next one starts.
+    const std::size_t codings = request.count(http::field::transfer_encoding);
+    if (codings > 1 || (codings == 1 && !is_chunked(view(request[http::field::transfer_encoding])))) {
+        keep_alive_ = false;
+        return send_error(501, "expected no Transfer-Encoding but chunked");
+    }
+    const std::size_t hosts = request.count(http::field::host);
+    if (hosts > 1 || (hosts == 0 && version_ > 10)) return send_error(400, "expected one Host header");
+    if (hosts == 1 && !host_is_ours(view(request[http::field::host]), context_->options.host_names)) {
+        return send_error(403, "this host name is not in http.host_names");
+    }
+    const std::string_view path = path_of(view(request.target()));
+    if (path == "/control/start" || path == "/control/stop") return handle_control(request, path);
+    const bool reads = request.method() == http::verb::get || head_;
+    const bool lists_runs = path == "/runs" && context_->runs->known();
+    const auto report = context_->options.data_dir.empty() ? std::nullopt : report_file(path);
+    auto resource = lists_runs || report ? std::nullopt : context_->content.get(path, context_->statistics);
+    if (path == "/control") {
+        const bool allowed = context_->control.start != nullptr;
+        resource =
+            HttpResource{200, "application/json",
+                         std::make_shared<const std::string>(json_text({{"allowed", allowed}})), false};
+    }
+    if (!resource && !lists_runs && !report) return send_error(404, "no such resource");
+    if (!reads) return send_error(405, "only GET and HEAD are allowed here", "GET, HEAD");
+    if (lists_runs) return send_runs();
+    if (report) return read_and_send(*report);
+    send(*resource);
+}
+
+void HttpSession::send_runs() {
+    context_->runs->get([session = weak_from_this()](const Answer& answer) {
+        const auto self = session.lock();
+        if (!self) return;
+        self->guarded([&] {
+            if (answer.error) return self->send_error(status_of(*answer.error), answer.error->what());
+            self->send_json(200, answer.result);
+        });
+    });
+}
+
+// A disk may take any time: another thread reads.
+void HttpSession::read_and_send(const ReportFile& report) {
+    if (context_->reports_read >= most_reports_read)
+        return send_error(503, "too many reports at the same time");
+    ++context_->reports_read;
+    boost::asio::post(context_->files, [gate = context_->gate, data_dir = context_->options.data_dir, report,
+                                        context = std::weak_ptr(context_), session = weak_from_this()] {
+        auto text = read_report(data_dir, report);
+        gate->post([text = std::move(text), type = report.type, context, session] {
+            if (const auto known = context.lock()) --known->reports_read;
+            const auto self = session.lock();
+            if (!self) return;
+            self->guarded([&] {
+                if (!text) return self->send_error(404, "no such report: petlm plot makes it");
+                self->send({200, type, text, false, report_policy});
+            });
+        });
+    });
+}
+
+void HttpSession::handle_control(const Request& request, std::string_view path) {
+    const HttpControl& control = context_->control;
+    if (!control.start || !control.stop) {
+        return send_error(403, "control over HTTP is switched off (http.allow_control)");
+    }
+    if (request.method() != http::verb::post) return send_error(405, "only POST is allowed here", "POST");
+    const auto authorization = request.count(http::field::authorization) == 1
+                                   ? view(request[http::field::authorization])
+                                   : std::string_view();
+    if (!is_authorised(authorization, context_->options.control_token)) {
+        context_->log_limit.log(LogLevel::warning, "token",
+                                "http: a request to {} without the right token was refused", path);
+        return send_error(
+            401,
+            "expected the header Authorization: Bearer TOKEN, with the token of http.control_token_file");
+    }
+    // Refuses what a foreign page can make a browser send without asking the user.
+    if (!is_json_type(view(request[http::field::content_type]))) {
+        return send_error(415, "expected Content-Type: application/json");
+    }
+    if (request.count(http::field::origin) > 0 &&
+        !origin_is_host(view(request[http::field::origin]), view(request[http::field::host]))) {
+        return send_error(403, "a request from another site");
+    }
+    const auto site = request.find("Sec-Fetch-Site");
+    if (site != request.end() && site->value() != "same-origin" && site->value() != "none") {
+        return send_error(403, "a request from another site");
+    }
+    try {
+        RpcCall call;
+        call.method = path == "/control/start" ? "start" : "stop";
+        if (!request.body().empty()) {
+            if (config::json_nested_deeper(request.body(), rpc_max_depth))
+                throw RpcError(rpc_invalid_params, "body: nested too deeply");
+            call.params = std::make_shared<const json>(json::parse(request.body(), nullptr, false));
+            if (!call.params->is_object()) {
+                throw RpcError(rpc_invalid_params, "body: expected a JSON object of parameters, or nothing");
+            }
+        }
+        if (call.method == "start") {
+            StartRequest start = start_request(call);  // throws before there is a reply to abandon
+            control.start(std::move(start), make_reply());
+        } else {
+            const RpcParams none(call, {});
+            control.stop(make_reply());
+        }
+    } catch (const RpcError& error) {
+        send_error(status_of(error), error.what());
+    }
+}
+
+Reply HttpSession::make_reply() {
+    // The reply may outlive the connection and the server.
+    return Reply([gate = context_->gate, session = weak_from_this()](Answer answer) {
+        gate->post([session, answer = std::move(answer)] {
+            const auto self = session.lock();
+            if (!self) return;
+            self->guarded([&] {
+                if (answer.error) return self->send_error(status_of(*answer.error), answer.error->what());
+                self->send_json(200, answer.result);
+            });
+        });
+    });
+}
+
+}  // namespace petacq::daemon

@@ -1,0 +1,98 @@
+"""The live page in a headless Chromium: earlier hours and runs, messages, start and stop. Exit status 77: Chromium is not
+installed."""
+
+import json
+import os
+import tempfile
+import time
+import unittest
+
+from page_stand import InBrowser, LIBRARY, Stand, main
+
+
+class PageRecords(InBrowser, unittest.TestCase):
+    def test_runs_reports_and_messages(self):
+        with tempfile.TemporaryDirectory() as data, Stand(data=data) as stand:
+            os.makedirs(os.path.join(data, "mouse-6", "plot"))
+            with open(os.path.join(data, "mouse-6", "run.json"), "w", encoding="utf-8") as file:
+                json.dump({"state": "running", "start_utc": "2026-01-30T12:00:00.000Z"}, file)
+            with open(os.path.join(data, "mouse-6", "plot", "report.html"), "w", encoding="utf-8") as file:
+                file.write("<!DOCTYPE html><style>h1 { color: rgb(1, 2, 3) }</style><h1>Report</h1><script>document.title = 'run'</script>")
+            stand.show()
+            page = self.open(stand)
+            page.wait("document.querySelectorAll('#runs tbody tr').length === 1")
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('#runs tbody tr *')].slice(0, 2).map(e => e.innerText)"), ["mouse-6", "interrupted"])
+            self.assertIn("the stand <b>serves</b> the page", page.evaluate("document.getElementById('messages').innerText"))
+            self.assertEqual(page.evaluate("document.querySelector('#messages li').dataset.level"), "info")
+            self.assertEqual(page.complaints, [])
+            page.open(page.evaluate("document.querySelector('#runs a').href"))
+            page.wait("document.querySelector('h1').innerText === 'Report'")
+            # A report has its style, and runs nothing.
+            self.assertEqual(page.evaluate("getComputedStyle(document.querySelector('h1')).color"), "rgb(1, 2, 3)")
+            self.assertEqual(page.evaluate("document.title"), "")
+
+    def test_the_day_survives_a_restart(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        now = int(time.time() // 30)
+        columns = ["singles_per_s", "prompts_per_s", "delayeds_per_s", "net_trues_per_s", "datagrams_per_s", "frames_per_s", "lost_fraction", "bytes_per_s"]
+        with tempfile.TemporaryDirectory() as data:
+            with open(os.path.join(data, "history.json"), "w", encoding="utf-8") as file:
+                json.dump({"petacqd_history": 1, "step_s": 30, "columns": columns,
+                           "rows": [[now - 240 + i] + [100.0 + i] * 8 for i in range(200)],
+                           "runs": [{"run": "night", "start": 30.0 * (now - 200), "stop": None, "interrupted": False}]}, file)
+            with Stand(data=data) as stand:
+                stand.show()
+                page = self.open(stand)
+                page.evaluate("document.querySelector('#view [data-span=\"21600\"]').click()")
+                points = page.evaluate("charts.coincidences.data.datasets[0].data")
+                self.assertGreaterEqual(len(points), 200)
+                self.assertAlmostEqual(points[0]["x"], -240 * 30, delta=120)
+                self.assertEqual([p["y"] for p in points[:200]], [100 + i for i in range(200)])
+                runs = page.evaluate("day.runs()")
+                self.assertEqual([run["run"] for run in runs], ["night", "mouse-7"])
+                self.assertAlmostEqual(runs[0]["to"], -40 * 30, delta=120)
+                self.assertEqual(page.evaluate("[charts.loss.scales.x.min, charts.loss.scales.x.max]"), [-21600, 0])
+                page.evaluate("document.querySelector('#view [data-act=\"in\"]').click()")
+                self.assertEqual(page.evaluate("charts.singles.scales.x.min"), -10800)
+                page.evaluate("document.querySelector('#view [data-act=\"earlier\"]').click()")
+                self.assertEqual(page.evaluate("[charts.singles.scales.x.min, charts.singles.scales.x.max]"), [-16200, -5400])
+                page.evaluate("document.querySelector('#view [data-span=\"600\"]').click()")
+                self.assertEqual(page.evaluate("view.span"), None)
+                self.assertEqual(page.complaints, [])
+
+    def test_runs_are_started_and_stopped_with_the_token(self):
+        answer = "document.getElementById('control-answer').innerText"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertFalse(page.evaluate("document.getElementById('control').hidden"))
+            page.evaluate("document.getElementById('stop').click()")
+            self.assertIn("token", page.evaluate(answer))
+            self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
+            page.evaluate("document.getElementById('control-token').value = 'a token for the test', document.getElementById('stop').click()")
+            self.assertTrue(page.evaluate("document.getElementById('stop-question').open"))
+            self.assertEqual(page.evaluate("[document.activeElement.id, document.getElementById('stop-run').innerText]"), ["stop-no", "mouse-7"])
+            page.evaluate("document.getElementById('stop-no').click()")
+            self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
+            page.evaluate("document.getElementById('stop').click(), document.getElementById('stop-yes').click()")
+            page.wait(answer + " === 'Run mouse-7 is stopped and on disk.'")
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["run"] = None
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate("[document.getElementById('start').disabled, document.getElementById('stop').disabled]"), [False, True])
+            # A run needs a name that is typed.
+            self.assertFalse(page.evaluate("document.getElementById('start-form').checkValidity()"))
+            for typed, expected in (("taken", "Refused: run taken is in progress"), ("m8", "Run m8 is being recorded.")):
+                page.evaluate(f"document.getElementById('start-run').value = '{typed}', document.getElementById('start').click()")
+                page.wait(f"{answer} === '{expected}'")
+            page.complaints = [c for c in page.complaints if "409" not in c]
+            self.assertEqual(page.complaints, [])
+            page.evaluate("document.getElementById('control-token').value = 'another token for it', document.getElementById('start-run').value = 'm9', document.getElementById('start').click()")
+            page.wait(answer + ".startsWith('Refused: expected the header Authorization')")
+
+
+if __name__ == "__main__":
+    main()
