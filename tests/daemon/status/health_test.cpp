@@ -132,13 +132,19 @@ const std::vector<Case>& cases() {
              p.now.sources.sources[0].state = SourceState::lagging;
              p.now.sources.sources[0].skew = -static_cast<std::int64_t>(2e12 / p.scanner.tick_ps);
          },
-         [](Patient& p) { p.now.sources.sources[0].state = SourceState::active; }},
+         [](Patient& p) {
+             p.now.sources.sources[0].state = SourceState::active;
+             p.now.sources.sources[0].skew = 0;
+         }},
         {"source_leading", "source 3 is 3000 ms ahead",
          [](Patient& p) {
              p.now.sources.sources[0].state = SourceState::leading;
              p.now.sources.sources[0].skew = static_cast<std::int64_t>(3e12 / p.scanner.tick_ps);
          },
-         [](Patient& p) { p.now.sources.sources[0].state = SourceState::active; }},
+         [](Patient& p) {
+             p.now.sources.sources[0].state = SourceState::active;
+             p.now.sources.sources[0].skew = 0;
+         }},
         {"source_jumping", "source 5 jumps",
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::jumping; },
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::active; }, "degraded", 1},
