@@ -122,6 +122,7 @@ rm "$root/package-mpi.deb"
 if [ -f "$cuda_package" ]; then
     cp "$cuda_package" "$root/package-cuda.deb"
     inside dpkg -i /package.deb >>"$work/log" 2>&1
+    wanted "petacqd holds nothing of CUDA" '! grep -l cudaErrorInsufficientDriver "$root"/usr/bin/pet*'
     sum=$(md5sum <"$root/usr/bin/petacqd")
     inside dpkg -i /package-cuda.deb >>"$work/log" 2>&1
     wanted "petacqd-cuda has another petacqd" '[ "$(md5sum <"$root/usr/bin/petacqd")" != "$sum" ]'
