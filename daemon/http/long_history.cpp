@@ -1,7 +1,10 @@
 #include "daemon/http/long_history.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -28,9 +31,7 @@ json number_or_null(double value) {
 
 /// Rates need no more than six digits.
 double rounded(double value) {
-    if (value == 0 || !std::isfinite(value)) return value;
-    const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 5);
-    return std::round(value / unit) * unit;
+    return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
 const json* object_at(const json& status, const char* key) {
