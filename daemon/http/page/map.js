@@ -177,7 +177,7 @@ class CrystalMap {
     const rings = [...Array(rows).keys()].map((j) => j * this.module.along).concat(this.along - 1);
     let free = Infinity;
     for (const ring of rings) {
-      const y = top + box.height - (ring + 0.5) * ring_height + size / 3;
+      const y = Math.max(top + box.height - (ring + 0.5) * ring_height + size / 3, top + size);
       if (y > free) continue;
       context.fillText(String(ring), left - 5, y);
       free = y - size;
