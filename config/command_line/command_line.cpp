@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <system_error>
 
 #include "config/nearest_word.hpp"
 
@@ -79,6 +81,15 @@ std::string refusal(const std::string& text, Sign sign) {
            ", found " + (text.size() <= longest_shown ? text : text.substr(0, longest_shown) + "...");
 }
 
+/// "" unless it is a whole number that no variable holds: CLI11 takes it for the largest one.
+std::string too_large(const std::string& text) {
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    if (std::from_chars(text.data(), end, value).ec != std::errc::result_out_of_range) return "";
+    return "expected a number below 2^64, found " +
+           (text.size() <= longest_shown ? text : text.substr(0, longest_shown) + "...");
+}
+
 void check_numbers(CLI::App& app, const CommandLineStyle& style) {
     for (CLI::Option* option : app.get_options()) {
         if (!starts_as(*option, "FLOAT") && !starts_as(*option, "UINT")) continue;
@@ -87,6 +98,8 @@ void check_numbers(CLI::App& app, const CommandLineStyle& style) {
         if (is_one_of(*option, style.above_zero)) sign = Sign::positive;
         option->check([sign](const std::string& text) { return refusal(text, sign); });
     }
+    for (CLI::Option* option : app.get_options())
+        if (starts_as(*option, "UINT")) option->check(too_large);
     for (CLI::App* command : commands_of(app))
         check_numbers(*command, style);
 }

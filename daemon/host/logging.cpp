@@ -215,14 +215,15 @@ void set_log_run(std::string_view run) {
     current_run = run;
 }
 
-void log_message(LogLevel level, std::string_view text, std::optional<std::uint32_t> source) {
+void log_message(LogLevel level, std::string_view text, std::span<const std::uint32_t> sources) {
     if (!log_enabled(level)) return;
     std::string line(text.substr(0, max_message_bytes));
     for (char& c : line) {
         if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
     }
     if (to_journal.load(std::memory_order_relaxed)) {
-        if (source) line += fmt::format("{}PETACQ_SOURCE={}", journal_separator, *source);
+        for (const std::uint32_t source : sources)
+            line += fmt::format("{}PETACQ_SOURCE={}", journal_separator, source);
         const net::MutexLock lock(run_mutex);
         if (!current_run.empty()) line += fmt::format("{}PETACQ_RUN={}", journal_separator, current_run);
     }

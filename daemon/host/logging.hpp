@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,8 +53,8 @@ LogStatistics log_statistics();
 /// The run that later messages belong to (for the journal); empty: none.
 void set_log_run(std::string_view run);
 /// Replaces control characters by spaces, so that a message is one line, and cuts it to 4,000 bytes.
-/// `source`: the source that the message is about, if any (for the journal).
-void log_message(LogLevel level, std::string_view text, std::optional<std::uint32_t> source = {});
+/// `sources`: those that the message is about (for the journal).
+void log_message(LogLevel level, std::string_view text, std::span<const std::uint32_t> sources = {});
 void log_formatted(LogLevel level, fmt::string_view format, fmt::format_args arguments);
 
 template <class... Arguments>

@@ -63,19 +63,22 @@ void log_changes(const std::vector<HealthChange>& changes, const Observation& se
         for (const HealthChange& change : changes)
             if (change.raised == raised) reasons.push_back(&change.reason);
         for (const RankedReason& one : ranked(reasons)) {
-            const auto first = std::find_if(reasons.begin(), reasons.end(), [&](const HealthReason* reason) {
-                return reason->problem.code == std::string_view(one.code);
-            });
-            const auto source = one.count == 1 ? source_of((*first)->problem, seen) : std::nullopt;
+            std::vector<const Problem*> problems;
+            std::vector<std::uint32_t> sources;
+            for (const HealthReason* reason : reasons) {
+                if (reason->problem.code != std::string_view(one.code)) continue;
+                problems.push_back(&reason->problem);
+                if (const auto source = source_of(reason->problem, seen)) sources.push_back(*source);
+            }
             if (raised) {
                 log_message(one.failed ? LogLevel::error : LogLevel::warning,
-                            (one.failed ? "failed: " : "degraded: ") + one.message, source);
+                            (one.failed ? "failed: " : "degraded: ") + one.message, sources);
                 continue;
             }
             const std::chrono::duration<double> lasted = seen.now->taken - one.since;
-            const std::string what = one.count == 1 ? (*first)->problem.what : one.message;
+            const std::string what = one.count == 1 ? problems.front()->what : one.message;
             log_message(LogLevel::info, fmt::format("recovered: {} (after {:.1f} s)", what, lasted.count()),
-                        source);
+                        sources);
         }
     }
 }

@@ -204,7 +204,7 @@ TEST_CASE("what the operator says goes with the run and with everything made of 
 
 TEST_CASE("a start with what cannot be is refused over every way to the daemon", "[e2e][operator]") {
     const Site site(json{{"http", {{"allow_control", true}, {"control_token_file", "token"}}}});
-    write_file(site.directory() / "token", "a token for the test\n");
+    write_file(site.directory() / "token", "a-token-for-the-test\n");
     std::filesystem::permissions(site.directory() / "token", std::filesystem::perms::owner_read);
     Daemon daemon(site);
     const Outcome petctl =
@@ -215,7 +215,7 @@ TEST_CASE("a start with what cannot be is refused over every way to the daemon",
     CHECK(daemon.refusal("start", {{"activity_MBq", 5}}) == reason);
     const auto post = [&](const char* body) {
         return http(daemon.http_port(), "POST", "/control/start",
-                    {{"Content-Type", "application/json"}, {"Authorization", "Bearer a token for the test"}},
+                    {{"Content-Type", "application/json"}, {"Authorization", "Bearer a-token-for-the-test"}},
                     body);
     };
     const HttpAnswer answer = post(R"({"activity_MBq":5})");

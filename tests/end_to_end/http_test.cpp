@@ -69,12 +69,12 @@ TEST_CASE("HTTP serves the data of the control socket", "[e2e][http]") {
 
 TEST_CASE("a run can be started and stopped over HTTP if that is allowed", "[e2e][http]") {
     const Site site(json{{"http", {{"allow_control", true}, {"control_token_file", "token"}}}});
-    write_file(site.directory() / "token", "a token for the test\n");
+    write_file(site.directory() / "token", "a-token-for-the-test\n");
     std::filesystem::permissions(site.directory() / "token", std::filesystem::perms::owner_read);
     Daemon daemon(site);
     const std::uint16_t port = daemon.http_port();
     const std::map<std::string, std::string> type{{"Content-Type", "application/json"},
-                                                  {"Authorization", "Bearer a token for the test"}};
+                                                  {"Authorization", "Bearer a-token-for-the-test"}};
     const HttpAnswer started = http(port, "POST", "/control/start", type, R"({"run":"web"})");
     CHECK(started.status == 200);
     CHECK(json::parse(started.body)["run"] == "web");

@@ -211,7 +211,8 @@ TEST_CASE("the manual lists exactly the fields of the status, with their types",
     // Colder than any detector: health has a reason at once.
     const Site site(json{{"estimates", {{"dead_time_ns", 2000}}},
                          {"health", {{"max_temperature_C", -100}}},
-                         {"listmode", {{"write_raw", true}}}});
+                         {"listmode", {{"write_raw", true}}},
+                         {"tap", {{"socket", "tap"}}}});
     std::filesystem::create_directory(site.run("old"));
     write_file(site.run("old") / ".reserve", "");
     write_file(site.run("old") / "run.json",

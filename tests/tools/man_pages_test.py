@@ -31,7 +31,8 @@ def help_of(program, *command):
         if re.match(r"\S", line):
             in_commands = line.startswith("Subcommands:")
         elif in_commands and (found := re.match(r"  (\S+)", line)):
-            commands.append(found[1])
+            if found[1] != "help":  # its options are those of the other commands
+                commands.append(found[1])
         elif found := re.match(r"  (-\S+)", line):
             options.update(re.sub(r"\{.*?\}", "", found[1]).split(","))
     return options - {"-h", "--help"}, commands

@@ -57,7 +57,7 @@ TEST_CASE("petctl: start and stop", "[control]") {
          {std::pair("--key=a=1", "--key: a was given twice"),
           std::pair("--key=b", "expected name=value, found b"),
           std::pair("--bed-mm=inf", "expected a finite number, found inf"),
-          std::pair("--activity-MBq=much", "expected a finite number, found much")}) {
+          std::pair("--activity-MBq=much", "expected a finite number of at least 0, found much")}) {
         Petctl petctl({"--socket", socket, "start", "--key", "a=1", argument});
         CHECK(petctl.wait() == 64);
         CHECK_THAT(petctl.errors(), contains(reason));

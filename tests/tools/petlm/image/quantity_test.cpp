@@ -110,7 +110,7 @@ TEST_CASE("petlm image: unusable corrections are refused", "[petlm][image]") {
         CHECK_THAT(outcome.out + outcome.err, contains(what));
         CHECK_FALSE(std::filesystem::exists(m.directory / "out/image.nii"));
     };
-    refused("--scatter some", 64, "simulation or none");
+    refused("--scatter some", 64, "{simulation,none}");
     refused("--scatter simulation", 64, "--attenuation");
     refused("--nuclide F-18", 64, "--normalisation");
     refused("--nuclide F-19" + m.with_normalisation(), 64, "expected one of C-11");

@@ -30,7 +30,7 @@ TEST_CASE("petlm nema: runs and options that cannot be used are refused, and not
     CHECK_THAT(refusal("sensitivity" + run, 64), contains("--activity-mbq"));
     CHECK_THAT(refusal("sensitivity --activity-mbq 1,2" + run, 64), contains("expected 1 value or 1"));
     CHECK_THAT(refusal("sensitivity --activity-mbq 0" + run, 64), contains("above 0"));
-    CHECK_THAT(refusal("sensitivity --activity-mbq nan" + run, 64), contains("above 0"));
+    CHECK_THAT(refusal("sensitivity --activity-mbq nan" + run, 64), contains("at least 0"));
     CHECK_THAT(refusal("sensitivity --activity-mbq 1 --nuclide X-1" + run, 64), contains("F-18"));
     CHECK_THAT(refusal("sensitivity --activity-mbq 1 --by-position 3" + run, 65), contains("tags"));
     CHECK_THAT(refusal("sensitivity --activity-mbq 1" + quoted(directory / "empty"), 1),
