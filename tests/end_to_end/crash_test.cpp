@@ -101,7 +101,8 @@ TEST_CASE("an interrupted run is reported until an operator acknowledges it", "[
         CHECK(status["interrupted"]["runs"][0]["path"] == path);
         CHECK(status["interrupted"]["runs"][0]["start_utc"] == site.run_json("killed")["start_utc"]);
         CHECK(contains(daemon.log(), "degraded: run killed was interrupted"));
-        CHECK(contains(petctl(site, {"status", "--full"}).out, "run_interrupted: run killed was interrupted"));
+        CHECK(
+            contains(petctl(site, {"status", "--full"}).out, "run_interrupted: run killed was interrupted"));
         CHECK(contains(petctl(site, {"runs"}).out, "interrupted"));
 
         // Good runs do not end the report.

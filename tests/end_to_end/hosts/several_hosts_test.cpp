@@ -132,9 +132,8 @@ TEST_CASE("several hosts start, run and stop as one", "[e2e][hosts]") {
     const Outcome table = hosts.petctl({"status"});
     INFO(table.out << table.err);
     CHECK(table.status == 0);
-    for (const char* text :
-         {"host  recording  state    run  health", "  a     RECORDING  running  r    ",
-          "  all   RECORDING  running  r    "})
+    for (const char* text : {"host  recording  state    run  health", "  a     RECORDING  running  r    ",
+                             "  all   RECORDING  running  r    "})
         CHECK(contains(table.out, text));
     const json status = json::parse(hosts.petctl({"status", "--json"}).out);
     CHECK(status["hosts"].size() == 3);
