@@ -121,6 +121,7 @@ rm "$root/package-mpi.deb"
 # The package for GPUs: its programs take the place of those of petacqd, and give it back.
 if [ -f "$cuda_package" ]; then
     cp "$cuda_package" "$root/package-cuda.deb"
+    files >"$work/files-before"
     inside dpkg -i /package.deb >>"$work/log" 2>&1
     wanted "petacqd holds nothing of CUDA" '! grep -l cudaErrorInsufficientDriver "$root"/usr/bin/pet*'
     sum=$(md5sum <"$root/usr/bin/petacqd")
