@@ -1,4 +1,4 @@
-// What a misspelt key, option or command was probably meant to be.
+// Finds the word that a user who misspelt a key, option or command probably meant.
 #pragma once
 
 #include <string>

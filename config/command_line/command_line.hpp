@@ -1,5 +1,5 @@
-// What the command lines of all programs have in common: --version, help, suggestions for misspelt words, and
-// the refusal of numbers that make no sense.
+// Parses the command line of each program: --version, help, suggestions for misspelt words, and the refusal
+// of numbers that make no sense.
 #pragma once
 
 #include <optional>

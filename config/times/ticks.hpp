@@ -8,7 +8,7 @@ namespace petacq::config {
 
 enum class TimeUnit : std::uint8_t { ns, s };
 
-/// What becomes of a time between two ticks.
+/// How a time that lies between two ticks is rounded.
 enum class Rounding : std::uint8_t {
     down,     ///< a window, inclusive: two times differ by at most the window if and only if they do in ticks
     up,       ///< either end of an interval: a tick lies at or after the time

@@ -1,4 +1,4 @@
-// What a check found, and how to put it right.
+// A finding of petacqd --check: its subject, how bad it is, and how to put it right.
 #pragma once
 
 #include <cstdint>

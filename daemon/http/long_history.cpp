@@ -186,7 +186,7 @@ void LongHistory::read(std::string_view text, Time now) {
     runs_ = std::move(runs);
     const double seconds = seconds_of(now);
     trim(static_cast<std::int64_t>(std::floor(seconds / step_s)) + 1);
-    // What was in progress when the earlier daemon wrote the file ended with that daemon.
+    // A run without a stop was in progress when the earlier daemon wrote the file. It ended with that daemon.
     const double end = rows_.empty() ? seconds : static_cast<double>((rows_.back().step + 1) * step_s);
     for (RunMark& run : runs_) {
         if (!run.stop) run.stop = std::max(run.start, end);

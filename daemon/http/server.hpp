@@ -33,8 +33,8 @@ struct HttpOptions {
     std::filesystem::path history_file;                 ///< keeps the rates of the last day; empty: none does
 };
 
-/// What the control thread does for clients. The server calls these functions in its thread; they must not
-/// block. Empty: not allowed.
+/// Functions that pass requests of clients to the control thread. The server calls them in its own thread, so
+/// they must not block. A function that is empty stands for a request that is not allowed.
 struct HttpControl {
     std::function<void(StartRequest, Reply)> start{};
     std::function<void(Reply)> stop{};

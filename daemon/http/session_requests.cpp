@@ -1,4 +1,4 @@
-// What a request asks for, and who may ask for it.
+// Answers a request: finds the document that it names, or checks its right to control and passes it on.
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -42,7 +42,7 @@ std::optional<InterruptedRun> interrupted_run(const std::filesystem::path& direc
     return run;
 }
 
-/// As one word for a shell.
+/// The text, quoted so that a shell reads it as one word.
 std::string quoted(const std::string& text) {
     constexpr std::string_view harmless =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-";
