@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "daemon/control/access.hpp"
+#include "daemon/host/quantity_text.hpp"
 #include "daemon/run/disk_space.hpp"
 #include "gpu/types.hpp"
 #include "net/wire.hpp"
@@ -118,10 +119,10 @@ Finding not_writable(const fs::path& directory, uid_t owner, const std::string& 
 
 Finding speed_finding(double speed, double needed, const FrameRate& rate) {
     constexpr const char* subject = "disk speed";
-    std::string text = size_text(speed) + "/s";
+    std::string text = scaled_text(speed, "B/s");
     if (!rate.asked)
         return {Level::good, subject, text + " (--rate FRAMES/S compares it with what a run needs)", ""};
-    text += fmt::format("; at {:.3g} frames/s a run writes up to {}/s", rate.per_s, size_text(needed));
+    text += fmt::format("; at {:.3g} frames/s a run writes up to {}", rate.per_s, scaled_text(needed, "B/s"));
     if (speed >= margin * needed) return {Level::good, subject, text, ""};
     return {
         Level::warning, subject, text,
@@ -136,9 +137,10 @@ Finding room_finding(const config::Configuration& c, const DiskSpace& space, dou
     const double room = std::max(0.0, static_cast<double>(space.free_bytes) - reserve);
     const double seconds = needed > 0 ? room / needed : 0;
     const std::string text = fmt::format(
-        "{} free of {}: {} at {:.3g} frames/s and {}/s, less health.min_disk_free_bytes",
-        size_text(static_cast<double>(space.free_bytes)), size_text(static_cast<double>(space.total_bytes)),
-        needed > 0 ? "at least " + time_text(seconds) : "no end", rate.per_s, size_text(needed));
+        "{} free of {}: {} at {:.3g} frames/s and {}, less health.min_disk_free_bytes",
+        scaled_text(static_cast<double>(space.free_bytes), "B"),
+        scaled_text(static_cast<double>(space.total_bytes), "B"),
+        needed > 0 ? "at least " + duration_text(seconds) : "no end", rate.per_s, scaled_text(needed, "B/s"));
     const std::string fix =
         "petctl runs lists the runs; move those that are no longer needed to another disk, or set data_dir";
     if (room <= 0) return {Level::warning, subject, text, fix};
@@ -213,7 +215,7 @@ Findings check_disk(const config::Configuration& configuration, const FrameRate&
         }
     } else if (writable) {
         findings.push_back({Level::note, "disk speed",
-                            "not measured: less than " + size_text(double{least_room}) + " free", ""});
+                            "not measured: less than " + scaled_text(double{least_room}, "B") + " free", ""});
     }
     if (space) {
         findings.push_back(room_finding(configuration, *space, needed, rate));

@@ -17,23 +17,6 @@ std::ptrdiff_t count(const Findings& findings, Level level) {
 
 }  // namespace
 
-std::string size_text(double bytes) {
-    constexpr std::array prefixes{"", "k", "M", "G", "T", "P"};
-    std::size_t prefix = 0;
-    while (bytes >= 999.5 && prefix + 1 < prefixes.size()) {
-        bytes /= 1000;
-        ++prefix;
-    }
-    return fmt::format("{:.3g} {}B", bytes, prefixes[prefix]);
-}
-
-std::string time_text(double seconds) {
-    if (seconds < 120) return fmt::format("{:.3g} s", seconds);
-    if (seconds < 2 * 3600.0) return fmt::format("{:.3g} min", seconds / 60);
-    if (seconds < 2 * 86'400.0) return fmt::format("{:.3g} h", seconds / 3600);
-    return fmt::format("{:.3g} days", seconds / 86'400);
-}
-
 std::string report(const Findings& findings) {
     constexpr std::array words{"good", "note", "warning", "problem"};
     std::string out;

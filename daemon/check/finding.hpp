@@ -28,9 +28,4 @@ std::string report(const Findings& findings);
 
 bool any_problem(const Findings& findings);
 
-/// "4.3 GB"; for sizes on a disk and rates.
-std::string size_text(double bytes);
-/// "2.0 h"
-std::string time_text(double seconds);
-
 }  // namespace petacq::daemon

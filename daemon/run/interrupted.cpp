@@ -4,12 +4,12 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "daemon/host/file.hpp"
+#include "daemon/host/shell_word.hpp"
 #include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/list.hpp"
@@ -42,21 +42,10 @@ std::optional<InterruptedRun> interrupted_run(const std::filesystem::path& direc
     return run;
 }
 
-/// The text, quoted so that a shell reads it as one word.
-std::string quoted(const std::string& text) {
-    constexpr std::string_view harmless =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-";
-    if (!text.empty() && text.find_first_not_of(harmless) == std::string::npos) return text;
-    std::string word = "'";
-    for (const char c : text)
-        word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return word + "'";
-}
-
 }  // namespace
 
 std::string recovery_command(const InterruptedRun& run) {
-    return "petlm recover " + quoted(run.path.string()) + " -o " + quoted(run.id + ".recovered");
+    return "petlm recover " + shell_word(run.path.string()) + " -o " + shell_word(run.id + ".recovered");
 }
 
 std::vector<InterruptedRun> find_interrupted(const std::filesystem::path& data_dir,

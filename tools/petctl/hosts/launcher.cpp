@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/host/shell_word.hpp"
+
 namespace petacq::petctl {
 
 using daemon::ControlUnavailable;
@@ -27,14 +29,6 @@ namespace {
 constexpr const char* default_launcher =
     "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
 
-/// One word for the shell on the other host.
-std::string quoted(const std::string& word) {
-    std::string text = "'";
-    for (const char c : word)
-        text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return text + "'";
-}
-
 std::vector<std::string> command_line(const std::string& host, const std::string& socket) {
     const char* given = std::getenv("PETACQ_SSH");
     std::istringstream launcher(given != nullptr && *given != '\0' ? given : default_launcher);
@@ -42,7 +36,8 @@ std::vector<std::string> command_line(const std::string& host, const std::string
     for (std::string word; launcher >> word;)
         words.push_back(word);
     words.push_back(host);
-    words.push_back("petctl " + (socket.empty() ? "" : "--socket " + quoted(socket) + " ") + "relay");
+    words.push_back("petctl " + (socket.empty() ? "" : "--socket " + daemon::shell_word(socket) + " ") +
+                    "relay");
     return words;
 }
 
