@@ -33,6 +33,7 @@ struct Detector {
     }
     [[nodiscard]] std::string report(const std::string& run) const {
         const Outcome plotted = run_program(PETLM_PROGRAM, {"plot", "--force", site.run(run).string()});
+        if (contains(plotted.err, "built without cairo")) SKIP("petlm was built without cairo");
         REQUIRE(plotted.status == 0);
         return read_file(site.run(run) / "plot" / "report.html");
     }

@@ -118,16 +118,17 @@ TEST_CASE("a live run without coincidences is healthy", "[e2e][singles]") {
     CHECK(listed["prompts"].is_null());
     CHECK(listed["singles"] == singles);
     CHECK(contains(daemon.log(), std::to_string(singles) + " singles"));
-    const std::string out = (site.directory() / "report").string();
-    for (const std::vector<std::string>& arguments :
-         {std::vector<std::string>{"dump", site.run("r").string()},
-          {"plot", site.run("r").string(), "-o", out}}) {
-        const Outcome without = run_program(PETLM_PROGRAM, arguments);
-        CHECK(without.status != 0);
-        CHECK(contains(without.err, "without coincidences; petlm resort makes them from its singles"));
-    }
+    const std::string why = "without coincidences; petlm resort makes them from its singles";
+    const Outcome dumped = run_program(PETLM_PROGRAM, {"dump", site.run("r").string()});
+    CHECK(dumped.status != 0);
+    CHECK(contains(dumped.err, why));
     good(PETLM_PROGRAM, {"dump", "--seconds", site.run("r").string()});
     CHECK(daemon.terminate() == 0);
+    const std::string report = (site.directory() / "report").string();
+    const Outcome plotted = run_program(PETLM_PROGRAM, {"plot", site.run("r").string(), "-o", report});
+    CHECK(plotted.status != 0);
+    if (contains(plotted.err, "built without cairo")) SKIP("petlm was built without cairo");
+    CHECK(contains(plotted.err, why));
 }
 
 TEST_CASE("a configuration that writes neither singles nor coincidences is refused", "[e2e][singles]") {
