@@ -13,6 +13,13 @@ using nlohmann::json;
 
 namespace {
 
+/// False, with a warning: this petlm writes no reports.
+bool reports_possible() {
+    if (!contains(run_program(PETLM_PROGRAM, {"plot", "."}).err, "built without cairo")) return true;
+    WARN("skipped: petlm was built without cairo");
+    return false;
+}
+
 /// A site in which each module is a source of its own.
 struct Detector {
     Site site;
@@ -33,7 +40,6 @@ struct Detector {
     }
     [[nodiscard]] std::string report(const std::string& run) const {
         const Outcome plotted = run_program(PETLM_PROGRAM, {"plot", "--force", site.run(run).string()});
-        if (contains(plotted.err, "built without cairo")) SKIP("petlm was built without cairo");
         REQUIRE(plotted.status == 0);
         return read_file(site.run(run) / "plot" / "report.html");
     }
@@ -62,6 +68,7 @@ double number_in(const std::string& text, const std::string& pattern) {
 }  // namespace
 
 TEST_CASE("faults of the detector appear with the data of the two seconds after them", "[e2e][status]") {
+    if (!reports_possible()) return;
     const Detector detector;
     Daemon daemon(detector.site);
     daemon.start("faults");
@@ -112,6 +119,7 @@ TEST_CASE("faults of the detector appear with the data of the two seconds after 
 }
 
 TEST_CASE("what has moved since an earlier run differs from the reference", "[e2e][status]") {
+    if (!reports_possible()) return;
     Detector detector;
     {
         Daemon daemon(detector.site);
@@ -163,6 +171,7 @@ TEST_CASE("what has moved since an earlier run differs from the reference", "[e2
 }
 
 TEST_CASE("a source that moves in all directions is no fault of the detector", "[e2e]") {
+    if (!reports_possible()) return;
     const Detector detector;
     const std::string capture = (detector.site.directory() / "moving.pcap").string();
     simulate(detector.site,

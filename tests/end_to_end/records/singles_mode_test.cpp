@@ -127,8 +127,7 @@ TEST_CASE("a live run without coincidences is healthy", "[e2e][singles]") {
     const std::string report = (site.directory() / "report").string();
     const Outcome plotted = run_program(PETLM_PROGRAM, {"plot", site.run("r").string(), "-o", report});
     CHECK(plotted.status != 0);
-    if (contains(plotted.err, "built without cairo")) SKIP("petlm was built without cairo");
-    CHECK(contains(plotted.err, why));
+    if (!contains(plotted.err, "built without cairo")) CHECK(contains(plotted.err, why));
 }
 
 TEST_CASE("a configuration that writes neither singles nor coincidences is refused", "[e2e][singles]") {
