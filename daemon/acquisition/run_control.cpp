@@ -86,7 +86,7 @@ void RunControl::ask_to_stop(const std::string& reason, std::optional<std::uint6
 
 std::string RunControl::set_calibration(const config::Calibration& calibration, std::uint64_t max_offset) {
     assert(none());
-    const std::string failure = flow_.set_calibration(calibration, max_offset);
+    std::string failure = flow_.set_calibration(calibration, max_offset);
     if (failure.empty()) run_.arrivals = UndecidedArrivals(add_or_max(max_offset, options_.flush_reach));
     return failure;
 }

@@ -198,7 +198,7 @@ bool SliceFlow::decide_all() {
 
 std::string SliceFlow::set_calibration(const config::Calibration& calibration, std::uint64_t max_offset) {
     collect_all();
-    const std::string failure = feed_.set_calibration(calibration);
+    std::string failure = feed_.set_calibration(calibration);
     if (!failure.empty()) return failure;
     // No frame received so far has a later time, by whichever calibration.
     max_offset_ = std::max(max_offset_, max_offset);

@@ -43,7 +43,7 @@ std::optional<BoundSocket> bound_socket(Transport transport, std::uint16_t port)
          {tcp ? "/proc/net/tcp" : "/proc/net/udp", tcp ? "/proc/net/tcp6" : "/proc/net/udp6"}) {
         std::ifstream in(file);
         for (std::string line; std::getline(in, line);) {
-            if (const auto found = bound_socket(line, port, tcp)) return found;
+            if (auto found = bound_socket(line, port, tcp)) return found;
         }
     }
     return std::nullopt;

@@ -11,7 +11,8 @@
 
 namespace petacq::daemon {
 
-namespace http = boost::beast::http;
+namespace beast = boost::beast;
+namespace http = beast::http;
 using nlohmann::json;
 
 namespace {

@@ -97,7 +97,7 @@ constexpr const char* only_these = "only start, stop, status, watch and ledger a
 /// Adds the commands. The one that is parsed sets `action`.
 void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     // The client connects only when the action runs, since --file needs no daemon.
-    const auto with_client = [&](auto function) {
+    const auto with_client = [&a, &action](auto function) {
         return [&a, &action, function] {
             if (!a.hosts.empty()) throw CLI::ValidationError("--hosts", only_these);
             action = [&a, function] {
@@ -106,7 +106,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
             };
         };
     };
-    const auto with_either = [&](auto for_one, auto for_several) {
+    const auto with_either = [&a, &action, with_client](auto for_one, auto for_several) {
         return [&a, &action, with_client, for_one, for_several] {
             if (a.hosts.empty()) return with_client(for_one)();
             // Each host has its own default.

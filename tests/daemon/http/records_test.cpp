@@ -9,6 +9,7 @@
 #include "daemon/http/control_token.hpp"
 #include "daemon/http/long_history.hpp"
 #include "tests/daemon/http/site.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
 

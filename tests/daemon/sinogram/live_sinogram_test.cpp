@@ -24,8 +24,9 @@ TEST_CASE("live sinogram: a point off centre appears at its place", "[sinogram]"
         const auto peak = static_cast<std::size_t>(
             std::max_element(image.values.begin(), image.values.end()) - image.values.begin());
         const double centre = 0.5 * static_cast<double>(image.size - 1);
+        const std::size_t peak_row = peak / image.size;
         const double found_x = (static_cast<double>(peak % image.size) - centre) * image.step_mm;
-        const double found_y = (static_cast<double>(peak / image.size) - centre) * image.step_mm;
+        const double found_y = (static_cast<double>(peak_row) - centre) * image.step_mm;
         CHECK(std::hypot(found_x - x, found_y - y) < scanner.dimensions.crystal_pitch_y_mm);
         // In the sinogram it is a sine.
         const auto& lines = sinogram.lines();

@@ -1,6 +1,9 @@
 // Which records of a run the clients of the tap get.
 #include "daemon/tap/tap.hpp"
 
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -36,6 +39,11 @@ std::vector<Record> records_in(const std::string& payload) {
     std::vector<Record> records(payload.size() / sizeof(Record));
     std::memcpy(static_cast<void*>(records.data()), payload.data(), records.size() * sizeof(Record));
     return records;
+}
+
+bool same_bytes(const gpu::Coincidence& a, const gpu::Coincidence& b) {
+    using Bytes = std::array<std::byte, sizeof(gpu::Coincidence)>;
+    return std::bit_cast<Bytes>(a) == std::bit_cast<Bytes>(b);
 }
 
 struct Served {
@@ -109,7 +117,7 @@ TEST_CASE("tap: each client gets every N-th record of its kind, run by run", "[t
             CHECK(m->last_time == records.back().time);
             for (const gpu::Coincidence& record : records) {
                 const gpu::Coincidence expected = pair_number(next);
-                REQUIRE(std::memcmp(&record, &expected, sizeof record) == 0);
+                REQUIRE(same_bytes(record, expected));
                 next += 7;
             }
         }
@@ -165,7 +173,7 @@ TEST_CASE("tap: what a client does not take is dropped and counted, and the rest
         const auto records = records_in<gpu::Coincidence>(m->payload);
         for (std::uint64_t i = 0; i < records.size(); ++i) {
             const gpu::Coincidence expected = pair_number(m->first_record + i);
-            REQUIRE(std::memcmp(&records[i], &expected, sizeof expected) == 0);
+            REQUIRE(same_bytes(records[i], expected));
         }
         next = m->first_record + m->records;
         got += m->records;

@@ -49,7 +49,8 @@ TEST_CASE("quick look: a simulated point source off centre appears at its place"
     const double centre = 0.5 * static_cast<double>(size - 1);
     const double step = image["step_mm"];
     const double found_x = (static_cast<double>(peak % size) - centre) * step;
-    const double found_y = (static_cast<double>(peak / size) - centre) * step;
+    const std::size_t row = peak / size;
+    const double found_y = (static_cast<double>(row) - centre) * step;
     CAPTURE(found_x, found_y, step);
     CHECK(std::hypot(found_x - x, found_y - y) < 2 * step);
 

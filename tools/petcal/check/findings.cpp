@@ -209,6 +209,7 @@ std::string too_uncertain(const std::string& what, const std::vector<Change>& pa
                           double factor, std::string_view unit) {
     if (parts.empty()) return "";
     std::vector<double> errors;
+    errors.reserve(parts.size());
     for (const Change& part : parts)
         errors.push_back(sigmas * part.error);
     const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);

@@ -52,7 +52,7 @@ class Angles {
         float more;     ///< attenuation after the scatter divided by that before
     };
     [[nodiscard]] const Values& at(float cosine) const {
-        const float place = (std::clamp(cosine, -1.0F, 1.0F) + 1) * (count / 2) + 0.5F;
+        const float place = (std::clamp(cosine, -1.0F, 1.0F) + 1) * (0.5F * count) + 0.5F;
         return of_[static_cast<std::size_t>(place)];
     }
 

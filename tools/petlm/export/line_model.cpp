@@ -158,6 +158,7 @@ void LineModel::use_run(const ExportSource& source, const config::Scanner& scann
 
 std::vector<std::string> sentences_of(const std::vector<ExportCorrection>& list) {
     std::vector<std::string> out;
+    out.reserve(list.size());
     for (const auto& correction : list)
         out.push_back(correction.sentence);
     return out;

@@ -48,7 +48,7 @@ std::vector<std::byte> bytes_of(std::span<const Value> values) {
 template <class Value>
 std::vector<Value> values_of(std::span<const std::byte> bytes) {
     std::vector<Value> values(bytes.size() / sizeof(Value));
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Value));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Value));
     return values;
 }
 

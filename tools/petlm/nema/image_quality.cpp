@@ -20,7 +20,7 @@ std::filesystem::path image_file(const std::filesystem::path& target) {
         }
         return target;
     }
-    const auto file = target / "image.nii";
+    auto file = target / "image.nii";
     if (std::filesystem::exists(file)) return file;
     if (std::filesystem::exists(target / "run.json")) {
         throw petlm::UsageError(target.string() +

@@ -58,7 +58,8 @@ StripCounts& StripCounts::operator+=(const StripCounts& other) {
 }
 
 StripCounts strip_counts(std::span<const double> projection, double bin_mm) {
-    const auto middle = static_cast<double>(projection.size() / 2);
+    const std::size_t middle_bin = projection.size() / 2;
+    const auto middle = static_cast<double>(middle_bin);
     const double half = half_strip_mm / bin_mm;
     std::vector<double> weights;
     for (std::size_t i = 0; i < projection.size(); ++i) {

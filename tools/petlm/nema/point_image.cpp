@@ -47,7 +47,7 @@ std::vector<double> profile_of(const Volume& volume, const std::array<std::size_
     std::array<std::size_t, directions> from{};
     std::array<std::size_t, directions> to{};
     for (std::size_t d = 0; d < directions; ++d) {
-        const auto half = static_cast<std::size_t>(half_mm[d] / volume.step_mm[d] + 0.5);
+        const auto half = static_cast<std::size_t>(std::lround(half_mm[d] / volume.step_mm[d]));
         from[d] = peak[d] - std::min(peak[d], half);
         to[d] = std::min(volume.n[d], peak[d] + half + 1);
     }
@@ -145,9 +145,11 @@ void PointImage::find_source(const Sinograms& sinograms) {
         const auto image = back_project(projections, patch);
         const auto largest =
             static_cast<std::size_t>(std::max_element(image.begin(), image.end()) - image.begin());
+        const std::size_t column = largest % patch.size;
+        const std::size_t row = largest / patch.size;
         const double centre = 0.5 * static_cast<double>(patch.size - 1);
-        patch.x += (static_cast<double>(largest % patch.size) - centre) * patch.step_mm;
-        patch.y += (static_cast<double>(largest / patch.size) - centre) * patch.step_mm;
+        patch.x += (static_cast<double>(column) - centre) * patch.step_mm;
+        patch.y += (static_cast<double>(row) - centre) * patch.step_mm;
         return patch;
     };
     const auto odd = [](double half_size) { return 2 * static_cast<std::size_t>(std::ceil(half_size)) + 1; };

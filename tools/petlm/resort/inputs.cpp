@@ -86,9 +86,9 @@ void check_together(const Inputs& inputs) {
             if (found[what] == value) continue;
             // Of a scanner, the first member that differs says more than the whole.
             const json difference = json::diff(value, found[what]);
-            throw UsageError(fmt::format("{} and {} do not belong together: their {} differ{}: {}",
+            throw UsageError(fmt::format("{} and {} do not belong together: their {} differs: {}",
                                          inputs.runs.front().string(), inputs.runs[i].string(), what,
-                                         what == "scanner" ? "s" : "s", json_line(difference.front())));
+                                         json_line(difference.front())));
         }
     }
 }

@@ -127,7 +127,7 @@ json missing_in(const Inputs& inputs) {
 /// "complete" if all runs are, else the state of the first that is not.
 std::string state_of(const Inputs& inputs) {
     for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
-        const std::string state = state_of_run(inputs.files_at[i], inputs.documents[i]);
+        std::string state = state_of_run(inputs.files_at[i], inputs.documents[i]);
         if (state != "complete") return state;
     }
     return inputs.missing.empty() ? "complete" : "partial";

@@ -19,8 +19,9 @@ std::vector<std::uint32_t> flood(double counts, std::uint64_t seed, double dx = 
     std::normal_distribution<> normal;
     std::vector<std::uint32_t> map(shape.positions());
     for (std::uint32_t origin = 0; origin < shape.crystals(); ++origin) {
+        const std::uint32_t row = origin / 5;
         const double x = 31.5 + stretch * (origin % 5 - 2.0) * 11;
-        const double y = 31.5 + stretch * (origin / 5 - 1.5) * 13;
+        const double y = 31.5 + stretch * (row - 1.5) * 13;
         std::poisson_distribution<int> number(origin == noisy ? 20 * counts : counts * (1 + origin % 3));
         for (int i = number(random); i > 0; --i) {
             const long at_x = std::lround(x + dx + 11 * 0.25 * normal(random));

@@ -39,16 +39,16 @@ class Measured {
     /// value(x, y, z) relative to the middle of the cylinder; 1 beyond its surface.
     template <class Value>
     void write(Value value) {
-        const double first = 0.5 - size / 2;
+        const double first = 0.5 - middle;
         const nifti::Volume volume{
             {size, size, size}, {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {first, first, first}, {}};
         std::string voxels;
         for (int k = 0; k < size; ++k) {
             for (int j = 0; j < size; ++j) {
                 for (int i = 0; i < size; ++i) {
-                    const double x = i + 0.5 - size / 2 - 2;
-                    const double y = j + 0.5 - size / 2;
-                    const double z = k + 0.5 - size / 2 - 1;
+                    const double x = i + 0.5 - middle - 2;
+                    const double y = j + 0.5 - middle;
+                    const double z = k + 0.5 - middle - 1;
                     const bool inside = std::hypot(x, y) < radius && std::abs(z) < length / 2;
                     const auto v = static_cast<float>(inside ? value(x, y, z) : 1);
                     voxels.append(reinterpret_cast<const char*>(&v), sizeof v);
@@ -69,6 +69,7 @@ class Measured {
     }
 
     static constexpr int size = 40;
+    static constexpr int middle = size / 2;
     TemporaryDirectory dir;
     config::Scanner scanner = small_scanner();
     nlohmann::json about;

@@ -18,7 +18,6 @@ using corrections::Vector3;
 
 namespace {
 
-constexpr double per_cm = 0.096;
 const Vector3 source = {6, -2, 3};  // of activity, a cube of this size
 constexpr double source_mm = 4;
 

@@ -53,6 +53,7 @@ Singles all_in(const petlm::SinglesFiles& files) {
 }
 
 bool begins_with(const Singles& all, const Singles& some) {
+    if (some.empty()) return true;
     return some.size() <= all.size() &&
            std::memcmp(all.data(), some.data(), some.size() * sizeof(gpu::Single)) == 0;
 }

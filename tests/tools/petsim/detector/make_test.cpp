@@ -145,8 +145,9 @@ TEST_CASE("the calibration that fits a detector: nearest spot, true response, tr
         double reach = 0;
         for (std::uint32_t o = 0; o < g.crystals_per_du(); ++o) {
             const auto& crystal = d.crystals.at(g.crystal(2, 1, g.local_of_origin(o)));
+            const std::uint32_t row = i / g.position_size;
             const double dx = i % g.position_size - double{crystal.spot_x};
-            const double dy = i / g.position_size - double{crystal.spot_y};
+            const double dy = row - double{crystal.spot_y};
             if (dx * dx + dy * dy >= best) continue;
             best = dx * dx + dy * dy;
             nearest = o;
