@@ -20,8 +20,8 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/control/control_token.hpp"
 #include "daemon/host/file.hpp"
-#include "daemon/http/control_token.hpp"
 #include "daemon/http/session.hpp"
 
 namespace petacq::daemon {

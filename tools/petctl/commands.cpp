@@ -1,6 +1,6 @@
 #include "tools/petctl/commands.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,8 +8,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "config/error.hpp"
 #include "config/json_file.hpp"
 #include "tools/petctl/sources.hpp"
+#include "tools/petctl/start_times.hpp"
 #include "tools/petctl/status_summary.hpp"
 #include "tools/petctl/status_text.hpp"
 #include "tools/petctl/values.hpp"
@@ -40,7 +42,14 @@ int show_ledger_answer(const json& answer, bool as_json) {
 
 }  // namespace
 
-int start_run(ControlClient& client, const json& parameters) {
+int start_run(ControlClient& client, json parameters) {
+    if (in_seconds(parameters)) {
+        const json tick = at(client.call("status"), {"common", "tick_ps"});
+        if (!tick.is_number() || !(tick > 0))
+            throw config::Error(
+                "--from-s, --to-s: the daemon does not tell its tick; expected times in ticks");
+        replace_seconds(parameters, tick.get<double>());
+    }
     const json result = client.call("start", parameters);
     print(fmt::format("run {} started\n", text_of(at(result, {"run"}))));
     return 0;
@@ -72,11 +81,16 @@ int show_status(ControlClient& client, Form form) {
 
 int show_sources(ControlClient& client, bool list_only) {
     const json status = client.call("status");
+    const json heard = sources_heard(status);
     if (!list_only) {
         print(joined(sources_lines(status), colour_wanted()));
         print("\nAs \"sources\" of a scanner description:\n");
     }
-    print(sources_list(status));
+    print(list_text(heard));
+    if (list_only) return 0;
+    const auto silent = not_heard(status, heard);
+    if (!silent.empty())
+        print(fmt::format("\nConfigured but silent, and not in this list: {}\n", fmt::join(silent, ", ")));
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/command_line/command_line.hpp"
+#include "config/error.hpp"
 #include "daemon/control/client.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/hosts/commands.hpp"
@@ -45,6 +46,8 @@ struct Arguments {
     double seconds = 5;
     std::uint64_t from_ticks = 0;
     std::uint64_t to_ticks = 0;
+    std::string from_s;  // decimal numbers, of which no digit may be lost
+    std::string to_s;
     double activity_MBq = 0;  // NOLINT(readability-identifier-naming): a unit
     double bed_mm = 0;
     std::size_t last = 0;
@@ -82,6 +85,8 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     set("--duration", "duration_s", a.duration_s);
     set("--from-ticks", "start_ticks", a.from_ticks);
     set("--to-ticks", "stop_ticks", a.to_ticks);
+    set("--from-s", "start_s", a.from_s);
+    set("--to-s", "stop_s", a.to_s);
     set("--note", "note", a.note);
     set("--nuclide", "nuclide", a.nuclide);
     set("--activity-MBq", "activity_MBq", a.activity_MBq);
@@ -122,10 +127,20 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* start = app.add_subcommand("start", "Start a run");
     start->add_option("--run", a.run, "Run id; without it the daemon names the run");
-    start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time");
-    start->add_option("--from-ticks", a.from_ticks,
-                      "Start at this detector time, which must be ahead; several hosts then start together");
-    start->add_option("--to-ticks", a.to_ticks, "Stop at this detector time");
+    auto* duration =
+        start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time");
+    auto* from_ticks = start->add_option(
+        "--from-ticks", a.from_ticks,
+        "Start at this detector time, which must be ahead; several hosts then start together");
+    auto* to_ticks =
+        start->add_option("--to-ticks", a.to_ticks, "Stop at this detector time")->excludes(duration);
+    start->add_option("--from-s", a.from_s, "The same start in seconds of detector time")
+        ->type_name("FLOAT")
+        ->excludes(from_ticks);
+    start->add_option("--to-s", a.to_s, "The same stop in seconds of detector time")
+        ->type_name("FLOAT")
+        ->excludes(to_ticks)
+        ->excludes(duration);
     start->add_option("--note", a.note, "Free text kept with the run");
     start->add_option("--nuclide", a.nuclide, "Nuclide of the source, such as F-18");
     start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay");
@@ -246,6 +261,9 @@ int main(int argc, char** argv) {
     } catch (const ControlUnavailable& error) {
         fmt::print(stderr, "{}\n", petctl::printable(error.what()));
         return EX_UNAVAILABLE;
+    } catch (const petacq::config::Error& error) {
+        fmt::print(stderr, "petctl: {}\n", error.what());
+        return petacq::config::usage_error;
     } catch (const petctl::OutputError& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
         return EX_IOERR;

@@ -11,7 +11,8 @@
 namespace petacq::petctl {
 
 /// Starts one run on all hosts at one detector time, or on none of them. `parameters`: those of the method
-/// `start`. A run id, a start and, for a duration, a stop that hold for all are added.
+/// `start`, with times in seconds, too (start_times.hpp). A run id, a start and, for a duration, a stop that
+/// hold for all are added.
 int start_group(HostGroup& group, nlohmann::json parameters);
 /// Stops the runs of all hosts at one detector time, and waits until they are on disk.
 int stop_group(HostGroup& group);
