@@ -97,7 +97,8 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     return parameters;
 }
 
-constexpr const char* only_these = "only start, stop, status, watch and ledger act on several hosts";
+constexpr const char* only_these =
+    "only start, stop, status, watch, ledger, runs and acknowledge act on several hosts";
 
 /// Adds the commands. The one that is parsed sets `action`.
 void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
@@ -206,15 +207,17 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     CLI::App* runs = app.add_subcommand("runs", "List the runs on disk, the latest last");
     CLI::Option* last = runs->add_option("--last", a.last, "At most this many");
     runs->add_flag("--json", a.as_json, "Print JSON");
-    runs->callback(with_client([&a, last](ControlClient& client) {
-        return petctl::show_runs(client, last->count() > 0 ? std::optional(a.last) : std::nullopt, a.as_json);
-    }));
+    const auto most = [&a, last] { return last->count() > 0 ? std::optional(a.last) : std::nullopt; };
+    runs->callback(with_either(
+        [&a, most](ControlClient& client) { return petctl::show_runs(client, most(), a.as_json); },
+        [&a, most](HostGroup& group) { return petctl::show_group_runs(group, most(), a.as_json); }));
 
     CLI::App* acknowledge =
         app.add_subcommand("acknowledge", "Confirm that runs were interrupted; ends the health reason");
     acknowledge->add_option("RUN", a.runs, "Ids of interrupted runs")->required();
     acknowledge->callback(
-        with_client([&a](ControlClient& client) { return petctl::acknowledge_runs(client, a.runs); }));
+        with_either([&a](ControlClient& client) { return petctl::acknowledge_runs(client, a.runs); },
+                    [&a](HostGroup& group) { return petctl::acknowledge_group(group, a.runs); }));
 
     CLI::App* reload = app.add_subcommand(
         "reload", "Read the configuration and the calibration again; a run keeps its calibration");
@@ -244,7 +247,8 @@ int main(int argc, char** argv) {
         ->envname("PETACQ_SOCKET")
         ->capture_default_str();
     app.add_option("--hosts", arguments.hosts,
-                   "start, stop, status, watch and ledger: of these hosts as one, over ssh; h1,h2,...")
+                   "start, stop, status, watch, ledger, runs and acknowledge: of these hosts as one, over "
+                   "ssh; h1,h2,...")
         ->delimiter(',')
         ->allow_extra_args(false);
     std::function<int()> action;

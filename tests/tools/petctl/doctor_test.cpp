@@ -67,6 +67,11 @@ Sample sample(Framing framing, double arrived_s, int source, int frames) {
     return s;
 }
 
+/// With the types of numbers that petctl gets.
+json as_sent(const json& document) {
+    return json::parse(document.dump());
+}
+
 /// The findings about a subject, a line each.
 std::string about(const Diagnosis& diagnosis, const std::string& subject) {
     std::string text;
@@ -80,7 +85,8 @@ std::string about(const Diagnosis& diagnosis, const std::string& subject) {
 }
 
 Diagnosis diagnosis_of(const std::set<Sample>& samples, Framing configured, int sources = 1) {
-    return diagnose(status(10, configured, sources), status(15, configured, sources), samples);
+    return diagnose(as_sent(status(10, configured, sources)), as_sent(status(15, configured, sources)),
+                    samples);
 }
 
 }  // namespace
@@ -152,7 +158,7 @@ TEST_CASE("doctor: the list of sources names what is configured but silent", "[d
         (*document)["unknown_sources"] = {
             {{"id", 9}, {"address", "10.0.0.9:1"}, {"bdms", "8"}, {"last_seen_s", 0}}};
     }
-    const Diagnosis diagnosis = diagnose(before, after, {});
+    const Diagnosis diagnosis = diagnose(as_sent(before), as_sent(after), {});
     CHECK(diagnosis.to_write ==
           "In the scanner description (bdms: seen so far; configured but silent, and not in this list: BDM 1 "
           "of "
