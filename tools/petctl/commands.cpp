@@ -39,15 +39,24 @@ int show_ledger_answer(const json& answer, bool as_json) {
 }  // namespace
 
 int start_run(ControlClient& client, json parameters) {
-    if (in_seconds(parameters)) {
+    const bool seconds = in_seconds(parameters);
+    if (seconds) {
         const json tick = at(client.call("status"), {"common", "tick_ps"});
         if (!tick.is_number() || !(tick > 0))
             throw config::Error(
                 "--from-s, --to-s: the daemon does not tell its tick; expected times in ticks");
         replace_seconds(parameters, tick.get<double>());
     }
-    const json result = client.call("start", parameters);
-    print(fmt::format("run {} started\n", text_of(at(result, {"run"}))));
+    try {
+        const json result = client.call("start", parameters);
+        print(fmt::format("run {} started\n", text_of(at(result, {"run"}))));
+    } catch (const daemon::RpcError& error) {
+        if (!seconds) throw;
+        // The daemon speaks of ticks.
+        throw daemon::RpcError(
+            error.code(), fmt::format("{}; detector time is now {}", error.what(),
+                                      with_unit(at(client.call("status"), {"watermark_s"}), "{:.3f}", " s")));
+    }
     return 0;
 }
 

@@ -28,6 +28,7 @@ using petacq::daemon::RpcError;
 using petacq::petctl::HostGroup;
 namespace petctl = petacq::petctl;
 
+constexpr double longest_listening_s = 3600;
 constexpr const char* default_socket = "/run/petacqd/control.sock";
 
 struct Arguments {
@@ -181,7 +182,9 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* doctor = app.add_subcommand(
         "doctor", "Listen to the boards; say what is wrong and what to write into the files");
-    doctor->add_option("--seconds", a.seconds, "Listen for so long")->capture_default_str();
+    doctor->add_option("--seconds", a.seconds, "Listen for so long, in seconds")
+        ->check(CLI::Range(longest_listening_s))
+        ->capture_default_str();
     doctor->callback(with_client([&a](ControlClient& client) { return petctl::doctor(client, a.seconds); }));
 
     CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");

@@ -108,6 +108,23 @@ TEST_CASE("doctor: names the senders with too few samples to judge their times",
           "note: not judged, since it is not sure what the samples are\n");
 }
 
+TEST_CASE("doctor: a clock is judged as sharply as the samples allow", "[doctor]") {
+    const auto late = [](double seconds) {  // at the host, by 50 ms
+        Sample s = sample(Framing::sequenced, seconds, 0, 3);
+        s.arrived_s += 0.05;
+        return s;
+    };
+    const Sample first = sample(Framing::sequenced, 1, 0, 3);
+    CHECK(about(diagnosis_of({first, late(1.6)}, Framing::sequenced), "times").starts_with("good: "));
+    CHECK(about(diagnosis_of({first, late(6)}, Framing::sequenced), "times").starts_with("good: "));
+    Sample by_a_third = sample(Framing::sequenced, 1.6, 0, 3);
+    by_a_third.arrived_s = 1.8;
+    CHECK(about(diagnosis_of({first, by_a_third}, Framing::sequenced), "times").starts_with("problem: "));
+    Sample by_4_percent = sample(Framing::sequenced, 6, 0, 3);
+    by_4_percent.arrived_s = 6.2;
+    CHECK(about(diagnosis_of({first, by_4_percent}, Framing::sequenced), "times").starts_with("problem: "));
+}
+
 TEST_CASE("doctor: a few bare frames are not judged", "[doctor]") {
     std::set<Sample> samples{sample(Framing::bare, 1, 200, 4), sample(Framing::bare, 2, 200, 1)};
     Diagnosis diagnosis = diagnosis_of(samples, Framing::bare);

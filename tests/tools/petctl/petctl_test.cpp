@@ -53,6 +53,12 @@ TEST_CASE("petctl: start and stop", "[control]") {
         CHECK(petctl.wait() == 1);
         CHECK(petctl.errors().starts_with("petctl: nuclide: expected one of C-11, "));
     }
+    {
+        Petctl petctl({"--socket", socket, "start", "--duration", "1e300"});
+        CHECK(petctl.wait() == 1);
+        CHECK(petctl.errors() ==
+              "petctl: duration_s: expected a number of seconds above 0, at most 1e9, found 1e+300\n");
+    }
     for (const auto& [argument, reason] :
          {std::pair("--key=a=1", "--key: a was given twice"),
           std::pair("--key=b", "expected name=value, found b"),
@@ -94,6 +100,9 @@ TEST_CASE("petctl: an interval in seconds", "[control]") {
     CHECK(start({"--from-s", "1000000.00000000001", "--to-s", "1.5e6"})->errors().empty());
     CHECK(server.handler.last_start().start_ticks == 51'200'000'000'000'001);
     CHECK(server.handler.last_start().stop_ticks == 76'800'000'000'000'000);
+    server.handler.set_status({{"common", {{"tick_ps", 19.53125}}}, {"watermark_s", 12.3456}});
+    CHECK(start({"--run", "used", "--from-s", "1"})->errors() ==
+          "petctl: run id 'used' is used already; detector time is now 12.346 s\n");
     CHECK(start({"--to-s", "1e9"})->errors() ==
           "petctl: --to-s: expected a number of s of at least 0, with at most 18 digits and less than 2^63 "
           "ticks; found 1e9\n");
@@ -144,7 +153,10 @@ TEST_CASE("petctl: a daemon that is absent or goes away", "[control]") {
     const std::string socket = (directory.path() / "c.sock").string();
     Petctl petctl({"--socket", socket, "status"});
     CHECK(petctl.wait() == 69);
-    CHECK(petctl.errors() == "cannot reach petacqd at " + socket + ": No such file or directory\n");
+    CHECK(petctl.errors() ==
+          "cannot reach petacqd at " + socket +
+              ": No such file or directory: is it running (systemctl status petacqd), and is "
+              "this its socket?\n");
 
     TestServer server;
     Petctl stop({"--socket", server.socket().string(), "stop"});
@@ -160,6 +172,8 @@ TEST_CASE("petctl: usage errors", "[control]") {
                                                       {"start", "--duration", "0"},
                                                       {"start", "--duration", "nan"},
                                                       {"start", "--duration", "1h"},
+                                                      {"doctor", "--seconds", "0"},
+                                                      {"doctor", "--seconds", "1e300"},
                                                       {"status", "--xml"},
                                                       {"watch", "--json"},
                                                       {"ledger", "--run", "r", "--file", "f"},

@@ -53,8 +53,8 @@ bool judge_arrival(const Evidence& evidence, Diagnosis& diagnosis) {
         return false;
     }
     diagnosis.add(Level::good, "arriving",
-                  fmt::format("{:.4g} datagrams/s, {} B/s, datagrams of {} B", datagrams / seconds,
-                              scaled(at(evidence.after, {"rates", "bytes_per_s"}), ""),
+                  fmt::format("{:.4g} datagrams/s, {}, datagrams of {} B", datagrams / seconds,
+                              scaled(at(evidence.after, {"rates", "bytes_per_s"}), "B/s"),
                               sizes_text(evidence.seen.sizes)));
     const double dropped = evidence.gained("datagrams", "dropped_kernel");
     if (dropped > 0) {

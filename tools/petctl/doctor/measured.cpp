@@ -21,6 +21,8 @@ namespace {
 
 /// Clocks of boards and of a host agree far better; a tick that is wrong by a factor does not.
 constexpr double clock_tolerance = 0.02;
+/// A board sends in batches, and a busy host takes datagrams late.
+constexpr double arrival_tolerance_s = 0.1;
 /// Without a calibration the photopeak is anywhere.
 constexpr double lowest_peak_keV = 511 * 0.85;   // NOLINT(readability-identifier-naming): the unit's spelling
 constexpr double highest_peak_keV = 511 * 1.15;  // NOLINT(readability-identifier-naming)
@@ -52,7 +54,8 @@ Clocks clocks_of(const Evidence& evidence, double tick_ps) {
         } else if (*sender.ticks_per_s <= 0) {
             clocks.standing.push_back(who);
         } else if (const double found = 1e12 / *sender.ticks_per_s;
-                   std::abs(found / tick_ps - 1) <= clock_tolerance) {
+                   std::abs(found / tick_ps - 1) <=
+                   std::max(clock_tolerance, arrival_tolerance_s / sender.stretch_s)) {
             ++clocks.good;
         } else {
             clocks.off.push_back(who);

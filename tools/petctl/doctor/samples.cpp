@@ -65,11 +65,12 @@ struct Times {
         last_s = arrived_s;
         last = time;
     }
+    [[nodiscard]] double stretch_s() const { return last_s - first_s; }
     [[nodiscard]] std::optional<double> per_s() const {
-        if (last_s - first_s < shortest_stretch_s) return std::nullopt;
+        if (stretch_s() < shortest_stretch_s) return std::nullopt;
         const double ticks =
             last >= first ? static_cast<double>(last - first) : -static_cast<double>(first - last);
-        return ticks / (last_s - first_s);
+        return ticks / stretch_s();
     }
 };
 
@@ -150,8 +151,10 @@ Impression impression_of(const std::set<Sample>& samples, unsigned tag_marker) {
             if (!std::exchange(timed, true)) times[name].add(sample.arrived_s, frame.time);
         }
     }
-    for (const auto& [name, of_sender] : times)
+    for (const auto& [name, of_sender] : times) {
         seen.senders[name].ticks_per_s = of_sender.per_s();
+        seen.senders[name].stretch_s = of_sender.stretch_s();
+    }
     return seen;
 }
 

@@ -48,6 +48,7 @@ inline constexpr std::size_t frames_needed = 16;
 struct Sender {
     std::set<unsigned> modules;         ///< of the frames with the markers that most have
     std::optional<double> ticks_per_s;  ///< of the host's clock; absent with samples of a shorter stretch
+    double stretch_s = 0;               ///< from the first to the last sample
 };
 
 struct Impression {
