@@ -288,16 +288,15 @@ class Finder {
                 "is it mounted, and may the daemon read it?");
             return;
         }
-        constexpr double gib = 0x1p30;
         const auto free = static_cast<double>(disk.space->free_bytes);
         const auto least = static_cast<double>(seen_.configuration().health.min_disk_free_bytes);
         constexpr double more_room = 1.1;
         if (free < least * (raised("disk_space_low") ? more_room : 1)) {
-            add("disk_space_low", fmt::format("{:.2f} GiB are free in {}", free / gib, path),
-                free < least
-                    ? fmt::format("make room: less than {:.2f} GiB (health.min_disk_free_bytes)", least / gib)
-                    : fmt::format("make more room: not yet {:.2f} GiB, a tenth more than the threshold",
-                                  least * more_room / gib));
+            add("disk_space_low", fmt::format("{} are free in {}", scaled_text(free, "B"), path),
+                free < least ? fmt::format("make room: less than {} (health.min_disk_free_bytes)",
+                                           scaled_text(least, "B"))
+                             : fmt::format("make more room: not yet {}, a tenth more than the threshold",
+                                           scaled_text(least * more_room, "B")));
         }
         const auto left = disk.time_left_s();
         const double shortest = seen_.configuration().health.min_disk_time_s;
