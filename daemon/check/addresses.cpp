@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "daemon/check/port_holder.hpp"
+#include "daemon/control/control_token.hpp"
 #include "net/udp_socket.hpp"
 
 namespace petacq::daemon {
@@ -123,9 +124,19 @@ Finding check_http(const std::string& listen, bool daemon_running) {
     return bind_finding(subject, listen, "/http/listen", error);
 }
 
-Finding check_control(const config::Control& control, bool daemon_running) {
-    constexpr const char* subject = "control socket";
-    const std::filesystem::path path = control.socket;
+Finding check_token(const std::string& file) {
+    constexpr const char* subject = "control token";
+    try {
+        (void)read_control_token(file);
+        return {Level::good, subject, file + ": readable for those who may", ""};
+    } catch (const ControlTokenError& error) {
+        return {Level::problem, subject, error.text, error.fix};
+    }
+}
+
+/// `key`: of the configuration.
+Finding check_unix_socket(const char* subject, const std::filesystem::path& path, const std::string& key,
+                          bool daemon_running) {
     const std::string directory = path.parent_path().empty() ? "." : path.parent_path().string();
     if (daemon_running) return {Level::good, subject, path.string() + ": a petacqd is running", ""};
     std::error_code ignored;
@@ -138,14 +149,13 @@ Finding check_control(const config::Control& control, bool daemon_running) {
     struct stat there {};
     if (::lstat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) {
         return {Level::problem, subject, path.string() + ": something that is not a socket is there",
-                "move it away, or correct /control/socket"};
+                "move it away, or correct " + key};
     }
     if (::access(directory.c_str(), W_OK) != 0) {
         const std::string text = directory + ": not writable for this user";
         if (systemds)
             return {Level::note, subject, text, "test as the service's user: sudo -u petacq petacqd --check"};
-        return {Level::problem, subject, text,
-                "sudo chown petacq: " + directory + ", or correct /control/socket"};
+        return {Level::problem, subject, text, "sudo chown petacq: " + directory + ", or correct " + key};
     }
     return {Level::good, subject, path.string() + ": free", ""};
 }
@@ -183,7 +193,12 @@ bool daemon_runs(const config::Configuration& configuration) {
 
 Findings check_addresses(const config::Configuration& configuration,
                          const std::vector<net::ReceiverOptions>& receivers, bool daemon_running) {
-    Findings findings{check_control(configuration.control, daemon_running)};
+    Findings findings{
+        check_unix_socket("control socket", configuration.control.socket, "/control/socket", daemon_running)};
+    if (!configuration.tap.socket.empty()) {
+        findings.push_back(
+            check_unix_socket("tap socket", configuration.tap.socket, "/tap/socket", daemon_running));
+    }
     std::set<std::pair<std::string, std::uint16_t>> bound;
     std::set<std::pair<std::string, std::string>> joined;
     for (const net::ReceiverOptions& receiver : receivers) {
@@ -194,8 +209,10 @@ Findings check_addresses(const config::Configuration& configuration,
             findings.push_back(check_group(receiver));
         }
     }
-    if (!configuration.http.listen.empty())
-        findings.push_back(check_http(configuration.http.listen, daemon_running));
+    const config::Http& http = configuration.http;
+    if (http.listen.empty()) return findings;
+    findings.push_back(check_http(http.listen, daemon_running));
+    if (http.allow_control) findings.push_back(check_token(http.control_token_file));
     return findings;
 }
 

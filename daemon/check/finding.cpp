@@ -6,13 +6,15 @@
 #include <array>
 #include <cstddef>
 
+#include "daemon/host/quantity_text.hpp"
+
 namespace petacq::daemon {
 
 namespace {
 
-std::ptrdiff_t count(const Findings& findings, Level level) {
-    return std::count_if(findings.begin(), findings.end(),
-                         [level](const Finding& f) { return f.level == level; });
+std::uint64_t count(const Findings& findings, Level level) {
+    return static_cast<std::uint64_t>(std::count_if(findings.begin(), findings.end(),
+                                                    [level](const Finding& f) { return f.level == level; }));
 }
 
 }  // namespace
@@ -25,10 +27,8 @@ std::string report(const Findings& findings) {
                            finding.subject, finding.text);
         if (!finding.fix.empty()) out += fmt::format("{:<8}   to do: {}\n", "", finding.fix);
     }
-    const auto problems = count(findings, Level::problem);
-    const auto warnings = count(findings, Level::warning);
-    return out + fmt::format("{} problem{}, {} warning{}\n", problems, problems == 1 ? "" : "s", warnings,
-                             warnings == 1 ? "" : "s");
+    return out + counted_text(count(findings, Level::problem), "problem") + ", " +
+           counted_text(count(findings, Level::warning), "warning") + "\n";
 }
 
 bool any_problem(const Findings& findings) {

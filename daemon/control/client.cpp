@@ -38,6 +38,14 @@ std::string text_of(int error) {
     return std::generic_category().message(error);
 }
 
+/// Behind the reason why nobody answers at a socket.
+const char* advice_for(int error) {
+    if (error == EACCES) return ": only the socket's owner and group may connect";
+    if (error == ENOENT || error == ECONNREFUSED)
+        return ": is it running (systemctl status petacqd), and is this its socket?";
+    return "";
+}
+
 }  // namespace
 
 ControlClient::ControlClient(const std::filesystem::path& socket) : where_("at " + socket.string()) {
@@ -54,8 +62,7 @@ ControlClient::ControlClient(const std::filesystem::path& socket) : where_("at "
     if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         const int error = errno;
         ::close(descriptor_);
-        throw unavailable(text_of(error) +
-                          (error == EACCES ? ": only the socket's owner and group may connect" : ""));
+        throw unavailable(text_of(error) + advice_for(error));
     }
 }
 

@@ -14,6 +14,7 @@ using nlohmann::json;
 
 namespace {
 
+constexpr double longest_duration_s = 1e9;
 constexpr double shortest_interval_s = 0.1;
 constexpr double longest_interval_s = 3600;
 constexpr std::uint32_t largest_page = 1000;
@@ -33,9 +34,8 @@ StartRequest start_request(const RpcCall& call) {
                                   "activity_MBq", "assay_utc", "bed_mm", "subject", "keys"});
     StartRequest request;
     request.run = params.text("run");
-    request.duration_s =
-        params.number("duration_s", std::numeric_limits<double>::denorm_min(),
-                      std::numeric_limits<double>::max(), "a finite number of seconds above 0");
+    request.duration_s = params.number("duration_s", std::numeric_limits<double>::denorm_min(),
+                                       longest_duration_s, "a number of seconds above 0, at most 1e9");
     request.start_ticks = params.ticks("start_ticks");
     request.stop_ticks = params.ticks("stop_ticks");
     if (request.stop_ticks && request.duration_s)

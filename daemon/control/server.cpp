@@ -1,29 +1,23 @@
 #include "daemon/control/server.hpp"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <atomic>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "daemon/control/connection.hpp"
+#include "daemon/host/accept_loop.hpp"
 #include "daemon/host/listening_socket.hpp"
 
 namespace petacq::daemon {
 
-using boost::system::error_code;
-
-class ControlServer::Implementation : public std::enable_shared_from_this<ControlServer::Implementation> {
+class ControlServer::Implementation {
   public:
     Implementation(boost::asio::io_context& io, ControlHandler& handler, config::Control options,
                    std::chrono::milliseconds stall_timeout)
         : context_(std::make_shared<ControlContext>(io, handler, std::move(options), stall_timeout)),
-          listener_(io),
-          retry_timer_(io) {
+          loop_(std::make_shared<AcceptLoop<Protocol>>(io, "control")) {
         const ControlAccess& access = context_->access;
         if (!access.gid) {
             log_warning(
@@ -33,37 +27,16 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
         }
         const auto mode = static_cast<mode_t>(std::stoul(context_->options.socket_mode, nullptr, 8));
         socket_.emplace("control socket", context_->options.socket, mode, access.gid);
-        // The acceptor closes what it is given; the path's owner keeps the original.
-        const int descriptor = ::fcntl(socket_->descriptor(), F_DUPFD_CLOEXEC, 0);
-        if (descriptor < 0) {
-            throw std::system_error(errno, std::generic_category(), "control socket: cannot duplicate it");
-        }
-        listener_.assign(boost::asio::local::stream_protocol(), descriptor);
+        loop_->acceptor().assign(Protocol(), socket_->duplicate());
     }
 
     void accept() {
-        listener_.async_accept(
-            [self = shared_from_this()](error_code error, ControlConnection::Socket client) {
-                if (!self->listener_.is_open()) return;
-                if (!error) {
-                    self->admit(std::move(client));
-                    return self->accept();
-                }
-                // Most likely out of descriptors. The connection stays in the queue: wait.
-                self->context_->log_limit.log(LogLevel::warning, "accept", "control: cannot accept: {}",
-                                              error.message());
-                self->retry_timer_.expires_after(std::chrono::milliseconds(100));
-                self->retry_timer_.async_wait([self](error_code stopped) {
-                    if (!stopped && self->listener_.is_open()) self->accept();
-                });
-            });
+        loop_->start([this](ControlConnection::Socket client) { admit(std::move(client)); });
     }
 
     void close() {
         context_->gate->shut();
-        error_code ignored;
-        listener_.close(ignored);
-        retry_timer_.cancel();
+        loop_->close();
         socket_.reset();
         const auto open = std::exchange(context_->connections, {});
         for (const auto& connection : open)
@@ -80,17 +53,14 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
     [[nodiscard]] const ControlContext& context() const { return *context_; }
 
   private:
+    using Protocol = boost::asio::local::stream_protocol;
+
     void admit(ControlConnection::Socket client) {
-        try {
-            if (context_->clients.load(std::memory_order_relaxed) >= context_->options.max_clients &&
-                !make_room()) {
-                return refuse(client);
-            }
-            std::make_shared<ControlConnection>(std::move(client), context_)->start();
-        } catch (const std::exception& error) {
-            context_->log_limit.log(LogLevel::warning, "admit", "control: cannot serve a client: {}",
-                                    error.what());
+        if (context_->clients.load(std::memory_order_relaxed) >= context_->options.max_clients &&
+            !make_room()) {
+            return refuse(client);
         }
+        std::make_shared<ControlConnection>(std::move(client), context_)->start();
     }
 
     /// Disconnects the client that has been idle for longest. Returns false if none is idle.
@@ -115,13 +85,12 @@ class ControlServer::Implementation : public std::enable_shared_from_this<Contro
 
     std::shared_ptr<ControlContext> context_;
     std::optional<ListeningSocket> socket_;
-    boost::asio::local::stream_protocol::acceptor listener_;
-    boost::asio::steady_timer retry_timer_;
+    std::shared_ptr<AcceptLoop<Protocol>> loop_;
 };
 
 ControlServer::ControlServer(boost::asio::io_context& io, ControlHandler& handler, config::Control options,
                              std::chrono::milliseconds stall_timeout)
-    : implementation_(std::make_shared<Implementation>(io, handler, std::move(options), stall_timeout)) {
+    : implementation_(std::make_unique<Implementation>(io, handler, std::move(options), stall_timeout)) {
     implementation_->accept();
 }
 

@@ -102,7 +102,7 @@ class ControlServer {
 
   private:
     class Implementation;
-    std::shared_ptr<Implementation> implementation_;
+    std::unique_ptr<Implementation> implementation_;
 };
 
 }  // namespace petacq::daemon

@@ -11,6 +11,7 @@
 
 #include "config/error.hpp"
 #include "daemon/host/logging.hpp"
+#include "daemon/host/quantity_text.hpp"
 
 #ifdef PETACQ_HAVE_LIBSYSTEMD
 #include <systemd/sd-daemon.h>
@@ -65,14 +66,14 @@ void take_inherited_sockets(std::vector<net::ReceiverOptions>& receivers) {
                             "\"; expected FileDescriptorName=frames in the socket unit");
     }
     if (all.size() != receivers.size()) {
-        throw config::Error("the service manager passes " + std::to_string(all.size()) +
-                            " sockets, but /receive/sockets of the configuration has " +
+        throw config::Error("the service manager passes " + counted_text(all.size(), "socket") +
+                            ", but /receive/sockets of the configuration has " +
                             std::to_string(receivers.size()) +
                             ": expected one ListenDatagram= for each, in the same order");
     }
     for (std::size_t i = 0; i < all.size(); ++i)
         receivers[i].descriptor = all[i].descriptor;
-    log_info("using {} sockets of the service manager", all.size());
+    log_info("using {} of the service manager", counted_text(all.size(), "socket"));
 }
 
 }  // namespace petacq::daemon

@@ -60,6 +60,12 @@ ListeningSocket::ListeningSocket(const char* name, std::filesystem::path path, m
     }
 }
 
+int ListeningSocket::duplicate() const {
+    const int descriptor = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0) throw failure("cannot duplicate it: " + reason(errno));
+    return descriptor;
+}
+
 ListeningSocket::~ListeningSocket() {
     release();
 }

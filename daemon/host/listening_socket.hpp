@@ -25,8 +25,9 @@ class ListeningSocket {
     /// Removes the socket file if it is still its own, then closes socket and lock.
     ~ListeningSocket();
 
-    /// Non-blocking; stays owned by this object.
-    [[nodiscard]] int descriptor() const { return descriptor_; }
+    /// Another descriptor of the socket, for an acceptor, which closes what it is given. Non-blocking. Throws
+    /// std::runtime_error.
+    [[nodiscard]] int duplicate() const;
 
   private:
     [[nodiscard]] std::runtime_error failure(const std::string& message) const;

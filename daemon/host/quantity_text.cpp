@@ -29,4 +29,8 @@ std::string scaled_text(double number, std::string_view unit) {
     return scale.empty() ? text : text + ' ' + scale;
 }
 
+std::string counted_text(std::uint64_t number, std::string_view one) {
+    return fmt::format("{} {}{}", number, one, number == 1 ? "" : "s");
+}
+
 }  // namespace petacq::daemon

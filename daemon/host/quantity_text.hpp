@@ -1,6 +1,7 @@
 // Durations and large numbers as people read them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,8 @@ namespace petacq::daemon {
 std::string duration_text(double seconds);
 /// Four digits, with a prefix for the unit: "1.235 TB", "312 k/s", "1.235 M", "97" without a unit.
 std::string scaled_text(double number, std::string_view unit);
+
+/// "12 datagrams", "1 datagram"
+std::string counted_text(std::uint64_t number, std::string_view one);
 
 }  // namespace petacq::daemon

@@ -1,9 +1,6 @@
 #include "daemon/http/server.hpp"
 
-#include <pthread.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -11,8 +8,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <csignal>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -20,8 +15,10 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/control/control_token.hpp"
+#include "daemon/host/accept_loop.hpp"
+#include "daemon/host/background_thread.hpp"
 #include "daemon/host/file.hpp"
-#include "daemon/http/control_token.hpp"
 #include "daemon/http/session.hpp"
 
 namespace petacq::daemon {
@@ -36,8 +33,6 @@ constexpr std::size_t most_library_bytes = 8U << 20;
 constexpr const char* history_file = ".petacqd-history.json";
 /// Rows of the history after which it is written: a minute.
 constexpr std::uint64_t rows_between_writes = 2;
-/// The acquisition goes first if there are too few cores for both.
-constexpr int niceness = 10;
 
 constexpr std::string_view too_many =
     "HTTP/1.1 503 Service Unavailable\r\nServer: petacqd\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -106,17 +101,18 @@ class HttpServer::Implementation {
   public:
     Implementation(HttpOptions options, const config::Geometry& geometry, HttpControl control,
                    SpectraSource spectra, QuickLookSource quick_look)
-        : io_(1), work_(io_.get_executor()), acceptor_(io_), retry_timer_(io_) {
+        : io_(1), work_(io_.get_executor()), loop_(std::make_shared<AcceptLoop<tcp>>(io_, "http")) {
         const std::string where = options.listen;
         context_ = std::make_shared<HttpContext>(io_, std::move(options), geometry, std::move(control),
                                                  std::move(spectra), std::move(quick_look));
         try {
             const tcp::endpoint endpoint = endpoint_of(where);
-            acceptor_.open(endpoint.protocol());
-            acceptor_.set_option(tcp::acceptor::reuse_address(true));
-            acceptor_.bind(endpoint);
-            acceptor_.listen();
-            port_ = acceptor_.local_endpoint().port();
+            tcp::acceptor& acceptor = loop_->acceptor();
+            acceptor.open(endpoint.protocol());
+            acceptor.set_option(tcp::acceptor::reuse_address(true));
+            acceptor.bind(endpoint);
+            acceptor.listen();
+            port_ = acceptor.local_endpoint().port();
             if (!endpoint.address().is_loopback()) {
                 log_warning(
                     "http: {} is not a loopback address: everybody who can reach it sees everything{}", where,
@@ -129,35 +125,15 @@ class HttpServer::Implementation {
 
     void start() {
         read_history();
-        accept();
-        // The main thread handles signals.
-        sigset_t all{};
-        sigset_t before{};
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        thread_ = std::thread([this] {
-            setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
-            // An error here (at worst, no memory) must not stop the acquisition.
-            for (bool ended = false; !ended;) {
-                try {
-                    io_.run();
-                    ended = true;
-                } catch (const std::exception& error) {
-                    log_error("http: {}", error.what());
-                }
-            }
-        });
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        pthread_setname_np(thread_.native_handle(), "http");
+        loop_->start([this](tcp::socket client) { admit(std::move(client)); });
+        thread_ = serving_thread("http", io_);
     }
 
     void close() {
         if (!thread_.joinable()) return;
         context_->gate->shut();
         boost::asio::post(io_, [this] {
-            error_code ignored;
-            acceptor_.close(ignored);
-            retry_timer_.cancel();
+            loop_->close();
             const auto open = context_->sessions;
             for (const auto& session : open)
                 session->close();
@@ -231,33 +207,11 @@ class HttpServer::Implementation {
 
     [[nodiscard]] bool control_allowed() const { return context_->control.start != nullptr; }
 
-    void accept() {
-        acceptor_.async_accept([this](error_code error, tcp::socket client) {
-            if (!acceptor_.is_open()) return;
-            if (!error) {
-                admit(std::move(client));
-                return accept();
-            }
-            // Most likely there are no descriptors left. The connection stays in the queue, so wait before
-            // the next attempt.
-            context_->log_limit.log(LogLevel::warning, "accept", "http: cannot accept: {}", error.message());
-            retry_timer_.expires_after(std::chrono::milliseconds(100));
-            retry_timer_.async_wait([this](error_code stopped) {
-                if (!stopped && acceptor_.is_open()) accept();
-            });
-        });
-    }
-
     void admit(tcp::socket client) {
-        try {
-            if (context_->sessions.size() >= context_->options.max_connections) return refuse(client);
-            error_code ignored;
-            client.set_option(tcp::no_delay(true), ignored);
-            std::make_shared<HttpSession>(std::move(client), context_)->start();
-        } catch (const std::exception& error) {
-            context_->log_limit.log(LogLevel::warning, "admit", "http: cannot serve a client: {}",
-                                    error.what());
-        }
+        if (context_->sessions.size() >= context_->options.max_connections) return refuse(client);
+        error_code ignored;
+        client.set_option(tcp::no_delay(true), ignored);
+        std::make_shared<HttpSession>(std::move(client), context_)->start();
     }
 
     void refuse(tcp::socket& client) {
@@ -275,13 +229,12 @@ class HttpServer::Implementation {
 
     boost::asio::io_context io_;
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-    tcp::acceptor acceptor_;
-    boost::asio::steady_timer retry_timer_;
+    std::shared_ptr<AcceptLoop<tcp>> loop_;
     std::shared_ptr<HttpContext> context_;
     std::uint16_t port_ = 0;
     std::uint64_t written_ = 0;  ///< rows of the history completed when it was last written
     const std::shared_ptr<std::atomic<bool>> writing_ = std::make_shared<std::atomic<bool>>(false);
-    std::thread thread_;
+    std::jthread thread_;
 };
 
 HttpServer::HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control,

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "config/json_file.hpp"
+#include "daemon/control/control_token.hpp"
 #include "daemon/http/checks.hpp"
-#include "daemon/http/control_token.hpp"
 #include "daemon/http/reports.hpp"
 #include "daemon/http/session.hpp"
 

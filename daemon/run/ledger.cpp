@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "daemon/host/quantity_text.hpp"
+
 namespace petacq::daemon {
 
 namespace {
@@ -155,9 +157,9 @@ std::vector<std::string> Ledger::open_identities() const {
 }
 
 std::string records_text(const Ledger& run, bool coincidences) {
-    if (!coincidences) return std::to_string(run.saved_singles.found) + " singles";
-    return std::to_string(run.pairs.prompts_found) + " prompts, " + std::to_string(run.pairs.delayeds_found) +
-           " delayeds";
+    if (!coincidences) return counted_text(run.saved_singles.found, "single");
+    return counted_text(run.pairs.prompts_found, "prompt") + ", " +
+           counted_text(run.pairs.delayeds_found, "delayed");
 }
 
 json to_json(const Ledger& ledger) {

@@ -1,13 +1,9 @@
 #include "daemon/sinogram/quick_look.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
-#include <csignal>
 #include <cstring>
 #include <iterator>
 #include <mutex>
@@ -18,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "daemon/host/background_thread.hpp"
 #include "daemon/host/logging.hpp"
 
 namespace petacq::daemon {
@@ -77,13 +74,7 @@ QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRu
       interval_(interval),
       subscription_(tap.subscribe(RecordKind::coincidences, 1, false)),
       buffer_(TapSubscription::piece_bytes) {
-    // The main thread handles signals.
-    sigset_t all{};
-    sigset_t before{};
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::jthread([this](const std::stop_token& stopping) {
-        setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
+    thread_ = background_thread("quick look", niceness, [this](const std::stop_token& stopping) {
         try {
             loop(stopping);
         } catch (const std::exception& error) {  // at worst, no memory
@@ -91,8 +82,6 @@ QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRu
         }
         tap_.unsubscribe(subscription_);
     });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_setname_np(thread_.native_handle(), "quick look");
 }
 
 QuickLook::~QuickLook() = default;

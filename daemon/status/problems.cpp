@@ -53,13 +53,9 @@ double fraction(std::uint64_t part, std::uint64_t whole) {
     return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-/// "12 datagrams", "1 datagram"
-std::string counted(std::uint64_t n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
 /// "12 datagrams (0.12 %)"
-std::string counted(std::uint64_t n, std::uint64_t of, const char* what) {
-    return fmt::format("{} ({:.3g} %)", counted(n, what), 100 * fraction(n, of));
+std::string share_text(std::uint64_t n, std::uint64_t of, const char* what) {
+    return fmt::format("{} ({:.3g} %)", counted_text(n, what), 100 * fraction(n, of));
 }
 
 class Finder {
@@ -136,7 +132,7 @@ class Finder {
         constexpr double margin = 0.5;
         const double limit = seen_.configuration().health.max_loss_fraction * (raised(code) ? margin : 1);
         if (affected > 0 && fraction(affected, all) > limit)
-            add(code, counted(affected, all, thing) + how, advice);
+            add(code, share_text(affected, all, thing) + how, advice);
     }
 
     void datagrams() {
@@ -149,7 +145,7 @@ class Finder {
                   "check cables, switch and network card, and whether the kernel drops datagrams");
         if (const auto n = more(now.repeated, before.repeated); n > 0) {
             add("stream_repeated",
-                counted(n, "datagram") + " received again" +
+                counted_text(n, "datagram") + " received again" +
                     worst_source([](const SourceStatus& s) { return s.sequence.repeated; }),
                 "a stream is being sent a second time: find out what sends it; the copies are not used");
         }
@@ -157,18 +153,18 @@ class Finder {
                                       more(now.dropped_no_buffer, before.dropped_no_buffer);
         if (dropped > 0 && seen_.now->batch_waits > seen_.before->batch_waits) {
             add("no_free_batch",
-                counted(dropped, "datagram") +
+                counted_text(dropped, "datagram") +
                     " dropped: no batch was free, and the socket buffer overflowed",
                 "more data arrive than can be processed or written: see stages and queues; a higher "
                 "receive.batch_count bridges short spells");
         } else if (const auto n = more(now.dropped_kernel, before.dropped_kernel); n > 0) {
             add("kernel_drops",
-                "the kernel dropped " + counted(n, "datagram") + ": the socket buffer overflowed",
+                "the kernel dropped " + counted_text(n, "datagram") + ": the socket buffer overflowed",
                 "raise net.core.rmem_max and receive.receive_buffer_bytes, or spread the sources over more "
                 "sockets");
         }
         if (const auto n = more(now.unknown_source, before.unknown_source); n > 0) {
-            add("unknown_source", counted(n, "datagram") + " from unknown senders" + latest_stranger(),
+            add("unknown_source", counted_text(n, "datagram") + " from unknown senders" + latest_stranger(),
                 "petctl sources shows them; list boards among the sources of the scanner description, stop "
                 "others");
         }
@@ -176,7 +172,7 @@ class Finder {
         if (discarded > 0 || acquisition_.sources.replaced > acquisition_before_.sources.replaced) {
             add("too_many_sources",
                 fmt::format("more than {} senders: {} discarded", SourceTracker::max_sources,
-                            counted(discarded, "datagram")),
+                            counted_text(discarded, "datagram")),
                 "list the sources in the scanner description, so that no others are tracked");
         }
         add_share("malformed_datagrams", more(now.malformed, before.malformed), received, "datagram",
@@ -279,7 +275,7 @@ class Finder {
             add("capture_incomplete", "the raw capture failed", capture.failure);
         } else if (capture.counts.dropped > dropped_before) {
             add("capture_incomplete",
-                counted(capture.counts.dropped, "datagram") + " missing from the raw capture",
+                counted_text(capture.counts.dropped, "datagram") + " missing from the raw capture",
                 "the disk is too slow for listmode.write_raw; the list-mode is complete");
         }
     }
@@ -292,16 +288,15 @@ class Finder {
                 "is it mounted, and may the daemon read it?");
             return;
         }
-        constexpr double gib = 0x1p30;
         const auto free = static_cast<double>(disk.space->free_bytes);
         const auto least = static_cast<double>(seen_.configuration().health.min_disk_free_bytes);
         constexpr double more_room = 1.1;
         if (free < least * (raised("disk_space_low") ? more_room : 1)) {
-            add("disk_space_low", fmt::format("{:.2f} GiB are free in {}", free / gib, path),
-                free < least
-                    ? fmt::format("make room: less than {:.2f} GiB (health.min_disk_free_bytes)", least / gib)
-                    : fmt::format("make more room: not yet {:.2f} GiB, a tenth more than the threshold",
-                                  least * more_room / gib));
+            add("disk_space_low", fmt::format("{} are free in {}", scaled_text(free, "B"), path),
+                free < least ? fmt::format("make room: less than {} (health.min_disk_free_bytes)",
+                                           scaled_text(least, "B"))
+                             : fmt::format("make more room: not yet {}, a tenth more than the threshold",
+                                           scaled_text(least * more_room, "B")));
         }
         const auto left = disk.time_left_s();
         const double shortest = seen_.configuration().health.min_disk_time_s;

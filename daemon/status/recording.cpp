@@ -104,7 +104,8 @@ json recording(const Observation& seen) {
         if (!strip["requested_s"].is_null()) time += " of " + duration_text(number("requested_s"));
         say(time);
     }
-    if (!strip["prompts"].is_null()) say(scaled_text(number("prompts"), "") + " prompts");
+    if (!strip["prompts"].is_null())
+        say(scaled_text(number("prompts"), "") + (number("prompts") == 1 ? " prompt" : " prompts"));
     if (!strip["bytes"].is_null()) say(scaled_text(number("bytes"), "B"));
     if (!strip["disk_time_left_s"].is_null())
         say("disk full in " + duration_text(number("disk_time_left_s")));

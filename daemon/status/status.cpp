@@ -163,12 +163,10 @@ json make_memory(const config::ListMode& listmode, const Installation& installat
             {"block_buffer_bytes", std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * files}};
 }
 
-json make_tap(const TapStatistics& tap) {
-    return {{"clients", tap.clients},
-            {"accepted", tap.accepted},
-            {"refused", tap.refused},
-            {"sent", tap.sent},
-            {"dropped", tap.dropped}};
+json make_tap(const std::string& socket, const TapStatistics& tap) {
+    if (socket.empty()) return nullptr;
+    return {{"socket", socket},       {"clients", tap.clients}, {"accepted", tap.accepted},
+            {"refused", tap.refused}, {"sent", tap.sent},       {"dropped", tap.dropped}};
 }
 
 /// Hits inside a crystal, of any energy and time.
@@ -292,7 +290,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"stages", make_stages(*seen.now)},
             {"queues", make_queues(*seen.now, installation.batches)},
             {"disk", make_disk(seen)},
-            {"tap", configuration.tap.socket.empty() ? json() : make_tap(a.tap)},
+            {"tap", make_tap(configuration.tap.socket, a.tap)},
             {"memory", make_memory(configuration.listmode, installation)}};
 }
 

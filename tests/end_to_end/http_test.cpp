@@ -13,14 +13,6 @@
 using namespace petacq::test;
 using nlohmann::json;
 
-namespace {
-
-json document(std::uint16_t port, const std::string& path) {
-    return json::parse(http_get(port, path).body);
-}
-
-}  // namespace
-
 TEST_CASE("HTTP serves the data of the control socket", "[e2e][http]") {
     const Site site;
     Daemon daemon(site);
@@ -34,8 +26,8 @@ TEST_CASE("HTTP serves the data of the control socket", "[e2e][http]") {
     // The daemon is idle: its counters no longer change.
     const auto ledger = [](const json& status) { return std::pair(status["ledger"], status["total"]); };
     const json status = daemon.status();
-    REQUIRE(eventually([&] { return ledger(document(port, "/status")) == ledger(status); }));
-    const json over_http = document(port, "/status");
+    REQUIRE(eventually([&] { return ledger(http_document(port, "/status")) == ledger(status); }));
+    const json over_http = http_document(port, "/status");
     CHECK(over_http["ledger"]["singles"]["prompts"] == answer["prompts"]);
     std::set<std::string> keys_http;
     std::set<std::string> keys_socket;
@@ -54,13 +46,13 @@ TEST_CASE("HTTP serves the data of the control socket", "[e2e][http]") {
     // The histograms are updated once a second.
     const auto converted = status["total"]["frames"]["accepted"].get<std::uint64_t>();
     CHECK(eventually([&] {
-        const json singles = document(port, "/singles");
+        const json singles = http_document(port, "/singles");
         std::uint64_t sum = 0;
         for (const json& count : singles["since_start"]["per_crystal"])
             sum += count.get<std::uint64_t>();
         return sum >= converted;
     }));
-    CHECK(document(port, "/history")["time"].size() >= 1);
+    CHECK(http_document(port, "/history")["time"].size() >= 1);
     CHECK(http_get(port, "/healthz").status == 200);
     CHECK(http_get(port, "/").status == 200);
     CHECK(http(port, "POST", "/control/start", {{"Content-Type", "application/json"}}, "{}").status == 403);

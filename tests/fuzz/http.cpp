@@ -1,9 +1,11 @@
 // Requests over HTTP: a session of the server on one end of a pair of sockets, the input from the other end.
+// The last bit of the first byte says whether the request gets the token that start and stop need.
 #include <fcntl.h>
 #include <sys/socket.h>
 
 #include <boost/asio/io_context.hpp>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "daemon/http/session.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -13,8 +15,12 @@ using fuzz::require;
 
 namespace {
 
+const std::string token(16, 't');
+int starts = 0;
+
 daemon::HttpControl control() {
     return {[](const daemon::StartRequest&, const daemon::Reply& reply) {
+                ++starts;
                 reply.result({{"run", "r"}});
             },
             [](const daemon::Reply& reply) { reply.error(daemon::rpc_refused, "no run"); }};
@@ -27,21 +33,33 @@ void drain(int client) {
     }
 }
 
-}  // namespace
+daemon::HttpOptions options() {
+    daemon::HttpOptions o;
+    o.control_token = token;
+    return o;
+}
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+/// Behind the first line.
+std::string with_token(std::string request) {
+    const std::size_t end = request.find("\r\n");
+    if (end != std::string::npos) request.insert(end, "\r\nAuthorization: Bearer " + token);
+    return request;
+}
+
+void serve(const std::string& request) {
     static boost::asio::io_context io;
     static const auto context = [] {
         const config::Geometry ring{2, {1, 1, 1}, {1, 1, 1}, {1, 3, 2}, 2, 1, 8};
-        auto made = std::make_shared<daemon::HttpContext>(io, daemon::HttpOptions{}, ring, control(),
+        auto made = std::make_shared<daemon::HttpContext>(io, options(), ring, control(),
                                                           daemon::SpectraSource{}, daemon::QuickLookSource{});
         made->content.publish(daemon::Publication());
         return made;
     }();
-    size = std::min<std::size_t>(size, 65536);  // fits the buffer of the socket
     std::array<int, 2> ends{};
     require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, "a pair of sockets");
-    require(::send(ends[0], data, size, MSG_DONTWAIT) == static_cast<ssize_t>(size), "room for a request");
+    require(
+        ::send(ends[0], request.data(), request.size(), MSG_DONTWAIT) == static_cast<ssize_t>(request.size()),
+        "room for a request");
     ::shutdown(ends[0], SHUT_WR);
     boost::asio::ip::tcp::socket socket(io);
     socket.assign(boost::asio::ip::tcp::v4(), ends[1]);
@@ -54,5 +72,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     ::close(ends[0]);
     io.poll();
+}
+
+/// Otherwise no input would reach what is behind the refusal.
+bool token_opens() {
+    serve(with_token("POST /control/start HTTP/1.0\r\nContent-Type: application/json\r\n\r\n"));
+    require(starts == 1, "the token allows to start");
+    return true;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const bool checked = token_opens();
+    static_cast<void>(checked);
+    if (size == 0) return 0;
+    size = std::min<std::size_t>(size, 65536);  // fits the buffer of the socket
+    const std::string request(reinterpret_cast<const char*>(data) + 1, size - 1);
+    serve((data[0] & 1) != 0 ? with_token(request) : request);
     return 0;
 }

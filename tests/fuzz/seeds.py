@@ -130,7 +130,8 @@ def texts(seeds, source):
     for i, line in enumerate(LINES):
         seeds.add("json_rpc", f"line-{i}", line)
     for i, request in enumerate(REQUESTS):
-        seeds.add("http", f"request-{i}", request)
+        for first in (0, 1):  # without and with the token
+            seeds.add("http", f"request-{i}-{first}", chr(first) + request)
     for path in glob.glob(os.path.join(source, "config", "examples", "*.json")):
         with open(path, encoding="utf-8") as file:
             text = file.read()

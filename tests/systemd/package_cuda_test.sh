@@ -2,20 +2,10 @@
 # Runs in the system with the packages petacqd and petacqd-cuda: the programs of petacqd-cuda know CUDA, those that they
 # replace do not, and without a GPU both find the same coincidences.
 set -eu
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-cp /etc/petacqd/mouse.scanner.json .
-petcal make --scanner mouse.scanner.json --output calibration.h5
-petsim --scanner mouse.scanner.json --calibration calibration.h5 --seed 3 --duration-s 0.2 --rate 200000 \
-    --to 127.0.0.1:9655 --write all.pcap
+duration_s=0.2
+. "$(dirname "$0")/package_site.sh"
 for backend in auto cuda; do
-    cat >$backend.json <<END
-{"scanner": "mouse.scanner.json", "calibration": "calibration.h5", "data_dir": ".",
- "receive": {"sockets": [{"address": "127.0.0.1", "port": 9655}]}, "energy": {"lower_keV": 350, "upper_keV": 650},
- "coincidence": {"window_ticks": 400, "min_module_difference": 2, "delay_ticks": 10000},
- "pipeline": {"backend": "$backend"}, "control": {"socket": "socket"}}
-END
+    configuration "\"data_dir\": \".\", \"pipeline\": {\"backend\": \"$backend\"}" >$backend.json
 done
 for program in petacqd petacqd-cpu; do
     $program --config auto.json --replay all.pcap --run by-$program

@@ -104,9 +104,9 @@ inside apt-get install -q -y --no-install-recommends $(dependencies "$mpi_packag
 wanted "MPI comes with the package for it" has_mpi
 files >"$work/files-before"
 inside dpkg -i /package.deb /package-mpi.deb >>"$work/log" 2>&1
-cp "$here/package_mpi_test.sh" "$root/package_mpi_test.sh"
+cp "$here/package_site.sh" "$here/package_mpi_test.sh" "$root"
 wanted "petlm-mpi finds what petlm finds" 'inside sh /package_mpi_test.sh >"$work/mpi" 2>&1 || { cat "$work/mpi"; false; }'
-rm "$root/package_mpi_test.sh"
+rm "$root/package_site.sh" "$root/package_mpi_test.sh"
 for file in share/man/man1/petlm-mpi.1.gz share/bash-completion/completions/petlm-mpi share/doc/petacqd/slurm/resort-mpi.sbatch; do
     wanted "$file is there" '[ -f "$root/usr/$file" ]'
 done
@@ -127,10 +127,10 @@ if [ -f "$cuda_package" ]; then
     sum=$(md5sum <"$root/usr/bin/petacqd")
     inside dpkg -i /package-cuda.deb >>"$work/log" 2>&1
     wanted "petacqd-cuda has another petacqd" '[ "$(md5sum <"$root/usr/bin/petacqd")" != "$sum" ]'
-    cp "$here/package_cuda_test.sh" "$root/package_cuda_test.sh"
+    cp "$here/package_site.sh" "$here/package_cuda_test.sh" "$root"
     wanted "which knows CUDA, and finds what the other one finds" \
         'inside sh /package_cuda_test.sh >"$work/cuda" 2>&1 || { cat "$work/cuda"; false; }'
-    rm "$root/package_cuda_test.sh"
+    rm "$root/package_site.sh" "$root/package_cuda_test.sh"
     inside dpkg -i /package.deb /package-cuda.deb >>"$work/log" 2>&1
     wanted "an upgrade of both leaves both" \
         '[ "$(md5sum <"$root/usr/bin/petacqd")" != "$sum" ] && [ "$(md5sum <"$root/usr/bin/petacqd-cpu")" = "$sum" ]'

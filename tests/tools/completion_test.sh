@@ -46,7 +46,7 @@ offers "petctl --ho" "--hosts"
 offers "petctl --hosts start st" "start status stop" # "start" is the name of a host
 offers "petctl --socket " "bin data.plm other.d two words.json"
 offers "petctl --socket start st" "start status stop" # "start" is the socket's name
-offers "petctl start --" "--activity-MBq --assay --bed-mm --duration --from-ticks --help --hosts --key --note --nuclide --run --socket --subject --to-ticks --version"
+offers "petctl start --" "--activity-MBq --assay --bed-mm --duration --from-s --from-ticks --help --hosts --key --note --nuclide --run --socket --subject --to-s --to-ticks --version"
 offers "petctl start --d" "--duration"
 offers "petctl start --duration " ""
 offers "petctl start --run " "" # a new name

@@ -1,15 +1,16 @@
 #include "tools/petctl/commands.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "config/error.hpp"
 #include "config/json_file.hpp"
+#include "tools/petctl/run_list.hpp"
 #include "tools/petctl/sources.hpp"
+#include "tools/petctl/start_times.hpp"
 #include "tools/petctl/status_summary.hpp"
 #include "tools/petctl/status_text.hpp"
 #include "tools/petctl/values.hpp"
@@ -20,9 +21,6 @@ using daemon::ControlClient;
 using nlohmann::json;
 
 namespace {
-
-/// Small enough that the answer fits into the smallest send buffer that can be configured.
-constexpr std::size_t runs_in_answer = 100;
 
 void print_json(const json& document) {
     print(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
@@ -40,9 +38,25 @@ int show_ledger_answer(const json& answer, bool as_json) {
 
 }  // namespace
 
-int start_run(ControlClient& client, const json& parameters) {
-    const json result = client.call("start", parameters);
-    print(fmt::format("run {} started\n", text_of(at(result, {"run"}))));
+int start_run(ControlClient& client, json parameters) {
+    const bool seconds = in_seconds(parameters);
+    if (seconds) {
+        const json tick = at(client.call("status"), {"common", "tick_ps"});
+        if (!tick.is_number() || !(tick > 0))
+            throw config::Error(
+                "--from-s, --to-s: the daemon does not tell its tick; expected times in ticks");
+        replace_seconds(parameters, tick.get<double>());
+    }
+    try {
+        const json result = client.call("start", parameters);
+        print(fmt::format("run {} started\n", text_of(at(result, {"run"}))));
+    } catch (const daemon::RpcError& error) {
+        if (!seconds) throw;
+        // The daemon speaks of ticks.
+        throw daemon::RpcError(
+            error.code(), fmt::format("{}; detector time is now {}", error.what(),
+                                      with_unit(at(client.call("status"), {"watermark_s"}), "{:.3f}", " s")));
+    }
     return 0;
 }
 
@@ -72,11 +86,16 @@ int show_status(ControlClient& client, Form form) {
 
 int show_sources(ControlClient& client, bool list_only) {
     const json status = client.call("status");
+    const json heard = sources_heard(status);
     if (!list_only) {
         print(joined(sources_lines(status), colour_wanted()));
         print("\nAs \"sources\" of a scanner description:\n");
     }
-    print(sources_list(status));
+    print(list_text(heard));
+    if (list_only) return 0;
+    const auto silent = not_heard(status, heard);
+    if (!silent.empty())
+        print(fmt::format("\nConfigured but silent, and not in this list: {}\n", fmt::join(silent, ", ")));
     return 0;
 }
 
@@ -103,31 +122,14 @@ int show_ledger_of_file(const std::string& path, bool as_json) {
 }
 
 int show_runs(ControlClient& client, std::optional<std::size_t> last, bool as_json) {
-    json runs = json::array();
-    json data_dir;
-    std::size_t wanted = last.value_or(std::numeric_limits<std::size_t>::max());
-    json parameters = json::object();
-    // The daemon answers in pages, the latest runs first.
-    while (wanted > 0) {
-        parameters["limit"] = std::min(wanted, runs_in_answer);
-        const json page = client.call("runs", parameters);
-        data_dir = at(page, {"data_dir"});
-        const json& more = at(page, {"runs"});
-        if (!more.is_array() || more.empty()) break;
-        wanted -= std::min(wanted, more.size());
-        for (auto run = more.rbegin(); run != more.rend(); ++run)
-            runs.push_back(*run);
-        const json& earlier = at(page, {"earlier"});
-        if (!earlier.is_number() || earlier == 0) break;
-        parameters["before"] = at(more.front(), {"run"});
-    }
-    std::reverse(runs.begin(), runs.end());
+    RunList list(last);
+    while (const auto parameters = list.next())
+        list.add(client.call("runs", *parameters));
+    const json document = list.document();
     if (as_json) {
-        print_json({{"data_dir", data_dir}, {"runs", runs}});
-    } else if (runs.empty()) {
-        print("no runs\n");
+        print_json(document);
     } else {
-        print(joined(runs_lines(runs), colour_wanted()));
+        print(document["runs"].empty() ? "no runs\n" : joined(runs_lines(document["runs"]), colour_wanted()));
     }
     return 0;
 }

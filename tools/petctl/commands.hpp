@@ -16,7 +16,8 @@ namespace petacq::petctl {
 
 inline constexpr int exit_refused = 1;  ///< refused, an incomplete run, or a ledger that does not close
 
-int start_run(daemon::ControlClient& client, const nlohmann::json& parameters);
+/// `parameters` of the method `start`; its times may be in seconds (start_times.hpp).
+int start_run(daemon::ControlClient& client, nlohmann::json parameters);
 int stop_run(daemon::ControlClient& client);
 /// How the status is shown.
 enum class Form : std::uint8_t { summary, full, document };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/command_line/command_line.hpp"
+#include "config/error.hpp"
 #include "daemon/control/client.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/hosts/commands.hpp"
@@ -27,6 +28,7 @@ using petacq::daemon::RpcError;
 using petacq::petctl::HostGroup;
 namespace petctl = petacq::petctl;
 
+constexpr double longest_listening_s = 3600;
 constexpr const char* default_socket = "/run/petacqd/control.sock";
 
 struct Arguments {
@@ -45,6 +47,8 @@ struct Arguments {
     double seconds = 5;
     std::uint64_t from_ticks = 0;
     std::uint64_t to_ticks = 0;
+    std::string from_s;  // decimal numbers, of which no digit may be lost
+    std::string to_s;
     double activity_MBq = 0;  // NOLINT(readability-identifier-naming): a unit
     double bed_mm = 0;
     std::size_t last = 0;
@@ -82,6 +86,8 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     set("--duration", "duration_s", a.duration_s);
     set("--from-ticks", "start_ticks", a.from_ticks);
     set("--to-ticks", "stop_ticks", a.to_ticks);
+    set("--from-s", "start_s", a.from_s);
+    set("--to-s", "stop_s", a.to_s);
     set("--note", "note", a.note);
     set("--nuclide", "nuclide", a.nuclide);
     set("--activity-MBq", "activity_MBq", a.activity_MBq);
@@ -92,7 +98,8 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     return parameters;
 }
 
-constexpr const char* only_these = "only start, stop, status, watch and ledger act on several hosts";
+constexpr const char* only_these =
+    "only start, stop, status, watch, ledger, runs and acknowledge act on several hosts";
 
 /// Adds the commands. The one that is parsed sets `action`.
 void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
@@ -122,10 +129,20 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* start = app.add_subcommand("start", "Start a run");
     start->add_option("--run", a.run, "Run id; without it the daemon names the run");
-    start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time");
-    start->add_option("--from-ticks", a.from_ticks,
-                      "Start at this detector time, which must be ahead; several hosts then start together");
-    start->add_option("--to-ticks", a.to_ticks, "Stop at this detector time");
+    auto* duration =
+        start->add_option("--duration", a.duration_s, "Stop after this many seconds of detector time");
+    auto* from_ticks = start->add_option(
+        "--from-ticks", a.from_ticks,
+        "Start at this detector time, which must be ahead; several hosts then start together");
+    auto* to_ticks =
+        start->add_option("--to-ticks", a.to_ticks, "Stop at this detector time")->excludes(duration);
+    start->add_option("--from-s", a.from_s, "The same start in seconds of detector time")
+        ->type_name("FLOAT")
+        ->excludes(from_ticks);
+    start->add_option("--to-s", a.to_s, "The same stop in seconds of detector time")
+        ->type_name("FLOAT")
+        ->excludes(to_ticks)
+        ->excludes(duration);
     start->add_option("--note", a.note, "Free text kept with the run");
     start->add_option("--nuclide", a.nuclide, "Nuclide of the source, such as F-18");
     start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay");
@@ -165,7 +182,9 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* doctor = app.add_subcommand(
         "doctor", "Listen to the boards; say what is wrong and what to write into the files");
-    doctor->add_option("--seconds", a.seconds, "Listen for so long")->capture_default_str();
+    doctor->add_option("--seconds", a.seconds, "Listen for so long, in seconds")
+        ->check(CLI::Range(longest_listening_s))
+        ->capture_default_str();
     doctor->callback(with_client([&a](ControlClient& client) { return petctl::doctor(client, a.seconds); }));
 
     CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
@@ -191,15 +210,17 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     CLI::App* runs = app.add_subcommand("runs", "List the runs on disk, the latest last");
     CLI::Option* last = runs->add_option("--last", a.last, "At most this many");
     runs->add_flag("--json", a.as_json, "Print JSON");
-    runs->callback(with_client([&a, last](ControlClient& client) {
-        return petctl::show_runs(client, last->count() > 0 ? std::optional(a.last) : std::nullopt, a.as_json);
-    }));
+    const auto most = [&a, last] { return last->count() > 0 ? std::optional(a.last) : std::nullopt; };
+    runs->callback(with_either(
+        [&a, most](ControlClient& client) { return petctl::show_runs(client, most(), a.as_json); },
+        [&a, most](HostGroup& group) { return petctl::show_group_runs(group, most(), a.as_json); }));
 
     CLI::App* acknowledge =
         app.add_subcommand("acknowledge", "Confirm that runs were interrupted; ends the health reason");
     acknowledge->add_option("RUN", a.runs, "Ids of interrupted runs")->required();
     acknowledge->callback(
-        with_client([&a](ControlClient& client) { return petctl::acknowledge_runs(client, a.runs); }));
+        with_either([&a](ControlClient& client) { return petctl::acknowledge_runs(client, a.runs); },
+                    [&a](HostGroup& group) { return petctl::acknowledge_group(group, a.runs); }));
 
     CLI::App* reload = app.add_subcommand(
         "reload", "Read the configuration and the calibration again; a run keeps its calibration");
@@ -229,7 +250,8 @@ int main(int argc, char** argv) {
         ->envname("PETACQ_SOCKET")
         ->capture_default_str();
     app.add_option("--hosts", arguments.hosts,
-                   "start, stop, status, watch and ledger: of these hosts as one, over ssh; h1,h2,...")
+                   "start, stop, status, watch, ledger, runs and acknowledge: of these hosts as one, over "
+                   "ssh; h1,h2,...")
         ->delimiter(',')
         ->allow_extra_args(false);
     std::function<int()> action;
@@ -246,6 +268,9 @@ int main(int argc, char** argv) {
     } catch (const ControlUnavailable& error) {
         fmt::print(stderr, "{}\n", petctl::printable(error.what()));
         return EX_UNAVAILABLE;
+    } catch (const petacq::config::Error& error) {
+        fmt::print(stderr, "petctl: {}\n", error.what());
+        return petacq::config::usage_error;
     } catch (const petctl::OutputError& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
         return EX_IOERR;

@@ -1,10 +1,14 @@
 #include "tools/petctl/sources.hpp"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/petctl/values.hpp"
@@ -33,9 +37,7 @@ std::string ago(const json& seconds) {
 
 /// The entry of a scanner description; null if a part of it is not known.
 json entry_of(const json& source) {
-    const json& bdms = at(source, {"bdms"});
-    const std::vector<unsigned> numbers =
-        bdms.is_string() ? numbers_in(bdms.get_ref<const std::string&>()) : std::vector<unsigned>();
+    const std::set<unsigned> numbers = bdms_of(source);
     if (numbers.empty()) return {};
     const json& id = at(source, {"id"});
     if (id.is_number_unsigned()) return {{"id", id}, {"bdms", numbers}};
@@ -49,6 +51,14 @@ json entry_of(const json& source) {
         return {};
     }
     return {{"address", text.substr(0, colon)}, {"port", port}, {"bdms", numbers}};
+}
+
+/// A source that the status lists, and one that is heard.
+bool same(const json& listed, const json& entry) {
+    if (const json& id = at(listed, {"id"}); !id.is_null()) return id == at(entry, {"id"});
+    return entry.contains("address") &&
+           at(listed, {"address"}) ==
+               fmt::format("{}:{}", text_of(at(entry, {"address"})), at(entry, {"port"}).dump());
 }
 
 }  // namespace
@@ -81,6 +91,13 @@ std::vector<unsigned> numbers_in(std::string_view ranges) {
     return numbers;
 }
 
+std::set<unsigned> bdms_of(const json& source) {
+    const json& bdms = at(source, {"bdms"});
+    if (!bdms.is_string()) return {};
+    const auto numbers = numbers_in(bdms.get_ref<const std::string&>());
+    return {numbers.begin(), numbers.end()};
+}
+
 Lines sources_lines(const json& status) {
     Table table{{true, true, true, false, false, true, false, false}, {}};
     const auto title = [](const char* text) { return Span{text, Style::faint}; };
@@ -101,15 +118,43 @@ Lines sources_lines(const json& status) {
     return table_lines(table);
 }
 
-std::string sources_list(const json& status) {
-    std::string text;
+json sources_heard(const json& status) {
+    json list = json::array();
     std::set<json> ids;  // a sender may be heard at several addresses
     for (const json* source : everybody(status)) {
-        const json entry = entry_of(*source);
+        json entry = entry_of(*source);
         if (entry.is_null() || (entry.contains("id") && !ids.insert(entry["id"]).second)) continue;
-        text += (text.empty() ? "\n    " : ",\n    ") + entry.dump();
+        list.push_back(std::move(entry));
     }
+    return list;
+}
+
+std::string list_text(const json& sources) {
+    std::string text;
+    for (const json& entry : sources)
+        text += (text.empty() ? "\n    " : ",\n    ") + entry.dump();
     return text.empty() ? "[]\n" : "[" + text + "\n]\n";
+}
+
+std::vector<std::string> not_heard(const json& status, const json& heard) {
+    const json& listed = at(status, {"reception", "listed"});
+    if (!listed.is_array()) return {};
+    std::set<unsigned> modules;
+    for (const json& entry : heard)
+        modules.merge(entry.at("bdms").get<std::set<unsigned>>());
+    std::vector<std::string> names;
+    for (const json& source : listed) {
+        const json& id = at(source, {"id"});
+        const std::string name = id.is_null() ? text_of(at(source, {"address"})) : "source " + id.dump();
+        if (std::none_of(heard.begin(), heard.end(),
+                         [&](const json& entry) { return same(source, entry); })) {
+            names.push_back(fmt::format("{} (BDM {})", name, text_of(at(source, {"bdms"}))));
+            continue;
+        }
+        for (const unsigned bdm : bdms_of(source))
+            if (!modules.contains(bdm)) names.push_back(fmt::format("BDM {} of {}", bdm, name));
+    }
+    return names;
 }
 
 }  // namespace petacq::petctl

@@ -73,7 +73,8 @@ Lines facts(const json& status) {
     add_tally(lines, status, "modules", "health");
     const json& verdict = at(status, {"ledger", "closed"});
     const json& lost = at(status, {"ledger", "datagrams", "lost"});
-    lines.push_back(labelled("ledger", closed(verdict) + ", " + text_of(lost) + " datagrams lost",
+    lines.push_back(labelled("ledger",
+                             closed(verdict) + ", " + counted(lost, "datagram", "datagrams") + " lost",
                              verdict == false ? Style::bad : Style::plain));
     return lines;
 }

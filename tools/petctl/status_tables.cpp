@@ -79,9 +79,10 @@ std::string queues_text(const json& queues) {
     if (!queues.is_object()) return "";
     const auto count = [&](const char* field) { return text_of(at(queues, {field})); };
     return fmt::format(
-        "{} of {} batches free (low {}), {} singles pending (high {}), {} blocks for the disk (high {})",
-        count("free_batches"), count("batches"), count("free_batches_low_water"), count("pending_singles"),
-        count("pending_singles_high_water"), count("writer_blocks"), count("writer_high_water"));
+        "{} of {} free (low {}), {} pending (high {}), {} for the disk (high {})", count("free_batches"),
+        counted(at(queues, {"batches"}), "batch", "batches"), count("free_batches_low_water"),
+        counted(at(queues, {"pending_singles"}), "single", "singles"), count("pending_singles_high_water"),
+        counted(at(queues, {"writer_blocks"}), "block", "blocks"), count("writer_high_water"));
 }
 
 /// The raw capture of the run in progress; empty without one.
@@ -90,11 +91,11 @@ Line capture_line(const json& status) {
     if (!capture.is_object()) return {};
     const json& dropped = at(capture, {"datagrams_dropped"});
     const json& failure = at(capture, {"failure"});
-    std::string text =
-        fmt::format("{} datagrams, {}, {} dropped, {} batches for the disk (high {})",
-                    text_of(at(capture, {"datagrams_written"})), scaled(at(capture, {"bytes"}), "B"),
-                    text_of(dropped), text_of(at(status, {"queues", "capture_batches"})),
-                    text_of(at(status, {"queues", "capture_high_water"})));
+    std::string text = fmt::format("{}, {}, {} dropped, {} for the disk (high {})",
+                                   counted(at(capture, {"datagrams_written"}), "datagram", "datagrams"),
+                                   scaled(at(capture, {"bytes"}), "B"), text_of(dropped),
+                                   counted(at(status, {"queues", "capture_batches"}), "batch", "batches"),
+                                   text_of(at(status, {"queues", "capture_high_water"})));
     if (failure.is_string()) text += ", FAILED: " + text_of(failure);
     const bool whole = failure.is_null() && (dropped.is_null() || dropped == 0);
     return labelled("raw capture", std::move(text), whole ? Style::plain : Style::warning);

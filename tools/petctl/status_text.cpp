@@ -175,15 +175,16 @@ std::string stop_line(const json& result) {
     if (never_began(result))
         return fmt::format("run {} had not begun: nothing is left of it", text_of(at(result, {"run"})));
     std::string line = fmt::format("run {} stopped: ", text_of(at(result, {"run"})));
-    for (const char* records : {"prompts", "delayeds", "singles"}) {
-        if (const json& count = at(result, {records}); count.is_number())
-            line += fmt::format("{} {}, ", text_of(count), records);
+    for (const std::string one : {"prompt", "delayed", "single"}) {
+        const std::string several = one + "s";
+        if (const json& count = at(result, {several.c_str()}); count.is_number())
+            line += counted(count, one, several) + ", ";
     }
     line += "ledger " + closed(at(result, {"ledger_closed"}));
     const json& dropped = at(result, {"capture", "datagrams_dropped"});
     if (dropped.is_number() && dropped != 0) {
-        line += fmt::format(", raw capture lacks {} of {} datagrams", text_of(dropped),
-                            text_of(at(result, {"capture", "datagrams_offered"})));
+        line += fmt::format(", raw capture lacks {} of {}", text_of(dropped),
+                            counted(at(result, {"capture", "datagrams_offered"}), "datagram", "datagrams"));
     }
     return line;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -59,6 +60,13 @@ bool has_title() {
                        [&](std::string_view one) { return std::string_view(name).starts_with(one); });
 }
 
+/// Of the terminal that newterm() has taken.
+bool can_place_cursor() {
+    const char* const sequence = ::tigetstr("cup");
+    // ncurses returns -1 for a name that no terminal has.
+    return sequence != nullptr && reinterpret_cast<std::intptr_t>(sequence) != -1;
+}
+
 void send(const std::string& sequence) {
     std::fputs(sequence.c_str(), stdout);
     std::fflush(stdout);
@@ -71,6 +79,11 @@ Terminal::Terminal() {
     screen_ = ::newterm(nullptr, stdout, stdin);
     if (screen_ == nullptr) {
         throw OutputError("this terminal cannot show it (TERM is not known); use status --watch");
+    }
+    if (!can_place_cursor()) {
+        ::endwin();
+        ::delscreen(static_cast<SCREEN*>(screen_));
+        throw OutputError("this terminal cannot show it (it cannot place the cursor); use status --watch");
     }
     ::cbreak();
     ::noecho();

@@ -144,7 +144,7 @@ bool unicode_wanted() {
 std::size_t output_width() {
     winsize size{};
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-    return std::clamp<std::size_t>(size.ws_col, 60, 160);
+    return std::clamp<std::size_t>(size.ws_col, 40, 160);
 }
 
 bool colour_wanted() {

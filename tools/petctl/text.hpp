@@ -55,7 +55,7 @@ Line clipped(Line line, std::size_t width);
 std::string joined(const Lines& lines, bool colour);
 /// Whether the locale of the environment has characters besides ASCII.
 bool unicode_wanted();
-/// Columns of the terminal that is the standard output, from 60 to 160; 80 elsewhere.
+/// Columns of the terminal that is the standard output, from 40 to 160; 80 elsewhere.
 std::size_t output_width();
 /// Writes to the standard output at once. Throws OutputError.
 void print(const std::string& text);

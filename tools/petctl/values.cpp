@@ -53,6 +53,10 @@ std::string text_of(const json& value) {
     return "-";
 }
 
+std::string counted(const json& value, std::string_view one, std::string_view several) {
+    return text_of(value).append(" ").append(value == 1 ? one : several);
+}
+
 std::string scaled(const json& value, std::string_view unit) {
     return value.is_number() ? daemon::scaled_text(value.get<double>(), unit) : "-";
 }

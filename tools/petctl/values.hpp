@@ -15,6 +15,8 @@ const nlohmann::json& at(const nlohmann::json& document, std::initializer_list<c
 std::string printable(std::string text);
 /// Strings unchanged, integers in groups of three digits, booleans as yes or no.
 std::string text_of(const nlohmann::json& value);
+/// "1,234 prompts", "1 prompt"
+std::string counted(const nlohmann::json& value, std::string_view one, std::string_view several);
 /// 5234567 and "B/s": "5.235 MB/s".
 std::string scaled(const nlohmann::json& value, std::string_view unit);
 /// 0.0123: "1.23 %".

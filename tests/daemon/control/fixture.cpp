@@ -66,7 +66,9 @@ void FakeHandler::reload(Reply reply) {
 }
 
 void FakeHandler::acknowledge(std::string run, Reply reply) {
-    if (run == "complete") return reply.error(daemon::rpc_refused, "run 'complete' was not interrupted");
+    if (run == "complete")
+        return reply.error(daemon::rpc_refused,
+                           "run 'complete' was not interrupted, or somebody has acknowledged it");
     reply.result({{"run", run}, {"state", "interrupted"}});
 }
 

@@ -111,6 +111,10 @@ HttpAnswer http_get(std::uint16_t port, const std::string& target) {
     return http(port, "GET", target);
 }
 
+nlohmann::json http_document(std::uint16_t port, const std::string& target) {
+    return nlohmann::json::parse(http_get(port, target).body);
+}
+
 config::Geometry small_ring() {
     config::Geometry g;
     g.channels = 2;

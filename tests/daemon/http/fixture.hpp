@@ -48,6 +48,8 @@ class HttpClient {
 HttpAnswer http(std::uint16_t port, const std::string& method, const std::string& target,
                 const std::map<std::string, std::string>& headers = {}, const std::string& body = "");
 HttpAnswer http_get(std::uint16_t port, const std::string& target);
+/// The JSON in the answer.
+nlohmann::json http_document(std::uint16_t port, const std::string& target);
 
 /// Two modules of six crystals each, around a ring.
 config::Geometry small_ring();

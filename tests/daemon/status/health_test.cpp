@@ -184,7 +184,7 @@ const std::vector<Case>& cases() {
          [](Patient& p) {
              p.reading.disk.space = DiskSpace{100ULL << 30, 200ULL << 30};
          }},
-        {"disk_space_low", "0.50 GiB are free in /data",
+        {"disk_space_low", "536.9 MB are free in /data",
          [](Patient& p) { p.reading.disk.space->free_bytes = 512ULL << 20; },
          [](Patient& p) { p.reading.disk.space->free_bytes = 2ULL << 30; }},
         {"disk_time_low", "/data will be full in 1 min 40 s",

@@ -129,6 +129,39 @@ TEST_CASE("check: addresses, groups and directories that this host does not have
     CHECK(contains(outcome.out, "3 problems, "));
 }
 
+TEST_CASE("check: the control token", "[e2e][check]") {
+    const Site site(json{{"http", {{"allow_control", true}, {"control_token_file", "token"}}}});
+    const std::string file = (site.directory() / "token").string();
+    const auto with = [&](const std::string& text, mode_t mode) {
+        write_file(file, text);
+        REQUIRE(::chmod(file.c_str(), mode) == 0);
+        return check(site);
+    };
+    Outcome outcome = check(site);
+    INFO(outcome.out);
+    CHECK(outcome.status == 74);
+    CHECK(contains(outcome.out, "problem  control token: " + file + ": No such file or directory\n"));
+    CHECK(contains(outcome.out, "to do: (umask 077; openssl rand -hex 32 > " + file + ")"));
+    const std::string secret(32, 'k');
+    CHECK(contains(with(secret, 0600).out, "good     control token: " + file));
+    CHECK(with(secret, 0600).status == 0);
+    CHECK(contains(with("", 0600).out, "without spaces, found nothing\n"));
+    CHECK(contains(with("kkkk\n", 0600).out, "without spaces, found fewer characters\n"));
+    outcome = with(secret, 0644);
+    CHECK(outcome.status == 74);
+    CHECK(contains(outcome.out, "only its group can read, found the mode 0644\n"));
+    CHECK(contains(outcome.out, "to do: chmod g-wx,o= " + file + "\n"));
+    CHECK_FALSE(contains(outcome.out, "kkkk"));
+}
+
+TEST_CASE("check: the socket of the tap", "[e2e][check]") {
+    const Site site(json{{"tap", {{"socket", "nowhere/tap.sock"}}}});
+    const Outcome outcome = check(site);
+    INFO(outcome.out);
+    CHECK(outcome.status == 74);
+    CHECK(contains(outcome.out, "problem  tap socket: directory "));
+}
+
 TEST_CASE("check: buffers that the kernel does not grant", "[e2e][check]") {
     const Site site(json{
         {"receive", {{"receive_buffer_bytes", 1073741823}, {"huge_pages", true}, {"batch_count", 1024}}}});

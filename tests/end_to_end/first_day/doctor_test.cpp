@@ -41,13 +41,28 @@ class Boards {
     Process process_;
 };
 
-/// After every module has been heard, or at least some datagrams.
-Outcome doctor(const Site& site, Daemon& daemon) {
+/// What the doctor prints, after every module has been heard, or at least some datagrams. It has this exit
+/// status and says all of that.
+std::string doctor(const Site& site, Daemon& daemon, int status, const std::vector<std::string>& says) {
     REQUIRE(daemon.until([](const json& s) {
         return s["total"]["datagrams"]["received"] > 100 && s["modules"].size() == 24 &&
                s["reception"]["samples"].size() >= 4;
     }));
-    return petctl(site, {"doctor", "--seconds", "2"});
+    const Outcome outcome = petctl(site, {"doctor", "--seconds", "2"});
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.status == status);
+    for (const std::string& text : says) {
+        INFO(text);
+        CHECK(contains(outcome.out, text));
+    }
+    return outcome.out;
+}
+
+/// A copy of the description, for boards that send as it says while the daemon has another one.
+std::string scanner_for_boards(const Site& site, const json& scanner) {
+    const auto path = site.directory() / "sent.scanner.json";
+    write_file(path, scanner.dump());
+    return path.string();
 }
 
 /// The piece of JSON behind `key` in what is to be written.
@@ -68,17 +83,12 @@ TEST_CASE("doctor: healthy boards", "[e2e][doctor]") {
             return m["singles_per_s"].is_number() && m["singles_per_s"] > 0;
         });
     }));
-    const Outcome outcome = doctor(site, daemon);
-    INFO(outcome.out << outcome.err);
-    CHECK(outcome.status == 0);
-    CHECK(contains(outcome.out, "good     from: source 0 (127.0.0.1:"));
-    CHECK(contains(outcome.out, "good     framing: sequenced, as configured"));
-    CHECK(contains(outcome.out, "good     markers: head 10, tail 5, as configured"));
-    CHECK(contains(outcome.out, "good     modules: singles from all 24 BDMs"));
-    CHECK(contains(outcome.out, "good     times: of "));
-    CHECK(contains(outcome.out, "good     energies: "));
-    CHECK(contains(outcome.out, "0 problems, 0 warnings"));
-    CHECK_FALSE(contains(outcome.out, "To write into the files"));
+    const std::string text = doctor(
+        site, daemon, 0,
+        {"good     from: source 0 (127.0.0.1:", "good     framing: sequenced, as configured",
+         "good     markers: head 10, tail 5, as configured", "good     modules: singles from all 24 BDMs",
+         "good     times: of ", "good     energies: ", "0 problems, 0 warnings"});
+    CHECK_FALSE(contains(text, "To write into the files"));
     CHECK(daemon.terminate() == 0);
 }
 
@@ -98,13 +108,11 @@ TEST_CASE("doctor: another framing than configured", "[e2e][doctor]") {
     const Site site;
     Daemon daemon(site);
     const Boards boards(site, daemon, {"--framing", "bare", "--sources", "4"});
-    const Outcome outcome = doctor(site, daemon);
-    INFO(outcome.out);
-    CHECK(outcome.status == 1);
-    CHECK(contains(outcome.out, "problem  framing: bare, while sequenced is configured"));
-    CHECK(contains(outcome.out, "markers: head 10, tail 5, as configured"));
-    CHECK(piece(outcome.out, "receive") == json{{"framing", "bare"}});
-    const json sources = piece(outcome.out, "sources");
+    const std::string text = doctor(
+        site, daemon, 1,
+        {"problem  framing: bare, while sequenced is configured", "markers: head 10, tail 5, as configured"});
+    CHECK(piece(text, "receive") == json{{"framing", "bare"}});
+    const json sources = piece(text, "sources");
     REQUIRE(sources.is_array());
     REQUIRE(sources.size() == 1);  // petsim has one address
     CHECK(sources[0]["address"] == "127.0.0.1");
@@ -116,18 +124,13 @@ TEST_CASE("doctor: another framing than configured", "[e2e][doctor]") {
 TEST_CASE("doctor: modules that are listed for another source", "[e2e][doctor]") {
     const Site site;
     json scanner = json::parse(read_file(site.scanner()));
+    const std::string as_sent = scanner_for_boards(site, scanner);
     scanner["sources"][0]["bdms"] = {0, 1, 2, 3, 4, 6};
     scanner["sources"][1]["bdms"] = {5, 7, 8, 9, 10, 11};
-    const std::string as_sent = (site.directory() / "sent.scanner.json").string();
-    std::filesystem::copy_file(site.scanner(), as_sent);
     write_file(site.scanner(), scanner.dump());
     Daemon daemon(site);
     const Boards boards(site, daemon, {}, as_sent);
-    const Outcome outcome = doctor(site, daemon);
-    INFO(outcome.out);
-    CHECK(outcome.status == 1);
-    CHECK(contains(outcome.out, "no singles from BDM 5, 6"));
-    CHECK(contains(outcome.out, "have a BDM, DU, x or y out of range"));
+    doctor(site, daemon, 1, {"no singles from BDM 5, 6", "have a BDM, DU, x or y out of range"});
     CHECK(daemon.terminate() == 0);
 }
 
@@ -135,17 +138,15 @@ TEST_CASE("doctor: a silent board, and one that is not listed", "[e2e][doctor]")
     const Site site;
     json scanner = json::parse(read_file(site.scanner()));
     scanner["sources"][3]["id"] = 9;
-    const std::string as_sent = (site.directory() / "sent.scanner.json").string();
-    write_file(as_sent, scanner.dump());
+    const std::string as_sent = scanner_for_boards(site, scanner);
     Daemon daemon(site);
     const Boards boards(site, daemon, {}, as_sent);
-    const Outcome outcome = doctor(site, daemon);
-    INFO(outcome.out);
-    CHECK(outcome.status == 1);
-    CHECK(contains(outcome.out, "warning  from: nothing from source 3"));
-    CHECK(contains(outcome.out, "problem  from: may not send, and is not used: source 9"));
-    CHECK(contains(outcome.out, "no singles from BDM 18, 19, 20, 21, 22, 23"));
-    const json sources = piece(outcome.out, "sources");
+    const std::string text = doctor(
+        site, daemon, 1,
+        {"warning  from: nothing from source 3", "problem  from: may not send, and is not used: source 9",
+         "no singles from BDM 18, 19, 20, 21, 22, 23",
+         "configured but silent, and not in this list: source 3 (BDM 18-23)"});
+    const json sources = piece(text, "sources");
     REQUIRE(sources.is_array());
     CHECK(sources.back()["id"] == 9);
     CHECK(daemon.terminate() == 0);
@@ -156,13 +157,11 @@ TEST_CASE("doctor: swapped markers", "[e2e][doctor]") {
     const Site site(json{{"frame", {{"head_marker", 5}, {"tail_marker", 10}}}});
     Daemon daemon(site);
     const Boards boards(site, daemon, {});
-    const Outcome outcome = doctor(site, daemon);
-    INFO(outcome.out);
-    CHECK(outcome.status == 1);
-    CHECK(contains(
-        outcome.out,
-        "problem  markers: head 10, tail 5, while head 5, tail 10 is configured: head and tail are swapped"));
-    CHECK(piece(outcome.out, "frame") == json{{"head_marker", 10}, {"tail_marker", 5}});
+    const std::string text =
+        doctor(site, daemon, 1,
+               {"problem  markers: head 10, tail 5, while head 5, tail 10 is configured: "
+                "head and tail are swapped"});
+    CHECK(piece(text, "frame") == json{{"head_marker", 10}, {"tail_marker", 5}});
     CHECK(daemon.terminate() == 0);
 }
 
@@ -170,17 +169,12 @@ TEST_CASE("doctor: a tick of another length", "[e2e][doctor]") {
     const Site site;
     json scanner = json::parse(read_file(site.scanner()));
     const auto tick = scanner["tick_ps"].get<double>();
-    const std::string as_sent = (site.directory() / "sent.scanner.json").string();
-    std::filesystem::copy_file(site.scanner(), as_sent);
+    const std::string as_sent = scanner_for_boards(site, scanner);
     scanner["tick_ps"] = 2 * tick;
     write_file(site.scanner(), scanner.dump());
     Daemon daemon(site);
     const Boards boards(site, daemon, {}, as_sent);
-    const Outcome outcome = doctor(site, daemon);
-    INFO(outcome.out);
-    CHECK(outcome.status == 1);
-    CHECK(contains(outcome.out, "according to the scanner description"));
-    const json written = piece(outcome.out, "tick_ps");
+    const json written = piece(doctor(site, daemon, 1, {"according to the scanner description"}), "tick_ps");
     REQUIRE(written.is_number());
     CHECK(written.get<double>() > 0.97 * tick);
     CHECK(written.get<double>() < 1.03 * tick);

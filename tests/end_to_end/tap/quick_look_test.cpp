@@ -9,20 +9,12 @@
 using namespace petacq::test;
 using nlohmann::json;
 
-namespace {
-
-json document(std::uint16_t port, const std::string& path) {
-    return json::parse(http_get(port, path).body);
-}
-
-}  // namespace
-
 TEST_CASE("quick look: a simulated point source off centre appears at its place", "[e2e][http]") {
     const Site site(json{{"quick_look", {{"interval_s", 0.2}}}});
     Daemon daemon(site);
     const std::uint16_t port = daemon.http_port();
-    CHECK(document(port, "/image").is_null());
-    CHECK(document(port, "/sinogram").is_null());
+    CHECK(http_document(port, "/image").is_null());
+    CHECK(http_document(port, "/sinogram").is_null());
     constexpr double x = 14;
     constexpr double y = -7;
     daemon.start("point");
@@ -36,7 +28,7 @@ TEST_CASE("quick look: a simulated point source off centre appears at its place"
     // All of the run is in it, since the machine was fast enough for so few.
     json image;
     REQUIRE(eventually([&] {
-        image = document(port, "/image");
+        image = http_document(port, "/image");
         return image.is_object() && image["running"] == false;
     }));
     CHECK(image["run"] == "point");
@@ -54,7 +46,7 @@ TEST_CASE("quick look: a simulated point source off centre appears at its place"
     CAPTURE(found_x, found_y, step);
     CHECK(std::hypot(found_x - x, found_y - y) < 2 * step);
 
-    const json sinogram = document(port, "/sinogram");
+    const json sinogram = http_document(port, "/sinogram");
     CHECK(sinogram["prompts"] == image["prompts"]);
     std::uint64_t sum = 0;
     for (const json& count : sinogram["counts"])
@@ -70,7 +62,7 @@ TEST_CASE("quick look: it can be switched off", "[e2e][http]") {
     daemon.start("r");
     simulate(site, short_stream(daemon, {"--duration-s", "0.1"}));
     daemon.stop();
-    CHECK(document(daemon.http_port(), "/image").is_null());
-    CHECK(document(daemon.http_port(), "/sinogram").is_null());
+    CHECK(http_document(daemon.http_port(), "/image").is_null());
+    CHECK(http_document(daemon.http_port(), "/sinogram").is_null());
     CHECK(daemon.terminate() == 0);
 }

@@ -53,6 +53,12 @@ TEST_CASE("petctl: start and stop", "[control]") {
         CHECK(petctl.wait() == 1);
         CHECK(petctl.errors().starts_with("petctl: nuclide: expected one of C-11, "));
     }
+    {
+        Petctl petctl({"--socket", socket, "start", "--duration", "1e300"});
+        CHECK(petctl.wait() == 1);
+        CHECK(petctl.errors() ==
+              "petctl: duration_s: expected a number of seconds above 0, at most 1e9, found 1e+300\n");
+    }
     for (const auto& [argument, reason] :
          {std::pair("--key=a=1", "--key: a was given twice"),
           std::pair("--key=b", "expected name=value, found b"),
@@ -77,6 +83,36 @@ TEST_CASE("petctl: start and stop", "[control]") {
         CHECK(petctl.output() == "run r1 stopped: 1,234,567 prompts, 12 delayeds, ledger closed\n");
         CHECK(petctl.errors().empty());
     }
+}
+
+TEST_CASE("petctl: an interval in seconds", "[control]") {
+    TestServer server;
+    const auto start = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), {"--socket", server.socket().string(), "start"});
+        auto petctl = std::make_unique<Petctl>(arguments);
+        petctl->wait();
+        return petctl;
+    };
+    CHECK(start({"--from-s", "1"})->errors() ==
+          "petctl: --from-s, --to-s: the daemon does not tell its tick; expected times in ticks\n");
+    server.handler.set_status({{"common", {{"tick_ps", 19.53125}}}});
+    // Every digit counts: a double has no tick of 20 ps in a million seconds.
+    CHECK(start({"--from-s", "1000000.00000000001", "--to-s", "1.5e6"})->errors().empty());
+    CHECK(server.handler.last_start().start_ticks == 51'200'000'000'000'001);
+    CHECK(server.handler.last_start().stop_ticks == 76'800'000'000'000'000);
+    server.handler.set_status({{"common", {{"tick_ps", 19.53125}}}, {"watermark_s", 12.3456}});
+    CHECK(start({"--run", "used", "--from-s", "1"})->errors() ==
+          "petctl: run id 'used' is used already; detector time is now 12.346 s\n");
+    CHECK(start({"--to-s", "1e9"})->errors() ==
+          "petctl: --to-s: expected a number of s of at least 0, with at most 18 digits and less than 2^63 "
+          "ticks; found 1e9\n");
+    for (const auto& [one, other] : {std::pair("--from-s=1", "--from-ticks=1"),
+                                     {"--to-s=1", "--to-ticks=1"},
+                                     {"--to-s=1", "--duration=1"},
+                                     {"--to-ticks=1", "--duration=1"}})
+        CHECK_THAT(start({one, other})->errors(), contains(" excludes "));
+    CHECK_THAT(start({"--from-s=-1"})->errors(),
+               contains("expected a finite number of at least 0, found -1"));
 }
 
 TEST_CASE("petctl: stop reports an incomplete run", "[control]") {
@@ -117,7 +153,10 @@ TEST_CASE("petctl: a daemon that is absent or goes away", "[control]") {
     const std::string socket = (directory.path() / "c.sock").string();
     Petctl petctl({"--socket", socket, "status"});
     CHECK(petctl.wait() == 69);
-    CHECK(petctl.errors() == "cannot reach petacqd at " + socket + ": No such file or directory\n");
+    CHECK(petctl.errors() ==
+          "cannot reach petacqd at " + socket +
+              ": No such file or directory: is it running (systemctl status petacqd), and is "
+              "this its socket?\n");
 
     TestServer server;
     Petctl stop({"--socket", server.socket().string(), "stop"});
@@ -133,6 +172,8 @@ TEST_CASE("petctl: usage errors", "[control]") {
                                                       {"start", "--duration", "0"},
                                                       {"start", "--duration", "nan"},
                                                       {"start", "--duration", "1h"},
+                                                      {"doctor", "--seconds", "0"},
+                                                      {"doctor", "--seconds", "1e300"},
                                                       {"status", "--xml"},
                                                       {"watch", "--json"},
                                                       {"ledger", "--run", "r", "--file", "f"},
@@ -173,7 +214,7 @@ TEST_CASE("petctl: the full status for people", "[control]") {
         "  disk              1.235 TB of 4 TB free in /data, 10 MB/s written, 1 d 10 h left",
         "  dead time         3.4 % at 120 ns (non-paralysable)",
         "  stages            receiver 0 25 %, writer 0 % STALLED",
-        ("  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 blocks "
+        ("  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 block "
          "for the disk (high 2)"),
         "  raw capture       1,234,567 datagrams, 1.84 GB, 33 dropped, 3 batches for the disk (high 9)",
         "                    last second  average",

@@ -41,7 +41,7 @@ TEST_CASE("petctl: sources as a table and as a list", "[control]") {
           "  9       10.0.0.9:5000   unknown          7      70  3,4     2.0 s ago  1.0 s ago\n"
           "  -       10.0.0.10:6000  unknown          2       4  255     2.0 s ago  1.0 s ago\n"
           "\nAs \"sources\" of a scanner description:\n" +
-              sources_list(heard()));
+              list_text(sources_heard(heard())));
     Petctl only({"--socket", server.socket().string(), "sources", "--json"});
     CHECK(only.wait() == 0);
     CHECK(only.output() ==
@@ -50,6 +50,22 @@ TEST_CASE("petctl: sources as a table and as a list", "[control]") {
           "    {\"bdms\":[3,4],\"id\":9},\n"
           "    {\"address\":\"10.0.0.10\",\"bdms\":[255],\"port\":6000}\n"
           "]\n");
+}
+
+TEST_CASE("petctl: sources names what is configured but silent", "[control]") {
+    json status = heard();
+    status["reception"] = {{"listed",
+                            {{{"id", 0}, {"address", ""}, {"bdms", "0-3,5-7"}},
+                             {{"id", 1}, {"address", ""}, {"bdms", "8-15"}},
+                             {{"id", nullptr}, {"address", "10.0.0.10:6000"}, {"bdms", "255"}}}}};
+    TestServer server;
+    server.handler.set_status(status);
+    Petctl petctl({"--socket", server.socket().string(), "sources"});
+    CHECK(petctl.wait() == 0);
+    // BDM 3 comes from source 9.
+    CHECK_THAT(petctl.output(),
+               contains("\nConfigured but silent, and not in this list: BDM 6 of source 0, BDM "
+                        "7 of source 0, source 1 (BDM 8-15)\n"));
 }
 
 TEST_CASE("petctl: the list of sources is what a scanner description accepts") {
@@ -61,19 +77,19 @@ TEST_CASE("petctl: the list of sources is what a scanner description accepts") {
                      "crystals": {"y": 2, "z": 2}, "bdm_count": 6, "du_count": 1, "position_size": 4},
         "dimensions": {"ring_radius_mm": 20, "crystal_pitch_y_mm": 1, "crystal_pitch_z_mm": 1,
                        "crystal_length_mm": 10}})");
-    scanner["sources"] = json::parse(sources_list(status));
+    scanner["sources"] = sources_heard(status);
     CHECK(petacq::config::scanner_from_json(scanner).sources.size() == 2);
 }
 
 TEST_CASE("petctl: sources of odd documents") {
-    CHECK(sources_list(json()) == "[]\n");
-    CHECK(sources_list({{"sources", 5}}) == "[]\n");
+    CHECK(list_text(sources_heard(json())) == "[]\n");
+    CHECK(list_text(sources_heard({{"sources", 5}})) == "[]\n");
     for (const char* bdms : {"", "x", "-", "3-", "256", "7-x", ",", "1,,2", "99999999999"}) {
         CAPTURE(bdms);
         const json document = {{"sources", {{{"id", 1}, {"bdms", bdms}}}}};
-        const json list = json::parse(sources_list(document));
+        const json list = sources_heard(document);
         CHECK(list.size() <= 1);
     }
-    CHECK(sources_list({{"sources", {{{"address", "nowhere"}, {"bdms", "1"}}}}}) == "[]\n");
+    CHECK(list_text(sources_heard({{"sources", {{{"address", "nowhere"}, {"bdms", "1"}}}}})) == "[]\n");
     CHECK(sources_lines(json()).size() == 1);
 }

@@ -161,12 +161,15 @@ TEST_CASE("petctl: the live view follows keys and the size of the terminal", "[c
     CHECK(petctl.wait(terminal) == 0);
 }
 
-TEST_CASE("petctl: an unknown terminal is reported", "[control]") {
-    PseudoTerminal terminal;
-    if (!usable(terminal)) return;
+TEST_CASE("petctl: a terminal that cannot show the live view is reported", "[control]") {
     TestServer server;
-    Petctl petctl({"--socket", server.socket().string(), "watch"}, {"TERM=nonsense"}, terminal.name());
-    CHECK(petctl.wait(terminal) == 74);
-    CHECK(contains(petctl.errors(), "TERM is not known"));
-    CHECK(terminal.as_it_was());
+    for (const auto& [type, reason] : {std::pair("TERM=nonsense", "(TERM is not known)"),
+                                       std::pair("TERM=dumb", "(it cannot place the cursor)")}) {
+        PseudoTerminal terminal;
+        if (!usable(terminal)) return;
+        Petctl petctl({"--socket", server.socket().string(), "watch"}, {type}, terminal.name());
+        CHECK(petctl.wait(terminal) == 74);
+        CHECK_THAT(petctl.errors(), contains(reason));
+        CHECK(terminal.as_it_was());
+    }
 }

@@ -6,8 +6,10 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import unittest
+import unittest.mock
 
 import numpy as np
 import support
@@ -131,6 +133,22 @@ class Live(unittest.TestCase):
             thread.join()
             self.assertTrue(first)
             self.assertTrue(all(n % 7 == 0 for n in first))
+
+    def test_the_daemon_tells_the_path(self):
+        with daemon("told") as (path, run), unittest.mock.patch.dict(os.environ):
+            os.environ["PETACQ_SOCKET"] = str(path.with_suffix(".sock"))
+            self.assertEqual(petacq.Daemon().status()["tap"]["socket"], str(path))
+            thread = threading.Thread(target=run, args=("tap-told",))
+            with tap(kind="singles", one_run=True, timeout=support.PATIENCE_S) as connection:
+                thread.start()
+                self.assertGreater(sum(len(records) for records in connection), 100)
+            thread.join()
+        with unittest.mock.patch.object(sys.modules["petacq.tap"], "Daemon") as none:
+            none.return_value.socket = "/c.sock"
+            for status in ({"tap": None}, {}, {"tap": {"clients": 1}}):  # the last: of an earlier version
+                none.return_value.status.return_value = status
+                with self.assertRaisesRegex(petacq.errors.TapError, "/c.sock: this daemon tells of no tap"):
+                    tap()
 
     def test_refusals(self):
         with daemon("refuse", write_singles=False) as (path, _):

@@ -15,6 +15,10 @@ struct Diagnosis {
     /// Pieces of petacqd.json and of the scanner description, with a line in front that says where they
     /// belong; "" if nothing is to be changed.
     std::string to_write;
+
+    void add(daemon::Level level, const char* subject, const std::string& text, const std::string& fix = "");
+    /// `where`: the file, with a remark if need be.
+    void write(const std::string& where, const std::string& piece);
 };
 
 /// Of two statuses some seconds apart, and the samples of those in between.

@@ -6,6 +6,7 @@
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/doctor/diagnosis.hpp"
 #include "tools/petctl/text.hpp"
+#include "tools/petctl/values.hpp"
 
 namespace petacq::petctl {
 
@@ -13,6 +14,8 @@ namespace {
 
 /// Faster than samples are taken.
 constexpr std::chrono::milliseconds look_interval{250};
+/// For another status: there is one each second.
+constexpr std::chrono::seconds longest_wait{5};
 
 }  // namespace
 
@@ -24,7 +27,8 @@ int doctor(daemon::ControlClient& client, double seconds) {
     const auto end =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     print("listening ...\n");
-    while (Clock::now() < end) {
+    const auto same = [&] { return at(after, {"uptime_s"}) == at(before, {"uptime_s"}); };
+    while (Clock::now() < end || (same() && Clock::now() < end + longest_wait)) {
         std::this_thread::sleep_for(look_interval);
         after = client.call("status");
         add_samples(after, samples);

@@ -13,8 +13,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double shortest_stretch_s = 0.5;
-
 std::vector<std::byte> bytes_of(const std::string& hexadecimal) {
     const auto digit = [](char c) { return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10) & 0xF; };
     std::vector<std::byte> bytes;
@@ -67,11 +65,12 @@ struct Times {
         last_s = arrived_s;
         last = time;
     }
+    [[nodiscard]] double stretch_s() const { return last_s - first_s; }
     [[nodiscard]] std::optional<double> per_s() const {
-        if (last_s - first_s < shortest_stretch_s) return std::nullopt;
+        if (stretch_s() < shortest_stretch_s) return std::nullopt;
         const double ticks =
             last >= first ? static_cast<double>(last - first) : -static_cast<double>(first - last);
-        return ticks / (last_s - first_s);
+        return ticks / stretch_s();
     }
 };
 
@@ -112,11 +111,10 @@ std::optional<config::Framing> framing_of(const std::set<Sample>& samples) {
     return framing && 2 * counts[*framing] >= samples.size() ? framing : std::nullopt;
 }
 
-/// The same of the frames.
+/// The same of the frames, which it counts.
 std::optional<Markers> markers_of(const std::set<Sample>& samples, config::Framing framing,
-                                  unsigned tag_marker) {
+                                  unsigned tag_marker, std::size_t& frames) {
     std::map<std::pair<unsigned, unsigned>, std::size_t> counts;
-    std::size_t frames = 0;
     for (const Sample& sample : samples) {
         for (const net::Frame& frame : frames_of(sample, framing)) {
             if (frame.head_marker == tag_marker) continue;
@@ -139,7 +137,7 @@ Impression impression_of(const std::set<Sample>& samples, unsigned tag_marker) {
     Impression seen;
     seen.samples = samples.size();
     seen.framing = framing_of(samples);
-    if (seen.framing) seen.markers = markers_of(samples, *seen.framing, tag_marker);
+    if (seen.framing) seen.markers = markers_of(samples, *seen.framing, tag_marker, seen.frames);
     std::map<SenderName, Times> times;
     for (const Sample& sample : samples) {
         seen.sizes.insert(sample.bytes);
@@ -153,8 +151,10 @@ Impression impression_of(const std::set<Sample>& samples, unsigned tag_marker) {
             if (!std::exchange(timed, true)) times[name].add(sample.arrived_s, frame.time);
         }
     }
-    for (const auto& [name, of_sender] : times)
+    for (const auto& [name, of_sender] : times) {
         seen.senders[name].ticks_per_s = of_sender.per_s();
+        seen.senders[name].stretch_s = of_sender.stretch_s();
+    }
     return seen;
 }
 

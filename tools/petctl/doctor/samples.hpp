@@ -40,18 +40,30 @@ struct Markers {
 /// Address with port, and the id in sequenced datagrams.
 using SenderName = std::pair<std::string, std::optional<unsigned>>;
 
+/// Between the samples of a sender from which its clock is judged.
+inline constexpr double shortest_stretch_s = 0.5;
+/// One frame in 256 of another format has given markers by chance; so many do not agree by chance.
+inline constexpr std::size_t frames_needed = 16;
+
 struct Sender {
-    std::set<unsigned> modules;  ///< of the frames with the markers that most have
-    std::optional<double>
-        ticks_per_s;  ///< of the host's clock; absent with less than half a second of samples
+    std::set<unsigned> modules;         ///< of the frames with the markers that most have
+    std::optional<double> ticks_per_s;  ///< of the host's clock; absent with samples of a shorter stretch
+    double stretch_s = 0;               ///< from the first to the last sample
 };
 
 struct Impression {
     std::size_t samples = 0;
+    std::size_t frames = 0;  ///< in them, without tags
     std::set<std::size_t> sizes;
     std::optional<config::Framing> framing;  ///< of most of them; absent: not petacqd's frames
     std::optional<Markers> markers;          ///< of most of their frames
     std::map<SenderName, Sender> senders;
+
+    /// The header of sequenced framing has a magic number. Bare frames have only their size and their
+    /// markers, so that a few may be anything.
+    [[nodiscard]] bool sure_of_framing() const {
+        return framing && (*framing == config::Framing::sequenced || frames >= frames_needed);
+    }
 };
 
 /// `tag_marker`: frames with this head marker are no hits.

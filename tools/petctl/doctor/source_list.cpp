@@ -1,6 +1,8 @@
 #include "tools/petctl/doctor/source_list.hpp"
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "tools/petctl/sources.hpp"
 #include "tools/petctl/values.hpp"
@@ -13,10 +15,7 @@ namespace {
 
 void add_modules(json& source, const Sender& sender) {
     std::set<unsigned> all = sender.modules;
-    if (const json& bdms = at(source, {"bdms"}); bdms.is_string()) {
-        for (const unsigned bdm : numbers_in(bdms.get_ref<const std::string&>()))
-            all.insert(bdm);
-    }
+    all.merge(bdms_of(source));
     std::string text;
     for (const unsigned bdm : all)
         text += (text.empty() ? "" : ",") + std::to_string(bdm);
@@ -25,21 +24,21 @@ void add_modules(json& source, const Sender& sender) {
 
 }  // namespace
 
-std::string heard_sources(json status, const Impression& seen) {
+json heard_sources(json status, const Impression& seen) {
     for (const char* who : {"sources", "unknown_sources"}) {
         if (!status.contains(who)) continue;
         for (json& source : status[who]) {
             for (const auto& [name, sender] : seen.senders) {
-                const bool same =
+                const bool is_it =
                     name.second ? at(source, {"id"}) == *name.second : at(source, {"address"}) == name.first;
-                if (same) add_modules(source, sender);
+                if (is_it) add_modules(source, sender);
             }
         }
     }
-    return sources_list(status);
+    return sources_heard(status);
 }
 
-std::string sampled_sources(const Impression& seen) {
+json sampled_sources(const Impression& seen) {
     // As the status has them.
     json heard = json::array();
     for (const auto& [name, sender] : seen.senders) {
@@ -47,7 +46,7 @@ std::string sampled_sources(const Impression& seen) {
         add_modules(source, sender);
         heard.push_back(source);
     }
-    return sources_list({{"sources", heard}});
+    return sources_heard({{"sources", heard}});
 }
 
 }  // namespace petacq::petctl

@@ -5,13 +5,15 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/petctl/hosts/group.hpp"
 
 namespace petacq::petctl {
 
 /// Starts one run on all hosts at one detector time, or on none of them. `parameters`: those of the method
-/// `start`. A run id, a start and, for a duration, a stop that hold for all are added.
+/// `start`, with times in seconds, too (start_times.hpp). A run id, a start and, for a duration, a stop that
+/// hold for all are added.
 int start_group(HostGroup& group, nlohmann::json parameters);
 /// Stops the runs of all hosts at one detector time, and waits until they are on disk.
 int stop_group(HostGroup& group);
@@ -22,5 +24,12 @@ int show_group_status(HostGroup& group, bool as_json);
 int watch_group(HostGroup& group, bool as_json);
 /// `run` absent: the run in progress, or else the last one. Exit status 1 unless all close.
 int show_group_ledger(HostGroup& group, const std::optional<std::string>& run, bool as_json);
+
+/// `last`: the maximum number of runs. Exit status EX_UNAVAILABLE if a host did not answer.
+int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_json);
+/// Acknowledges these runs on the hosts where they were interrupted. Exit status EX_UNAVAILABLE if a host did
+/// not answer, and 1 if a run was interrupted on none, or a host refuses for another reason than that it was
+/// not interrupted there.
+int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs);
 
 }  // namespace petacq::petctl

@@ -15,17 +15,16 @@ namespace {
 
 constexpr double least_margin_s = 0.5;
 
-/// Above 0 and finite.
-std::optional<double> tick_s(const TimedStatus& status) {
+}  // namespace
+
+std::optional<double> tick_ps(const TimedStatus& status) {
     for (const HostAnswer& answer : status.answers) {
         const json& tick = at(answer.result(), {"common", "tick_ps"});
         if (tick.is_number() && tick.get<double>() > 0 && std::isfinite(tick.get<double>()))
-            return tick.get<double>() * 1e-12;
+            return tick.get<double>();
     }
     return std::nullopt;
 }
-
-}  // namespace
 
 TimedStatus TimedStatus::of(HostGroup& group, const std::vector<std::string>& hosts) {
     const auto asked = std::chrono::steady_clock::now();
@@ -35,10 +34,10 @@ TimedStatus TimedStatus::of(HostGroup& group, const std::vector<std::string>& ho
 }
 
 std::optional<std::uint64_t> ticks_in(double seconds, const TimedStatus& status) {
-    const auto tick = tick_s(status);
+    const auto tick = tick_ps(status);
     if (!tick) return std::nullopt;
     constexpr double most = 9e18;  // less than 2^63
-    return static_cast<std::uint64_t>(std::clamp(std::round(seconds / *tick), 1.0, most));
+    return static_cast<std::uint64_t>(std::clamp(std::round(seconds * 1e12 / *tick), 1.0, most));
 }
 
 std::optional<std::uint64_t> time_ahead(const TimedStatus& status) {

@@ -22,6 +22,8 @@ struct TimedStatus {
 /// Ticks: the latest watermark, and a margin in which all hosts can be told: half a second and twice the time
 /// that the slowest took to answer. Absent if no host tells its watermark and its tick.
 std::optional<std::uint64_t> time_ahead(const TimedStatus& status);
+/// Above 0 and finite. Absent if no host tells it.
+std::optional<double> tick_ps(const TimedStatus& status);
 /// Ticks in so many seconds; at least 1. Absent if no host tells its tick.
 std::optional<std::uint64_t> ticks_in(double seconds, const TimedStatus& status);
 

@@ -1,9 +1,11 @@
+#include <fmt/core.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -25,9 +27,9 @@ void show(const json& document, bool as_json, Lines (*as_lines)(const json&)) {
     print(as_json ? text_of_document(document, 2) : joined(as_lines(document), colour_wanted()));
 }
 
-int exit_status(const std::vector<HostAnswer>& answers) {
-    return std::all_of(answers.begin(), answers.end(),
-                       [](const HostAnswer& answer) { return answer.reached; })
+template <class Answers>
+int exit_status(const Answers& answers) {
+    return std::all_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.reached; })
                ? 0
                : EX_UNAVAILABLE;
 }
@@ -67,6 +69,49 @@ int show_group_ledger(HostGroup& group, const std::optional<std::string>& run, b
     show(document, as_json, group_ledger_lines);
     if (const int status = exit_status(ledgers); status != 0) return status;
     return document["closed"] == true ? 0 : exit_refused;
+}
+
+int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_json) {
+    std::vector<HostRuns> lists;
+    const RunList all(last);
+    // Most hosts answer with all they have.
+    for (const HostAnswer& answer : group.ask(group.names(), "runs", *all.next())) {
+        lists.push_back({answer.host, all, answer.failure, answer.reached});
+        if (answer.good()) lists.back().runs.add(answer.result());
+    }
+    for (HostRuns& list : lists) {
+        for (auto next = list.runs.next(); next && list.failure.empty(); next = list.runs.next()) {
+            const HostAnswer answer = group.ask(std::vector{list.host}, "runs", *next).front();
+            list.failure = answer.failure;
+            list.reached = answer.reached;
+            if (answer.good()) list.runs.add(answer.result());
+        }
+    }
+    show(group_runs(lists, last), as_json, group_runs_lines);
+    return exit_status(lists);
+}
+
+int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs) {
+    int status = 0;
+    for (const std::string& run : runs) {
+        const std::vector<HostAnswer> answers = group.ask(group.names(), "acknowledge", {{"run", run}});
+        std::string done;
+        bool refused = false;
+        for (const HostAnswer& answer : answers) {
+            if (answer.good()) {
+                done += (done.empty() ? "" : ", ") + answer.host;
+                continue;
+            }
+            fmt::print(stderr, "petctl: {}: {}\n", answer.host, answer.failure);
+            // On a host that stopped it as it should.
+            refused =
+                refused || !answer.failure.ends_with("was not interrupted, or somebody has acknowledged it");
+        }
+        if (!done.empty()) print(fmt::format("run {} acknowledged as interrupted on {}\n", run, done));
+        if (done.empty() || refused) status = std::max(status, exit_refused);
+        status = std::max(status, exit_status(answers));
+    }
+    return status;
 }
 
 }  // namespace petacq::petctl

@@ -8,11 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "daemon/host/quantity_text.hpp"
 #include "daemon/host/utc.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/common_time.hpp"
 #include "tools/petctl/hosts/summary.hpp"
+#include "tools/petctl/start_times.hpp"
 #include "tools/petctl/status_text.hpp"
 #include "tools/petctl/values.hpp"
 
@@ -65,11 +67,17 @@ bool hindered(const TimedStatus& status) {
     return found;
 }
 
-/// Adds what must be the same on all hosts. False if the hosts do not tell enough.
+/// Adds what must be the same on all hosts. False if the hosts do not tell enough. Throws config::Error for a
+/// time that is no number of ticks.
 bool settle(json& parameters, const TimedStatus& status) {
     if (!parameters.contains("run")) {
         const auto now = std::chrono::system_clock::now();
         parameters["run"] = daemon::utc_text(now, "%Y%m%dT%H%M%SZ");
+    }
+    if (in_seconds(parameters)) {
+        const auto tick = tick_ps(status);
+        if (!tick) return false;
+        replace_seconds(parameters, *tick);
     }
     if (!parameters.contains("start_ticks")) {
         const auto start = time_ahead(status);
@@ -135,8 +143,9 @@ int start_group(HostGroup& group, json parameters) {
         complain("", "run " + run + " was started on no host, or taken back");
         return exit_refused;
     }
-    print(fmt::format("run {} started on {} host{}, from {} ticks\n", run, answers.size(),
-                      answers.size() == 1 ? "" : "s", parameters["start_ticks"].get<std::uint64_t>()));
+    print(fmt::format("run {} started on {}, from {} ticks\n", run,
+                      daemon::counted_text(answers.size(), "host"),
+                      parameters["start_ticks"].get<std::uint64_t>()));
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/host/quantity_text.hpp"
 #include "tools/petctl/hosts/summary.hpp"
 #include "tools/petctl/status_tables.hpp"
 #include "tools/petctl/strip.hpp"
@@ -190,12 +191,11 @@ std::string group_status_line(const json& group) {
     for (const json& status : group["hosts"])
         all.add(status);
     const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
-    return fmt::format("{} host{} {}  {}{}  run {}  frames {}  singles {}  lost {}  dropped {}",
-                       group["hosts"].size(), group["hosts"].size() == 1 ? "" : "s",
-                       common_of(group["hosts"], state), text_of(group["health"]["state"]),
-                       codes.empty() ? "" : codes + ")", common_of(group["hosts"], run_of),
-                       scaled(all.frames_per_s, "/s"), scaled(all.singles_per_s, "/s"), text_of(all.lost),
-                       text_of(all.dropped));
+    return fmt::format("{} {}  {}{}  run {}  frames {}  singles {}  lost {}  dropped {}",
+                       daemon::counted_text(group["hosts"].size(), "host"), common_of(group["hosts"], state),
+                       text_of(group["health"]["state"]), codes.empty() ? "" : codes + ")",
+                       common_of(group["hosts"], run_of), scaled(all.frames_per_s, "/s"),
+                       scaled(all.singles_per_s, "/s"), text_of(all.lost), text_of(all.dropped));
 }
 
 }  // namespace petacq::petctl

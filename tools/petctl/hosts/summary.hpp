@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/petctl/hosts/group.hpp"
+#include "tools/petctl/run_list.hpp"
 #include "tools/petctl/text.hpp"
 
 namespace petacq::petctl {
@@ -29,5 +31,19 @@ std::string group_status_line(const nlohmann::json& group);
 nlohmann::json group_ledger(const std::vector<HostAnswer>& ledgers);
 /// A row for each counter that is not 0 everywhere, a column for each host and one for the sum.
 Lines group_ledger_lines(const nlohmann::json& group);
+
+/// The runs that a host lists, or why it does not.
+struct HostRuns {
+    std::string host;
+    RunList runs;
+    std::string failure;  ///< empty: it answered
+    bool reached = false;
+};
+
+/// {"hosts": {name: {"data_dir", "runs"} or {"failure"}}, "runs": a row for each run, the latest last}. A row
+/// has the fields of a run, with counts summed over the hosts and the worst state, and `hosts` and `not_on`:
+/// those that have it, and those that do not. `last`: at most this many rows.
+nlohmann::json group_runs(const std::vector<HostRuns>& lists, std::optional<std::size_t> last);
+Lines group_runs_lines(const nlohmann::json& group);
 
 }  // namespace petacq::petctl

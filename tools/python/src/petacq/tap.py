@@ -1,6 +1,6 @@
 """The live tap: a sample of the records of the run in progress, as NumPy arrays.
 
->>> for records in petacq.tap("/run/petacqd/tap.sock", kind="coincidences", prescale=10):
+>>> for records in petacq.tap(kind="coincidences", prescale=10):
 ...     print(records["energy_a"].mean())
 """
 
@@ -17,6 +17,7 @@ from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
+from petacq.daemon import Daemon
 from petacq.errors import TapError
 from petacq.layout import Records
 
@@ -54,7 +55,7 @@ class Tap:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         kind: Literal["coincidences", "singles"] = "coincidences",
         prescale: SupportsIndex = 1,
         *,
@@ -63,13 +64,14 @@ class Tap:
     ) -> None:
         """Connects to the socket of ``tap.socket``.
 
+        path: None: as the status of the daemon tells it, which is asked as Daemon() does.
         one_run: iteration ends when a run has ended; otherwise it goes on with the next run.
         timeout: seconds without any message after which iteration raises TimeoutError, and the connection is closed;
         None: waits for ever.
 
-        Raises OSError if nobody listens there, TapError if the daemon refuses the request.
+        Raises OSError if nobody listens there, TapError if the daemon has no tap or refuses the request.
         """
-        self._path = os.fspath(path)
+        self._path = _path_of_daemon() if path is None else os.fspath(path)
         self._one_run = one_run
         self.run, self.run_number, self.running = None, 0, False
         self.first_record, self.dropped = 0, 0
@@ -175,8 +177,16 @@ class Tap:
         return TapError(f"{self._path}: {what}")
 
 
+def _path_of_daemon() -> str:
+    daemon = Daemon()
+    path = (daemon.status().get("tap") or {}).get("socket")
+    if not isinstance(path, str):
+        raise TapError(f"{daemon.socket}: this daemon tells of no tap: is tap.socket in its configuration?")
+    return path
+
+
 def tap(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
     kind: Literal["coincidences", "singles"] = "coincidences",
     prescale: SupportsIndex = 1,
     *,

@@ -1,6 +1,7 @@
-#include "daemon/http/control_token.hpp"
+#include "daemon/control/control_token.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <openssl/crypto.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +11,8 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
+
+#include "daemon/host/shell_word.hpp"
 
 namespace petacq::daemon {
 
@@ -21,14 +23,20 @@ constexpr std::size_t most_characters = 256;
 /// Others may not read it; the group may, because services get secrets from root that way.
 constexpr mode_t forbidden_mode = 037;
 
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& what) {
-    throw std::runtime_error("http.control_token_file: " + file.string() + ": " + what);
+[[noreturn]] void fail(const std::string& file, const std::string& what) {
+    throw ControlTokenError(file + ": " + what, "(umask 077; openssl rand -hex 32 > " + shell_word(file) +
+                                                    ") makes one; the user of the daemon must own it");
 }
 
 }  // namespace
 
-std::string read_control_token(const std::filesystem::path& file) {
+std::string read_control_token(const std::filesystem::path& path) {
+    const std::string file = path.string();
     const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0 && errno == EACCES) {
+        throw ControlTokenError(file + ": this user may not read it",
+                                "sudo chown petacq: " + shell_word(file) + " gives it to the service");
+    }
     if (descriptor < 0) fail(file, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe): in setting up
     struct stat info {};
     std::array<char, most_characters + 3> text{};
@@ -36,20 +44,25 @@ std::string read_control_token(const std::filesystem::path& file) {
     const ssize_t size = known && S_ISREG(info.st_mode) ? ::read(descriptor, text.data(), text.size()) : -1;
     ::close(descriptor);
     if (size < 0) fail(file, "expected a readable file");
-    if ((info.st_mode & forbidden_mode) != 0)
-        fail(file,
-             "expected a file that only its owner can write and only its group can read, such as after chmod "
-             "600");
+    if ((info.st_mode & forbidden_mode) != 0) {
+        throw ControlTokenError(
+            fmt::format(
+                "{}: expected a file that only its owner can write and only its group can read, found "
+                "the mode {:04o}",
+                file, info.st_mode & 07777),
+            "chmod g-wx,o= " + shell_word(file));
+    }
     std::string_view token(text.data(), static_cast<std::size_t>(size));
     if (token.ends_with('\n')) token.remove_suffix(1);
     if (token.ends_with('\r')) token.remove_suffix(1);
     const bool printable =
         std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; });
-    if (token.size() < least_characters || token.size() > most_characters || !printable)
-        fail(file,
-             "expected one line of 16 to 256 printable ASCII characters without spaces, such as from: "
-             "openssl rand -hex 32");
-    return std::string(token);
+    std::string found;
+    if (!printable) found = "other characters";
+    if (token.size() < least_characters) found = token.empty() ? "nothing" : "fewer characters";
+    if (token.size() > most_characters) found = "more";
+    if (found.empty()) return std::string(token);
+    fail(file, "expected one line of 16 to 256 printable ASCII characters without spaces, found " + found);
 }
 
 bool is_authorised(std::string_view authorization, std::string_view token) {

@@ -1,0 +1,126 @@
+// petctl --hosts with runs and acknowledge: each host is a server with a fake handler, and a script takes the
+// place of ssh.
+#include <filesystem>
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/files.hpp"
+#include "tests/tools/petctl/petctl_process.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+/// Hosts named a, b and c.
+struct Hosts {
+    Hosts() {
+        const std::string bin = std::filesystem::path(PETCTL_PROGRAM).parent_path().string();
+        std::string script = "#!/bin/sh\ncase $1 in\n";
+        for (std::size_t i = 0; i < servers.size(); ++i)
+            script += std::string(1, static_cast<char>('a' + i)) + ") PETACQ_SOCKET='" +
+                      servers.at(i).socket().string() + "';;\n";
+        script += "*) echo \"no route to $1\" >&2; exit 255;;\nesac\nexport PETACQ_SOCKET\nPATH='" + bin +
+                  "':$PATH\nexec sh -c \"$2\"\n";
+        write_file(launch(), script);
+        std::filesystem::permissions(launch(), std::filesystem::perms::owner_all);
+    }
+
+    struct Said {
+        int status;
+        std::string out;
+        std::string err;
+    };
+    Said petctl(std::vector<std::string> arguments, const std::string& names = "a,b,c") {
+        arguments.insert(arguments.begin(), {"--hosts", names});
+        Petctl process(arguments, {"PETACQ_SSH=" + launch().string()});
+        const int status = process.wait();
+        return {status, process.output(), process.errors()};
+    }
+
+    std::array<TestServer, 3> servers;
+
+  private:
+    [[nodiscard]] std::filesystem::path launch() const { return directory_.path() / "launch"; }
+    TemporaryDirectory directory_;
+};
+
+json run_of(const std::string& id, const std::string& state, int minute) {
+    return {{"run", id},
+            {"state", state},
+            {"start_utc", "2026-01-31T12:" + std::to_string(minute) + ":00.000Z"},
+            {"seconds", 60.0 + minute},
+            {"prompts", nullptr},
+            {"delayeds", nullptr},
+            {"singles", 1000},
+            {"reason", state == "complete" ? json("stopped by operator") : json()},
+            {"bytes", 16000},
+            {"ledger_closed", state == "complete" ? json(true) : json()}};
+}
+
+}  // namespace
+
+TEST_CASE("petctl: the runs of several hosts", "[control][hosts]") {
+    Hosts hosts;
+    CHECK(hosts.petctl({"runs"}).out == "no runs\n");
+    for (auto& server : hosts.servers)
+        server.handler.set_runs({run_of("r1", "complete", 10), run_of("r2", "complete", 20)});
+    hosts.servers[1].handler.set_runs({run_of("r1", "complete", 11), run_of("r2", "interrupted", 20)});
+    hosts.servers[2].handler.set_runs({run_of("r1", "complete", 10)});
+    const auto said = hosts.petctl({"runs"});
+    INFO(said.out << said.err);
+    CHECK(said.status == 0);
+    CHECK(
+        said.out ==
+        "  run  started                     duration  prompts  delayeds  singles   size  ledger  end\n"
+        "  r1   2026-01-31T12:10:00.000Z  1 min 11 s        -         -    3,000  48 kB  closed  stopped by "
+        "operator\n"
+        "  r2   2026-01-31T12:20:00.000Z  1 min 20 s        -         -    2,000  32 kB  -       "
+        "interrupted: "
+        "a: complete, stopped by operator; b: interrupted; not on c\n");
+    const json document = json::parse(hosts.petctl({"runs", "--json", "--last", "1"}).out);
+    CHECK(document["runs"].size() == 1);
+    CHECK(document["runs"][0]["run"] == "r2");
+    CHECK(document["runs"][0]["hosts"] == json{"a", "b"});
+    CHECK(document["runs"][0]["not_on"] == json{"c"});
+    CHECK(document["hosts"]["c"]["runs"][0]["run"] == "r1");
+
+    const auto one_away = hosts.petctl({"runs"}, "a,nowhere");
+    CHECK(one_away.status == 69);
+    CHECK_THAT(one_away.out, contains("  r1 "));
+    CHECK_THAT(one_away.out, contains("\n  nowhere: no route to nowhere\n"));
+}
+
+TEST_CASE("petctl: the runs of several hosts, more than fit into an answer", "[control][hosts]") {
+    Hosts hosts;
+    json many = json::array();
+    for (int i = 0; i < 250; ++i) {
+        many.push_back(run_of("r" + std::to_string(1000 + i), "complete", 10));
+        many.back()["start_utc"] = "2026-01-31T12:00:00." + std::to_string(100 + i) + "Z";
+    }
+    hosts.servers[0].handler.set_runs(many);
+    hosts.servers[1].handler.set_runs(json(many.begin() + 1, many.end()));
+    const json all = json::parse(hosts.petctl({"runs", "--json"}, "a,b").out)["runs"];
+    REQUIRE(all.size() == 250);
+    CHECK(all[0]["not_on"] == json{"b"});
+    CHECK(all[249]["run"] == "r1249");
+    // What lies before the list of a host is not missing there.
+    hosts.servers[1].handler.set_runs(json(many.begin(), many.end() - 1));
+    const json few = json::parse(hosts.petctl({"runs", "--json", "--last", "3"}, "a,b").out)["runs"];
+    REQUIRE(few.size() == 3);
+    CHECK(few[0]["not_on"] == json::array());
+    CHECK(few[2]["not_on"] == json{"b"});
+}
+
+TEST_CASE("petctl: acknowledge on several hosts", "[control][hosts]") {
+    Hosts hosts;
+    const auto said = hosts.petctl({"acknowledge", "r1", "complete"});
+    CHECK(said.status == 1);
+    CHECK(said.out == "run r1 acknowledged as interrupted on a, b, c\n");
+    CHECK_THAT(said.err, contains("petctl: b: run 'complete' was not interrupted"));
+    CHECK(hosts.petctl({"acknowledge", "r1"}).status == 0);
+    const auto one_away = hosts.petctl({"acknowledge", "r1"}, "a,nowhere");
+    CHECK(one_away.status == 69);
+    CHECK(one_away.out == "run r1 acknowledged as interrupted on a\n");
+    CHECK(one_away.err == "petctl: nowhere: no route to nowhere\n");
+}

@@ -1,0 +1,96 @@
+// What arrives, and from whom.
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/petctl/doctor/evidence.hpp"
+#include "tools/petctl/values.hpp"
+
+namespace petacq::petctl {
+
+using daemon::Level;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* how_to_look =
+    "Are the boards on, and their links up (ip -brief link)? sudo tcpdump -ni any -c 5 udp port {} shows "
+    "whether datagrams reach this host. If it shows some: is their destination one of ip -brief address, and "
+    "does the firewall let them pass (sudo nft list ruleset)? If not: the destination that the boards are "
+    "set to, cables, switch";
+
+std::string sizes_text(const std::set<std::size_t>& sizes) {
+    std::vector<std::string> names;
+    for (const std::size_t size : sizes)
+        names.push_back(std::to_string(size));
+    return joined(names);
+}
+
+/// "source 3 (10.0.0.3:4000)"
+std::string full_name(const json& source) {
+    const json& id = at(source, {"id"});
+    const std::string address = text_of(at(source, {"address"}));
+    return id.is_null() ? address : fmt::format("source {} ({})", id.dump(), address);
+}
+
+}  // namespace
+
+bool judge_arrival(const Evidence& evidence, Diagnosis& diagnosis) {
+    std::vector<std::string> where;
+    std::string port;
+    for (const json& socket : list(evidence.after, {"sockets"})) {
+        where.push_back(fmt::format("{}:{}", text_of(at(socket, {"address"})), at(socket, {"port"}).dump()));
+        if (port.empty()) port = at(socket, {"port"}).dump();
+    }
+    const double seconds = evidence.seconds();
+    const double datagrams = evidence.gained("datagrams", "received");
+    if (datagrams <= 0) {
+        diagnosis.add(Level::problem, "arriving",
+                      fmt::format("nothing in {:.1f} s at {}", seconds, joined(where)),
+                      fmt::format(fmt::runtime(how_to_look), port));
+        return false;
+    }
+    diagnosis.add(Level::good, "arriving",
+                  fmt::format("{:.4g} datagrams/s, {}, datagrams of {} B", datagrams / seconds,
+                              scaled(at(evidence.after, {"rates", "bytes_per_s"}), "B/s"),
+                              sizes_text(evidence.seen.sizes)));
+    const double dropped = evidence.gained("datagrams", "dropped_kernel");
+    if (dropped > 0) {
+        diagnosis.add(Level::warning, "arriving", fmt::format("the kernel dropped {:.0f} datagrams", dropped),
+                      "petacqd --check tells whether the socket buffers are as large as configured");
+    }
+    return true;
+}
+
+bool judge_senders(const Evidence& evidence, Diagnosis& diagnosis) {
+    std::vector<std::string> known;
+    std::vector<std::string> silent;
+    for (const json& source : list(evidence.after, {"sources"})) {
+        const json& id = at(source, {"id"});
+        const json& last = at(source, {"last_seen_s"});
+        if (last.is_number() && last < evidence.seconds()) {
+            known.push_back(full_name(source));
+        } else {
+            silent.push_back(id.is_null() ? text_of(at(source, {"address"})) : "source " + id.dump());
+        }
+    }
+    if (!known.empty()) diagnosis.add(Level::good, "from", joined(known));
+    if (!silent.empty()) {
+        diagnosis.add(Level::warning, "from",
+                      "nothing from " + joined(silent) + ", which the scanner description lists",
+                      "their power, cable and destination; or remove them from sources");
+    }
+    std::vector<std::string> unknown;
+    for (const json& stranger : list(evidence.after, {"unknown_sources"})) {
+        if (number(at(stranger, {"last_seen_s"})) > evidence.seconds()) continue;
+        unknown.push_back(full_name(stranger));
+    }
+    if (unknown.empty()) return false;
+    diagnosis.add(Level::problem, "from", "may not send, and is not used: " + joined(unknown),
+                  "if it is a board, list it in the scanner description as below; otherwise stop it");
+    return true;
+}
+
+}  // namespace petacq::petctl

@@ -1,0 +1,30 @@
+// The runs of a daemon, which it lists in pages, the latest first.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace petacq::petctl {
+
+class RunList {
+  public:
+    /// `last`: at most this many.
+    explicit RunList(std::optional<std::size_t> last);
+
+    /// The parameters of the method `runs` for the next page; absent if there is none to ask for.
+    [[nodiscard]] std::optional<nlohmann::json> next() const;
+    void add(const nlohmann::json& page);
+    /// Whether the daemon has runs before those that were added.
+    [[nodiscard]] bool more() const { return more_; }
+    /// {"data_dir", "runs"}: the latest last.
+    [[nodiscard]] nlohmann::json document() const;
+
+  private:
+    std::size_t wanted_;
+    bool more_ = true;
+    nlohmann::json data_dir_;
+    nlohmann::json runs_ = nlohmann::json::array();  ///< the latest first
+};
+
+}  // namespace petacq::petctl

@@ -1,0 +1,15 @@
+// Start and stop of a run that the operator gives in seconds, in ticks.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace petacq::petctl {
+
+/// Whether the parameters of `start` have `start_s` or `stop_s`, which are strings with decimal numbers and
+/// which the daemon does not know.
+bool in_seconds(const nlohmann::json& parameters);
+/// Replaces them by `start_ticks` and `stop_ticks`, the first tick at or after each. `tick_ps`: of the
+/// status, above 0. Throws config::Error that names the option.
+void replace_seconds(nlohmann::json& parameters, double tick_ps);
+
+}  // namespace petacq::petctl
