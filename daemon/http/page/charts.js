@@ -8,8 +8,8 @@ function timeLabel(seconds) {
 
 /** The time of a place on the axis: 01:17 if the charts show more than the last minutes. */
 function placeLabel(seconds) {
-  if (view.recent() && view.end === 0) return timeLabel(Math.round(seconds));
-  return new Date((day.now() + seconds) * 1000).toLocaleTimeString("en-GB", view.recent() ? {} : {hour: "2-digit", minute: "2-digit"});
+  if (view.recent() && view.until === null) return timeLabel(Math.round(seconds));
+  return utc_clock(day.now() + seconds).slice(0, view.recent() ? 8 : 5);
 }
 
 /** Draws the runs, and the part that is being selected, behind the lines. */
@@ -128,7 +128,8 @@ class Charts {
     this.singles = lineChart("singles", [["Singles", "singles"]], time, count);
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
-      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}}, count);
+      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}},
+      {...count, title: {display: true, text: "singles in the last second"}});
     this.all = [this.coincidences, this.singles, this.loss, this.spectrum];
     for (const chart of [this.coincidences, this.singles, this.loss]) zoomable(chart);
     this.paint();
@@ -154,11 +155,12 @@ class Charts {
 
   /** `history`: the last minutes. */
   showHistory(history) {
-    view.show_text(day.now());
     if (!this.all.length) return;
     // Shows two to ten minutes by itself.
     const span = view.span ?? Math.min(history_s, Math.max(1, Math.ceil(history.span() / 120)) * 120);
+    view.show_text(span);
     const recent = view.recent();
+    const end = view.end;
     const line = (name, scale) => {
       const latest = history.points(name, scale);
       if (recent) return latest;
@@ -168,8 +170,8 @@ class Charts {
     };
     const put = (chart, ...lines) => {
       lines.forEach((points, i) => { chart.data.datasets[i].data = points; });
-      chart.options.scales.x.min = view.end - span;
-      chart.options.scales.x.max = view.end;
+      chart.options.scales.x.min = end - span;
+      chart.options.scales.x.max = end;
       chart.options.scales.x.ticks.stepSize = span / 2;
       chart.update();
     };

@@ -111,7 +111,7 @@ class RankedTable {
       if (focused && focused.isConnected) focused.focus({preventScroll: true});
     }
     if (!this.found) return;
-    const text = rows.length < items.length ? `${rows.length} of ${items.length} shown` : "";
+    const text = items.length === 0 ? "none yet" : rows.length < items.length ? `${rows.length} of ${items.length} shown` : "";
     if (this.found.textContent !== text) this.found.textContent = text;
   }
 }

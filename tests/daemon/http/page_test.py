@@ -8,6 +8,45 @@ from page_fields import FIELDS, compare
 from page_stand import InBrowser, LIBRARY, Stand, main
 
 
+# The controls that the Tab key must reach; radio buttons of a group count once.
+CONTROLS = """[...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')].filter(
+    e => !e.disabled && e.checkVisibility() && !(e.type === 'radio' && !e.checked))"""
+NAME = "e => e.id || e.name || e.ariaLabel || e.getAttribute('aria-labelledby') || (e.tagName === 'SUMMARY' ? e.tagName : e.innerText)"
+
+# Texts with their contrast, if it is less than WCAG AA asks for: 4.5, or 3 for large ones.
+FAINT = """(() => {
+    const luminance = c => c.slice(0, 3).map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+        .reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+    const pen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const numbers = text => {
+        pen.clearRect(0, 0, 1, 1), pen.fillStyle = text, pen.fillRect(0, 0, 1, 1);
+        const [r, g, b, a] = pen.getImageData(0, 0, 1, 1).data;
+        return [r, g, b, a / 255];
+    };
+    const over = (top, under, share = 1) => under.slice(0, 3).map((v, i) => v + (top[i] - v) * top[3] * share).concat(1);
+    const faint = [];
+    for (const e of document.querySelectorAll('body *')) {
+        if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.checkVisibility({checkOpacity: true})) continue;
+        if (e.closest('.visually-hidden, .skip, :disabled, script, noscript')) continue;
+        let ground = numbers(getComputedStyle(document.documentElement).backgroundColor), share = 1;
+        const path = [];
+        for (let p = e; p; p = p.parentElement) path.unshift(p);
+        for (const p of path) {
+            const style = getComputedStyle(p);
+            share *= Number(style.opacity);
+            ground = over(numbers(style.backgroundColor), ground, share);
+        }
+        const style = getComputedStyle(e);
+        const [a, b] = [luminance(over(numbers(style.color), ground, share)), luminance(ground)].sort((x, y) => y - x);
+        const size = parseFloat(style.fontSize);
+        const least = size >= 24 || size >= 18.66 && style.fontWeight >= 700 ? 3 : 4.5;
+        const ratio = (a + .05) / (b + .05);
+        if (ratio < least) faint.push(e.textContent.trim().slice(0, 40) + ': ' + ratio.toFixed(2));
+    }
+    return faint;
+})()"""
+
+
 class Page(InBrowser, unittest.TestCase):
     def test_numbers_are_those_of_the_status(self):
         with Stand() as stand:
@@ -84,9 +123,11 @@ class Page(InBrowser, unittest.TestCase):
             stand.process.wait()
             self.ask(page)
             self.assertEqual(page.evaluate("document.documentElement.dataset.connection"), "lost")
-            self.assertRegex(page.evaluate("document.getElementById('connection').innerText"), r"^No data since \d\d:\d\d:\d\d")
+            self.assertRegex(page.evaluate("document.getElementById('connection').innerText"), r"^No data since \d\d:\d\d:\d\d UTC: the daemon does not answer\.$")
             self.assertEqual(page.evaluate("document.title"), "? UNKNOWN – petacqd")
             self.assertEqual(page.evaluate("document.getElementById('recording').dataset.state"), "unknown")
+            self.assertEqual(page.evaluate("document.querySelector('.badge').innerText.trim()"), "unknown")
+            self.assertEqual(page.evaluate("document.getElementById('reasons').children.length"), 0)
             self.assertIn("not known", page.evaluate("document.getElementById('recording').innerText"))
             self.assertTrue(page.evaluate("document.body.classList.contains('stale')"))
 
@@ -99,7 +140,7 @@ class Page(InBrowser, unittest.TestCase):
             self.ask(page)
             self.assertEqual(page.evaluate("document.documentElement.dataset.connection"), "lost")
             self.assertRegex(page.evaluate("document.getElementById('connection').innerText"),
-                             r"^No data since \d\d:\d\d:\d\d: the daemon answers, but its figures stand still\.$")
+                             r"^No data since \d\d:\d\d:\d\d UTC: the daemon answers, but its figures stand still\.$")
             self.assertTrue(page.evaluate("document.getElementById('announcement').textContent").startswith("No data"))
             stand.show()
             self.ask(page)
@@ -131,6 +172,24 @@ class Page(InBrowser, unittest.TestCase):
             stand.show(status)
             self.ask(page)
             self.assertEqual(page.evaluate("said"), ["RECORDING mouse-7. Health: ok", "NO DATA mouse-7. Health: ok"])
+
+    def test_figures_that_change_each_second_are_not_announced(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            page.evaluate("document.querySelector('input[value=since_start]').click(), map.point(1, 1)")
+            page.evaluate("""window.spoken = []; for (const e of document.querySelectorAll('[aria-live]:not([aria-live=off]), output, [role=status], [role=alert]'))
+                new MutationObserver(() => spoken.push(e.id)).observe(e, {childList: true, characterData: true, subtree: true}); 0""")
+            before = page.evaluate("document.getElementById('map-reading').textContent")
+            for _ in range(2):
+                stand.show()
+                self.ask(page)
+            self.assertNotEqual(page.evaluate("document.getElementById('map-reading').textContent"), before)
+            self.assertEqual(page.evaluate("spoken"), [])
+            # But what the keyboard points at is.
+            page.evaluate("document.getElementById('map').focus()")
+            page.press("ArrowRight", 39)
+            self.assertEqual(page.evaluate("document.getElementById('map-spoken').textContent"), page.evaluate("document.getElementById('map-reading').textContent"))
 
     def test_the_strip_says_whether_data_are_recorded(self):
         with Stand() as stand:
@@ -190,6 +249,8 @@ class Page(InBrowser, unittest.TestCase):
             page.evaluate("""(c => { const b = c.getBoundingClientRect();
                 c.dispatchEvent(new MouseEvent('click', {clientX: b.right - 2, clientY: b.top + 2})); })(document.getElementById('map')), 0""")
             self.assertEqual(page.evaluate(chosen), ["1", "1"])
+            page.evaluate("(s => { s.value = 'all'; s.dispatchEvent(new Event('change')); })(document.getElementById('spectrum-of')), 0")
+            self.assertEqual(page.evaluate(chosen), ["all", "null"])
             # The grid covers the map and its numbers, in the pixels of the screen.
             self.assertEqual(page.evaluate("document.getElementById('map-grid').width"), page.evaluate("Math.round(document.querySelector('.map').getBoundingClientRect().width)"))
 
@@ -228,17 +289,53 @@ class Page(InBrowser, unittest.TestCase):
             self.assertGreater(grounds[0], 0.8)
             self.assertLess(grounds[1], 0.1)
 
+    def test_every_text_can_be_read_in_every_state(self):
+        for dark in (False, True):
+            with Stand() as stand:
+                stand.show()
+                page = self.open(stand, dark=dark)
+                status = page.evaluate("fetch('/status').then(r => r.json())")
+                for state, health in (("recording", "ok"), ("not_recording", "degraded"), ("interrupted", "failed"), ("no_data", "degraded")):
+                    with self.subTest(dark=dark, state=state):
+                        status["uptime_s"] += 1
+                        status["recording"] = {**status["recording"], "state": state, "word": state.upper().replace("_", " ")}
+                        status["health"]["state"] = health
+                        stand.show(status)
+                        self.ask(page)
+                        self.assertEqual(page.evaluate(FAINT), [])
+                with self.subTest(dark=dark, state="lost"):
+                    stand.process.kill()
+                    self.ask(page)
+                    page.wait("document.body.classList.contains('stale')")
+                    self.assertEqual(page.evaluate(FAINT), [])
+
     def test_keyboard_and_screen_reader(self):
         with Stand() as stand:
             stand.show()
             page = self.open(stand)
             page.press("Tab", 9)
             self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
+            controls = set(page.evaluate(f"{CONTROLS}.map({NAME})"))
+            self.assertLessEqual({"spectrum-of", "map", "map-time", "sources-filter", "control-token", "stop", "SUMMARY", "Runs"}, controls)
             seen = set()
-            for _ in range(45):
+            while not page.evaluate("document.activeElement === document.body") and len(seen) <= len(controls):
+                name = page.evaluate(f"({NAME})(document.activeElement)")
+                with self.subTest(control=name):
+                    # It is marked, and the strip does not cover it.
+                    self.assertGreaterEqual(page.evaluate("parseFloat(getComputedStyle(document.activeElement).outlineWidth)"), 2)
+                    self.assertEqual(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"), "solid")
+                    self.assertTrue(page.evaluate("""(() => {
+                        const box = document.activeElement.getBoundingClientRect(), strip = document.getElementById('recording').getBoundingClientRect();
+                        return document.activeElement.className === 'skip' || (box.bottom > strip.bottom || box.bottom < strip.top) && box.top < innerHeight;
+                    })()"""))
+                seen.add(name)
                 page.press("Tab", 9)
-                seen.add(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
-            self.assertLessEqual({"spectrum-of", "map", "map-time", "sources-filter", "control-token", "stop"}, seen)
+            # The way leads through all of them and out again.
+            self.assertEqual(seen, controls)
+            page.evaluate("scrollTo(0, 1e6), document.getElementById('stop').focus()")
+            for _ in range(8):
+                page.press("Tab", 9, shift=True)
+                self.assertTrue(page.evaluate("document.activeElement.getBoundingClientRect().bottom > document.getElementById('recording').getBoundingClientRect().bottom"))
             page.evaluate("document.getElementById('map').focus()")
             page.press("ArrowRight", 39)
             page.press("ArrowUp", 38)
@@ -253,10 +350,18 @@ class Page(InBrowser, unittest.TestCase):
             self.assertEqual(len(roles["main"]), 1)
             for image in roles.get("image", []) + roles.get("img", []):
                 self.assertNotEqual(image, "")
+            self.assertEqual([len(roles[role]) for role in ("banner", "navigation", "contentinfo")], [1, 1, 1])
+            levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(h => Number(h.tagName[1]))")
+            self.assertEqual(levels[0], 1)
+            self.assertEqual(set(levels[1:]), {2})
+            for control in ("textbox", "searchbox", "combobox", "button", "spinbutton", "radio", "application", "link"):
+                for name in roles.get(control, []):
+                    self.assertNotEqual(name, "", control)
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('th')].every(t => ['row', 'col'].includes(t.scope))"), True)
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('canvas:not([aria-hidden])')].every(c => c.ariaLabel)"), True)
             headings = roles["heading"]
             for title in ("Rates", "Sources", "Modules", "Run"):
                 self.assertIn(title, headings)
-            self.assertEqual(page.evaluate("document.querySelectorAll('[aria-live]').length"), 1)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('table')].every(t => t.tHead && t.closest('[aria-label],[aria-labelledby]'))"), True)
             self.assertEqual(page.evaluate("document.documentElement.lang"), "en")
 
