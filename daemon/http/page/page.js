@@ -122,6 +122,7 @@ let past_known = false;
 let control_known = false;
 let next_day = 0;
 let next_records = 0;
+let last_runs = "";
 
 /** `why`: the reason why there is none; empty otherwise. */
 function show_connection(why) {
@@ -136,6 +137,7 @@ function show_connection(why) {
   show_health({state: "lost", reasons: []});
   show(document.querySelector("[data-field='health.state']"), "unknown");
   announce("lost", text);
+  document.getElementById("recording-note").hidden = true;
   show_strip("unknown", "UNKNOWN", `${text} Whether a run is being recorded is not known.`);
   document.title = "? UNKNOWN – petacqd";
 }
@@ -161,7 +163,7 @@ async function update() {
   if (!past.add(status)) past_known = false;
   show_status(status);
   if (document.hidden) return "";
-  await update_slowly();
+  await update_slowly(status);
   charts.showHistory(past);
   singles = await get("/singles");
   show_singles(singles);
@@ -170,8 +172,11 @@ async function update() {
 }
 
 /** What changes slowly: the day, the runs, the log. */
-async function update_slowly() {
+async function update_slowly({run, interrupted}) {
   const now = performance.now();
+  const runs = JSON.stringify([run && run.id, interrupted]);
+  if (runs !== last_runs) next_day = next_records = 0;
+  last_runs = runs;
   if (now > next_day) {
     day.fill(await get("/history/day"));
     next_day = now + day_interval_ms;

@@ -60,6 +60,6 @@ class UnitView {
         });
       });
     document.getElementById("unit-reading").textContent =
-      `Module ${this.unit.bdm}, unit ${this.unit.du}: ${count.format(frames)} frames of the run in progress.`;
+      `Module ${this.unit.bdm}, unit ${this.unit.du}: ${frames > 0 ? `${count.format(frames)} frames of the run in progress` : "no frames yet"}.`;
   }
 }

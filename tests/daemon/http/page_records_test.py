@@ -71,6 +71,17 @@ class PageRecords(InBrowser, unittest.TestCase):
                 self.assertEqual(page.evaluate("view.span"), None)
                 self.assertEqual(page.complaints, [])
 
+    def test_a_run_is_marked_as_soon_as_it_starts(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["run"]["id"] = "mouse-8"
+            stand.show(status)
+            self.ask(page)
+            page.wait("day.runs().map(r => r.run).join() === 'mouse-7,mouse-8'")
+
     def test_runs_are_started_and_stopped_with_the_token(self):
         answer = "document.getElementById('control-answer').innerText"
         with Stand() as stand:
