@@ -34,12 +34,13 @@ const marks = {
       ctx.fillRect(left, area.top, 1, area.height);
       if (run.to < 0) ctx.fillRect(right, area.top, 1, area.height);
       const text = run.interrupted ? `${run.run} (interrupted)` : run.run;
-      const at = Math.max(left, area.left) + 3;
+      const width = ctx.measureText(text).width;
+      const at = Math.max(Math.min(Math.max(left, area.left) + 3, area.right - width - 3), area.left + 3);
       if (at < free) continue;
       ctx.globalAlpha = 1;
       ctx.fillStyle = colour("ink-soft");
       ctx.fillText(text, at, area.top + Chart.defaults.font.size);
-      free = at + ctx.measureText(text).width + 6;
+      free = at + width + 6;
     }
     if (chart.selected) {
       ctx.globalAlpha = 0.25;

@@ -39,10 +39,10 @@ function show_recording(status) {
 
 function show_health(health) {
   document.getElementById("health").dataset.state = health.state;
-  const messages = health.reasons.map((reason) => reason.message);
-  document.getElementById("reasons").replaceChildren(...messages.map((message) => {
+  document.getElementById("reasons").replaceChildren(...health.reasons.map((reason) => {
     const item = document.createElement("li");
-    item.textContent = message;
+    item.textContent = reason.message;
+    item.classList.toggle("follows", Boolean(reason.follows_from));
     return item;
   }));
 }

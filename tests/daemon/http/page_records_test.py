@@ -108,13 +108,13 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("[document.getElementById('start').disabled, document.getElementById('stop').disabled]"), [False, True])
             # A run needs a name that is typed.
             self.assertFalse(page.evaluate("document.getElementById('start-form').checkValidity()"))
-            for typed, expected in (("taken", "Refused: run taken is in progress"), ("m8", "Run m8 is being recorded.")):
+            for typed, expected in (("taken", "Refused: run taken is in progress."), ("m8", "Run m8 is being recorded.")):
                 page.evaluate(f"document.getElementById('start-run').value = '{typed}', document.getElementById('start').click()")
                 page.wait(f"{answer} === '{expected}'")
             page.complaints = [c for c in page.complaints if "409" not in c]
             self.assertEqual(page.complaints, [])
             page.evaluate("document.getElementById('control-token').value = 'another token for it', document.getElementById('start-run').value = 'm9', document.getElementById('start').click()")
-            page.wait(answer + ".startsWith('Refused: expected the header Authorization')")
+            page.wait(answer + ".startsWith('Refused: this is not the token')")
 
 
 if __name__ == "__main__":

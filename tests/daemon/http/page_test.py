@@ -215,6 +215,19 @@ class Page(InBrowser, unittest.TestCase):
             page.evaluate("scrollTo(0, 100000)")
             self.assertTrue(page.evaluate("(box => box.top >= 0 && box.bottom <= innerHeight)(document.getElementById('recording').getBoundingClientRect())"))
 
+    def test_health_shows_what_follows_from_a_reason_above(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["health"]["reasons"] = [{"code": "source_silent", "message": "source 3 is silent", "severity": "degraded", "follows_from": None},
+                                           {"code": "detector_unit_silent", "message": "a <unit>", "severity": "degraded", "follows_from": "source_silent"}]
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('#reasons li')].map(i => [i.textContent, i.className])"),
+                             [["source 3 is silent", ""], ["a <unit>", "follows"]])
+
     def test_tables_begin_with_trouble_and_can_be_filtered(self):
         first = "[...document.querySelectorAll('#%s tbody tr')].map(r => r.querySelector('th').innerText)"
         with Stand() as stand:
@@ -223,13 +236,14 @@ class Page(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate(first % "sources"), ["3", "0", "1", "2"])
             status = page.evaluate("fetch('/status').then(r => r.json())")
             status["uptime_s"] += 1
+            status["sources"][0]["health"] = "degraded"  # it is active, and loses datagrams
             status["sources"][1]["health"], status["modules"][1]["health"] = "failed", "degraded"
             stand.show(status)
             self.ask(page)
             self.assertEqual(page.evaluate(first % "sources"), ["1", "3", "0", "2"])
             self.assertEqual(page.evaluate(first % "modules"), ["1", "0"])
             self.assertEqual(compare(self, page.evaluate(FIELDS), status) > 120, True)
-            for words, found in (("silent", ["3"]), ("2", ["2"]), ("source 0", ["0"]), ("OK active", ["0", "2"]), ("nothing", []), ("127.0.0.1:5003", ["3"])):
+            for words, found in (("silent", ["3"]), ("2", ["2"]), ("source 0", ["0"]), ("OK active", ["2"]), ("nothing", []), ("127.0.0.1:5003", ["3"])):
                 with self.subTest(words=words):
                     page.evaluate(f"(f => {{ f.value = '{words}'; f.dispatchEvent(new Event('input')); }})(document.getElementById('sources-filter')), 0")
                     self.assertEqual(page.evaluate(first % "sources"), found)
