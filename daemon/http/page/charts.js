@@ -99,7 +99,7 @@ function lineChart(id, series, x, y) {
       responsive: true,
       maintainAspectRatio: false,
       interaction: {mode: "nearest", axis: "x", intersect: false},
-      scales: {x: {type: "linear", ...x}, y: {beginAtZero: true, ...y}},
+      scales: {x: {type: "linear", ...x}, y: {beginAtZero: true, grace: "12%", ...y}},
       plugins: {
         legend: {display: series.length > 1, position: "bottom", labels: {
           // At this width the dashes of opposite edges of the box meet.
