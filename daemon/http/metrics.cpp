@@ -114,7 +114,7 @@ constexpr MetricFamily before_ledger[] = {
 constexpr MetricFamily after_ledger[] = {
     {"petacqd_receive_bytes_per_second", "", "UDP payload received.", "/rates/bytes_per_s"},
     {"petacqd_raw_singles_per_second", "", "Singles inside a crystal, of any energy.", "/rates/singles_raw_per_s"},
-    {"petacqd_net_trues_per_second", "", "Prompts less the expected randoms, per second of detector time.", "/rates/net_trues_per_s"},
+    {"petacqd_net_trues_per_second", "", "Prompts less the expected randoms.", "/rates/net_trues_per_s"},
     {"petacqd_multiples_per_second", "", "Singles in multiples that were dropped.", "/rates/multiples_per_s"},
     {"petacqd_expected_randoms_per_second", "", "Random coincidences to be expected among the prompts.", "/rates/expected_randoms_per_s"},
     {"petacqd_necr_per_second", "", "Noise-equivalent count rate T^2/(T+S+R), with an assumed scatter fraction.", "/rates/necr_per_s"},
@@ -130,7 +130,7 @@ constexpr MetricFamily after_ledger[] = {
     {"petacqd_write_latency_max_seconds", "", "From the arrival of a datagram until its coincidences are handed to the kernel: largest.", "/latency/max_ms", 1e-3},
     {"petacqd_disk_free_bytes", "", "Free on the file system of data_dir.", "/disk/free_bytes"},
     {"petacqd_disk_size_bytes", "", "Size of the file system of data_dir.", "/disk/total_bytes"},
-    {"petacqd_disk_write_bytes_per_second", "", "List-mode and raw capture written.", "/disk/write_bytes_per_s"},
+    {"petacqd_disk_write_bytes_per_second", "", "List-mode, seconds and raw capture written.", "/disk/write_bytes_per_s"},
     {"petacqd_disk_time_left_seconds", "", "Until the disk is full at the present rate.", "/disk/time_left_s"},
     {"petacqd_dead_time_ratio", "", "Dead time of the detector, an estimate.", "/dead_time/fraction"},
     {"petacqd_receive_batches_free", "", "Receive batches that are free.", "/queues/free_batches"},

@@ -109,6 +109,7 @@ class Run {
     [[nodiscard]] std::string ledger_series_failure() const { return ledger_series_->status().failure; }
     /// The sizes and stalls of all list-mode files together, and their longest queue; without the seconds.
     [[nodiscard]] ListModeCounts written() const;
+    [[nodiscard]] std::uint64_t seconds_bytes() const { return seconds_->counts().bytes; }
     /// The recent latency from arrival until the coincidences were written; without them, the singles.
     [[nodiscard]] LatencySummary latency() const { return measured().latency(); }
     /// Adds "writer", or "writer 1", "writer 2", ... if there are several, if coincidences are saved, "writer

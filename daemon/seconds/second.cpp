@@ -18,15 +18,17 @@ Second Second::none(const config::Geometry& geometry) {
 
 void SecondsTotal::add(const Second& second) {
     length_s += second.length_s;
-    prompts += second.sums.counts.prompts;
+    singles += second.sums.counts.decided;
     randoms += second.randoms.total;
+    delayeds += second.sums.counts.delayeds;
     weighted_delayeds += second.delayeds_weight * static_cast<double>(second.sums.counts.delayeds);
 }
 
 SecondsTotal operator-(SecondsTotal a, const SecondsTotal& b) {
     a.length_s -= b.length_s;
-    a.prompts -= b.prompts;
+    a.singles -= b.singles;
     a.randoms -= b.randoms;
+    a.delayeds -= b.delayeds;
     a.weighted_delayeds -= b.weighted_delayeds;
     return a;
 }

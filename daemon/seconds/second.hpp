@@ -45,9 +45,10 @@ struct Second : BoardReport {
 /// Sums over seconds. A difference of two states describes the time between them.
 struct SecondsTotal {
     double length_s = 0;
-    std::uint64_t prompts = 0;
-    double randoms = 0;            ///< expected among these; NaN: unknown
-    double weighted_delayeds = 0;  ///< the same from the delayeds
+    std::uint64_t singles = 0;     ///< decided
+    double randoms = 0;            ///< expected among the prompts; NaN: unknown
+    std::uint64_t delayeds = 0;    ///< as found
+    double weighted_delayeds = 0;  ///< the randoms from these
 
     void add(const Second& second);
     friend SecondsTotal operator-(SecondsTotal a, const SecondsTotal& b);

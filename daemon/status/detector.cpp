@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -91,6 +92,18 @@ ModuleTable latest_modules(const Observation& seen) {
     if (!second || second->length_s <= 0) return {};
     const config::Geometry& g = seen.scanner().geometry;
     return detector_sums(*second, g, crystals_by_unit(g)).modules;
+}
+
+/// How often the singles of the latest second of detector time pass in a second of the interval; nothing: it
+/// cannot be known.
+std::optional<double> pace_of(const Observation& seen, const Interval& recent) {
+    const auto& second = seen.now->acquisition->second;
+    if (!second || second->length_s <= 0 || recent.seconds <= 0) return {};
+    const auto& crystals = recent.counted.per_crystal;
+    const auto singles = std::accumulate(crystals.begin(), crystals.end(), std::uint64_t{0});
+    if (singles == 0) return 0;
+    if (second->sums.counts.decided == 0) return {};
+    return static_cast<double>(singles) / static_cast<double>(second->sums.counts.decided) / recent.seconds;
 }
 
 /// The share of the latest second of detector time for which the boards report dead time; null if they do
@@ -190,6 +203,7 @@ json make_modules(const Observation& seen) {
     const Interval recent = recent_histograms(*seen.now->acquisition);
     const config::Geometry& g = seen.scanner().geometry;
     const ModuleTable latest = latest_modules(seen);
+    const std::optional<double> pace = pace_of(seen, recent);
     const auto& dead_time_ns = seen.configuration().estimates.dead_time_ns;
     constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
     constexpr double bin_keV =
@@ -214,11 +228,7 @@ json make_modules(const Observation& seen) {
         one["mean_dt_ns"] = or_null(prompts.mean_dt(), seen.scanner().tick_ps * 1e-3);
         one["photopeak_keV"] = or_null(prompts.photopeak_keV());
         one["prompts_per_single"] = or_null(prompts.prompts_per_single());
-        one["expected_randoms_per_s"] = nullptr;
-        if (!latest.empty()) {
-            one["expected_randoms_per_s"] =
-                (prompts.ends - prompts.trues) / seen.now->acquisition->second->length_s;
-        }
+        one["expected_randoms_per_s"] = or_null(pace, prompts.ends - prompts.trues);
         one["dead_time_fraction"] = reported_dead_time(seen, bdm);
         if (one["dead_time_fraction"].is_null() && dead_time_ns && recent.seconds > 0) {
             one["dead_time_fraction"] =

@@ -135,8 +135,12 @@ void Monitor::read(const RunState& run) {
     now_.log = log_statistics();
     now_.run.reset();
     if (run.open != nullptr)
-        now_.run = {run.open->id(), run.open->written(), run.open->latency(), run.open->capture_status(),
-                    run.open->ledger_series_failure()};
+        now_.run = {run.open->id(),
+                    run.open->written(),
+                    run.open->latency(),
+                    run.open->capture_status(),
+                    run.open->ledger_series_failure(),
+                    run.open->seconds_bytes()};
 }
 
 /// An acquisition that is held up counts no frames, but what waits for it has arrived.
@@ -155,8 +159,7 @@ void Monitor::read_slow() {
     progress_.observe(stages_.read(), std::chrono::steady_clock::now());
     now_.stages = progress_.states();
     if (now_.run) {
-        const std::uint64_t raw = now_.run->capture ? now_.run->capture->counts.bytes : 0;
-        write_rate_.observe(now_.run->written.bytes + raw, now_.taken);
+        write_rate_.observe(now_.run->bytes(), now_.taken);
     } else {
         write_rate_.clear();
     }

@@ -37,7 +37,7 @@ constexpr std::array order{
     Place{"no_data", {"unknown_source", "malformed_datagrams"}},
     Place{"start_delayed", {"disk_unknown", "source_silent"}},
     Place{"temperature_high"},
-    Place{"detector_unit_silent"},
+    Place{"detector_unit_silent", {"source_silent"}},
     Place{"detector_noisy"},
     Place{"detector_time_step", {"source_stepped_back"}},
     Place{"detector_gain_step", {"temperature_high"}},

@@ -28,6 +28,12 @@ struct RunReading {
     LatencySummary latency;
     std::optional<CaptureStatus> capture;  ///< if the run keeps a raw capture
     std::string ledger_series_failure;     ///< why ledger.csv stopped early; empty: it did not
+    std::uint64_t seconds_bytes = 0;       ///< size of seconds.plm
+
+    /// The sizes of all files that grow with the run.
+    [[nodiscard]] std::uint64_t bytes() const {
+        return written.bytes + seconds_bytes + (capture ? capture->counts.bytes : 0);
+    }
 };
 
 /// When frames arrived last.

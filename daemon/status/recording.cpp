@@ -79,10 +79,7 @@ void add_run(json& strip, const Observation& seen) {
     }
     if (a.run && seen.configuration().listmode.write_coincidences)
         strip["prompts"] = a.run->pairs.prompts_found;
-    if (seen.now->run) {
-        const auto& capture = seen.now->run->capture;
-        strip["bytes"] = seen.now->run->written.bytes + (capture ? capture->counts.bytes : 0);
-    }
+    if (seen.now->run) strip["bytes"] = seen.now->run->bytes();
     const auto left = seen.now->disk.time_left_s();
     strip["disk_time_left_s"] = number_if(left.has_value(), left.value_or(0));
 }

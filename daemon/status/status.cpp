@@ -186,20 +186,31 @@ double rate(std::uint64_t now, std::uint64_t before, double seconds) {
 
 namespace {
 
-/// Randoms, and the rates that follow from them, all per second of detector time.
-void add_randoms(json& rates, const RateSetting& setting, const SecondsTotal& measured) {
+/// 0 if there are none.
+double per(double amount, std::uint64_t number) {
+    return number > 0 ? amount / static_cast<double>(number) : 0;
+}
+
+/// Randoms, and the rates that follow from them. Seconds of detector time do not coincide with the interval
+/// of the rates, and take longer or shorter where data are slow or catch up: the singles decided in the
+/// interval say how much of what was measured it holds.
+void add_randoms(json& rates, const RateSetting& setting, const SecondsTotal& measured,
+                 double singles_per_s) {
     for (const char* key : {"expected_randoms_per_s", "randoms_from_delayeds_per_s", "randoms_fraction",
                             "net_trues_per_s", "necr_per_s", "necr_subtracted_per_s"})
         rates[key] = nullptr;
     rates["necr_scatter_fraction"] = setting.scatter_fraction;
-    const double seconds = measured.length_s;
-    if (seconds <= 0 || std::isnan(measured.randoms)) return;
-    const double prompts = static_cast<double>(measured.prompts) / seconds;
-    const double randoms = measured.randoms / seconds;
+    if (measured.length_s <= 0 || std::isnan(measured.randoms)) return;
+    if (measured.singles == 0 && singles_per_s > 0) return;
+    const double prompts = rates["prompts_per_s"];
+    const double delayeds = rates["delayeds_per_s"];
+    const double randoms = measured.randoms * per(singles_per_s, measured.singles);
     const double net = prompts - randoms;
     const double trues = std::max(0.0, net) * (1 - setting.scatter_fraction);
     rates["expected_randoms_per_s"] = randoms;
-    if (setting.delayeds) rates["randoms_from_delayeds_per_s"] = measured.weighted_delayeds / seconds;
+    rates["randoms_from_delayeds_per_s"] =
+        number_if(setting.delayeds && (measured.delayeds > 0 || delayeds == 0),
+                  measured.weighted_delayeds * per(delayeds, measured.delayeds));
     rates["randoms_fraction"] = number_if(prompts > 0, randoms / prompts);
     rates["net_trues_per_s"] = net;
     // prompts = trues + scatters + randoms. Subtracting delayeds adds the noise of the randoms once more.
@@ -230,7 +241,7 @@ json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& befor
         {"prompts_per_s", rate(a.singles.prompts, b.singles.prompts, seconds)},
         {"delayeds_per_s", rate(a.singles.delayeds, b.singles.delayeds, seconds)},
         {"busy_fraction", seconds > 0 ? std::clamp((now.busy_s - before.busy_s) / seconds, 0.0, 1.0) : 0}};
-    add_randoms(rates, setting, measured);
+    add_randoms(rates, setting, measured, rate(a.singles.decided, b.singles.decided, seconds));
     return rates;
 }
 
@@ -256,8 +267,11 @@ json make_second(const Second* second, const RateSetting& setting, double tick_s
 json make_status(const Observation& seen, const Installation& installation) {
     const config::Configuration& configuration = seen.configuration();
     const AcquisitionSnapshot& a = *seen.now->acquisition;
-    SecondsTotal recent;
-    if (a.second) recent.add(*a.second);
+    SecondsTotal recent = a.seconds - seen.before->acquisition->seconds;
+    if (recent.length_s <= 0 && a.second) {  // none has ended in the interval
+        recent = {};
+        recent.add(*a.second);
+    }
     const RateSetting setting{configuration.coincidence.delay_ticks.has_value(),
                               configuration.estimates.scatter_fraction};
     const Ledger ledger = a.run ? *a.run : seen.run->last_ledger.value_or(a.total);

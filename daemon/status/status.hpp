@@ -43,7 +43,8 @@ struct RateSetting {
     bool delayeds = false;  ///< whether the pipeline searches for delayeds
     double scatter_fraction = 0;
 };
-/// `rates` and `average`. `measured`: the seconds from which randoms and what follows from them are taken.
+/// `rates` and `average`: all over the time between the two states. `measured`: seconds from which the ratios
+/// of randoms to singles and to delayeds are taken.
 nlohmann::json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& before,
                           const RateSetting& setting, const SecondsTotal& measured);
 

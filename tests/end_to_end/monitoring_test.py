@@ -68,6 +68,7 @@ class Acquisition:
             "coincidence": {"window_ticks": 320, "delay_ticks": 6400, "min_module_difference": 2},
             "listmode": {"write_raw": True, "sync_interval_ms": 200},
             "estimates": {"dead_time_ns": 2000},
+            "spectra": {"enabled": True},
             "control": {"socket": os.path.join(here, "control.sock")},
             "http": {"listen": "127.0.0.1:0"},
         }
@@ -215,6 +216,7 @@ class LivePage(unittest.TestCase):
             page = chromium.page()
             page.open(acquisition.url)
             page.wait("document.documentElement.dataset.connection === 'live'")
+            page.evaluate("choose_module(3)")  # before the daemon has counted its spectra
             # The document and the fields of the page at the same moment.
             page.evaluate(f"""(() => {{
                 const original = show_status;
@@ -232,7 +234,9 @@ class LivePage(unittest.TestCase):
             page.wait("document.getElementById('quick-look-reading').textContent.startsWith('Of run r1: ')")
             self.assertRegex(page.evaluate("document.getElementById('quick-look-reading').textContent"),
                              r"^Of run r1: [1-9][\d,]* prompts, less [1-9][\d,]* delayeds in the image\.$")
-            for canvas in ("sinogram", "image"):
+            page.wait("document.getElementById('unit-reading').textContent.startsWith('Module 3, unit 0: ')")
+            self.assertEqual(page.evaluate("['spectrum-of', 'unit-bdm', 'unit-du'].map(id => document.getElementById(id).value)"), ["3", "3", "0"])
+            for canvas in ("sinogram", "image", "flood"):
                 colours = page.evaluate(f"""(() => {{
                     const canvas = document.getElementById('{canvas}');
                     const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;

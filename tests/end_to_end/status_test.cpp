@@ -193,6 +193,14 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
           singles["in_dropped_multiples"].get<std::uint64_t>() +
               singles["in_oversize_multiples"].get<std::uint64_t>());
 
+    // All files that grow.
+    CHECK(daemon.until([&](const json& s) {
+        std::uintmax_t bytes = 0;
+        for (const char* file : {"coincidences.plm", "seconds.plm"})
+            bytes += std::filesystem::file_size(site.run("r") / file);
+        return s["recording"]["bytes"] == bytes;
+    }));
+
     // After the run: averages since the start of the daemon, and nothing written.
     const double run_s = status["average"]["interval_s"];
     daemon.stop();
@@ -203,6 +211,40 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
     CHECK(daemon.until([](const json& s) {
         return s["disk"]["write_bytes_per_s"] == 0 && s["disk"]["time_left_s"].is_null() &&
                s["rates"]["frames_per_s"] == 0;
+    }));
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("prompts less randoms are the net trues in every status, also when data are slow or wait",
+          "[e2e][status]") {
+    const Site site;
+    Daemon daemon(site);
+    daemon.start("r");
+    // The board sends at half the pace of detector time.
+    Process petsim(PETSIM_PROGRAM,
+                   petsim_arguments(site, short_stream(daemon, {"--duration-s", "1.6", "--pace", "0.5"})),
+                   (site.directory() / "petsim").string());
+    const auto consistent = [](const json& rates) {
+        INFO(rates.dump(1));
+        const double prompts = rates["prompts_per_s"];
+        if (!rates["net_trues_per_s"].is_number()) return false;
+        CHECK(prompts - rates["expected_randoms_per_s"].get<double>() ==
+              Approx(rates["net_trues_per_s"].get<double>()).margin(1e-6));
+        CHECK(rates["net_trues_per_s"] <= prompts);
+        CHECK(rates["necr_per_s"] <= prompts);
+        return prompts > 0;
+    };
+    const auto both = [&](const json& s) {
+        const bool now = consistent(s["rates"]);
+        return consistent(s["average"]) && now;
+    };
+    REQUIRE(daemon.until(both));
+    daemon.process().signal(SIGSTOP);
+    CHECK(petsim.wait() == 0);
+    daemon.process().signal(SIGCONT);  // what has come meanwhile is counted in a rush
+    REQUIRE(daemon.until([&](const json& s) {
+        both(s);
+        return s["rates"]["frames_per_s"] == 0 && s["rates"]["net_trues_per_s"] == 0;
     }));
     CHECK(daemon.terminate() == 0);
 }

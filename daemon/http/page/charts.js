@@ -8,8 +8,8 @@ function timeLabel(seconds) {
 
 /** The time of a place on the axis: 01:17 if the charts show more than the last minutes. */
 function placeLabel(seconds) {
-  if (view.recent() && view.end === 0) return timeLabel(Math.round(seconds));
-  return new Date((day.now() + seconds) * 1000).toLocaleTimeString("en-GB", view.recent() ? {} : {hour: "2-digit", minute: "2-digit"});
+  if (view.recent() && view.until === null) return timeLabel(Math.round(seconds));
+  return utc_clock(day.now() + seconds).slice(0, view.recent() ? 8 : 5);
 }
 
 /** Draws the runs, and the part that is being selected, behind the lines. */
@@ -34,12 +34,13 @@ const marks = {
       ctx.fillRect(left, area.top, 1, area.height);
       if (run.to < 0) ctx.fillRect(right, area.top, 1, area.height);
       const text = run.interrupted ? `${run.run} (interrupted)` : run.run;
-      const at = Math.max(left, area.left) + 3;
+      const width = ctx.measureText(text).width;
+      const at = Math.max(Math.min(Math.max(left, area.left) + 3, area.right - width - 3), area.left + 3);
       if (at < free) continue;
       ctx.globalAlpha = 1;
       ctx.fillStyle = colour("ink-soft");
       ctx.fillText(text, at, area.top + Chart.defaults.font.size);
-      free = at + ctx.measureText(text).width + 6;
+      free = at + width + 6;
     }
     if (chart.selected) {
       ctx.globalAlpha = 0.25;
@@ -98,7 +99,7 @@ function lineChart(id, series, x, y) {
       responsive: true,
       maintainAspectRatio: false,
       interaction: {mode: "nearest", axis: "x", intersect: false},
-      scales: {x: {type: "linear", ...x}, y: {beginAtZero: true, ...y}},
+      scales: {x: {type: "linear", ...x}, y: {beginAtZero: true, grace: "12%", ...y}},
       plugins: {
         legend: {display: series.length > 1, position: "bottom", labels: {
           // At this width the dashes of opposite edges of the box meet.
@@ -128,7 +129,8 @@ class Charts {
     this.singles = lineChart("singles", [["Singles", "singles"]], time, count);
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
-      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}}, count);
+      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}},
+      {...count, title: {display: true, text: "singles in the last second"}});
     this.all = [this.coincidences, this.singles, this.loss, this.spectrum];
     for (const chart of [this.coincidences, this.singles, this.loss]) zoomable(chart);
     this.paint();
@@ -154,11 +156,12 @@ class Charts {
 
   /** `history`: the last minutes. */
   showHistory(history) {
-    view.show_text(day.now());
     if (!this.all.length) return;
     // Shows two to ten minutes by itself.
     const span = view.span ?? Math.min(history_s, Math.max(1, Math.ceil(history.span() / 120)) * 120);
+    view.show_text(span);
     const recent = view.recent();
+    const end = view.end;
     const line = (name, scale) => {
       const latest = history.points(name, scale);
       if (recent) return latest;
@@ -168,8 +171,8 @@ class Charts {
     };
     const put = (chart, ...lines) => {
       lines.forEach((points, i) => { chart.data.datasets[i].data = points; });
-      chart.options.scales.x.min = view.end - span;
-      chart.options.scales.x.max = view.end;
+      chart.options.scales.x.min = end - span;
+      chart.options.scales.x.max = end;
       chart.options.scales.x.ticks.stepSize = span / 2;
       chart.update();
     };

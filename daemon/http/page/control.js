@@ -69,7 +69,8 @@ class Control {
         this.say(after);
         return true;
       }
-      this.say(`Refused: ${(await answer.json()).error}`, true);
+      const why = answer.status === 401 ? "this is not the token in the file http.control_token_file of the daemon" : (await answer.json()).error;
+      this.say(`Refused: ${why}.`, true);
     } catch (error) {
       this.say("The daemon did not answer. The strip at the top says whether a run is being recorded.", true);
     }

@@ -41,6 +41,11 @@ function about(seconds) {
   return `${rough.format(seconds / size)} ${unit}`;
 }
 
+/** "04:05:06". All times of the page are UTC, as in the log and in the files of a run. */
+function utc_clock(seconds) {
+  return new Date(seconds * 1000).toISOString().slice(11, 19);
+}
+
 const formats = {
   text: String,
   count: (v) => count.format(v),

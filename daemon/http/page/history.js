@@ -88,13 +88,18 @@ class Day {
 class View {
   /** `changed`: called after each change by the user. */
   constructor(changed) {
-    this.span = null;  // seconds; null: what there is of the last minutes
-    this.end = 0;      // seconds, 0 is now, and stays it
+    this.span = null;   // seconds; null: what there is of the last minutes
+    this.until = null;  // seconds since 1970; null: now, and stays it
     this.changed = changed;
     this.text = document.getElementById("view-text");
     for (const button of document.querySelectorAll("#view button")) {
       button.addEventListener("click", () => this.act(button.dataset.act, Number(button.dataset.span)));
     }
+  }
+
+  /** Seconds, 0 is now. */
+  get end() {
+    return this.until === null ? 0 : this.until - day.now();
   }
 
   act(what, span) {
@@ -103,14 +108,15 @@ class View {
     if (what === "span") this.set(span, 0);
     if (what === "earlier") this.set(now, this.end - now / 2);
     if (what === "later") this.set(now, this.end + now / 2);
-    if (what === "in") this.set(now / 2, this.end === 0 ? 0 : middle + now / 4);
-    if (what === "out") this.set(now * 2, this.end === 0 ? 0 : middle + now);
+    if (what === "in") this.set(now / 2, this.until === null ? 0 : middle + now / 4);
+    if (what === "out") this.set(now * 2, this.until === null ? 0 : middle + now);
   }
 
   set(span, end) {
     this.span = Math.min(Math.max(span, shortest_view_s), day_s);
-    this.end = Math.min(Math.max(end, this.span - day_s), 0);
-    if (this.span === history_s && this.end === 0) this.span = null;
+    const within = Math.min(Math.max(end, this.span - day_s), 0);
+    this.until = within === 0 ? null : day.now() + within;
+    if (this.span === history_s && within === 0) this.span = null;
     this.changed();
   }
 
@@ -119,12 +125,12 @@ class View {
     return (this.span ?? history_s) - this.end <= history_s;
   }
 
-  show_text(now) {
-    const clock = (x) => new Date((now + x) * 1000).toLocaleTimeString("en-GB", {hour: "2-digit", minute: "2-digit"});
-    const span = this.span ?? history_s;
-    const text = `${duration(span)}, ${clock(this.end - span)} to ${this.end === 0 ? "now" : clock(this.end)}`;
+  /** `shown`: seconds that the charts show. */
+  show_text(shown) {
+    const clock = (x) => utc_clock(day.now() + x).slice(0, 5);
+    const text = this.until === null ? `last ${about(shown)}` : `${clock(this.end - shown)} to ${clock(this.end)} UTC`;
     if (this.text.textContent !== text) this.text.textContent = text;
     for (const button of document.querySelectorAll("#view button[data-span]"))
-      button.setAttribute("aria-pressed", String(this.end === 0 && Number(button.dataset.span) === span));
+      button.setAttribute("aria-pressed", String(this.until === null && Number(button.dataset.span) === (this.span ?? history_s)));
   }
 }

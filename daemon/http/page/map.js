@@ -1,50 +1,5 @@
-// The map of the crystals, and the spectra of a detector unit.
+// The map of the crystals.
 "use strict";
-
-/** 256 colours, from few to many. */
-function ramp_table() {
-  const ramp = [0, 1, 2].map((i) => rgb(colour("ramp-" + i)));
-  return Array.from({length: 256}, (_, i) => {
-    const t = i / 255 * 2;
-    const from = ramp[t < 1 ? 0 : 1];
-    const to = ramp[t < 1 ? 1 : 2];
-    return from.map((c, k) => c + (to[k] - c) * (t < 1 ? t : t - 1));
-  });
-}
-
-/** A few hot places must not make all others look dark. */
-function high_of(counts, share) {
-  const sorted = Float64Array.from(counts).sort();
-  return Math.max(1, sorted[Math.floor((sorted.length - 1) * share)]);
-}
-
-/** Draws the spectra of a detector unit. */
-function draw_unit(unit) {
-  const size = unit.position_size;
-  const flood = document.getElementById("flood");
-  if (flood.width !== size) flood.width = flood.height = size;
-  const table = ramp_table();
-  const high = high_of(unit.flood, 0.999);
-  let context = flood.getContext("2d");
-  const image = context.createImageData(size, size);
-  unit.flood.forEach((n, i) => {
-    const x = i % size;
-    const y = Math.floor(i / size);
-    image.data.set([...table[Math.min(255, Math.round(n / high * 255))], 255], 4 * (x + (size - 1 - y) * size));
-  });
-  context.putImageData(image, 0, 0);
-  const energy = unit.energy_per_crystal.reduce((sum, row) => sum.map((n, bin) => n + row[bin]));
-  const canvas = document.getElementById("unit-energy");
-  const most = Math.max(1, ...energy);
-  context = canvas.getContext("2d");
-  context.clearRect(0, 0, canvas.width, canvas.height);
-  context.fillStyle = colour("ramp-2");
-  const width = canvas.width / energy.length;
-  energy.forEach((n, bin) => {
-    const height = n / most * canvas.height;
-    context.fillRect(bin * width, canvas.height - height, width, height);
-  });
-}
 
 /** The unrolled ring: one pixel for each crystal. */
 class CrystalMap {
@@ -71,6 +26,7 @@ class CrystalMap {
       const [around, along] = event.shiftKey ? [this.module.around, this.module.along] : [1, 1];
       const [right, up] = steps[event.key];
       this.point((x + right * around + this.around) % this.around, Math.min(Math.max(y + up * along, 0), this.along - 1));
+      document.getElementById("map-spoken").textContent = this.reading.textContent;
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.draw(); this.draw_grid(); });
   }
@@ -117,25 +73,14 @@ class CrystalMap {
 
   draw() {
     if (!this.counts) return;
-    if (this.canvas.width !== this.around) this.canvas.width = this.around;
-    if (this.canvas.height !== this.along) this.canvas.height = this.along;
-    const high = high_of(this.counts, 0.998);
+    const high = Math.max(1, high_of(this.counts, 0.998));
     document.getElementById("map-high").textContent = (this.counts.some((n) => n > high) ? "≥ " : "") + high.toLocaleString("en");
-    const table = ramp_table();
+    draw_raster(this.canvas, this.around, this.along, this.counts, high);
+    if (!this.place) return;
+    const [x, y] = this.place;
     const context = this.canvas.getContext("2d");
-    const image = context.createImageData(this.around, this.along);
-    for (let y = 0; y < this.along; ++y) {
-      for (let x = 0; x < this.around; ++x) {
-        const pixel = table[Math.min(255, Math.round(this.counts[x + y * this.around] / high * 255))];
-        const at = 4 * (x + (this.along - 1 - y) * this.around);
-        image.data.set([...pixel, 255], at);
-      }
-    }
-    if (this.place) {
-      const [x, y] = this.place;
-      image.data.set([...rgb(colour("delayeds")), 255], 4 * (x + (this.along - 1 - y) * this.around));
-    }
-    context.putImageData(image, 0, 0);
+    context.fillStyle = colour("delayeds");
+    context.fillRect(x, this.along - 1 - y, 1, 1);
   }
 
   /** Borders of the modules, numbers of modules below, and numbers of rings on the left. */
@@ -175,6 +120,7 @@ class CrystalMap {
     context.textAlign = "right";
     const ring_height = box.height / this.along;
     const rings = [...Array(rows).keys()].map((j) => j * this.module.along).concat(this.along - 1);
+    context.fillText("module", left - 5, top + box.height + size + 2);
     let free = Infinity;
     for (const ring of rings) {
       const y = Math.max(top + box.height - (ring + 0.5) * ring_height + size / 3, top + size);
@@ -182,9 +128,9 @@ class CrystalMap {
       context.fillText(String(ring), left - 5, y);
       free = y - size;
     }
+    context.translate(size, top + box.height / 2);
+    context.rotate(-Math.PI / 2);
+    context.textAlign = "center";
+    context.fillText("ring", 0, 0);
   }
-}
-
-function rgb(hex) {
-  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }

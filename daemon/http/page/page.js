@@ -39,10 +39,10 @@ function show_recording(status) {
 
 function show_health(health) {
   document.getElementById("health").dataset.state = health.state;
-  const messages = health.reasons.map((reason) => reason.message);
-  document.getElementById("reasons").replaceChildren(...messages.map((message) => {
+  document.getElementById("reasons").replaceChildren(...health.reasons.map((reason) => {
     const item = document.createElement("li");
-    item.textContent = message;
+    item.textContent = reason.message;
+    item.classList.toggle("follows", Boolean(reason.follows_from));
     return item;
   }));
 }
@@ -60,24 +60,21 @@ function show_status(status) {
   modules_table.show(status.modules || []);
   stages_table.show(status.stages || []);
   fill(document, {...status, sources: named});
+  document.getElementById("no-run").hidden = status.run !== null;
   show_recording(status);
   show_health(status.health);
   announce_status(status);
   control.show(status);
   const time = document.getElementById("data-time");
   time.dateTime = last_data.toISOString();
-  time.textContent = last_data.toLocaleTimeString("en-GB");
+  time.textContent = `${utc_clock(last_data / 1000)} UTC`;
 }
 
-/** Shows the spectra of a module. */
+/** Shows the spectra of a module; null: the spectrum of all. */
 function choose_module(module) {
   map.mark(module);
-  const spectrum = document.getElementById("spectrum-of");
-  if (module + 1 < spectrum.options.length) spectrum.value = String(module);
-  const bdm = document.getElementById("unit-bdm");
-  if (module < bdm.options.length) bdm.value = String(module);
+  if (module !== null) unit.show_module(module);
   if (singles) show_singles(singles);
-  update_unit().catch(() => {});  // the next second tries again
 }
 
 function show_singles(document_) {
@@ -85,6 +82,7 @@ function show_singles(document_) {
   const now = document_.since_start;
   if (!now) return;
   for (let i = select.options.length - 1; i < now.energy_per_module.length; ++i) select.add(new Option(`module ${i}`, i));
+  select.value = map.chosen ?? "all";
   const counts = document_.interval || now;
   const energy = select.value === "all" ? counts.energy : counts.energy_per_module[select.value];
   charts.showSpectrum(energy, document_.energy_bin_keV);
@@ -109,23 +107,6 @@ function show_spectrum_table(energy, bin) {
   body.replaceChildren(...rows);
 }
 
-/** Shows the selected detector unit, if the daemon counts spectra. */
-async function update_unit() {
-  const bdm = document.getElementById("unit-bdm");
-  const du = document.getElementById("unit-du");
-  const unit = await get(`/spectra/${bdm.value || 0}/${du.value || 0}`);
-  if (unit === null) return;
-  document.getElementById("unit").hidden = false;
-  for (const [select, n] of [[bdm, unit.modules], [du, unit.units]]) {
-    for (let i = select.options.length; i < n; ++i) select.add(new Option(i, i));
-  }
-  draw_unit(unit);
-  const frames = unit.flood.reduce((a, b) => a + b, 0);
-  document.getElementById("unit-reading").textContent =
-    `Module ${unit.bdm}, unit ${unit.du}: ${count.format(frames)} frames of the run in progress, x to the right, y upwards; ` +
-    `energies from 0 to ${count.format(unit.energy_bin_keV * unit.energy_per_crystal[0].length)} keV.`;
-}
-
 async function get(path) {
   const answer = await fetch(path, {cache: "no-store", signal: AbortSignal.timeout(patience_ms)});
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
@@ -141,6 +122,7 @@ let past_known = false;
 let control_known = false;
 let next_day = 0;
 let next_records = 0;
+let last_runs = "";
 
 /** `why`: the reason why there is none; empty otherwise. */
 function show_connection(why) {
@@ -150,10 +132,12 @@ function show_connection(why) {
   document.documentElement.dataset.connection = good ? "live" : "lost";
   line.hidden = good;
   if (good) return;
-  const text = last_data ? `No data since ${last_data.toLocaleTimeString("en-GB")}: ${why}.` : `No data: ${why}.`;
+  const text = last_data ? `No data since ${utc_clock(last_data / 1000)} UTC: ${why}.` : `No data: ${why}.`;
   if (line.textContent !== text) line.textContent = text;
-  document.getElementById("health").dataset.state = "lost";
+  show_health({state: "lost", reasons: []});
+  show(document.querySelector("[data-field='health.state']"), "unknown");
   announce("lost", text);
+  document.getElementById("recording-note").hidden = true;
   show_strip("unknown", "UNKNOWN", `${text} Whether a run is being recorded is not known.`);
   document.title = "? UNKNOWN – petacqd";
 }
@@ -161,7 +145,8 @@ function show_connection(why) {
 /** Why there is no data; empty when there is. */
 async function update() {
   if (!control_known) {
-    control.section.hidden = !(await get("/control")).allowed;
+    const {allowed} = await get("/control");
+    for (const id of ["control", "to-control"]) document.getElementById(id).hidden = !allowed;
     control_known = true;
   }
   const status = await get("/status");
@@ -178,17 +163,20 @@ async function update() {
   if (!past.add(status)) past_known = false;
   show_status(status);
   if (document.hidden) return "";
-  await update_slowly();
+  await update_slowly(status);
   charts.showHistory(past);
   singles = await get("/singles");
   show_singles(singles);
-  await update_unit();
+  await unit.update();
   return "";
 }
 
 /** What changes slowly: the day, the runs, the log. */
-async function update_slowly() {
+async function update_slowly({run, interrupted}) {
   const now = performance.now();
+  const runs = JSON.stringify([run && run.id, interrupted]);
+  if (runs !== last_runs) next_day = next_records = 0;
+  last_runs = runs;
   if (now > next_day) {
     day.fill(await get("/history/day"));
     next_day = now + day_interval_ms;
@@ -215,13 +203,13 @@ const day = new Day();
 const view = new View(() => charts.showHistory(past));
 const charts = new Charts();
 const map = new CrystalMap(choose_module);
+const unit = new UnitView(choose_module);
 const control = new Control();
 const sources_table = new RankedTable("sources", source_columns);
 const modules_table = new RankedTable("modules", module_columns, (module) => choose_module(module.bdm));
 const stages_table = new RankedTable("stages", stage_columns);
 make_rates();
-for (const input of document.querySelectorAll("#spectrum-of, input[name=map-time]"))
-  input.addEventListener("change", () => singles && show_singles(singles));
-for (const select of document.querySelectorAll("#unit-bdm, #unit-du")) select.addEventListener("change", () => update_unit().catch(() => {}));
+document.getElementById("spectrum-of").addEventListener("change", (event) => choose_module(event.target.value === "all" ? null : Number(event.target.value)));
+for (const input of document.querySelectorAll("input[name=map-time]")) input.addEventListener("change", () => singles && show_singles(singles));
 document.querySelector("details").addEventListener("toggle", () => singles && show_singles(singles));
 run();

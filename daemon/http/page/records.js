@@ -44,7 +44,8 @@ async function show_records() {
   if (text !== shown_runs) {
     shown_runs = text;
     document.querySelector("#runs tbody").replaceChildren(...runs.runs.slice().reverse().map(run_row));
-    document.getElementById("runs-earlier").textContent = runs.earlier > 0 ? `${count.format(runs.earlier)} earlier runs: petctl runs.` : "";
+    document.getElementById("runs-earlier").textContent = runs.earlier > 0 ? `${count.format(runs.earlier)} earlier runs: petctl runs.`
+      : runs.runs.length === 0 ? "No runs yet." : "";
   }
   const log = await get("/log");
   const messages = log.events.slice(-most_messages).reverse();

@@ -39,12 +39,11 @@ function make_rates() {
   }
 }
 
-const troubles = ["failed", "degraded"];
-
-/** 0 is the worst. */
-function trouble(item) {
-  const rank = troubles.indexOf(item.health);
-  return rank < 0 ? troubles.length : rank;
+/** 0 is the worst. A source that is silent or has a wrong time comes before those that lose a little. */
+function trouble({health, state}) {
+  if (health === "failed") return 0;
+  if (health !== "degraded") return 3;
+  return state === undefined || state === "active" ? 2 : 1;
 }
 
 /** A table with one row per item, those in trouble first, that can be filtered. */
@@ -111,7 +110,7 @@ class RankedTable {
       if (focused && focused.isConnected) focused.focus({preventScroll: true});
     }
     if (!this.found) return;
-    const text = rows.length < items.length ? `${rows.length} of ${items.length} shown` : "";
+    const text = items.length === 0 ? "none yet" : rows.length < items.length ? `${rows.length} of ${items.length} shown` : "";
     if (this.found.textContent !== text) this.found.textContent = text;
   }
 }

@@ -56,10 +56,31 @@ class PageRecords(InBrowser, unittest.TestCase):
                 page.evaluate("document.querySelector('#view [data-act=\"in\"]').click()")
                 self.assertEqual(page.evaluate("charts.singles.scales.x.min"), -10800)
                 page.evaluate("document.querySelector('#view [data-act=\"earlier\"]').click()")
-                self.assertEqual(page.evaluate("[charts.singles.scales.x.min, charts.singles.scales.x.max]"), [-16200, -5400])
+                # What is shown stays where it is while time goes on.
+                until = page.evaluate("view.until")
+                self.assertAlmostEqual(until, page.evaluate("day.now()") - 5400, delta=60)
+                shown = page.evaluate("document.getElementById('view-text').textContent")
+                self.assertRegex(shown, r"^\d\d:\d\d to \d\d:\d\d UTC$")
+                page.evaluate("(now => { Date.now = () => now + 3e6; })(Date.now()), 0")
+                self.ask(page)
+                self.assertEqual(page.evaluate("view.until"), until)
+                self.assertEqual(page.evaluate("document.getElementById('view-text').textContent"), shown)
+                for edge, expected in (("min", -16200 - 3000), ("max", -5400 - 3000)):
+                    self.assertAlmostEqual(page.evaluate(f"charts.singles.scales.x.{edge}"), expected, delta=60)
                 page.evaluate("document.querySelector('#view [data-span=\"600\"]').click()")
                 self.assertEqual(page.evaluate("view.span"), None)
                 self.assertEqual(page.complaints, [])
+
+    def test_a_run_is_marked_as_soon_as_it_starts(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["run"]["id"] = "mouse-8"
+            stand.show(status)
+            self.ask(page)
+            page.wait("day.runs().map(r => r.run).join() === 'mouse-7,mouse-8'")
 
     def test_runs_are_started_and_stopped_with_the_token(self):
         answer = "document.getElementById('control-answer').innerText"
@@ -73,7 +94,9 @@ class PageRecords(InBrowser, unittest.TestCase):
             page.evaluate("document.getElementById('control-token').value = 'a token for the test', document.getElementById('stop').click()")
             self.assertTrue(page.evaluate("document.getElementById('stop-question').open"))
             self.assertEqual(page.evaluate("[document.activeElement.id, document.getElementById('stop-run').innerText]"), ["stop-no", "mouse-7"])
-            page.evaluate("document.getElementById('stop-no').click()")
+            page.press("Escape", 27)
+            self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
+            page.evaluate("document.getElementById('stop').click(), document.getElementById('stop-no').click()")
             self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
             page.evaluate("document.getElementById('stop').click(), document.getElementById('stop-yes').click()")
             page.wait(answer + " === 'Run mouse-7 is stopped and on disk.'")
@@ -85,13 +108,13 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("[document.getElementById('start').disabled, document.getElementById('stop').disabled]"), [False, True])
             # A run needs a name that is typed.
             self.assertFalse(page.evaluate("document.getElementById('start-form').checkValidity()"))
-            for typed, expected in (("taken", "Refused: run taken is in progress"), ("m8", "Run m8 is being recorded.")):
+            for typed, expected in (("taken", "Refused: run taken is in progress."), ("m8", "Run m8 is being recorded.")):
                 page.evaluate(f"document.getElementById('start-run').value = '{typed}', document.getElementById('start').click()")
                 page.wait(f"{answer} === '{expected}'")
             page.complaints = [c for c in page.complaints if "409" not in c]
             self.assertEqual(page.complaints, [])
             page.evaluate("document.getElementById('control-token').value = 'another token for it', document.getElementById('start-run').value = 'm9', document.getElementById('start').click()")
-            page.wait(answer + ".startsWith('Refused: expected the header Authorization')")
+            page.wait(answer + ".startsWith('Refused: this is not the token')")
 
 
 if __name__ == "__main__":

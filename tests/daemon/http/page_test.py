@@ -8,6 +8,45 @@ from page_fields import FIELDS, compare
 from page_stand import InBrowser, LIBRARY, Stand, main
 
 
+# The controls that the Tab key must reach; radio buttons of a group count once.
+CONTROLS = """[...document.querySelectorAll('a[href], button, input, select, summary, [tabindex="0"]')].filter(
+    e => !e.disabled && e.checkVisibility() && !(e.type === 'radio' && !e.checked))"""
+NAME = "e => e.id || e.name || e.ariaLabel || e.getAttribute('aria-labelledby') || (e.tagName === 'SUMMARY' ? e.tagName : e.innerText)"
+
+# Texts with their contrast, if it is less than WCAG AA asks for: 4.5, or 3 for large ones.
+FAINT = """(() => {
+    const luminance = c => c.slice(0, 3).map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+        .reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+    const pen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const numbers = text => {
+        pen.clearRect(0, 0, 1, 1), pen.fillStyle = text, pen.fillRect(0, 0, 1, 1);
+        const [r, g, b, a] = pen.getImageData(0, 0, 1, 1).data;
+        return [r, g, b, a / 255];
+    };
+    const over = (top, under, share = 1) => under.slice(0, 3).map((v, i) => v + (top[i] - v) * top[3] * share).concat(1);
+    const faint = [];
+    for (const e of document.querySelectorAll('body *')) {
+        if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.checkVisibility({checkOpacity: true})) continue;
+        if (e.closest('.visually-hidden, .skip, :disabled, script, noscript')) continue;
+        let ground = numbers(getComputedStyle(document.documentElement).backgroundColor), share = 1;
+        const path = [];
+        for (let p = e; p; p = p.parentElement) path.unshift(p);
+        for (const p of path) {
+            const style = getComputedStyle(p);
+            share *= Number(style.opacity);
+            ground = over(numbers(style.backgroundColor), ground, share);
+        }
+        const style = getComputedStyle(e);
+        const [a, b] = [luminance(over(numbers(style.color), ground, share)), luminance(ground)].sort((x, y) => y - x);
+        const size = parseFloat(style.fontSize);
+        const least = size >= 24 || size >= 18.66 && style.fontWeight >= 700 ? 3 : 4.5;
+        const ratio = (a + .05) / (b + .05);
+        if (ratio < least) faint.push(e.textContent.trim().slice(0, 40) + ': ' + ratio.toFixed(2));
+    }
+    return faint;
+})()"""
+
+
 class Page(InBrowser, unittest.TestCase):
     def test_numbers_are_those_of_the_status(self):
         with Stand() as stand:
@@ -84,9 +123,11 @@ class Page(InBrowser, unittest.TestCase):
             stand.process.wait()
             self.ask(page)
             self.assertEqual(page.evaluate("document.documentElement.dataset.connection"), "lost")
-            self.assertRegex(page.evaluate("document.getElementById('connection').innerText"), r"^No data since \d\d:\d\d:\d\d")
+            self.assertRegex(page.evaluate("document.getElementById('connection').innerText"), r"^No data since \d\d:\d\d:\d\d UTC: the daemon does not answer\.$")
             self.assertEqual(page.evaluate("document.title"), "? UNKNOWN – petacqd")
             self.assertEqual(page.evaluate("document.getElementById('recording').dataset.state"), "unknown")
+            self.assertEqual(page.evaluate("document.querySelector('.badge').innerText.trim()"), "unknown")
+            self.assertEqual(page.evaluate("document.getElementById('reasons').children.length"), 0)
             self.assertIn("not known", page.evaluate("document.getElementById('recording').innerText"))
             self.assertTrue(page.evaluate("document.body.classList.contains('stale')"))
 
@@ -99,7 +140,7 @@ class Page(InBrowser, unittest.TestCase):
             self.ask(page)
             self.assertEqual(page.evaluate("document.documentElement.dataset.connection"), "lost")
             self.assertRegex(page.evaluate("document.getElementById('connection').innerText"),
-                             r"^No data since \d\d:\d\d:\d\d: the daemon answers, but its figures stand still\.$")
+                             r"^No data since \d\d:\d\d:\d\d UTC: the daemon answers, but its figures stand still\.$")
             self.assertTrue(page.evaluate("document.getElementById('announcement').textContent").startswith("No data"))
             stand.show()
             self.ask(page)
@@ -132,6 +173,24 @@ class Page(InBrowser, unittest.TestCase):
             self.ask(page)
             self.assertEqual(page.evaluate("said"), ["RECORDING mouse-7. Health: ok", "NO DATA mouse-7. Health: ok"])
 
+    def test_figures_that_change_each_second_are_not_announced(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            page.evaluate("document.querySelector('input[value=since_start]').click(), map.point(1, 1)")
+            page.evaluate("""window.spoken = []; for (const e of document.querySelectorAll('[aria-live]:not([aria-live=off]), output, [role=status], [role=alert]'))
+                new MutationObserver(() => spoken.push(e.id)).observe(e, {childList: true, characterData: true, subtree: true}); 0""")
+            before = page.evaluate("document.getElementById('map-reading').textContent")
+            for _ in range(2):
+                stand.show()
+                self.ask(page)
+            self.assertNotEqual(page.evaluate("document.getElementById('map-reading').textContent"), before)
+            self.assertEqual(page.evaluate("spoken"), [])
+            # But what the keyboard points at is.
+            page.evaluate("document.getElementById('map').focus()")
+            page.press("ArrowRight", 39)
+            self.assertEqual(page.evaluate("document.getElementById('map-spoken').textContent"), page.evaluate("document.getElementById('map-reading').textContent"))
+
     def test_the_strip_says_whether_data_are_recorded(self):
         with Stand() as stand:
             stand.show()
@@ -156,6 +215,19 @@ class Page(InBrowser, unittest.TestCase):
             page.evaluate("scrollTo(0, 100000)")
             self.assertTrue(page.evaluate("(box => box.top >= 0 && box.bottom <= innerHeight)(document.getElementById('recording').getBoundingClientRect())"))
 
+    def test_health_shows_what_follows_from_a_reason_above(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["health"]["reasons"] = [{"code": "source_silent", "message": "source 3 is silent", "severity": "degraded", "follows_from": None},
+                                           {"code": "detector_unit_silent", "message": "a <unit>", "severity": "degraded", "follows_from": "source_silent"}]
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('#reasons li')].map(i => [i.textContent, i.className])"),
+                             [["source 3 is silent", ""], ["a <unit>", "follows"]])
+
     def test_tables_begin_with_trouble_and_can_be_filtered(self):
         first = "[...document.querySelectorAll('#%s tbody tr')].map(r => r.querySelector('th').innerText)"
         with Stand() as stand:
@@ -164,13 +236,14 @@ class Page(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate(first % "sources"), ["3", "0", "1", "2"])
             status = page.evaluate("fetch('/status').then(r => r.json())")
             status["uptime_s"] += 1
+            status["sources"][0]["health"] = "degraded"  # it is active, and loses datagrams
             status["sources"][1]["health"], status["modules"][1]["health"] = "failed", "degraded"
             stand.show(status)
             self.ask(page)
             self.assertEqual(page.evaluate(first % "sources"), ["1", "3", "0", "2"])
             self.assertEqual(page.evaluate(first % "modules"), ["1", "0"])
             self.assertEqual(compare(self, page.evaluate(FIELDS), status) > 120, True)
-            for words, found in (("silent", ["3"]), ("2", ["2"]), ("source 0", ["0"]), ("OK active", ["0", "2"]), ("nothing", []), ("127.0.0.1:5003", ["3"])):
+            for words, found in (("silent", ["3"]), ("2", ["2"]), ("source 0", ["0"]), ("OK active", ["2"]), ("nothing", []), ("127.0.0.1:5003", ["3"])):
                 with self.subTest(words=words):
                     page.evaluate(f"(f => {{ f.value = '{words}'; f.dispatchEvent(new Event('input')); }})(document.getElementById('sources-filter')), 0")
                     self.assertEqual(page.evaluate(first % "sources"), found)
@@ -190,6 +263,8 @@ class Page(InBrowser, unittest.TestCase):
             page.evaluate("""(c => { const b = c.getBoundingClientRect();
                 c.dispatchEvent(new MouseEvent('click', {clientX: b.right - 2, clientY: b.top + 2})); })(document.getElementById('map')), 0""")
             self.assertEqual(page.evaluate(chosen), ["1", "1"])
+            page.evaluate("(s => { s.value = 'all'; s.dispatchEvent(new Event('change')); })(document.getElementById('spectrum-of')), 0")
+            self.assertEqual(page.evaluate(chosen), ["all", "null"])
             # The grid covers the map and its numbers, in the pixels of the screen.
             self.assertEqual(page.evaluate("document.getElementById('map-grid').width"), page.evaluate("Math.round(document.querySelector('.map').getBoundingClientRect().width)"))
 
@@ -228,17 +303,53 @@ class Page(InBrowser, unittest.TestCase):
             self.assertGreater(grounds[0], 0.8)
             self.assertLess(grounds[1], 0.1)
 
+    def test_every_text_can_be_read_in_every_state(self):
+        for dark in (False, True):
+            with Stand() as stand:
+                stand.show()
+                page = self.open(stand, dark=dark)
+                status = page.evaluate("fetch('/status').then(r => r.json())")
+                for state, health in (("recording", "ok"), ("not_recording", "degraded"), ("interrupted", "failed"), ("no_data", "degraded")):
+                    with self.subTest(dark=dark, state=state):
+                        status["uptime_s"] += 1
+                        status["recording"] = {**status["recording"], "state": state, "word": state.upper().replace("_", " ")}
+                        status["health"]["state"] = health
+                        stand.show(status)
+                        self.ask(page)
+                        self.assertEqual(page.evaluate(FAINT), [])
+                with self.subTest(dark=dark, state="lost"):
+                    stand.process.kill()
+                    self.ask(page)
+                    page.wait("document.body.classList.contains('stale')")
+                    self.assertEqual(page.evaluate(FAINT), [])
+
     def test_keyboard_and_screen_reader(self):
         with Stand() as stand:
             stand.show()
             page = self.open(stand)
             page.press("Tab", 9)
             self.assertEqual(page.evaluate("document.activeElement.className"), "skip")
+            controls = set(page.evaluate(f"{CONTROLS}.map({NAME})"))
+            self.assertLessEqual({"spectrum-of", "map", "map-time", "sources-filter", "control-token", "stop", "SUMMARY", "Runs"}, controls)
             seen = set()
-            for _ in range(45):
+            while not page.evaluate("document.activeElement === document.body") and len(seen) <= len(controls):
+                name = page.evaluate(f"({NAME})(document.activeElement)")
+                with self.subTest(control=name):
+                    # It is marked, and the strip does not cover it.
+                    self.assertGreaterEqual(page.evaluate("parseFloat(getComputedStyle(document.activeElement).outlineWidth)"), 2)
+                    self.assertEqual(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"), "solid")
+                    self.assertTrue(page.evaluate("""(() => {
+                        const box = document.activeElement.getBoundingClientRect(), strip = document.getElementById('recording').getBoundingClientRect();
+                        return document.activeElement.className === 'skip' || (box.bottom > strip.bottom || box.bottom < strip.top) && box.top < innerHeight;
+                    })()"""))
+                seen.add(name)
                 page.press("Tab", 9)
-                seen.add(page.evaluate("document.activeElement.id || document.activeElement.name || document.activeElement.tagName"))
-            self.assertLessEqual({"spectrum-of", "map", "map-time", "sources-filter", "control-token", "stop"}, seen)
+            # The way leads through all of them and out again.
+            self.assertEqual(seen, controls)
+            page.evaluate("scrollTo(0, 1e6), document.getElementById('stop').focus()")
+            for _ in range(8):
+                page.press("Tab", 9, shift=True)
+                self.assertTrue(page.evaluate("document.activeElement.getBoundingClientRect().bottom > document.getElementById('recording').getBoundingClientRect().bottom"))
             page.evaluate("document.getElementById('map').focus()")
             page.press("ArrowRight", 39)
             page.press("ArrowUp", 38)
@@ -253,10 +364,18 @@ class Page(InBrowser, unittest.TestCase):
             self.assertEqual(len(roles["main"]), 1)
             for image in roles.get("image", []) + roles.get("img", []):
                 self.assertNotEqual(image, "")
+            self.assertEqual([len(roles[role]) for role in ("banner", "navigation", "contentinfo")], [1, 1, 1])
+            levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(h => Number(h.tagName[1]))")
+            self.assertEqual(levels[0], 1)
+            self.assertEqual(set(levels[1:]), {2})
+            for control in ("textbox", "searchbox", "combobox", "button", "spinbutton", "radio", "application", "link"):
+                for name in roles.get(control, []):
+                    self.assertNotEqual(name, "", control)
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('th')].every(t => ['row', 'col'].includes(t.scope))"), True)
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('canvas:not([aria-hidden])')].every(c => c.ariaLabel)"), True)
             headings = roles["heading"]
             for title in ("Rates", "Sources", "Modules", "Run"):
                 self.assertIn(title, headings)
-            self.assertEqual(page.evaluate("document.querySelectorAll('[aria-live]').length"), 1)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('table')].every(t => t.tHead && t.closest('[aria-label],[aria-labelledby]'))"), True)
             self.assertEqual(page.evaluate("document.documentElement.lang"), "en")
 

@@ -119,3 +119,14 @@ TEST_CASE("many reasons of one kind are one, with the worst") {
     CHECK(std::string(reasons[2].code) == "late_frames");
     CHECK(reasons[2].follows_from == "source_lagging");
 }
+
+TEST_CASE("the units of a silent board do not count because it is silent") {
+    Health health;
+    health.observe({{"detector_unit_silent", 3, "module 3: 4 detector units do not count", "look"},
+                    {"source_silent", 3, "source 3 is silent", "look"}},
+                   at(0));
+    const auto reasons = ranked(health.reasons());
+    REQUIRE(reasons.size() == 2);
+    CHECK(std::string(reasons[0].code) == "source_silent");
+    CHECK(reasons[1].follows_from == "source_silent");
+}

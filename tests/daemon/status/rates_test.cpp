@@ -33,17 +33,30 @@ AcquisitionSnapshot busy_snapshot() {
     c.in_dropped_multiples = 300;
     c.in_oversize_multiples = 100;
     c.unused_in_multiples = 5'000;
+    c.decided = 60'000;
     return s;
+}
+
+/// The same counts, after another time.
+AcquisitionSnapshot snapshot_of_seconds(double seconds) {
+    AcquisitionSnapshot s = busy_snapshot();
+    s.taken = at(seconds);
+    return s;
+}
+
+double number(const json& rates, const std::string& key) {
+    return rates.at(key).get<double>();
 }
 
 }  // namespace
 
 TEST_CASE("rates are growth over time") {
-    // Half a second of detector time.
+    // A second of which the interval holds four times the singles.
     SecondsTotal measured;
-    measured.length_s = 0.5;
-    measured.prompts = 2'500;
+    measured.length_s = 1;
+    measured.singles = 15'000;
     measured.randoms = 500;
+    measured.delayeds = 500;
     measured.weighted_delayeds = 510;
     const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25}, measured);
     CHECK(r["interval_s"] == Approx(2));
@@ -102,10 +115,55 @@ TEST_CASE("rates are 0 if no time passed or a counter decreased") {
     CHECK(rate(20, 10, 4) == Approx(2.5));
 }
 
+TEST_CASE("all rates are over the same interval") {
+    // However long the interval takes, and whatever was measured: a second of detector time, or half of one.
+    for (const double length_s : {1.0, 0.5}) {
+        SecondsTotal measured;
+        measured.length_s = length_s;
+        measured.singles = 20'000;
+        measured.randoms = 700;
+        measured.delayeds = 500;
+        measured.weighted_delayeds = 550;
+        const json one = make_rates(snapshot_of_seconds(1), snapshot_at(0), {true, 0.25}, measured);
+        for (const double seconds : {0.5, 1.0, 3.0, 40.0}) {
+            INFO(length_s << " s in " << seconds << " s");
+            const json r = make_rates(snapshot_of_seconds(seconds), snapshot_at(0), {true, 0.25}, measured);
+            CHECK(number(r, "prompts_per_s") - number(r, "expected_randoms_per_s") ==
+                  Approx(number(r, "net_trues_per_s")));
+            CHECK(number(r, "randoms_fraction") * number(r, "prompts_per_s") ==
+                  Approx(number(r, "expected_randoms_per_s")));
+            CHECK(number(r, "randoms_from_delayeds_per_s") == Approx(1.1 * number(r, "delayeds_per_s")));
+            for (const auto& [key, value] : r.items()) {
+                INFO(key);
+                if (key.ends_with("_per_s"))
+                    CHECK(number(r, key) * seconds == Approx(number(one, key)));
+                else if (key.ends_with("_fraction") && key != "busy_fraction")
+                    CHECK(value == Approx(number(one, key)));
+            }
+        }
+        // The data have ended.
+        AcquisitionSnapshot later = busy_snapshot();
+        later.taken = at(3);
+        const json quiet = make_rates(later, busy_snapshot(), {true, 0.25}, measured);
+        for (const char* key : {"prompts_per_s", "expected_randoms_per_s", "randoms_from_delayeds_per_s",
+                                "net_trues_per_s", "necr_per_s", "necr_subtracted_per_s"})
+            CHECK(quiet[key] == 0);
+        CHECK(quiet["randoms_fraction"].is_null());
+    }
+}
+
+TEST_CASE("a quiet second says nothing about the randoms of data that begin") {
+    SecondsTotal quiet;
+    quiet.length_s = 1;
+    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25}, quiet);
+    for (const char* key : {"expected_randoms_per_s", "randoms_from_delayeds_per_s", "net_trues_per_s"})
+        CHECK(r[key].is_null());
+}
+
 TEST_CASE("more randoms than prompts leave no trues") {
     SecondsTotal measured;
     measured.length_s = 1;
-    measured.prompts = 5'000;
+    measured.singles = 30'000;
     measured.randoms = 6'000;
     const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.2}, measured);
     CHECK(r["net_trues_per_s"] == Approx(-1'000));
@@ -202,6 +260,17 @@ TEST_CASE("sources and modules of the document") {
     second->dead_time[4] = 250;
     now->second = second;
     CHECK(make_modules(seen)[4]["dead_time_fraction"] == Approx(0.25));
+    // The interval of two seconds holds three times the singles of that second, and of its random pairs.
+    second->sums.counts.decided = 1'000;
+    second->randoms.per_crystal.assign(scanner.geometry.crystal_count(), 0);
+    second->randoms.per_crystal[scanner.geometry.crystal(3, 0, 0)] = 8;
+    CHECK(make_modules(seen)[3]["expected_randoms_per_s"] == 0);  // no singles in the energy window
+    auto counted = std::make_shared<gpu::SinglesHistograms>(*now->histograms);
+    counted->per_crystal[0] = 3'000;
+    now->histograms = counted;
+    CHECK(make_modules(seen)[3]["expected_randoms_per_s"] == Approx(12));
+    second->sums.counts.decided = 0;
+    CHECK(make_modules(seen)[3]["expected_randoms_per_s"].is_null());
     CHECK(make_modules(seen)[3]["dead_time_fraction"] == Approx(1e4 * 1e-6));
     now->second = nullptr;
 

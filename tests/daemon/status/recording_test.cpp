@@ -26,7 +26,8 @@ struct Night : Patient {
         run.start = std::make_shared<const AcquisitionSnapshot>(then);
         now.run.emplace().pairs.prompts_found = 1'234'567;
         reading.acquisition = std::make_shared<const AcquisitionSnapshot>(now);
-        open_run().written.bytes = 50'000'000;
+        open_run().written.bytes = 47'000'000;
+        open_run().seconds_bytes = 3'000'000;
         open_run().capture.emplace().counts.bytes = 2'400'000;
         reading.disk = {DiskSpace{40'000'000'000, 80'000'000'000}, 1e6};
     }

@@ -159,7 +159,7 @@ Picture time_differences(const PictureData& data) {
                        {prompts, delayeds}),
             {0, legend_height});
         const std::vector<LegendEntry> entries = {{"prompts", {theme.prompts, true}},
-                                                  {"delayeds", {theme.delayeds, true}}};
+                                                  {"delayeds", {theme.delayeds, true, true}}};
         plot.steps(edges, prompts, entries[0].pen);
         if (data.delayeds) plot.steps(edges, delayeds, entries[1].pen);
         plot.legend(std::span(entries).first(data.delayeds ? 2 : 1));

@@ -12,6 +12,7 @@
 
 #include "tools/html/escaped.hpp"
 #include "tools/petlm/plot/pictures.hpp"
+#include "tools/petlm/plot/verdict.hpp"
 #include "tools/petlm/records/run.hpp"
 
 namespace petacq::petlm {
@@ -31,6 +32,7 @@ h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 p { margin: .3rem 0; }
 .muted, figcaption, caption { color: var(--muted); }
 .bad { color: var(--bad); font-weight: 600; }
+.verdict { list-style: none; margin: .5rem 0 1rem; padding: 0; }
 .pictures { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); align-items: start; }
 figure { margin: 0; }
 figure h2 { margin: 0 0 .3rem; }
@@ -118,6 +120,21 @@ Rows operator_rows(const json& run, const json& description) {
     return rows;
 }
 
+/// "2026-11-24T04:14:02.365Z" as "2026-11-24 04:14:02.365 UTC"; other texts as they are.
+std::string utc_text(std::string text) {
+    if (text.size() < 20 || text[10] != 'T' || text.back() != 'Z') return text;
+    text[10] = ' ';
+    return text.replace(text.size() - 1, 1, " UTC");
+}
+
+/// "400" as "400 ticks (4 ns)".
+std::string ticks_text(const std::string& ticks, double tick_ps) {
+    if (ticks.empty()) return "";
+    const bool is_number = ticks.find_first_not_of("0123456789") == std::string::npos;
+    return ticks + " ticks" +
+           (is_number ? fmt::format(" ({:.6g} ns)", std::stod(ticks) * tick_ps * 1e-3) : "");
+}
+
 Rows run_rows(const json& description, const json& run, const PictureData& data) {
     Rows rows;
     const auto add = [&](const char* name, const std::string& value) {
@@ -131,8 +148,8 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     add("note", known("/note"));
     for (auto& row : operator_rows(run, description))
         rows.push_back(std::move(row));
-    add("started", known("/start_utc"));
-    add("stopped", known("/stop_utc"));
+    add("started", utc_text(known("/start_utc")));
+    add("stopped", utc_text(known("/stop_utc")));
     add("because", known("/stop_reason"));
     add("state", known("/state"));
     add("detector time", fmt::format("{:.6g} s", data.seconds(data.end_ticks - data.bins.times.begin)));
@@ -140,8 +157,8 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     add("crystals",
         fmt::format("{} in {} rings", grouped(data.scanner.geometry.crystal_count()), data.bins.rings));
     add("tick", fmt::format("{} ps", data.scanner.tick_ps));
-    add("coincidence window", known("/window_ticks").empty() ? "" : known("/window_ticks") + " ticks");
-    add("delay", known("/delay_ticks").empty() ? "" : known("/delay_ticks") + " ticks");
+    add("coincidence window", ticks_text(known("/window_ticks"), data.scanner.tick_ps));
+    add("delay", ticks_text(known("/delay_ticks"), data.scanner.tick_ps));
     if (data.energy_window) {
         add("energy window",
             fmt::format("{} to {} keV", data.energy_window->first, data.energy_window->second));
@@ -254,6 +271,15 @@ void detector_section(OutputFile& out, const DetectorFindings& detector) {
     modules(out, detector);
 }
 
+void verdict(OutputFile& out, const std::vector<Judgement>& judgements) {
+    if (judgements.empty()) return;
+    out.text("<ul class=\"verdict\">\n");
+    for (const Judgement& one : judgements)
+        print(out, "<li{}>{} {}</li>\n", one.good ? "" : " class=\"bad\"", one.good ? "\u2713" : "\u2715",
+              escaped(one.text));
+    out.text("</ul>\n");
+}
+
 void ledger(OutputFile& out, const json& run) {
     const auto found = run.is_object() ? run.find("ledger") : run.end();
     if (found == run.end() || !found->is_object()) {
@@ -290,11 +316,7 @@ void write_report(const std::filesystem::path& file, const std::string& target, 
           escaped(title), style);
     const std::string note = text_at(run, "/note");
     if (!note.empty()) print(out, "<p>{}</p>\n", escaped(note));
-    const std::string state = text_at(run, "/state");
-    if (!state.empty() && state != "complete") {
-        print(out, "<p class=\"bad\">The state of this run is {}: {}</p>\n", escaped(state),
-              escaped(text_at(run, "/stop_reason")));
-    }
+    verdict(out, verdict_of(run, data));
     out.text("</header>\n<main>\n<div class=\"tables\">\n");
     table(out, "Run", run_rows(description, run, data), false);
     table(out, "Counts", count_rows(data), true);
@@ -302,10 +324,8 @@ void write_report(const std::filesystem::path& file, const std::string& target, 
     for (const Picture& picture : pictures)
         figure(out, picture);
     out.text("</div>\n");
-    if (!data.seconds_trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(data.seconds_trouble));
     if (data.detector) detector_section(out, *data.detector);
     out.text("<h2>Ledger</h2>\n");
-    if (!data.ledger_trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(data.ledger_trouble));
     ledger(out, run);
     print(out, "</main>\n<footer><p class=\"muted\">petlm plot, of {}</p></footer>\n</body>\n</html>\n",
           escaped(target));

@@ -86,7 +86,37 @@ TEST_CASE("the contents of run.json are shown as text", "[petlm][plot]") {
     CHECK(html.find("&lt;script&gt;alert(&quot;1&quot;)") != std::string::npos);
     CHECK(html.find("The state of this run is failed") != std::string::npos);
     CHECK(html.find("The ledger is not closed") != std::string::npos);
+    // What matters comes first.
+    CHECK(html.find("\u2715 The ledger is not closed") < html.find("<main>"));
     for (const char* text : {">F-18<", ">-80.5 mm<", ">a &lt;mouse&gt;<", ">FDG<", "a~b", ">tilde<", "a/b",
                              ">slash<", ">true<", ">-44<"})
         CHECK_THAT(html, contains(text));
+}
+
+TEST_CASE("a report begins with whether the run can be trusted", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", wild_records(20));
+    auto run = nlohmann::json::parse(read_file(directory / "run" / "run.json"));
+    run["state"] = "complete";
+    run["stop_reason"] = "stopped by operator";
+    run["start_utc"] = "2026-11-24T04:14:02.365Z";
+    run["configuration"]["health"]["max_loss_fraction"] = 1e-3;
+    const auto header = [&](std::int64_t lost, const char* output) {
+        run["ledger"] = {{"closed", true}, {"datagrams", {{"received", 1'000'000}, {"lost", lost}}}};
+        write_file(directory / "run" / "run.json", run.dump());
+        REQUIRE(plotted(directory / "run", " -o" + quoted(directory / output)).status == 0);
+        const std::string html = read_file(directory / output / "report.html");
+        check_html(html);
+        CHECK(html.find(">2026-11-24 04:14:02.365 UTC<") != std::string::npos);
+        return html.substr(0, html.find("</header>"));
+    };
+    const std::string good = header(0, "good");
+    for (const char* sentence :
+         {"\u2713 The state of this run is complete: stopped by operator.", "\u2713 The ledger is closed",
+          "\u2713 None of 1,000,000 datagrams was lost."})
+        CHECK_THAT(good, contains(sentence));
+    CHECK(good.find("class=\"bad\"") == std::string::npos);
+    CHECK_THAT(header(10, "few"), contains("\u2713 10 of 1,000,010 datagrams were lost (0.001 %)."));
+    CHECK_THAT(header(2'000, "many"),
+               contains("<li class=\"bad\">\u2715 2,000 of 1,002,000 datagrams were lost (0.2 %)."));
 }

@@ -1,0 +1,75 @@
+#include "tools/petlm/plot/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tools/petlm/records/run.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using nlohmann::json;
+
+const json* value_at(const json& object, const char* pointer) {
+    const json::json_pointer place(pointer);
+    return object.is_object() && object.contains(place) ? &object.at(place) : nullptr;
+}
+
+std::string string_at(const json& object, const char* pointer) {
+    const json* text = value_at(object, pointer);
+    return text != nullptr && text->is_string() ? text->get<std::string>() : "";
+}
+
+std::optional<std::int64_t> count_at(const json& object, const char* pointer) {
+    const json* count = value_at(object, pointer);
+    return count != nullptr && count->is_number_integer() ? std::optional(count->get<std::int64_t>())
+                                                          : std::nullopt;
+}
+
+/// "2 of 4,797,798 datagrams were lost (4.2e-05 %)": good up to the share at which the daemon complained.
+std::optional<Judgement> judgement_of_loss(const json& run) {
+    const auto lost = count_at(run, "/ledger/datagrams/lost");
+    const auto received = count_at(run, "/ledger/datagrams/received");
+    if (!lost || !received || *lost < 0 || *received < 0 || *lost + *received == 0) return {};
+    const auto sent = static_cast<std::uint64_t>(*lost) + static_cast<std::uint64_t>(*received);
+    if (*lost == 0) return Judgement{true, fmt::format("None of {} datagrams was lost.", grouped(sent))};
+    const double fraction = static_cast<double>(*lost) / static_cast<double>(sent);
+    const json* most = value_at(run, "/configuration/health/max_loss_fraction");
+    const bool good = most != nullptr && most->is_number() && fraction <= most->get<double>();
+    return Judgement{good,
+                     fmt::format("{} of {} datagrams were lost ({:.2g} %).",
+                                 grouped(static_cast<std::uint64_t>(*lost)), grouped(sent), 100 * fraction)};
+}
+
+}  // namespace
+
+std::vector<Judgement> verdict_of(const json& run, const PictureData& data) {
+    std::vector<Judgement> verdict;
+    if (const std::string state = string_at(run, "/state"); !state.empty()) {
+        const std::string reason = string_at(run, "/stop_reason");
+        verdict.push_back({state == "complete", fmt::format("The state of this run is {}{}.", state,
+                                                            reason.empty() ? "" : ": " + reason)});
+    }
+    if (const json* closed = value_at(run, "/ledger/closed"); closed != nullptr) {
+        verdict.push_back(*closed == true
+                              ? Judgement{true, "The ledger is closed: everything is accounted for."}
+                              : Judgement{false, "The ledger is not closed."});
+    }
+    if (auto judgement = judgement_of_loss(run)) verdict.push_back(std::move(*judgement));
+    for (const std::string* trouble : {&data.ledger_trouble, &data.seconds_trouble}) {
+        if (!trouble->empty()) verdict.push_back({false, *trouble});
+    }
+    if (data.detector && !data.detector->run.empty()) {
+        const std::size_t faults = data.detector->findings.size();
+        verdict.push_back(
+            {faults == 0, faults == 0 ? "No fault of the detector was found."
+                                      : fmt::format("Faults of the detector: {}; they are listed below.",
+                                                    grouped(faults))});
+    }
+    return verdict;
+}
+
+}  // namespace petacq::petlm
