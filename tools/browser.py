@@ -190,9 +190,12 @@ class Page:
         """Writes a PNG of the whole page, of the element that the selector `of` names, or of the viewport as it is."""
         parameters = {"format": "png", "captureBeyondViewport": whole_page, "optimizeForSpeed": False}
         if of:
-            parameters["clip"] = {**self.evaluate(f"""(box => ({{x: box.x + scrollX, y: box.y + scrollY,
-                width: box.width, height: box.height}}))(document.querySelector({json.dumps(of)}).getBoundingClientRect())"""),
-                "scale": 1}
+            box = self.evaluate(f"""(element => {{
+                element.scrollIntoView({{block: "center", behavior: "instant"}});
+                const box = element.getBoundingClientRect();
+                return {{x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height}};
+            }})(document.querySelector({json.dumps(of)}))""")
+            parameters["clip"] = {**box, "scale": 1}
         elif whole_page:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]
             parameters["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}

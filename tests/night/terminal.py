@@ -23,8 +23,8 @@ class Terminal:
         self._stream = pyte.ByteStream(self.screen)
         self._lock = threading.Lock()
         self._child, self._descriptor = pty.fork()
-        if self._child == 0:
-            os.execvpe(command[0], command, {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"})
+        if self._child == 0:  # rxvt has no sequences that pyte does not know, and titles
+            os.execvpe(command[0], command, {**os.environ, "TERM": "rxvt", "LANG": "C.UTF-8"})
         fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.ended = False
         threading.Thread(target=self._follow, daemon=True).start()
