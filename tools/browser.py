@@ -22,7 +22,8 @@ def find():
 class Browser:
     """One Chromium process. It takes a second or more to start; a page of it opens at once."""
 
-    def __init__(self, path):
+    def __init__(self, path, within=()):
+        """`within`: words before the command, such as those that enter a network namespace."""
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
@@ -33,7 +34,7 @@ class Browser:
             os.dup2(b, 4)
 
         self._process = subprocess.Popen(
-            [path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            [*within, path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
              "--force-color-profile=srgb", "--lang=en-GB", f"--user-data-dir={self._profile.name}",
              "--remote-debugging-pipe", "about:blank"],
@@ -171,10 +172,31 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                       modifiers=8 if shift else 0)
 
-    def screenshot(self, file, whole_page=True):
-        """Writes a PNG of the whole page, or of the viewport as it is."""
+    def click(self, selector):
+        """Clicks with the mouse in the middle of an element, wherever it is on the page."""
+        x, y = self.evaluate(f"""(element => {{
+            element.scrollIntoView({{block: "center", behavior: "instant"}});
+            const box = element.getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2];
+        }})(document.querySelector({json.dumps(selector)}))""")
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def type(self, text):
+        """Types into the element that has the focus."""
+        self.call("Input.insertText", text=text)
+
+    def screenshot(self, file, whole_page=True, of=None):
+        """Writes a PNG of the whole page, of the element that the selector `of` names, or of the viewport as it is."""
         parameters = {"format": "png", "captureBeyondViewport": whole_page, "optimizeForSpeed": False}
-        if whole_page:
+        if of:
+            box = self.evaluate(f"""(element => {{
+                element.scrollIntoView({{block: "center", behavior: "instant"}});
+                const box = element.getBoundingClientRect();
+                return {{x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height}};
+            }})(document.querySelector({json.dumps(of)}))""")
+            parameters["clip"] = {**box, "scale": 1}
+        elif whole_page:
             size = self.call("Page.getLayoutMetrics")["cssContentSize"]
             parameters["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
         with open(file, "wb") as out:

@@ -61,17 +61,21 @@ class SourceFinder {
 
     void silent_source(std::uint32_t i) {
         const SourceStatus& s = acquisition_.sources.sources[i];
-        const std::int64_t now_ns = seen_.now->taken.time_since_epoch() / std::chrono::nanoseconds(1);
         // A board without hits that sends heartbeats is healthy.
-        const auto timeout_ns = std::int64_t{seen_.configuration().watermark.source_timeout_ms} * 1'000'000;
-        if (s.last_seen && now_ns - *s.last_seen < timeout_ns) return;
+        if (s.last_seen && silent_ms(s) < seen_.configuration().watermark.source_timeout_ms) return;
         // A detector that is off is no fault; one board of it is.
         if (!s.last_seen && !anything_heard(acquisition_)) return;
-        const double silent_s = s.last_seen ? static_cast<double>(now_ns - *s.last_seen) * 1e-9 : 0;
+        const double silent_s = silent_ms(s) / 1000;
         add_source("source_silent", i,
                    "has been silent " + (s.last_seen ? fmt::format("for {:.1f} s", silent_s)
                                                      : std::string("since the daemon started")),
                    "check power and cable", "sources are silent", silent_s);
+    }
+
+    /// Time since its latest datagram; 0 before the first one.
+    [[nodiscard]] double silent_ms(const SourceStatus& s) const {
+        const std::int64_t now_ns = seen_.now->taken.time_since_epoch() / std::chrono::nanoseconds(1);
+        return s.last_seen ? static_cast<double>(now_ns - *s.last_seen) * 1e-6 : 0;
     }
 
     [[nodiscard]] double skew_ms(const SourceStatus& s) const {
@@ -108,6 +112,8 @@ class SourceFinder {
         constexpr double margin = 0.9;
         const bool over = right_ms_ ? std::abs(off_ms) > limit : away;
         if (!over && (seen_.health->find(code, i) == nullptr || std::abs(off_ms) <= margin * limit)) return;
+        // While nothing arrives from it, others move on: that is silence.
+        if (off_ms < 0 && -off_ms - silent_ms(s) <= margin * limit) return;
         const std::string size = fmt::format("{:.0f} ms", std::abs(off_ms));
         if (off_ms < 0) {
             add_source(code, i,

@@ -12,116 +12,18 @@ import json
 import os
 import pathlib
 import re
-import shutil
-import select
 import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from machine import Failure, Machine, check, eventually, skip_unless_possible  # noqa: E402
+from machine import Failure, check, eventually, skip_unless_possible  # noqa: E402
+from service_machine import ServiceMachine  # noqa: E402
 
 programs, units, source = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 subject = sys.argv[4]
 skip_unless_possible()
-
-drop_in = "[Unit]\nDefaultDependencies=no\nWants=\nAfter=\n"
-# Short, so that the tests do not take minutes. The watchdog's interval is long enough for a busy machine; the daemon must
-# ask for more time to stop than a second.
-shorter = "StartLimitIntervalSec={limit}\n[Service]\nWatchdogSec={watchdog}\nRestartSec=200ms\nTimeoutStopSec=1s\n"
-
-
-class ServiceMachine(Machine):
-    """Has the programs and units of the build, over this machine's root."""
-
-    def __init__(self, work):
-        self.work = work
-        etc = work / "etc"
-        (etc / "petacqd").mkdir(parents=True)
-        unit_directory = etc / "systemd" / "system"
-        for unit in ("petacqd.service", "petacqd.socket"):
-            (unit_directory / f"{unit}.d").mkdir(parents=True)
-            text = (units / unit).read_text()
-            text = re.sub(r"(Exec\w+=)\S*/petacqd\b", r"\1/usr/bin/petacqd", text)
-            (unit_directory / unit).write_text(text)
-            (unit_directory / f"{unit}.d" / "test.conf").write_text(drop_in)
-        with open(unit_directory / "petacqd.service.d" / "test.conf", "a") as more:
-            more.write(shorter.format(limit=0, watchdog="60s"))
-        (unit_directory / "petacq-test.target").write_text("[Unit]\nDefaultDependencies=no\nAllowIsolate=yes\n")
-        (etc / "systemd" / "journald.conf").write_text("[Journal]\nReadKMsg=no\nStorage=volatile\n")
-        journald = unit_directory / "systemd-journald.service.d"
-        journald.mkdir()
-        (journald / "test.conf").write_text("[Unit]\nDefaultDependencies=no\n[Service]\nWatchdogSec=0\n")
-
-        shutil.copy(source / "config" / "examples" / "small.scanner.json", etc / "petacqd")
-        subprocess.run([programs / "petcal", "make", "--scanner", etc / "petacqd" / "small.scanner.json", "--output",
-                        etc / "petacqd" / "small.h5"], check=True, stdout=subprocess.DEVNULL)
-        self.configuration = {
-            "scanner": "small.scanner.json", "calibration": "small.h5", "data_dir": "/var/lib/petacqd",
-            "receive": {"sockets": [{"address": "127.0.0.1", "port": 9601}], "batch_count": 16, "batch_bytes": 262144},
-            "coincidence": {"window_ticks": 320}, "pipeline": {"backend": "cpu", "threads": 2},
-            "watermark": {"source_timeout_ms": 1500}, "http": {"listen": ""}}
-        (etc / "petacqd" / "petacqd.json").write_text(json.dumps(self.configuration))
-        socket_unit = unit_directory / "petacqd.socket"
-        socket_unit.write_text(socket_unit.read_text().replace("0.0.0.0:9601", "127.0.0.1:9601"))
-        super().__init__(work, f"""
-set -e
-cd "$1"
-mkdir -p usr/bin usr/lib/sysusers.d usr/lib/tmpfiles.d
-cp {programs}/petacqd {programs}/petctl {programs}/petsim usr/bin/
-cp {source}/systemd/petacqd.sysusers usr/lib/sysusers.d/petacqd.conf
-cp {source}/systemd/petacqd.tmpfiles usr/lib/tmpfiles.d/petacqd.conf
-rm -rf etc/systemd/system
-cp -r {etc}/petacqd {etc}/systemd etc/
-chmod -R u=rwX,go=rX etc/petacqd
-rm -rf var/lib/petacqd var/log/journal
-: > etc/machine-id
-""", unit="petacq-test.target")
-
-    def override(self, limit, watchdog):
-        self.path("/etc/systemd/system/petacqd.service.d/test.conf").write_text(
-            drop_in + shorter.format(limit=limit, watchdog=watchdog))
-        self.systemctl("daemon-reload")
-
-    def configure(self, **patch):
-        text = patch.get("text") or json.dumps({**self.configuration, **patch})
-        self.path("/etc/petacqd/petacqd.json").write_text(text)
-
-    def send(self, count):
-        """Sends datagrams from within its network."""
-        self.run("python3", "-c", "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-                 f"for i in range({count}): s.sendto(b'PETF\\1\\0\\0\\1' + i.to_bytes(8, 'big'), ('127.0.0.1', 9601))")
-
-    def scan(self, seconds):
-        """A simulated scanner whose boards fall silent without saying so."""
-        self.run("petsim", "--scanner", "/etc/petacqd/small.scanner.json", "--calibration", "/etc/petacqd/small.h5",
-                 "--cylinder", "0,0,0,10,20,0.45", "--sources", 4, "--duration-s", seconds, "--no-end-of-stream",
-                 "--to", "127.0.0.1:9601")
-
-    def main_process(self):
-        """The PID of the daemon outside the namespaces."""
-        main = self.show("MainPID")
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if (process / "comm").read_text().strip() == "petacqd" and re.search(
-                        rf"^NSpid:.*\s{main}$", (process / "status").read_text(), re.M):
-                    return process
-            except OSError:
-                continue
-        raise Failure("no main process")
-
-    def kill(self):
-        """Kills the daemon; returns its main PID when it receives no more."""
-        main, process = self.show("MainPID"), self.main_process()
-        gone = os.pidfd_open(int(process.name))
-        self.systemctl("kill", "-s", "KILL", "petacqd.service")
-        select.select([gone], [], [])
-        os.close(gone)
-        return main
-
-    def up_again(self, main):
-        return self.show("MainPID") not in ("0", main) and self.show("ActiveState") == "active"
 
 
 class Stopped:
@@ -156,19 +58,8 @@ class Stopped:
         return self.ended
 
 
-def boot(m):
-    """Returns whether there is a journal."""
-    eventually(lambda: m.systemctl("is-system-running", check_it=False).stdout.strip() in ("running", "degraded", "starting"),
-               "a real systemd runs")
-    m.run("systemd-sysusers", "petacqd.conf")
-    journal = m.systemctl("start", "systemd-journald.socket", "systemd-journald.service", check_it=False).returncode == 0
-    if not journal:
-        print("note: no journald here")
-    return journal
-
-
 def the_service(m):
-    journal = boot(m)
+    journal = m.boot()
     start(m)
     hardening(m)
     a_run(m, journal)
@@ -270,7 +161,7 @@ def crash(m, journal):
 
 
 def starved_watchdog(m):
-    journal = boot(m)
+    journal = m.boot()
     m.override(limit=0, watchdog="6s")
     m.systemctl("start", "petacqd.service")
     main, restarts = m.show("MainPID"), int(m.show("NRestarts"))
@@ -364,7 +255,7 @@ def bad_configuration_with_traffic(m):
 
 
 with tempfile.TemporaryDirectory(prefix="petacq-systemd-") as directory:
-    machine = ServiceMachine(pathlib.Path(directory))
+    machine = ServiceMachine(pathlib.Path(directory), programs, units, source)
     try:
         {"service": the_service, "watchdog": starved_watchdog}[subject](machine)
     except Failure as failure:

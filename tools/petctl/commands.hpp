@@ -49,10 +49,11 @@ int doctor(daemon::ControlClient& client, double seconds);
 int relay(daemon::ControlClient& client);
 
 // watch.cpp
-/// `status --watch`: on a terminal each status replaces the previous one; elsewhere each is one line.
+/// `status --watch`: on a terminal each status replaces the previous one; elsewhere each is one line. Throws
+/// ControlUnavailable if the daemon goes away.
 int watch_status(daemon::ControlClient& client, Form form);
-/// `watch`: the dashboard on a terminal; elsewhere the lines of watch_status. Both restore the terminal and
-/// throw ControlUnavailable if the daemon goes away.
-int watch_dashboard(daemon::ControlClient& client);
+/// `watch`: the dashboard on a terminal; elsewhere the lines of watch_status. If the daemon goes away, the
+/// dashboard says so and connects to `socket` again as soon as it can. Restores the terminal.
+int watch_dashboard(daemon::ControlClient& client, const std::string& socket);
 
 }  // namespace petacq::petctl

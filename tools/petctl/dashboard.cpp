@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t most_history = 600;
 constexpr std::size_t least_rows = 4;  // in the table
 constexpr double stale_s = 3;
+constexpr std::size_t reason_indent = 6;  // of further lines
 // Width of the columns before the sparkline: label, last second, average.
 constexpr std::size_t figures_width = 48;
 
@@ -77,6 +78,15 @@ void Dashboard::add(json status) {
     }
     history_.push_back(std::move(values));
     if (history_.size() > most_history) history_.pop_front();
+}
+
+void Dashboard::lose() {
+    json status = *status_;
+    status["recording"] = {
+        {"state", "unknown"},
+        {"word", "UNKNOWN"},
+        {"text", "the daemon does not answer. Whether a run is being recorded is not known."}};
+    status_ = std::make_shared<const json>(std::move(status));
 }
 
 void Dashboard::press(Key key) {
@@ -157,10 +167,12 @@ Lines Dashboard::draw(std::size_t width, std::size_t height, bool unicode, doubl
     Lines lines = strip_lines(*status_, {std::max<std::size_t>(width, 40), unicode});
     lines.push_back(head_line(age_s));
     const Lines reasons = reason_lines(at(*status_, {"health"}));
-    append(lines, reasons, height / 6);
-    if (reasons.size() > height / 6) {
-        lines.push_back({{fmt::format("    and {} more", reasons.size() - height / 6), Style::warning}});
-    }
+    const std::size_t full = lines.size() + height / 6;
+    std::size_t shown = 0;
+    for (; shown < reasons.size() && lines.size() < full; ++shown)
+        append(lines, wrapped(reasons[shown], width, reason_indent), height);
+    if (shown < reasons.size())
+        lines.push_back({{fmt::format("    and {} more", reasons.size() - shown), Style::warning}});
     const Lines facts = fact_lines(*status_);
     // Rates come first, then the table; the other facts appear only if the table keeps a minimum size.
     const std::size_t taken = lines.size() + std::max(least_rows, height / 3) + 1;

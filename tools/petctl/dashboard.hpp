@@ -35,6 +35,8 @@ class Dashboard {
   public:
     Dashboard();
     void add(nlohmann::json status);
+    /// The daemon does not answer: whether data are being recorded is unknown until the next status.
+    void lose();
     void press(Key key);
     /// Returns at most `height` lines. Lines longer than `width` columns are left for the terminal to cut.
     /// `unicode`: block characters may be used. `age_s`: age of the latest status.

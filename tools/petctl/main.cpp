@@ -188,8 +188,9 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     doctor->callback(with_client([&a](ControlClient& client) { return petctl::doctor(client, a.seconds); }));
 
     CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
-    watch->callback(with_either(petctl::watch_dashboard,
-                                [](HostGroup& group) { return petctl::watch_group(group, false); }));
+    watch->callback(
+        with_either([&a](ControlClient& client) { return petctl::watch_dashboard(client, a.socket); },
+                    [](HostGroup& group) { return petctl::watch_group(group, false); }));
 
     CLI::App* ledger =
         app.add_subcommand("ledger", "Show the ledger of the run in progress or of the last run");

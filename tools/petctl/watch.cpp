@@ -8,7 +8,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tools/petctl/status_text.hpp"
 #include "tools/petctl/terminal.hpp"
@@ -16,6 +18,7 @@
 namespace petacq::petctl {
 
 using daemon::ControlClient;
+using daemon::ControlUnavailable;
 using nlohmann::json;
 
 namespace {
@@ -57,7 +60,8 @@ class Signals {
         ::sigprocmask(SIG_BLOCK, &held, &outside_);
     }
 
-    /// Waits for a key, a status, a signal, or one second. False if the keyboard is gone.
+    /// Waits for a key, a status, a signal, or one second. `daemon`: -1 if there is no connection. False if
+    /// the keyboard is gone.
     [[nodiscard]] bool wait(int daemon) const {
         std::array<pollfd, 2> inputs{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{daemon, POLLIN, 0}};
         const timespec second{1, 0};
@@ -83,27 +87,41 @@ int watch_status(ControlClient& client, Form form) {
     return 0;
 }
 
-int watch_dashboard(ControlClient& client) {
+int watch_dashboard(ControlClient& first, const std::string& socket) {
     if (::isatty(STDOUT_FILENO) != 1 || ::isatty(STDIN_FILENO) != 1)
-        return watch_status(client, Form::summary);
+        return watch_status(first, Form::summary);
+    ControlClient* client = &first;  // nullptr: the daemon is away
+    std::unique_ptr<ControlClient> later;
     Dashboard dashboard;
-    dashboard.add(client.call("subscribe", every_second));
     auto taken = Clock::now();
+    const auto add = [&](json status) {
+        dashboard.add(std::move(status));
+        taken = Clock::now();
+    };
+    add(client->call("subscribe", every_second));
     const Signals signals;
     Terminal terminal;
     while (stop_requested == 0) {
         const double age_s = std::chrono::duration<double>(Clock::now() - taken).count();
         terminal.show(dashboard.draw(terminal.width(), terminal.height(), terminal.unicode(), age_s));
         terminal.title(dashboard.title());
-        if (!signals.wait(client.descriptor())) break;
+        if (!signals.wait(client != nullptr ? client->descriptor() : -1)) break;
         Key key{};
         while (terminal.read_key(key)) {
             if (key == Key::quit) return 0;
             dashboard.press(key);
         }
-        while (const auto notification = client.next_notification(std::chrono::milliseconds(0))) {
-            dashboard.add(notification->value("params", json::object()));
-            taken = Clock::now();
+        try {
+            if (client == nullptr) {
+                later = std::make_unique<ControlClient>(socket);
+                add(later->call("subscribe", every_second, std::chrono::seconds(2)));
+                client = later.get();
+            }
+            while (const auto notification = client->next_notification(std::chrono::milliseconds(0)))
+                add(notification->value("params", json::object()));
+        } catch (const ControlUnavailable&) {
+            client = nullptr;
+            dashboard.lose();
         }
     }
     return 0;

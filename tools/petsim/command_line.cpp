@@ -103,6 +103,7 @@ void add_faults(CLI::App& app, Command& c) {
     option("--silent", c.silences, "SOURCE@FROM-TO, seconds; repeatable");
     option("--silent-unit", c.silent_units, "MODULE.UNIT@FROM-TO, seconds; repeatable");
     option("--gain-step", c.gain_steps, "MODULE@SECONDS:PERCENT; repeatable");
+    option("--temperature-step", c.temperature_steps, "MODULE@SECONDS:DEGREES; repeatable");
     option("--noisy-crystal", c.noisy_crystals, "CRYSTAL@SECONDS:HZ, energies up to 1022 keV; repeatable");
 }
 

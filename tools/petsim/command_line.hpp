@@ -43,6 +43,7 @@ struct Command {
     std::vector<std::string> silences;
     std::vector<std::string> silent_units;
     std::vector<std::string> gain_steps;
+    std::vector<std::string> temperature_steps;
     std::vector<std::string> noisy_crystals;
     std::vector<std::string> destinations;
     double pace = 1;

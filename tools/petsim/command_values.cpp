@@ -208,6 +208,10 @@ void read_detector_faults(Command& command) {
         read_from_time("--gain-step", text, "MODULE@SECONDS:PERCENT", &GainStep::bdm, &GainStep::percent,
                        faults.gain_steps);
     }
+    for (const auto& text : command.temperature_steps) {
+        read_from_time("--temperature-step", text, "MODULE@SECONDS:DEGREES", &TemperatureStep::bdm,
+                       &TemperatureStep::degrees, faults.temperature_steps);
+    }
     for (const auto& text : command.noisy_crystals) {
         read_from_time("--noisy-crystal", text, "CRYSTAL@SECONDS:HZ", &NoisyCrystal::crystal,
                        &NoisyCrystal::hz, faults.noisy_crystals);

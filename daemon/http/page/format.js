@@ -61,6 +61,7 @@ const formats = {
   duration,
   about,
   utc: (v) => v.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC"),
+  commands: (v) => v,
   truth: (v) => (v ? "yes" : "no"),
 };
 
@@ -68,11 +69,24 @@ function find(document_, path) {
   return path.split(".").reduce((value, key) => (value === null || value === undefined ? null : value[key]), document_);
 }
 
+/** Marks the commands in `text`. Text that does not change stays, so that it can be selected. */
+function show_commands(element, text) {
+  if (element.dataset.text === text) return;
+  element.dataset.text = text;
+  element.replaceChildren(...text.split("`").map((part, i) => {
+    if (i % 2 === 0) return part;
+    const command = document.createElement("code");
+    command.textContent = part;
+    return command;
+  }));
+}
+
 /** Unknown values show as a dash. */
 function show(element, value) {
   const known = value !== null && value !== undefined && value !== "";
   const text = known ? formats[element.dataset.format || "text"](value) : "–";
-  if (element.textContent !== text) element.textContent = text;
+  if (element.dataset.format === "commands") show_commands(element, text);
+  else if (element.textContent !== text) element.textContent = text;
   element.setAttribute("value", known ? value : "");
 }
 

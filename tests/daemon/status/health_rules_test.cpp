@@ -109,6 +109,22 @@ TEST_CASE("a board without hits that sends heartbeats is healthy") {
     CHECK(patient.health.reasons().empty());
 }
 
+TEST_CASE("a board that stops sending does not lag") {
+    Patient patient;
+    const auto lagging = [&](double lag_s, double silent_s) {
+        patient.second([&](Patient& p) {
+            SourceStatus& s = p.now.sources.sources[0];
+            s.state = SourceState::lagging;
+            s.skew = -static_cast<std::int64_t>(lag_s * 1e12 / p.scanner.tick_ps);
+            s.last_seen = ns_at(p.time - silent_s);
+        });
+        return patient.health.find("source_lagging", 0) != nullptr;
+    };
+    CHECK_FALSE(lagging(1.15, 1.1));
+    CHECK_FALSE(lagging(2.15, 2.1));
+    CHECK(lagging(2.15, 0.1));
+}
+
 TEST_CASE("a counter that decreases is no problem") {
     Patient patient;
     patient.second([](Patient& p) { p.before.total.datagrams.lost = 1000; });

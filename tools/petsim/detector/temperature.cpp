@@ -14,7 +14,15 @@ constexpr double most_spread = 2;
 
 }  // namespace
 
-Temperatures::Temperatures(std::uint64_t seed, double mean_c, std::size_t units) : mean_c_(mean_c) {
+Temperatures::Temperatures(std::uint64_t seed, double mean_c, const config::Geometry& geometry,
+                           double begin_s, const std::vector<TemperatureStep>& steps)
+    : mean_c_(mean_c) {
+    const std::size_t in_module = geometry.du_count;
+    const std::size_t units = geometry.bdm_count * in_module;
+    for (const TemperatureStep& step : steps) {
+        const std::size_t first = step.bdm * in_module;
+        steps_.push_back({first, first + in_module - 1, begin_s + step.at_s, step.degrees});
+    }
     for (std::size_t unit = 0; unit < units; ++unit) {
         Random random(seed, Purpose::calibration, unit);
         const double spread = most_spread * random.symmetric();
@@ -25,11 +33,18 @@ Temperatures::Temperatures(std::uint64_t seed, double mean_c, std::size_t units)
 double Temperatures::celsius(std::size_t unit, double second) const {
     const double turn = second / period_s + units_[unit].phase;
     const double wave = 4 * std::abs(turn - std::floor(turn) - 0.5) - 1;
-    return mean_c_ + units_[unit].spread + swing * wave;
+    double sum = mean_c_ + units_[unit].spread + swing * wave;
+    for (const Step& step : steps_) {
+        if (unit >= step.first && unit <= step.last && second >= step.from_s) sum += step.degrees;
+    }
+    return sum;
 }
 
 double Temperatures::furthest_from(double reference) const {
-    return std::abs(mean_c_ - reference) + most_spread + swing;
+    double most = std::abs(mean_c_ - reference) + most_spread + swing;
+    for (const Step& step : steps_)
+        most += std::abs(step.degrees);
+    return most;
 }
 
 }  // namespace petacq::sim

@@ -41,8 +41,8 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
       tick_s_(scanner.tick_ps * 1e-12),
       ticks_per_mm_(1 / (mm_per_s * tick_s_)),
       time_sigma_(options.physics.time_resolution_ps / scanner.tick_ps / fwhm_per_sigma),
-      temperatures_(options.seed, options.physics.temperature_c,
-                    std::size_t{scanner.geometry.bdm_count} * scanner.geometry.du_count),
+      temperatures_(options.seed, options.physics.temperature_c, scanner.geometry, options.start_s,
+                    options.faults.temperature_steps),
       clock_drift_(options.physics.clock_drift_ps_per_c / scanner.tick_ps),
       changes_(!options.faults.gain_steps.empty() || clock_drift_ != 0 ||
                options.physics.gain_drift_percent_per_c != 0),

@@ -21,6 +21,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BoardReset, source, at_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Silence, source, from_s, to_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SilentUnit, bdm, du, from_s, to_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GainStep, bdm, at_s, percent)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TemperatureStep, bdm, at_s, degrees)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NoisyCrystal, crystal, at_s, hz)
 
 void refuse(const std::string& what, const std::string& found, const std::string& expected) {
@@ -66,6 +67,11 @@ void check_detector_faults(const Faults& f, const config::Geometry& g) {
         below("the module of --gain-step", s.bdm, g.bdm_count);
         within("the time of --gain-step", s.at_s, 0, 1e9);
         within("the percentage of --gain-step", s.percent, -100, 1000);
+    }
+    for (const auto& s : f.temperature_steps) {
+        below("the module of --temperature-step", s.bdm, g.bdm_count);
+        within("the time of --temperature-step", s.at_s, 0, 1e9);
+        within("the degrees of --temperature-step", s.degrees, -100, 100);
     }
     for (const auto& n : f.noisy_crystals) {
         below("the crystal of --noisy-crystal", n.crystal, g.crystal_count());
@@ -124,6 +130,7 @@ nlohmann::json to_json(const Faults& f) {
                      {"silent", f.silences},
                      {"silent_units", f.silent_units},
                      {"gain_steps", f.gain_steps},
+                     {"temperature_steps", f.temperature_steps},
                      {"noisy_crystals", f.noisy_crystals}};
     for (std::size_t i = 0; i < field_count; ++i) {
         if (f.corrupt[i] > 0) j["corrupt"][field_names[i]] = f.corrupt[i];

@@ -11,6 +11,7 @@
 
 #include "config/scanner.hpp"
 #include "net/wire.hpp"
+#include "tools/petsim/detector/temperature.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
 #include "tools/petsim/physics/cylinder.hpp"
 #include "tools/petsim/random/random.hpp"
@@ -177,6 +178,7 @@ struct Faults {
     std::vector<Silence> silences;
     std::vector<SilentUnit> silent_units;
     std::vector<GainStep> gain_steps;  ///< steps of one module multiply
+    std::vector<TemperatureStep> temperature_steps;
     std::vector<NoisyCrystal> noisy_crystals;
 };
 

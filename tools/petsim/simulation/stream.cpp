@@ -36,8 +36,8 @@ SourceStream::SourceStream(std::uint16_t number, const config::Source& source, c
       header_(options.wire.framing == net::Framing::sequenced ? net::header_bytes : 0),
       capacity_(static_cast<std::uint32_t>((options.wire.payload - header_) / net::frame_bytes)),
       tags_(std::move(tags)),
-      temperatures_(options.seed, options.physics.temperature_c,
-                    std::size_t{scanner.geometry.bdm_count} * scanner.geometry.du_count) {
+      temperatures_(options.seed, options.physics.temperature_c, scanner.geometry, options.start_s,
+                    options.faults.temperature_steps) {
     skew_ = ticks_of(options.wire.skew_us * 1e-6 * random_.uniform(), scanner);
     if (header_ == 0) heartbeat_ = 0;  // bare framing has none
     if (heartbeat_ > 0) heartbeat_at_ = begin_ticks + heartbeat_;

@@ -290,6 +290,7 @@ TEST_CASE("clocks and gains follow the temperature that frames carry", "[petsim]
     auto options = photons(3, 0.02);
     options.physics.temperature_c = 31;
     options.start_s = 0.99;  // the temperature changes during the simulation
+    options.faults.temperature_steps = {{5, 0.005, 12}};
     const auto still = simulate(options);
     options.physics.clock_drift_ps_per_c = 500;
     options.physics.gain_drift_percent_per_c = -2;

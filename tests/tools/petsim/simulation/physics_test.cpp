@@ -366,6 +366,29 @@ TEST_CASE("temperatures are near the mean and change slowly", "[petsim][physics]
     CHECK(last.size() == 144);
 }
 
+TEST_CASE("the temperature of a module steps at a whole second and nowhere else", "[petsim][physics]") {
+    auto options = test::point_options(0, 3);
+    options.physics.dark_hz = 20;
+    options.start_s = 7;
+    const auto well = test::record(options);
+    options.faults.temperature_steps = {{9, 0.5, 30}, {9, 2, -10}};
+    const auto run = test::record(options);
+    const double tick_s = test::small_scanner().tick_ps * 1e-12;
+    const auto before = test::frames_of(well);
+    const auto after = test::frames_of(run);
+    REQUIRE(before.size() == after.size());
+    std::array<int, 3> seen{};
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        const double second = static_cast<double>(after[i].time) * tick_s - options.start_s;
+        if (std::abs(second - std::round(second)) < 1e-3) continue;  // time offsets
+        const int warmer = after[i].bdm != 9 || second < 1 ? 0 : second < 2 ? 30 : 20;
+        REQUIRE(after[i].temperature_16ths - before[i].temperature_16ths == 16 * warmer);
+        if (after[i].bdm == 9) ++seen.at(static_cast<std::size_t>(second));
+    }
+    for (const int frames : seen)
+        CHECK(frames > 50);
+}
+
 TEST_CASE("a rate is reached by scaling the activity", "[petsim][physics]") {
     auto options = test::point_options(3, 0.2);
     options.physics.dark_hz = 500;
