@@ -117,6 +117,25 @@ class Histograms(unittest.TestCase):
         with self.assertRaises(ValueError):
             histograms.michelogram(self.records, self.scanner, "prompts")
 
+    def test_what_is_no_list_mode_is_refused_by_name(self):
+        run = self.run_
+        for call, said in (
+            (lambda: histograms.energy_spectrum(run), "Run: expected run.coincidences"),
+            (lambda: histograms.energy_spectrum(run.seconds), "records of start, .*expected coincidences or singles"),
+            (lambda: histograms.energy_spectrum(run.coincidences[["time", "energy_a"]]), "records of time, energy_a: "),
+            (lambda: histograms.time_differences(run.singles, 320), "records of time, crystal, energy: expected coincidences"),
+            (lambda: histograms.michelogram(run.singles, run.scanner), "expected coincidences with"),
+        ):
+            with self.assertRaisesRegex(TypeError, said):
+                call()
+        for bad in (0, -1, float("nan"), float("inf")):
+            with self.assertRaisesRegex(ValueError, "bin_keV .*above 0"):
+                histograms.energy_spectrum(run.coincidences, bin_keV=bad)
+            with self.assertRaisesRegex(ValueError, "interval_s .*above 0"):
+                histograms.rates(run.coincidences, 15.625, bad, 0, 1000)
+        with self.assertRaisesRegex(ValueError, "kind 'true': expected prompt"):
+            histograms.michelogram(run.coincidences, run.scanner, "true")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,4 +1,4 @@
-"""Runs the example notebooks: their code one cell after the other, and with nbclient if a kernel is installed."""
+"""Runs the code of the example notebooks, one cell after the other, without Jupyter."""
 
 import contextlib
 import importlib.util
@@ -96,26 +96,6 @@ class Notebooks(unittest.TestCase):
         for name in ("first_look.ipynb", "rates.ipynb"):
             _, names = execute(name, PETACQ_RUN=str(support.small_run()))
             self.assertTrue(all(axes.has_data() for axes in names["figure"].axes), name)
-
-    def test_in_jupyter(self):
-        try:
-            import nbclient
-            import nbformat
-            from jupyter_client.kernelspec import KernelSpecManager
-        except ImportError as error:
-            self.skipTest(f"{error.name} is not installed")
-        if "python3" not in KernelSpecManager().find_kernel_specs():
-            self.skipTest("no Jupyter kernel for Python (ipykernel)")
-        paths = os.pathsep.join([str(support.SOURCE / "tools/python/src"), *sys.path])
-        environment = {"PETACQ_RUN": str(support.small_run()), "PYTHONPATH": paths, "MPLBACKEND": "Agg"}
-        with busy_daemon("jupyter") as (_, live):
-            for path in sorted(EXAMPLES.glob("*.ipynb")):
-                notebook = nbformat.read(path, 4)
-                nbformat.validate(notebook)
-                with mock.patch.dict(os.environ, {**environment, **live, "PETACQ_START": "1"}):
-                    nbclient.NotebookClient(notebook, timeout=support.PATIENCE_S).execute()
-                if path.name != "live.ipynb":
-                    self.assertIn("<table>", notebook["cells"][1]["outputs"][-1]["data"]["text/html"])
 
 
 if __name__ == "__main__":

@@ -265,10 +265,16 @@ class MadeRuns(unittest.TestCase):
         self.assertIsNone(run.stop)
 
     def test_what_is_no_run(self):
-        with self.assertRaises(petacq.RunError):
-            petacq.open_run(self.path / "run.json")
-        with self.assertRaises(petacq.RunError):
-            petacq.open_run(self.path / "none")
+        for path, found in (
+            (self.path / "run.json", "expected the directory of a run, found a file$"),
+            (self.path / "none", "expected the directory of a run, found nothing"),
+            (self.source.path / "coincidences.plm", "found a file of that run: petacq.PlmFile opens it"),
+            (self.path.parent, r"not a run: .*; it holds runs: \S+made$"),
+        ):
+            with self.assertRaisesRegex(petacq.RunError, found):
+                petacq.open_run(path)
+        with self.assertRaisesRegex(petacq.RunError, "is a run itself"):
+            petacq.list_runs(self.path)
         (self.path / "run.json").write_text("{")
         with self.assertRaisesRegex(petacq.RunError, "not JSON"):
             petacq.open_run(self.path).state

@@ -161,7 +161,9 @@ class Live(unittest.TestCase):
                     tap(path, prescale=wrong)
             with self.assertRaises(TypeError):
                 tap(path, prescale=1.5)
-        with self.assertRaises(OSError):
+            with self.assertRaisesRegex(petacq.TapError, "of the petacqd tap, found None"):
+                tap(path.with_name("refuse.sock"))  # the control socket
+        with self.assertRaisesRegex(FileNotFoundError, "nobody.tap"):
             tap(support.scratch() / "nobody.tap")
 
 

@@ -58,6 +58,7 @@ class Calibration:
 
     @property
     def bins(self) -> int:
+        """Bins of the ADC for each crystal, of 10 counts each; the last one holds for all larger values."""
         return int(self.energy_factor.shape[3])
 
     def crystal(self, bdm: npt.ArrayLike, du: npt.ArrayLike, x: npt.ArrayLike, y: npt.ArrayLike) -> Integers:

@@ -54,22 +54,27 @@ class Frames:
 
     @property
     def bdm(self) -> npt.NDArray[np.uint8]:
+        """Module (BDM)."""
         return np.asarray(self.raw["bdm"])
 
     @property
     def du(self) -> npt.NDArray[np.uint8]:
+        """Block (DU) of the module."""
         return np.asarray(self.raw["head_du"] & 0xF)
 
     @property
     def x(self) -> npt.NDArray[np.uint8]:
+        """Place in the block, in steps of the position table."""
         return np.asarray(self.raw["x"])
 
     @property
     def y(self) -> npt.NDArray[np.uint8]:
+        """Place in the block, in steps of the position table."""
         return np.asarray(self.raw["y"])
 
     @property
     def adc(self) -> npt.NDArray[np.uint16]:
+        """Energy, ADC counts."""
         return np.asarray(self.raw["adc"].astype(np.uint16))
 
     @property

@@ -53,6 +53,7 @@ def energy_spectrum(
     source: Source, bin_keV: float = 4.0, up_to_keV: float = 1000.0, kind: Kind = "prompt"
 ) -> Histogram:
     """Energies of both crystals of each pair, or of singles. Energies beyond the last bin are left out."""
+    _check_positive(bin_keV=bin_keV, up_to_keV=up_to_keV)
     bins = max(1, round(up_to_keV / bin_keV))
     counts = np.zeros(bins, np.int64)
     for block in _blocks(source, kind):
@@ -77,7 +78,7 @@ def time_differences(pairs: Source, window_ticks: int, kind: Kind = "prompt") ->
     larger number less that of the one with the smaller: with both signs, unlike ``dt``."""
     size = 2 * window_ticks + 1
     counts = np.zeros(size, np.int64)
-    for block in _blocks(pairs, kind):
+    for block in _blocks(pairs, kind, with_singles=False):
         dt = block["dt"].astype(np.int64)
         signed = np.where(block["crystal_b"] > block["crystal_a"], dt, -dt) + window_ticks
         counts += np.bincount(signed[(signed >= 0) & (signed < size)], minlength=size)
@@ -87,6 +88,7 @@ def time_differences(pairs: Source, window_ticks: int, kind: Kind = "prompt") ->
 def rates(source: Source, tick_ps: float, interval_s: float, begin_ticks: int, end_ticks: int) -> Rates:
     """Records per second of detector time in intervals from ``begin_ticks`` to ``end_ticks``. The last interval may be
     shorter; its rate is still correct."""
+    _check_positive(tick_ps=tick_ps, interval_s=interval_s)
     length = max(1, round(interval_s * 1e12 / tick_ps))
     edges = np.append(np.arange(begin_ticks, end_ticks, length, dtype=np.int64), np.int64(end_ticks))
     bins = len(edges) - 1
@@ -106,7 +108,7 @@ def michelogram(pairs: Source, scanner: Scanner, kind: Kind = "prompt") -> Count
     lines on opposite sides of the diagonal are tilted in opposite directions."""
     n, rings = scanner.crystals_in_ring, scanner.rings
     counts = np.zeros(rings * rings, np.int64)
-    for block in _blocks(pairs, kind):
+    for block in _blocks(pairs, kind, with_singles=False):
         a, b = block["crystal_a"].astype(np.int64), block["crystal_b"].astype(np.int64)
         in_order = a % n <= b % n
         place = np.where(in_order, a // n * rings + b // n, b // n * rings + a // n)
@@ -134,7 +136,7 @@ def sinogram(
     planes = 2 * scanner.rings - 1
     bin_of_pair = _line_bins(scanner, angles, radial, radius, depth_mm)
     counts = np.zeros(planes * angles * radial, np.int32)
-    for block in _blocks(pairs, kind):
+    for block in _blocks(pairs, kind, with_singles=False):
         a, b = block["crystal_a"].astype(np.int64), block["crystal_b"].astype(np.int64)
         line = bin_of_pair[a % n, b % n]
         place = (a // n + b // n) * (angles * radial) + line
@@ -169,18 +171,30 @@ def _line_bins(scanner: Scanner, angles: int, radial: int, radius: float, depth_
     return np.asarray(np.triu(bins) + np.triu(bins, 1).T, np.int32)
 
 
-def _blocks(source: Source, kind: Kind) -> Iterator[Records]:
+def _check_positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not 0 < number < float("inf"):
+            raise ValueError(f"{name} {number}: expected a number above 0")
+
+
+def _blocks(source: Source, kind: Kind, with_singles: bool = True) -> Iterator[Records]:
     blocks: Iterable[Records]
     if isinstance(source, RecordBlocks):
         blocks = source.blocks()
     elif isinstance(source, np.ndarray):
         blocks = (source[at : at + (1 << 16)] for at in range(0, len(source), 1 << 16))
-    else:
+    elif isinstance(source, Iterable):
         blocks = source
+    else:
+        raise TypeError(f"{type(source).__name__}: expected run.coincidences, run.singles or an array of their records")
     wanted: dict[str, Any] = {"prompt": PROMPT, "delayed": DELAYED, "all": None}
     if kind not in wanted:
         raise ValueError(f"kind {kind!r}: expected prompt, delayed or all")
     for block in blocks:
+        if block.dtype != COINCIDENCE and not (with_singles and block.dtype == SINGLE):
+            names = ", ".join(block.dtype.names or ()) or str(block.dtype)
+            expected = "coincidences or singles with all fields" if with_singles else "coincidences with all fields"
+            raise TypeError(f"records of {names:.80}: expected {expected}")
         if block.dtype == SINGLE or wanted[kind] is None:
             yield block
         else:

@@ -46,12 +46,14 @@ class Run:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if not self.path.is_dir():
-            raise RunError(f"{self.path}: expected the directory of a run")
+            raise RunError(f"{self.path}: expected the directory of a run, found {_what_is(self.path)}")
         names = [entry.name for entry in self.path.iterdir()]
         kinds = ("coincidences", "singles", "tags", "seconds")
         self._parts = {kind: _parts(kind, names) for kind in kinds}
         if "run.json" not in names and not any(self._parts.values()):
-            raise RunError(f"{self.path}: not a run: neither run.json nor list-mode")
+            runs = sorted(name for name in names if (self.path / name / "run.json").is_file())
+            hint = f"; it holds runs: {self.path / runs[0]}{', ...' if runs[1:] else ''}" if runs else ""
+            raise RunError(f"{self.path}: not a run: neither run.json nor list-mode{hint}")
 
     def __repr__(self) -> str:
         return f"<Run {self.id!r} in {str(self.path)!r}, {self.state}>"
@@ -65,6 +67,7 @@ class Run:
 
     @property
     def id(self) -> str:
+        """The name of the run; without ``run.json`` that of its directory."""
         return str(self.metadata.get("run_id", self.path.name)) if self._has_metadata else self.path.name
 
     @property
@@ -75,6 +78,7 @@ class Run:
 
     @property
     def note(self) -> str:
+        """What the operator wrote at the start; may be empty."""
         return str(self.metadata.get("note") or "")
 
     @property
@@ -95,14 +99,17 @@ class Run:
 
     @cached_property
     def scanner(self) -> Scanner:
+        """The scanner description in ``run.json``. Raises RunError or ScannerError if there is none."""
         return Scanner.from_json(self._part("scanner"))
 
     @property
     def start(self) -> datetime | None:
+        """Start by the clock of the host, UTC; None if it is unknown."""
         return utc(self.metadata.get("start_utc"))
 
     @property
     def stop(self) -> datetime | None:
+        """Stop by the clock of the host, UTC; None during the run and after a crash."""
         return utc(self.metadata.get("stop_utc"))
 
     @property
@@ -324,6 +331,12 @@ def _gaps(numbers: list[int], first: int) -> list[tuple[int, int]]:
     """The missing ranges between ``first`` and the last number; the numbers ascend."""
     before = [first - 1, *numbers]
     return [(low + 1, high - 1) for low, high in zip(before, numbers) if high > low + 1]
+
+
+def _what_is(path: Path) -> str:
+    if not path.exists():
+        return "nothing"
+    return "a file of that run: petacq.PlmFile opens it" if path.suffix == ".plm" else "a file"
 
 
 def _said(operator: dict[str, Any]) -> dict[str, str]:

@@ -62,8 +62,10 @@ class ListedRun:
 
 def list_runs(directory: str | os.PathLike[str]) -> list[ListedRun]:
     """The runs in a data directory, in the order of their starts: every folder with a ``run.json``, also one that cannot be
-    read, whose state is "unreadable". Asks no daemon. Raises RunError if the directory cannot be read."""
+    read, whose state is "unreadable". Asks no daemon. Raises RunError if the directory cannot be read or is itself a run."""
     try:
+        if (Path(directory) / "run.json").is_file():
+            raise RunError(f"{directory}: is a run itself: petacq.open_run opens it, its parent directory lists it")
         folders = [entry for entry in Path(directory).iterdir() if (entry / "run.json").is_file()]
     except OSError as error:
         raise RunError(f"{directory}: expected a directory with runs: {error.strerror}") from error

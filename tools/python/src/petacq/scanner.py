@@ -98,38 +98,47 @@ class Scanner:
 
     @property
     def modules_in_ring(self) -> int:
+        """Modules around the ring."""
         return self.channels * self.modules_y
 
     @property
     def bdm_count(self) -> int:
+        """Modules (BDMs) of the scanner."""
         return self.modules_in_ring * self.modules_z
 
     @property
     def du_count(self) -> int:
+        """Blocks (DUs) of a module."""
         return self.blocks_y * self.blocks_z
 
     @property
     def crystals_per_du(self) -> int:
+        """Crystals of a block."""
         return self.crystals_y * self.crystals_z
 
     @property
     def crystals_per_module_y(self) -> int:
+        """Crystals of a module around the ring."""
         return self.blocks_y * self.crystals_y
 
     @property
     def crystals_per_module_z(self) -> int:
+        """Crystals of a module along the axis."""
         return self.blocks_z * self.crystals_z
 
     @property
     def crystals_in_ring(self) -> int:
+        """Crystals around the ring."""
         return self.modules_in_ring * self.crystals_per_module_y
 
     @property
     def rings(self) -> int:
+        """Rings of crystals along the axis."""
         return self.modules_z * self.crystals_per_module_z
 
     @property
     def crystal_count(self) -> int:
+        """Crystals of the scanner."""
         return self.crystals_in_ring * self.rings
 
     # Numbering
@@ -147,9 +156,11 @@ class Scanner:
         return self.in_ring(crystal) // self.crystals_per_module_y
 
     def bdm(self, crystal: npt.ArrayLike) -> Integers:
+        """Module (BDM), 0 to ``bdm_count`` - 1."""
         return self.module(crystal) + self.ring(crystal) // self.crystals_per_module_z * self.modules_in_ring
 
     def du(self, crystal: npt.ArrayLike) -> Integers:
+        """Block (DU) in its module, 0 to ``du_count`` - 1."""
         column = self.in_ring(crystal) % self.crystals_per_module_y // self.crystals_y
         row = self.ring(crystal) % self.crystals_per_module_z // self.crystals_z
         return column * self.blocks_z + row

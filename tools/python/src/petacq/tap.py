@@ -78,7 +78,11 @@ class Tap:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._socket.settimeout(timeout)
-            self._socket.connect(self._path)
+            try:
+                self._socket.connect(self._path)
+            except OSError as error:
+                error.filename = self._path  # that of a socket is not in its message
+                raise
             request = {"kind": kind, "prescale": operator.index(prescale)}
             self._socket.sendall(json.dumps(request).encode() + b"\n")
             self._stream = self._socket.makefile("rb")
@@ -159,7 +163,7 @@ class Tap:
             raise self._broken(f"expected a line of JSON, found {line[:40]!r}") from error
         if not isinstance(answer, dict):
             raise self._broken(f"expected a JSON object, found {line[:40]!r}")
-        if "error" in answer:
+        if isinstance(answer.get("error"), str):
             raise TapError(f"{self._path}: {answer['error']}")
         if answer.get("format") != "petacqd tap" or answer.get("version") != _VERSION:
             raise self._broken(
