@@ -32,7 +32,7 @@ TEST_CASE("petlm dump prints every field, and floats that read back", "[listmode
     records[3].energy_b = 510.99896F;
     write_pairs(file, records);
 
-    const Outcome outcome = petlm("dump" + quoted(file));
+    const Outcome outcome = run_petlm("dump" + quoted(file));
     REQUIRE(outcome.status == 0);
     std::istringstream lines(outcome.out);
     std::string line;
@@ -49,7 +49,7 @@ TEST_CASE("petlm dump prints every field, and floats that read back", "[listmode
         CHECK(same(back, record));
     }
     CHECK_FALSE(std::getline(lines, line));
-    CHECK_THAT(petlm("dump --limit 1" + quoted(file)).out, contains(",0.1,400.5\n"));
+    CHECK_THAT(run_petlm("dump --limit 1" + quoted(file)).out, contains(",0.1,400.5\n"));
     CHECK(shell(PETLM_PROGRAM " dump --kind delayed" + quoted(file) + "| grep -c delayed").out == "60\n");
     CHECK(shell(PETLM_PROGRAM " dump --kind prompt --limit 7" + quoted(file) + "| grep -c prompt").out ==
           "7\n");
@@ -64,7 +64,7 @@ TEST_CASE("petlm dump ends quietly when its reader goes away", "[listmode][petlm
         shell("( " PETLM_PROGRAM " dump" + quoted(file) + "; echo $? >" + quoted(status) + ") | head -n 1");
     CHECK(outcome.out == "kind,time,dt,crystal_a,crystal_b,energy_a,energy_b\n");
     CHECK(eventually([&] { return read_file(status) == "0\n"; }));
-    CHECK(petlm("dump" + quoted(file) + "> /dev/full").status == 74);
+    CHECK(run_petlm("dump" + quoted(file) + "> /dev/full").status == 74);
 }
 
 TEST_CASE("petlm dump of singles", "[listmode][petlm]") {
@@ -77,17 +77,17 @@ TEST_CASE("petlm dump of singles", "[listmode][petlm]") {
         ListModeWriter writer(file, options);
         writer.append(std::vector(singles));
     }
-    CHECK(petlm("dump" + quoted(file)).out ==
+    CHECK(run_petlm("dump" + quoted(file)).out ==
           "time,crystal,energy\n5,7,511.5\n18446744073709551615,0,1e+10\n");
-    CHECK(petlm("dump --kind prompt" + quoted(file)).status == 64);
-    CHECK(petlm("verify" + quoted(file)).status == 0);
+    CHECK(run_petlm("dump --kind prompt" + quoted(file)).status == 64);
+    CHECK(run_petlm("verify" + quoted(file)).status == 0);
 }
 
 TEST_CASE("petlm info describes a file with and without an index", "[listmode][petlm]") {
     const TemporaryDirectory directory;
     const auto file = directory / "a.plm";
     write_pairs(file, pairs(1000));
-    const Outcome whole = petlm("info --json" + quoted(file));
+    const Outcome whole = run_petlm("info --json" + quoted(file));
     REQUIRE(whole.status == 0);
     const auto json = nlohmann::json::parse(whole.out);
     CHECK(json["records"] == 1000);
@@ -96,10 +96,10 @@ TEST_CASE("petlm info describes a file with and without an index", "[listmode][p
     CHECK(json["first_time"] == 1000);
     CHECK(json["last_time"] == 10990);
     CHECK(json["description"]["tick_ps"] == 20);
-    CHECK_THAT(petlm("info" + quoted(file)).out, contains("1000 to 10990 ticks, 1.998e-07 s"));
+    CHECK_THAT(run_petlm("info" + quoted(file)).out, contains("1000 to 10990 ticks, 1.998e-07 s"));
 
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
-    const Outcome cut = petlm("info --json" + quoted(file));
+    const Outcome cut = run_petlm("info --json" + quoted(file));
     CHECK(cut.status == 1);
     const auto cut_json = nlohmann::json::parse(cut.out);
     CHECK(cut_json["state"] == "truncated");
@@ -116,7 +116,7 @@ TEST_CASE("petlm verify finds defects", "[listmode][petlm]") {
         write_pairs(file, records);
         write_file(directory / "payload",
                    std::string(reinterpret_cast<const char*>(records.data()), records.size() * 32));
-        const Outcome outcome = petlm("verify" + quoted(file));
+        const Outcome outcome = run_petlm("verify" + quoted(file));
         CHECK(outcome.status == 0);
         const Outcome digest = shell("sha256sum" + quoted(directory / "payload"));
         REQUIRE(digest.status == 0);
@@ -127,7 +127,7 @@ TEST_CASE("petlm verify finds defects", "[listmode][petlm]") {
         std::swap(records[125], records[126]);
         std::swap(records[500], records[501]);
         write_pairs(file, records);
-        const Outcome outcome = petlm("verify" + quoted(file));
+        const Outcome outcome = run_petlm("verify" + quoted(file));
         CHECK(outcome.status == 1);
         CHECK_THAT(outcome.out, contains("record 126 (block 1) is not in order"));
         CHECK_THAT(outcome.out, contains("record 501 (block 3) is not in order"));
@@ -135,29 +135,30 @@ TEST_CASE("petlm verify finds defects", "[listmode][petlm]") {
     SECTION("equal times, ordered by the wrong field") {
         records[1].time = records[0].time;  // record 0 is delayed, record 1 prompt
         write_pairs(file, records);
-        CHECK_THAT(petlm("verify" + quoted(file)).out, contains("record 1 (block 0) is not in order"));
+        CHECK_THAT(run_petlm("verify" + quoted(file)).out, contains("record 1 (block 0) is not in order"));
     }
     SECTION("a crystal that the scanner does not have") {
         records[10].crystal_b = 5000;
         write_pairs(file, records);
-        CHECK_THAT(petlm("verify" + quoted(file)).out, contains("record 10 (block 0) has a crystal beyond"));
+        CHECK_THAT(run_petlm("verify" + quoted(file)).out,
+                   contains("record 10 (block 0) has a crystal beyond"));
     }
     SECTION("a flipped bit") {
         write_pairs(file, records);
         std::string bytes = read_file(file);
         bytes[4096 + 4096 + 1000] ^= 4;
         write_file(file, bytes);
-        const Outcome outcome = petlm("verify" + quoted(file));
+        const Outcome outcome = run_petlm("verify" + quoted(file));
         CHECK(outcome.status == 1);
         CHECK_THAT(outcome.out, contains("offset 8192: block 1 with a wrong CRC"));
     }
     SECTION("a file that is not list-mode, after which the others are still checked") {
         write_pairs(file, records);
         write_file(directory / "foreign", "hello");
-        const Outcome outcome = petlm("verify" + quoted(directory / "foreign") + quoted(file));
+        const Outcome outcome = run_petlm("verify" + quoted(directory / "foreign") + quoted(file));
         CHECK(outcome.status == 65);
         CHECK_THAT(outcome.out, contains("does not begin with") && contains("a.plm: complete"));
-        CHECK(petlm("verify" + quoted(directory / "absent")).status == 74);
+        CHECK(run_petlm("verify" + quoted(directory / "absent")).status == 74);
     }
 }
 
@@ -166,9 +167,9 @@ TEST_CASE("petlm verify compares a run with its run.json", "[listmode][petlm]") 
     write_pairs(directory / "coincidences.plm", pairs(100));
     const auto verify_with = [&](const nlohmann::json& run) {
         write_json_atomically(directory / run_file, run);
-        return petlm("verify" + quoted(directory.path()));
+        return run_petlm("verify" + quoted(directory.path()));
     };
-    CHECK(petlm("verify" + quoted(directory.path())).status == 1);  // no run.json
+    CHECK(run_petlm("verify" + quoted(directory.path())).status == 1);  // no run.json
     const auto ledger = [](int written, int prompts = 80) -> nlohmann::json {
         return {{"pairs",
                  {{"prompts_found", prompts},
@@ -191,19 +192,19 @@ TEST_CASE("petlm verify compares a run with its run.json", "[listmode][petlm]") 
     CHECK(verify_with({{"state", "complete"}}).status == 0);
 
     // A recovered file beside its original is not part of the run, good or bad; it is checked when named.
-    REQUIRE(petlm("recover" + quoted(directory / "coincidences.plm")).status == 0);
+    REQUIRE(run_petlm("recover" + quoted(directory / "coincidences.plm")).status == 0);
     const auto recovered = directory / "coincidences.recovered.plm";
     REQUIRE(std::filesystem::exists(recovered));
     const Outcome beside = verify_with({{"state", "complete"}, {"ledger", ledger(100)}});
     CHECK(beside.status == 0);
     CHECK(beside.out.find("recovered") == std::string::npos);
     write_file(recovered, "hello");
-    CHECK(petlm("verify" + quoted(directory.path())).status == 0);
-    CHECK(petlm("verify" + quoted(recovered)).status == 65);
+    CHECK(run_petlm("verify" + quoted(directory.path())).status == 0);
+    CHECK(run_petlm("verify" + quoted(recovered)).status == 65);
 
     write_file(directory / run_file, "{ not json");
-    CHECK(petlm("verify" + quoted(directory.path())).status == 1);
-    CHECK_THAT(petlm("info" + quoted(directory.path())).out, contains("records      100"));
+    CHECK(run_petlm("verify" + quoted(directory.path())).status == 1);
+    CHECK_THAT(run_petlm("info" + quoted(directory.path())).out, contains("records      100"));
 }
 
 TEST_CASE("petlm recover copies every whole block and never replaces a file", "[listmode][petlm]") {
@@ -218,13 +219,13 @@ TEST_CASE("petlm recover copies every whole block and never replaces a file", "[
             for (const std::size_t more : {0U, 1U, 100U, 4095U}) {
                 if (blocks == 10 && more > 320) continue;
                 write_file(file, whole.substr(0, 4096 + blocks * 4096 + more));
-                const Outcome outcome = petlm("recover" + quoted(file));
+                const Outcome outcome = run_petlm("recover" + quoted(file));
                 CHECK(outcome.status == 0);
                 if (more != 0)
                     CHECK_THAT(outcome.out,
                                contains(std::to_string(more) + " bytes after the last whole block"));
                 CHECK(same(read_coincidences(recovered), pairs(126 * blocks)));
-                CHECK(petlm("verify" + quoted(recovered)).status == 0);
+                CHECK(run_petlm("verify" + quoted(recovered)).status == 0);
                 std::filesystem::remove(recovered);
             }
         }
@@ -234,7 +235,7 @@ TEST_CASE("petlm recover copies every whole block and never replaces a file", "[
         bytes[4096 + 3 * 4096 + 500] ^= 1;
         write_file(file, bytes);
         const auto output = directory / "out.plm";
-        const Outcome outcome = petlm("recover" + quoted(file) + "--output" + quoted(output));
+        const Outcome outcome = run_petlm("recover" + quoted(file) + "--output" + quoted(output));
         CHECK(outcome.status == 1);
         CHECK_THAT(outcome.out, contains("offset 16384, 4096 bytes") && contains("126 records missing"));
         auto expected = pairs(126 * 3);
@@ -246,27 +247,27 @@ TEST_CASE("petlm recover copies every whole block and never replaces a file", "[
     }
     SECTION("the output exists") {
         write_file(recovered, "kept");
-        CHECK(petlm("recover" + quoted(file)).status == 64);
-        CHECK(petlm("recover" + quoted(file) + "-o" + quoted(file)).status == 64);
+        CHECK(run_petlm("recover" + quoted(file)).status == 64);
+        CHECK(run_petlm("recover" + quoted(file) + "-o" + quoted(file)).status == 64);
         CHECK(read_file(recovered) == "kept");
         CHECK(read_file(file) == whole);
     }
     SECTION("nothing to recover from") {
         write_file(file, "PETACQLM and no more");
-        CHECK(petlm("recover" + quoted(file)).status == 65);
+        CHECK(run_petlm("recover" + quoted(file)).status == 65);
         CHECK_FALSE(std::filesystem::exists(recovered));
     }
 }
 
 TEST_CASE("petlm refuses unknown commands and missing files", "[listmode][petlm]") {
     const TemporaryDirectory directory;
-    CHECK(petlm("").status == 64);
-    CHECK(petlm("fly").status == 64);
-    CHECK(petlm("dump --kind random x").status == 64);
-    CHECK(petlm("dump --limit -1 x").status == 64);
-    CHECK(petlm("--help").status == 0);
-    CHECK(petlm("dump" + quoted(directory / "absent.plm")).status == 74);
-    CHECK(petlm("info" + quoted(directory.path())).status == 65);
+    CHECK(run_petlm("").status == 64);
+    CHECK(run_petlm("fly").status == 64);
+    CHECK(run_petlm("dump --kind random x").status == 64);
+    CHECK(run_petlm("dump --limit -1 x").status == 64);
+    CHECK(run_petlm("--help").status == 0);
+    CHECK(run_petlm("dump" + quoted(directory / "absent.plm")).status == 74);
+    CHECK(run_petlm("info" + quoted(directory.path())).status == 65);
 }
 
 TEST_CASE("The Python reader in the documentation reads the same records as petlm", "[listmode][docs]") {

@@ -51,7 +51,7 @@ std::vector<std::uint64_t> starts_in(const std::filesystem::path& file) {
 TEST_CASE("petlm dump prints seconds", "[petlm][seconds]") {
     const TemporaryDirectory directory;
     const auto run = run_of_seconds(directory, 3);
-    const Outcome scalars = petlm("dump --seconds" + quoted(run));
+    const Outcome scalars = run_petlm("dump --seconds" + quoted(run));
     REQUIRE(scalars.status == 0);
     const auto lines = lines_of(scalars.out);
     REQUIRE(lines.size() == 4);
@@ -61,10 +61,10 @@ TEST_CASE("petlm dump prints seconds", "[petlm][seconds]") {
     CHECK(lines[2].starts_with("6000,1000," + std::to_string(counts.decided) + ',' +
                                std::to_string(counts.prompts) + ','));
     CHECK(contains(lines[2], "nan"));  // lost
-    CHECK(petlm("dump" + quoted(run / "seconds.plm")).out == scalars.out);
-    CHECK(lines_of(petlm("dump --limit 1 --seconds" + quoted(run)).out).size() == 2);
+    CHECK(run_petlm("dump" + quoted(run / "seconds.plm")).out == scalars.out);
+    CHECK(lines_of(run_petlm("dump --limit 1 --seconds" + quoted(run)).out).size() == 2);
 
-    const auto field = lines_of(petlm("dump --field crystal_prompts" + quoted(run)).out);
+    const auto field = lines_of(run_petlm("dump --field crystal_prompts" + quoted(run)).out);
     REQUIRE(field.size() == 4);
     std::string names = "start,length";
     std::string values = "7000,1000";
@@ -74,21 +74,21 @@ TEST_CASE("petlm dump prints seconds", "[petlm][seconds]") {
     }
     CHECK(field[0] == names);
     CHECK(field[3] == values);
-    CHECK(lines_of(petlm("dump --field pile_up" + quoted(run)).out)[1] == "5000,1000,1");
+    CHECK(lines_of(run_petlm("dump --field pile_up" + quoted(run)).out)[1] == "5000,1000,1");
 
-    CHECK(petlm("dump --field nothing" + quoted(run) + "2>&1").status == 64);
-    CHECK(petlm("dump --kind prompt" + quoted(run / "seconds.plm") + "2>&1").status == 64);
+    CHECK(run_petlm("dump --field nothing" + quoted(run) + "2>&1").status == 64);
+    CHECK(run_petlm("dump --kind prompt" + quoted(run / "seconds.plm") + "2>&1").status == 64);
 }
 
 TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
     const TemporaryDirectory directory;
     const auto run = run_of_seconds(directory, 3);
-    const Outcome info = petlm("info" + quoted(run / "seconds.plm"));
+    const Outcome info = run_petlm("info" + quoted(run / "seconds.plm"));
     CHECK(info.status == 0);
     CHECK_THAT(info.out, contains("kind         seconds") && contains("crystal_unpaired[12]") &&
                              contains("records      3 in 3 blocks"));
     CHECK_FALSE(contains(info.out, "offset"));
-    const Outcome good = petlm("verify" + quoted(run));
+    const Outcome good = run_petlm("verify" + quoted(run));
     CAPTURE(good.out);
     CHECK(good.status == 0);
 
@@ -96,7 +96,7 @@ TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
         auto json = nlohmann::json::parse(read_file(run / "run.json"));
         json["files"] = {{{"name", "seconds.plm"}}, {{"name", "tags.plm"}}};
         write_file(run / "run.json", json.dump());
-        const Outcome other = petlm("verify" + quoted(run));
+        const Outcome other = run_petlm("verify" + quoted(run));
         CHECK(other.status == 1);
         CHECK_THAT(other.out, contains("there is no tags.plm") && !contains("no seconds.plm"));
     }
@@ -104,14 +104,14 @@ TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
         auto json = nlohmann::json::parse(read_file(run / "run.json"));
         json["ledger"]["pairs"]["prompts_found"] = 7;
         write_file(run / "run.json", json.dump());
-        const Outcome other = petlm("verify" + quoted(run));
+        const Outcome other = run_petlm("verify" + quoted(run));
         CHECK(other.status == 1);
         CHECK_THAT(other.out, contains("/pairs/prompts_found is 7"));
     }
     SECTION("a file without seconds") {
         std::filesystem::remove(run / "seconds.plm");
         write_seconds(run / "seconds.plm", 0);
-        const Outcome none = petlm("verify" + quoted(run));
+        const Outcome none = run_petlm("verify" + quoted(run));
         CHECK(none.status == 1);
         CHECK_THAT(none.out, contains("the seconds hold 0"));
     }
@@ -145,7 +145,7 @@ TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
             }
             file.append(second);
         }
-        const Outcome bad = petlm("verify" + quoted(run / "seconds.plm"));
+        const Outcome bad = run_petlm("verify" + quoted(run / "seconds.plm"));
         CHECK(bad.status == 1);
         CHECK_THAT(bad.out, contains(expected));
     }
@@ -157,7 +157,7 @@ TEST_CASE("petlm cut takes the seconds that lie in the interval as a whole", "[p
     const auto out = directory / "cut.plm";
     const auto cut = [&](const std::string& options) {
         const Outcome outcome =
-            petlm("cut --force --seconds" + quoted(run) + "-o" + quoted(out) + options + " 2>&1");
+            run_petlm("cut --force --seconds" + quoted(run) + "-o" + quoted(out) + options + " 2>&1");
         CAPTURE(outcome.out);
         REQUIRE(outcome.status == 0);
         return starts_in(out);
@@ -167,7 +167,7 @@ TEST_CASE("petlm cut takes the seconds that lie in the interval as a whole", "[p
     CHECK(cut(" --from-ticks 6000 --to-ticks 8000") == Starts{6000, 7000});
     CHECK(cut(" --from-ticks 6001 --to-ticks 8999") == Starts{7000});
     CHECK(cut(" --from-ticks 6001 --to-ticks 6002").empty());
-    CHECK(petlm("merge" + quoted(run / "seconds.plm") + "-o" + quoted(directory / "merged.plm") + "2>&1")
+    CHECK(run_petlm("merge" + quoted(run / "seconds.plm") + "-o" + quoted(directory / "merged.plm") + "2>&1")
               .status == 64);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("petlm recover saves the whole seconds of a run", "[petlm][seconds]") 
     const auto run = run_of_seconds(directory, 5);
     const std::string bytes = read_file(run / "seconds.plm");
     write_file(run / "seconds.plm", bytes.substr(0, bytes.size() - 400));  // into the last second
-    REQUIRE(petlm("recover" + quoted(run)).status == 0);
+    REQUIRE(run_petlm("recover" + quoted(run)).status == 0);
     const auto recovered = directory / "run.recovered";
     CHECK(starts_in(recovered / "seconds.plm") == std::vector<std::uint64_t>{5000, 6000, 7000, 8000});
     const auto json = nlohmann::json::parse(read_file(recovered / "run.json"));
@@ -184,7 +184,7 @@ TEST_CASE("petlm recover saves the whole seconds of a run", "[petlm][seconds]") 
     CHECK(json["files"][0]["kind"] == "seconds");
     CHECK(json["files"][0]["last_time"] == 8000);
     CHECK(json["recovered"]["files"]["seconds.plm"]["state"] == "truncated");
-    CHECK(petlm("verify" + quoted(recovered)).status == 0);
+    CHECK(run_petlm("verify" + quoted(recovered)).status == 0);
 }
 
 TEST_CASE("hdf5: the seconds of a run are a group of data sets", "[petlm][seconds][hdf5]") {
@@ -238,5 +238,5 @@ TEST_CASE("petlm export, plot and image refuse a file of seconds", "[petlm][seco
         CHECK(outcome.status == 64);
         CHECK_THAT(outcome.out, contains("holds seconds"));
     }
-    CHECK(petlm("image" + quoted(file) + "-o" + quoted(directory / "out") + "2>&1").status == 64);
+    CHECK(run_petlm("image" + quoted(file) + "-o" + quoted(directory / "out") + "2>&1").status == 64);
 }

@@ -21,7 +21,7 @@
 
 namespace petacq::test {
 
-inline Outcome petlm(const std::string& arguments) {
+inline Outcome run_petlm(const std::string& arguments) {
     return shell(PETLM_PROGRAM " " + arguments);
 }
 
@@ -32,7 +32,7 @@ inline const std::array<std::string, 5>& export_formats() {
 
 inline Outcome exported(const std::string& format, const std::filesystem::path& from,
                         const std::filesystem::path& to, const std::string& options = "") {
-    return petlm("export --format " + format + quoted(from) + "--output" + quoted(to) + options);
+    return run_petlm("export --format " + format + quoted(from) + "--output" + quoted(to) + options);
 }
 
 /// Uneven in every direction: crystals.y != crystals.z, blocks.y != blocks.z, several modules and gaps.

@@ -51,7 +51,8 @@ TEST_CASE("a run in parts is exported as if it were one file", "[petlm][export]"
         CHECK(everything(directory / (format + "3")) == expected);
         CHECK(everything(directory / (format + "12")) == expected);
     }
-    CHECK(petlm("dump" + quoted(directory / "many")).out == petlm("dump" + quoted(directory / "one")).out);
+    CHECK(run_petlm("dump" + quoted(directory / "many")).out ==
+          run_petlm("dump" + quoted(directory / "one")).out);
     // One file of a run, with run.json beside it, is exported with the scanner of the run.
     CHECK(exported("castor", directory / "one" / "coincidences.plm", directory / "file").status == 0);
     CHECK(everything(directory / "file") == everything(directory / "castor1"));

@@ -31,8 +31,8 @@ void put_pairs(const std::filesystem::path& file, const std::vector<std::array<H
 
 Outcome imported(const TemporaryDirectory& directory, const std::filesystem::path& from,
                  const std::filesystem::path& to, const std::string& options = "") {
-    return petlm("import --format coinstruct" + quoted(from) + "--scanner" + quoted(scanner_file(directory)) +
-                 "--output" + quoted(to) + options);
+    return run_petlm("import --format coinstruct" + quoted(from) + "--scanner" +
+                     quoted(scanner_file(directory)) + "--output" + quoted(to) + options);
 }
 
 template <class T>
@@ -74,7 +74,7 @@ TEST_CASE("csv: the output of petlm dump, for coincidences and singles", "[petlm
     write_run(directory / "run", records);
     REQUIRE(exported("csv", directory / "run", directory / "a.csv").status == 0);
     const std::string text = read_file(directory / "a.csv");
-    CHECK(text == petlm("dump" + quoted(directory / "run")).out);
+    CHECK(text == run_petlm("dump" + quoted(directory / "run")).out);
     CHECK(std::count(text.begin(), text.end(), '\n') == 2001);
     CHECK_THAT(read_file(directory / "a.csv.README.txt"), contains("1600 prompts, 400 delayeds"));
 
@@ -166,7 +166,7 @@ TEST_CASE("coinstruct: export and import give the same records", "[petlm][coinst
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
     CHECK(same(read_coincidences(directory / "back.plm"), records));
-    CHECK(petlm("verify" + quoted(directory / "back.plm")).status == 0);
+    CHECK(run_petlm("verify" + quoted(directory / "back.plm")).status == 0);
     // Imported records can be exported with a scanner description on the command line.
     CHECK(exported("castor", directory / "back.plm", directory / "c").status == 64);
     CHECK(exported("castor", directory / "back.plm", directory / "c",
@@ -192,7 +192,7 @@ TEST_CASE("coinstruct: pairs may come in another order, and times become whole t
     CHECK(same(read_coincidences(directory / "a.plm"), {{20, 0, 1, 2, 511, 512, gpu::Kind::prompt},
                                                         {20, 0, 4, 5, 2, 1, gpu::Kind::prompt},
                                                         {990, 10, 3, 9, 400, 500.5F, gpu::Kind::prompt}}));
-    CHECK(petlm("verify" + quoted(directory / "a.plm")).status == 0);
+    CHECK(run_petlm("verify" + quoted(directory / "a.plm")).status == 0);
 }
 
 TEST_CASE("coinstruct: pairs up to a million places out of order are sorted, others refused",
@@ -205,7 +205,7 @@ TEST_CASE("coinstruct: pairs up to a million places out of order are sorted, oth
     const Outcome sorted = imported(directory, directory / "a.bin", directory / "a.plm");
     CAPTURE(sorted.out);
     REQUIRE(sorted.status == 0);
-    CHECK(petlm("verify" + quoted(directory / "a.plm")).status == 0);
+    CHECK(run_petlm("verify" + quoted(directory / "a.plm")).status == 0);
     std::swap(all.front(), all.back());
     put_pairs(directory / "b.bin", all);
     const Outcome outcome = imported(directory, directory / "b.bin", directory / "b.plm");
@@ -257,11 +257,11 @@ TEST_CASE("import refuses files that are not CoinStruct files of this scanner", 
     CHECK(cut.status == 1);
     CHECK_THAT(cut.out, contains("multiple of 32"));
     CHECK(imported(directory, directory / "none.bin", directory / "a.plm").status == 74);
-    CHECK(petlm("import --format coinstruct" + quoted(directory / "a.bin") + "--scanner" +
-                quoted(directory / "a.bin") + "--output" + quoted(directory / "a.plm"))
+    CHECK(run_petlm("import --format coinstruct" + quoted(directory / "a.bin") + "--scanner" +
+                    quoted(directory / "a.bin") + "--output" + quoted(directory / "a.plm"))
               .status == 78);
-    CHECK(petlm("import --format csv" + quoted(directory / "a.bin") + "--scanner" +
-                quoted(scanner_file(directory)) + "--output" + quoted(directory / "a.plm"))
+    CHECK(run_petlm("import --format csv" + quoted(directory / "a.bin") + "--scanner" +
+                    quoted(scanner_file(directory)) + "--output" + quoted(directory / "a.plm"))
               .status == 64);
 }
 

@@ -58,7 +58,7 @@ TEST_CASE("petlm image: points are where they were, each axis with its sign", "[
     CHECK_THAT(text, contains("15000 delayeds"));
     CHECK_THAT(outcome.out, contains(not_for_quantification));
     CHECK_THAT(volume.description, contains("not quantification"));
-    CHECK_THAT(petlm("image --help").out, contains(not_for_quantification));
+    CHECK_THAT(run_petlm("image --help").out, contains(not_for_quantification));
     if (const auto reason = image::no_pictures_reason()) {
         WARN("no pictures: " << *reason);
         CHECK_THAT(outcome.out, contains("no PNG pictures"));
@@ -195,13 +195,13 @@ print(*image.shape, *nibabel.affines.apply_affine(image.affine, at))
 
 TEST_CASE("petlm image: unusable input is refused, and nothing is left behind", "[petlm][image]") {
     const TemporaryDirectory directory;
-    const auto records = points_at({{3, 4, 5}}, 3000);
-    write_run(directory / "run", records);
+    const auto records = points_at({{3, 4, 5}}, 3000, short_scanner());
+    write_run(directory / "run", records, short_scanner());
     write_run(directory / "empty", {});
     write_run(directory / "delayeds", of_kind(records, gpu::Kind::delayed));
     write_file(directory / "foreign", "P6 this is a picture of a mouse");
     std::filesystem::create_directory(directory / "nothing");
-    write_plm(directory / "alone.plm", records, file_description(export_scanner()));
+    write_plm(directory / "alone.plm", records, file_description(short_scanner()));
     std::filesystem::copy(directory / "run", directory / "cut");
     std::filesystem::resize_file(directory / "cut" / "coincidences.plm", 50'000);
     write_run(directory / "wrong", {[] {
@@ -263,8 +263,8 @@ TEST_CASE("petlm image: unusable input is refused, and nothing is left behind", 
     refused("damaged", "", 1, "coincidences.plm");
     refused("damaged", "--size 512 --max-memory-gb 4", 64, "--max-memory-gb");
     if (image::cuda_projectors().unusable) {
-        const Outcome outcome = petlm("image" + quoted(directory / "damaged") + "--output" +
-                                      quoted(directory / "out") + "--backend cuda");
+        const Outcome outcome = run_petlm("image" + quoted(directory / "damaged") + "--output" +
+                                          quoted(directory / "out") + "--backend cuda");
         CHECK(outcome.status == 78);
         CHECK_THAT(outcome.out, contains("'cuda' cannot be used"));
         CHECK_FALSE(std::filesystem::exists(directory / "out"));
@@ -279,7 +279,7 @@ TEST_CASE("petlm image: unusable input is refused, and nothing is left behind", 
     CHECK(read_file(directory / "full" / "image.nii") != "mine");
     CHECK(imaged(directory / "run", directory / "foreign").status == 64);
     // A single file needs the scanner.
-    write_file(directory / "scanner.json", config::to_json(export_scanner()).dump());
+    write_file(directory / "scanner.json", config::to_json(short_scanner()).dump());
     CHECK(
         imaged(directory / "alone.plm", directory / "alone", "--scanner" + quoted(directory / "scanner.json"))
             .status == 0);

@@ -12,11 +12,11 @@ namespace {
 /// A run of a cylinder, and a normalisation of its scanner.
 struct Measured {
     TemporaryDirectory directory;
-    config::Scanner scanner = export_scanner();
+    config::Scanner scanner = short_scanner();
     normalisation::Normalisation normalisation = normalisation::Normalisation::even(scanner.geometry);
 
     Measured() {
-        write_run(directory / "run", cylinder_source(scanner, {0, 0, 0}, 8, 20, 20'000), scanner);
+        write_run(directory / "run", cylinder_source(scanner, {0, 0, 0}, 8, 10, 20'000), scanner);
         nlohmann::json run = nlohmann::json::parse(read_file(directory / "run/run.json"));
         run["start_utc"] = "2026-11-20T18:45:00.123Z";
         run["stop_ticks"] = run_start + 64'000'000'000 * 60;  // a minute

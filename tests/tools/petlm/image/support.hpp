@@ -107,7 +107,8 @@ inline config::Scanner short_scanner() {
 
 inline Outcome imaged(const std::filesystem::path& from, const std::filesystem::path& to,
                       const std::string& options = "") {
-    return petlm("image" + quoted(from) + "--output" + quoted(to) + "--depth-mm 0 --backend cpu " + options);
+    return run_petlm("image" + quoted(from) + "--output" + quoted(to) + "--depth-mm 0 --backend cpu " +
+                     options);
 }
 
 /// Records of a cylinder along the axis around a place, nearly all on different pairs of crystals; every

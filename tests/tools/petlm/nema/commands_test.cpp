@@ -8,7 +8,7 @@ using namespace petacq::test;
 namespace {
 
 Outcome nema(const std::string& arguments) {
-    return petacq::test::petlm("nema " + arguments);
+    return petacq::test::run_petlm("nema " + arguments);
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ TEST_CASE("petlm nema image-quality: known values come out, however the phantom 
     const auto check = [&] {
         write_image(directory / "image.nii", drawn);
         const Outcome outcome =
-            petacq::test::petlm("nema image-quality" + quoted(directory / "image.nii") +
-                                "--force --offset-mm 2,-1,3 -o" + quoted(directory / "out"));
+            petacq::test::run_petlm("nema image-quality" + quoted(directory / "image.nii") +
+                                    "--force --offset-mm 2,-1,3 -o" + quoted(directory / "out"));
         CAPTURE(outcome.out);
         REQUIRE(outcome.status == 0);
         const auto json = results(directory / "out");
@@ -114,7 +114,7 @@ TEST_CASE("petlm nema image-quality: what is no image of the phantom is refused"
     const TemporaryDirectory directory;
     const auto refusal = [&](const std::filesystem::path& target, int status) {
         const Outcome outcome =
-            petacq::test::petlm("nema image-quality" + quoted(target) + "-o" + quoted(directory / "out"));
+            petacq::test::run_petlm("nema image-quality" + quoted(target) + "-o" + quoted(directory / "out"));
         CHECK(outcome.status == status);
         CHECK_FALSE(std::filesystem::exists(directory / "out"));
         return outcome.out;

@@ -20,8 +20,8 @@ TEST_CASE("pictures have the requested size", "[petlm][plot]") {
     CHECK(again.status == 64);
     CHECK_THAT(again.out, contains("--force"));
     CHECK(png_of(directory / "pictures" / "rates.png").width == 700);
-    CHECK(petlm("plot --force" + quoted(directory / "run") + "-o" + quoted(directory / "pictures")).status ==
-          0);
+    CHECK(run_petlm("plot --force" + quoted(directory / "run") + "-o" + quoted(directory / "pictures"))
+              .status == 0);
     CHECK(png_of(directory / "pictures" / "rates.png").width == 1120);
     CHECK(plotted(directory / "run", " --png-width 20").status == 64);
     CHECK(plotted(directory / "run", " --depth-mm 99").status == 64);

@@ -39,8 +39,8 @@ inline double sum(const std::vector<double>& values) {
 
 /// Draws small pictures unless the options name a size: drawing takes most of the time.
 inline Outcome plotted(const std::filesystem::path& run, const std::string& options = "") {
-    return petlm("plot" + quoted(run) + options +
-                 (contains(options, "--png-width") ? "" : " --png-width 200"));
+    return run_petlm("plot" + quoted(run) + options +
+                     (contains(options, "--png-width") ? "" : " --png-width 200"));
 }
 
 /// Pairs of any two crystals, of both kinds, with energies and time differences of any size.

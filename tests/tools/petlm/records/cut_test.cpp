@@ -15,8 +15,9 @@ TEST_CASE("cut: the index tells which blocks to read", "[petlm][cut]") {
     write_plm(file, records, description);
     const auto cut = [&](std::uint64_t from, std::uint64_t to) {
         const auto out = directory / "cut.plm";
-        const Outcome outcome = petlm("cut --force" + quoted(file) + "-o" + quoted(out) + "--from-ticks " +
-                                      std::to_string(from) + " --to-ticks " + std::to_string(to));
+        const Outcome outcome =
+            run_petlm("cut --force" + quoted(file) + "-o" + quoted(out) + "--from-ticks " +
+                      std::to_string(from) + " --to-ticks " + std::to_string(to));
         CAPTURE(from, to, outcome.out);
         if (outcome.status != 0) return outcome.status;
         CHECK_THAT(outcome.out, contains(" of 2000 coincidences"));

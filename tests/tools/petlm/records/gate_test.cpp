@@ -97,7 +97,7 @@ TEST_CASE("petlm gate on a run of a moving point gives its positions", "[petlm][
     const auto run = directory / "run";
     write_run(run, records, scanner);
     write_tags(run / "tags.plm", tags);
-    const Outcome outcome = petlm("gate" + quoted(run) + "--channel 1");
+    const Outcome outcome = run_petlm("gate" + quoted(run) + "--channel 1");
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
     const auto table = table_in(run / "gate-1" / "phases.csv");
@@ -118,11 +118,11 @@ TEST_CASE("petlm gate on a run of a moving point gives its positions", "[petlm][
     CHECK(live_s ==
           Approx(static_cast<double>(tags.back().time - tags.front().time) * 15.625e-12).epsilon(1e-6));
     // Without the gate, the point is nowhere.
-    CHECK(petlm("verify" + quoted(phase(run / "gate-1", 3))).status == 0);
+    CHECK(run_petlm("verify" + quoted(phase(run / "gate-1", 3))).status == 0);
     // A phase knows its run.
     CHECK(exported("castor", phase(run / "gate-1", 3), directory / "castor").status == 0);
-    CHECK(petlm("gate" + quoted(run) + "--channel 1").status == 64);  // is there already
-    CHECK(petlm("gate --force" + quoted(run) + "--channel 1 --bins 4").status == 0);
+    CHECK(run_petlm("gate" + quoted(run) + "--channel 1").status == 64);  // is there already
+    CHECK(run_petlm("gate --force" + quoted(run) + "--channel 1 --bins 4").status == 0);
     CHECK(names_in(run / "gate-1") == std::set<std::string>{"phases.csv", "phase-01.plm", "phase-02.plm",
                                                             "phase-03.plm", "phase-04.plm"});
 }
@@ -166,8 +166,8 @@ TEST_CASE("petlm gate sorts every pair as its definition says", "[petlm][gate]")
     const unsigned bins = GENERATE(2U, 7U, 64U);
     const double longest_s = 4000 * 15.625e-12;
     const Outcome outcome =
-        petlm("gate" + quoted(run) + "--channel 3 --bins " + std::to_string(bins) + " --longest-s " +
-              std::to_string(longest_s * 1e9) + "e-9 -o" + quoted(directory / "out"));
+        run_petlm("gate" + quoted(run) + "--channel 3 --bins " + std::to_string(bins) + " --longest-s " +
+                  std::to_string(longest_s * 1e9) + "e-9 -o" + quoted(directory / "out"));
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
 
@@ -239,13 +239,13 @@ TEST_CASE("petlm cut --gate keeps what lies in open gates", "[petlm][gate]") {
     const std::string interval =
         "--from-ticks " + std::to_string(from) + " --to-ticks " + std::to_string(to) + " ";
     const auto target = GENERATE(false, true) ? run : run / "coincidences.plm";
-    REQUIRE(petlm("cut" + quoted(target) + "--gate 5 -o" + quoted(out) + interval).status == 0);
+    REQUIRE(run_petlm("cut" + quoted(target) + "--gate 5 -o" + quoted(out) + interval).status == 0);
     gpu::RecordVector<gpu::Coincidence> expected;
     for (const auto& c : records) {
         if (c.time >= from && c.time < to && open[c.time - run_start]) expected.push_back(c);
     }
     CHECK(same(read_coincidences(out), expected));
-    const auto info = nlohmann::json::parse(petlm("info --json" + quoted(out)).out);
+    const auto info = nlohmann::json::parse(run_petlm("info --json" + quoted(out)).out);
     CHECK(info["description"]["cut"]["gate"] == 5);
     const auto first = static_cast<std::ptrdiff_t>(from - run_start);
     const auto last = static_cast<std::ptrdiff_t>(to - run_start);
@@ -258,7 +258,7 @@ TEST_CASE("petlm gate and cut say what is wrong", "[petlm][gate]") {
     const auto run = directory / "run";
     write_run(run, pairs_at({run_start + 1, run_start + 2}));
     const auto refused = [&](const std::string& arguments, int status, const std::string& why) {
-        const Outcome outcome = petlm(arguments + " 2>&1");
+        const Outcome outcome = run_petlm(arguments + " 2>&1");
         CAPTURE(arguments, outcome.out);
         CHECK(outcome.status == status);
         CHECK_THAT(outcome.out, contains(why));
@@ -279,7 +279,7 @@ TEST_CASE("petlm gate and cut say what is wrong", "[petlm][gate]") {
     write_tags(run / "tags.plm",
                {tag(run_start, 2, gpu::TagKind::gate, 1), tag(run_start + 1, 2, gpu::TagKind::gate, 0),
                 tag(run_start + 4, 2, gpu::TagKind::gate, 1)});
-    CHECK(petlm("gate" + here + "--channel 2 --bins 2 ").status == 0);
+    CHECK(run_petlm("gate" + here + "--channel 2 --bins 2 ").status == 0);
     CHECK(read_coincidences(phase(run / "gate-2", 1)).size() == 1);
     CHECK(read_coincidences(phase(run / "gate-2", 2)).size() == 1);
 }
@@ -295,7 +295,7 @@ TEST_CASE("petlm gate says which weights it lacks", "[petlm][gate]") {
     for (std::uint32_t i = 0; i < 5; ++i)
         tags.push_back(tag(run_start + 1000 * i, 1, gpu::TagKind::trigger, i + 1));
     write_tags(run / "tags.plm", tags);
-    const auto gated = [&] { return petlm("gate --force --channel 1" + quoted(run) + "2>&1"); };
+    const auto gated = [&] { return run_petlm("gate --force --channel 1" + quoted(run) + "2>&1"); };
     CHECK_THAT(gated().out, contains("weights of delayeds are not known") && contains("without seconds"));
     write_seconds(run / "seconds.plm", 3);
     const Outcome whole = gated();

@@ -114,7 +114,7 @@ TEST_CASE("recover: a run whose last part was cut becomes usable", "[petlm][reco
     std::filesystem::resize_file(last, before.size() / 2);
     CHECK(exported("csv", run, directory / "out.csv").status == 1);
 
-    const Outcome outcome = test::petlm("recover" + quoted(std::filesystem::path(run.string() + "/")));
+    const Outcome outcome = run_petlm("recover" + quoted(std::filesystem::path(run.string() + "/")));
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
     const auto recovered = directory / "run.recovered";
@@ -130,17 +130,17 @@ TEST_CASE("recover: a run whose last part was cut becomes usable", "[petlm][reco
     CHECK(json["recovered"]["files"]["coincidences-0002.plm"]["state"] == "complete");
     CHECK(json["recovered"]["files"]["coincidences-0003.plm"]["state"] == "truncated");
     REQUIRE(exported("csv", recovered, directory / "out.csv").status == 0);
-    CHECK(read_file(directory / "out.csv") == test::petlm("dump" + quoted(run) + "2>/dev/null").out);
-    CHECK(test::petlm("recover" + quoted(run)).status == 64);  // the output exists
+    CHECK(read_file(directory / "out.csv") == run_petlm("dump" + quoted(run) + "2>/dev/null").out);
+    CHECK(run_petlm("recover" + quoted(run)).status == 64);  // the output exists
 
     // A part without a header is reported as lost.
     write_file(run / "coincidences-0002.plm", std::string(5000, 'x'));
-    const Outcome lost = test::petlm("recover" + quoted(run) + "-o" + quoted(directory / "second"));
+    const Outcome lost = run_petlm("recover" + quoted(run) + "-o" + quoted(directory / "second"));
     CHECK(lost.status == 1);
     CHECK_THAT(lost.out, contains("coincidences-0002.plm") && contains("nothing of it can be recovered"));
     CHECK(names_in(directory / "second").count("coincidences-0003.plm") == 1);
     CHECK(exported("csv", directory / "second", directory / "none.csv").status == 65);
-    CHECK(test::petlm("recover" + quoted(directory / "nowhere")).status == 74);
+    CHECK(run_petlm("recover" + quoted(directory / "nowhere")).status == 74);
 }
 
 namespace {
@@ -173,7 +173,7 @@ TEST_CASE("recover: an interrupted run gets the ledger that is known", "[petlm][
     const TemporaryDirectory directory;
     const auto run = directory / "run";
     write_interrupted(run);
-    const Outcome outcome = test::petlm("recover" + quoted(run));
+    const Outcome outcome = run_petlm("recover" + quoted(run));
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
     const nlohmann::json json = recovered_json(run);
@@ -200,10 +200,10 @@ TEST_CASE("recover: an interrupted run gets the ledger that is known", "[petlm][
     CHECK_THAT(outcome.out, contains("at least " + std::to_string(1010 - kept.size()) + " coincidences"));
     CHECK(names_in(directory / "run.recovered") ==
           std::set<std::string>{"run.json", "coincidences.plm", "ledger.csv"});
-    CHECK(test::petlm("verify" + quoted(directory / "run.recovered")).status == 0);
-    CHECK(test::petlm("verify" + quoted(run)).status == 1);
+    CHECK(run_petlm("verify" + quoted(directory / "run.recovered")).status == 0);
+    CHECK(run_petlm("verify" + quoted(run)).status == 1);
     // What was recovered can be recovered again: nothing is lost or invented.
-    REQUIRE(test::petlm("recover" + quoted(directory / "run.recovered")).status == 0);
+    REQUIRE(run_petlm("recover" + quoted(directory / "run.recovered")).status == 0);
     CHECK(recovered_json(directory / "run.recovered")["ledger"] == ledger);
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("recover: without ledger.csv and run.json only the files count", "[pet
     write_interrupted(run);
     std::filesystem::remove(run / "ledger.csv");
     std::filesystem::remove(run / "run.json");
-    REQUIRE(test::petlm("recover" + quoted(run)).status == 0);
+    REQUIRE(run_petlm("recover" + quoted(run)).status == 0);
     const nlohmann::json json = recovered_json(run);
     CHECK(json["run_id"] == "run");
     CHECK(json["state"] == "recovered");
@@ -222,7 +222,7 @@ TEST_CASE("recover: without ledger.csv and run.json only the files count", "[pet
     CHECK(json["ledger"]["loss_known"] == false);
     CHECK(json["ledger"]["pairs"]["written"] == json["files"][0]["records"]);
     CHECK(json["ledger"]["pairs"]["write_failed"] == 0);
-    CHECK(test::petlm("verify" + quoted(directory / "run.recovered")).status == 0);
+    CHECK(run_petlm("verify" + quoted(directory / "run.recovered")).status == 0);
 }
 
 TEST_CASE("recover: a run that had stopped keeps its ledger, and counts what is missing",
@@ -242,7 +242,7 @@ TEST_CASE("recover: a run that had stopped keeps its ledger, and counts what is 
                         {"write_failed", 0},
                         {"in_queue", 0}}}};
     write_file(run / "run.json", json.dump());
-    REQUIRE(test::petlm("recover" + quoted(run)).status == 0);
+    REQUIRE(run_petlm("recover" + quoted(run)).status == 0);
     const nlohmann::json recovered = recovered_json(run);
     const std::uint64_t kept = recovered["files"][0]["records"];
     CHECK(recovered["state"] == "recovered");
