@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "daemon/control/connection.hpp"
-#include "daemon/host/accept_loop.hpp"
-#include "daemon/host/listening_socket.hpp"
+#include "daemon/host/sockets/accept_loop.hpp"
+#include "daemon/host/sockets/listening_socket.hpp"
 
 namespace petacq::daemon {
 

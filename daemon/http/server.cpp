@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "daemon/control/control_token.hpp"
-#include "daemon/host/accept_loop.hpp"
 #include "daemon/host/background_thread.hpp"
 #include "daemon/host/file.hpp"
+#include "daemon/host/sockets/accept_loop.hpp"
 #include "daemon/http/session.hpp"
 
 namespace petacq::daemon {

@@ -272,7 +272,9 @@ int run(int argc, char** argv) {
     const CLI::App* compare = add_compare(app, o);
     const CLI::App* inspect = add_inspect(app, o);
     const CLI::App* check = add_check(app, o);
-    if (const auto status = config::parse_command_line(app, {"petcal", {}, {"--cylinder", "--point", "--nonlinearity"}}, argc, argv)) return *status;
+    if (const auto status = config::parse_command_line(
+            app, {"petcal", {}, {"--cylinder", "--point", "--nonlinearity"}}, argc, argv))
+        return *status;
 
     if (check->parsed()) {
         const petcal::Verdict verdict = petcal::check(o.check);

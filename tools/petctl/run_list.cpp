@@ -22,25 +22,26 @@ RunList::RunList(std::optional<std::size_t> last)
 std::optional<json> RunList::next() const {
     if (wanted_ == 0 || !more_) return std::nullopt;
     json parameters = {{"limit", std::min(wanted_, runs_in_answer)}};
-    if (!runs_.empty()) parameters["before"] = at(runs_.back(), {"run"});
+    if (!pages_.empty()) parameters["before"] = at(pages_.back()["runs"].front(), {"run"});
     return parameters;
 }
 
 void RunList::add(const json& page) {
-    data_dir_ = at(page, {"data_dir"});
-    const json& found = at(page, {"runs"});
+    pages_.push_back(page);
+    const json& runs = at(page, {"runs"});
     const json& earlier = at(page, {"earlier"});
-    more_ = found.is_array() && !found.empty() && earlier.is_number() && earlier != 0;
-    if (!found.is_array()) return;
-    wanted_ -= std::min(wanted_, found.size());
-    for (auto run = found.rbegin(); run != found.rend(); ++run)
-        runs_.push_back(*run);
+    more_ = runs.is_array() && !runs.empty() && earlier.is_number() && earlier != 0;
+    if (runs.is_array()) wanted_ -= std::min(wanted_, runs.size());
 }
 
 json RunList::document() const {
-    json runs = runs_;
-    std::reverse(runs.begin(), runs.end());
-    return {{"data_dir", data_dir_}, {"runs", std::move(runs)}};
+    json runs = json::array();
+    for (auto page = pages_.rbegin(); page != pages_.rend(); ++page) {
+        const json& of_page = at(*page, {"runs"});
+        if (of_page.is_array()) runs.insert(runs.end(), of_page.begin(), of_page.end());
+    }
+    return {{"data_dir", pages_.empty() ? json() : at(pages_.back(), {"data_dir"})},
+            {"runs", std::move(runs)}};
 }
 
 }  // namespace petacq::petctl

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <vector>
 
 namespace petacq::petctl {
 
@@ -23,8 +24,7 @@ class RunList {
   private:
     std::size_t wanted_;
     bool more_ = true;
-    nlohmann::json data_dir_;
-    nlohmann::json runs_ = nlohmann::json::array();  ///< the latest first
+    std::vector<nlohmann::json> pages_;  ///< as answered: the latest first
 };
 
 }  // namespace petacq::petctl

@@ -6,7 +6,6 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
-#include "tools/petsim/physics/spectra.hpp"
 
 using namespace petacq;
 
@@ -44,69 +43,6 @@ double share_with_both_entering(const config::Scanner& scanner, const sim::Vecto
 }
 
 }  // namespace
-
-TEST_CASE("uniform, normal and exponential numbers have their moments", "[petsim][random]") {
-    sim::Random random(1, sim::Purpose::events, 42);
-    constexpr int n = 2'000'000;
-    double normal1 = 0;
-    double normal2 = 0;
-    double normal4 = 0;
-    double exponential1 = 0;
-    double exponential2 = 0;
-    int beyond3 = 0;
-    int beyond4 = 0;
-    int late = 0;
-    for (int i = 0; i < n; ++i) {
-        const double g = random.normal();
-        const double e = random.exponential();
-        normal1 += g;
-        normal2 += g * g;
-        normal4 += g * g * g * g;
-        beyond3 += std::abs(g) > 3 ? 1 : 0;
-        beyond4 += std::abs(g) > 4 ? 1 : 0;
-        exponential1 += e;
-        exponential2 += e * e;
-        late += e > 8 ? 1 : 0;
-    }
-    CHECK(std::abs(normal1 / n) < 5 / std::sqrt(n));
-    CHECK(normal2 / n == Approx(1).epsilon(5 * std::sqrt(2.0 / n)));
-    CHECK(normal4 / n == Approx(3).epsilon(0.02));
-    CHECK(beyond3 == Approx(n * 0.0026998).epsilon(0.07));
-    CHECK(beyond4 == Approx(n * 6.334e-5).epsilon(0.45));  // in the tail
-    CHECK(exponential1 / n == Approx(1).epsilon(5 / std::sqrt(n)));
-    CHECK(exponential2 / n == Approx(2).epsilon(0.02));
-    CHECK(late == Approx(n * std::exp(-8.0)).epsilon(0.2));  // in the tail
-}
-
-TEST_CASE("spectra: Compton angles and lutetium", "[petsim][random]") {
-    sim::Random random(2, sim::Purpose::events, 0);
-    const auto compton = sim::compton_cosines();
-    const auto lutetium = sim::lutetium_energies();
-    double cosine = 0;
-    double lowest = 1e9;
-    double highest = 0;
-    constexpr int n = 200'000;
-    for (int i = 0; i < n; ++i) {
-        cosine += compton.draw(random);
-        const double e = lutetium.draw(random);
-        lowest = std::min(lowest, e);
-        highest = std::max(highest, e);
-    }
-    // The mean of the Klein-Nishina cosine at 511 keV, integrated here from the cross-section.
-    double sum = 0;
-    double weight = 0;
-    for (int i = 0; i < 20'000; ++i) {
-        const double c = -1 + (i + 0.5) / 10'000;
-        const double p = 1 / (2 - c);
-        const double w = p * p * (p + 1 / p + c * c - 1);
-        sum += c * w;
-        weight += w;
-    }
-    CHECK(cosine / n == Approx(sum / weight).margin(0.007));
-    CHECK(lowest >= 88);  // the 88 keV gamma never leaves
-    CHECK(highest > 900);
-    CHECK(highest < 593 + 307 + 202 + 88 + 1);
-}
 
 TEST_CASE("a point at the centre makes pairs in opposite crystals", "[petsim][physics]") {
     auto options = test::point_options(5, 0.05);

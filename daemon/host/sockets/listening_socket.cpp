@@ -1,4 +1,4 @@
-#include "daemon/host/listening_socket.hpp"
+#include "daemon/host/sockets/listening_socket.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

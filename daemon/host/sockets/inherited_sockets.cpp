@@ -1,4 +1,4 @@
-#include "daemon/host/inherited_sockets.hpp"
+#include "daemon/host/sockets/inherited_sockets.hpp"
 
 #include <unistd.h>
 
