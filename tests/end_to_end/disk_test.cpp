@@ -56,7 +56,7 @@ TEST_CASE("a failing write stops the run, not the daemon", "[e2e][disk]") {
     CHECK(daemon.stop()["failure"].is_null());
     CHECK(site.run_json("next")["state"] == "complete");
     CHECK(run_program(PETLM_PROGRAM, {"verify", site.run("next").string()}).status == 0);
-    CHECK(daemon.status()["health"]["state"] == "ok");
+    CHECK(daemon.until([](const json& now) { return now["health"]["state"] == "ok"; }));
     CHECK(daemon.terminate() == 0);
 }
 

@@ -285,7 +285,6 @@ TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hos
     }
     CHECK(hosts.petctl({"status"}, "a,a").status == 64);
     CHECK(hosts.petctl({"status"}, "-oProxyCommand=x").status == 64);
-    CHECK(hosts.petctl({"runs"}).status == 64);
     CHECK(hosts.petctl({"ledger", "--file", "x"}).status == 64);
 }
 
