@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "daemon/tap/server.hpp"
@@ -150,6 +151,24 @@ TEST_CASE("tap: a client that connects during a run gets the rest of it, with th
     late.ask({{"kind", "coincidences"}});
     served.tap.begin_run("next");
     CHECK(late.next()->payload == "next");
+}
+
+TEST_CASE("tap: who subscribed before a run gets its first records, whatever other threads ask meanwhile",
+          "[tap]") {
+    Tap tap;
+    const std::jthread asking([&](const std::stop_token& stopping) {
+        while (!stopping.stop_requested())
+            static_cast<void>(tap.latest_run());
+    });
+    std::vector<std::byte> buffer(TapSubscription::piece_bytes);
+    for (int run = 0; run < 200; ++run) {
+        const auto subscription = tap.subscribe(RecordKind::coincidences, 1);
+        tap.begin_run("r");
+        tap.offer(slice(0, 3));
+        tap.end_run();
+        REQUIRE(subscription->take(buffer).records == 3);
+        tap.unsubscribe(subscription);
+    }
 }
 
 TEST_CASE("tap: what a client does not take is dropped and counted, and the rest is right", "[tap]") {
