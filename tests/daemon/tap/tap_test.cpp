@@ -218,6 +218,9 @@ TEST_CASE("tap: a client that leaves frees its place", "[tap]") {
         if (i % 3 == 0) client.finish_sending();
     }
     CHECK(eventually([&] { return served.tap.statistics().clients == 0; }));
+    for (int i = 0; i < 100; ++i)  // twice what a buffer holds
+        served.tap.offer(slice(0, 5000));
+    CHECK(served.tap.statistics().dropped == 0);
     CHECK(served.client.ask({{"kind", "coincidences"}}).contains("format"));
     CHECK(served.tap.statistics().accepted == 21);
 }
@@ -232,9 +235,14 @@ TEST_CASE("tap: a client that has finished sending is served", "[tap]") {
     CHECK(served.client.records_of_run().size() == 320);
 }
 
-TEST_CASE("tap: the server closes its clients", "[tap]") {
+TEST_CASE("tap: the server closes its clients, also one that does not read", "[tap]") {
     Served served;
-    served.client.ask({{"kind", "coincidences"}});
+    TapClientForTest stuck(served.path);
+    stuck.ask({{"kind", "coincidences"}});
+    served.tap.begin_run("r");
+    served.tap.offer(slice(0, 100'000));  // more than the socket takes
+    served.client.ask({{"kind", "singles"}});
+    CHECK(served.client.next()->payload == "r");
     served.server.close();
     CHECK(served.client.at_end());
     CHECK_FALSE(std::filesystem::exists(served.path));
