@@ -43,14 +43,14 @@ class Tap {
     Tap& operator=(const Tap&) = delete;
     ~Tap() = default;
 
-    // The acquisition thread. begin_run() and end_run() take a lock that others hold for an instant.
+    // The acquisition thread. begin_run() takes a lock that others hold for an instant.
     void begin_run(const std::string& id);
     /// The records of a slice of the run. Without readers: one relaxed load.
     void offer(const gpu::SliceResult& slice);
     void end_run();
 
-    /// Any thread. The subscription gets records of the slices from the next one or the one after. `counted`:
-    /// what it drops counts in statistics().
+    /// Any thread. The subscription gets the records of the next run; of the run in progress, those of the
+    /// slices from the next one or the one after. `counted`: what it drops counts in statistics().
     std::shared_ptr<TapSubscription> subscribe(RecordKind kind, std::uint64_t prescale, bool counted = true);
     void unsubscribe(const std::shared_ptr<TapSubscription>& subscription);
     /// Any thread: the latest run, also when it has ended; nullptr: there was none.

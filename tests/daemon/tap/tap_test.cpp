@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "daemon/tap/server.hpp"
@@ -152,6 +153,27 @@ TEST_CASE("tap: a client that connects during a run gets the rest of it, with th
     CHECK(late.next()->payload == "next");
 }
 
+TEST_CASE("tap: who subscribed before a run gets its first records, whatever other threads ask meanwhile",
+          "[tap]") {
+    Tap tap;
+    std::vector<std::jthread> asking;
+    for (int i = 0; i < 4; ++i) {
+        asking.emplace_back([&](const std::stop_token& stopping) {
+            while (!stopping.stop_requested())
+                static_cast<void>(tap.latest_run());
+        });
+    }
+    std::vector<std::byte> buffer(TapSubscription::piece_bytes);
+    for (int run = 0; run < 50; ++run) {
+        const auto subscription = tap.subscribe(RecordKind::coincidences, 1);
+        tap.begin_run("r");
+        tap.offer(slice(0, 3));
+        tap.end_run();
+        REQUIRE(subscription->take(buffer).records == 3);
+        tap.unsubscribe(subscription);
+    }
+}
+
 TEST_CASE("tap: what a client does not take is dropped and counted, and the rest is right", "[tap]") {
     Served served;
     served.client.ask({{"kind", "coincidences"}});
@@ -196,6 +218,9 @@ TEST_CASE("tap: a client that leaves frees its place", "[tap]") {
         if (i % 3 == 0) client.finish_sending();
     }
     CHECK(eventually([&] { return served.tap.statistics().clients == 0; }));
+    for (int i = 0; i < 100; ++i)  // twice what a buffer holds
+        served.tap.offer(slice(0, 5000));
+    CHECK(served.tap.statistics().dropped == 0);
     CHECK(served.client.ask({{"kind", "coincidences"}}).contains("format"));
     CHECK(served.tap.statistics().accepted == 21);
 }
@@ -210,9 +235,14 @@ TEST_CASE("tap: a client that has finished sending is served", "[tap]") {
     CHECK(served.client.records_of_run().size() == 320);
 }
 
-TEST_CASE("tap: the server closes its clients", "[tap]") {
+TEST_CASE("tap: the server closes its clients, also one that does not read", "[tap]") {
     Served served;
-    served.client.ask({{"kind", "coincidences"}});
+    TapClientForTest stuck(served.path);
+    stuck.ask({{"kind", "coincidences"}});
+    served.tap.begin_run("r");
+    served.tap.offer(slice(0, 100'000));  // more than the socket takes
+    served.client.ask({{"kind", "singles"}});
+    CHECK(served.client.next()->payload == "r");
     served.server.close();
     CHECK(served.client.at_end());
     CHECK_FALSE(std::filesystem::exists(served.path));

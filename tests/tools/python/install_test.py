@@ -1,4 +1,4 @@
-"""tools/packaging/wheel builds the module, and pip installs it with its types and its program. Needs pip, setuptools and wheel;
+"""tools/packaging/wheel builds the module, and pip installs it with its types and its program. Needs pip, setuptools, wheel and venv;
 downloads nothing."""
 
 import functools
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import support
 
-for needed in ("pip", "setuptools", "wheel"):
+for needed, package in {"pip": "pip", "setuptools": "setuptools", "wheel": "wheel", "ensurepip": "venv"}.items():
     if importlib.util.find_spec(needed) is None:
-        raise unittest.SkipTest(f"{needed} is not installed (python3-{needed})")
+        raise unittest.SkipTest(f"{needed} is not installed (python3-{package})")
 
 SCRIPT = support.SOURCE / "tools" / "packaging" / "wheel"
 MODULE = support.SOURCE / "tools" / "python" / "src" / "petacq"
@@ -50,12 +50,17 @@ class Install(unittest.TestCase):
         self.assertFalse(any((MODULE.parents[1] / name).exists() for name in ("build", "src/petacq.egg-info")))
 
     def test_it_is_installed_and_used(self):
-        target = support.scratch() / "installed"
-        options = ["--no-index", "--no-deps", "--quiet", "--disable-pip-version-check", "--target", str(target)]
-        command = [sys.executable, "-m", "pip", "install", *options, str(wheel())]
-        done = subprocess.run(command, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        environment = {**os.environ, "PYTHONPATH": str(target)}
+        page = (support.SOURCE / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
+        commands = re.search(r"```sh\n(.*?)```", page, re.DOTALL)[1]
+        commands, wheels = re.subn(r"petacq-VERSION-py3-none-any.whl", str(wheel()), commands)
+        self.assertEqual(wheels, 1)
+        path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
+        environment = {**os.environ, "HOME": str(support.scratch()), "PIP_NO_INDEX": "1", "PATH": path}
+        environment.pop("PYTHONPATH", None)
+        done = subprocess.run(["sh", "-e", "-c", commands], capture_output=True, text=True, env=environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        installed = support.scratch() / "petacq"
+        python = installed / "bin" / "python3"
         code = """
 import sys, petacq
 from importlib.metadata import version
@@ -64,9 +69,9 @@ assert version("petacq") == petacq.__version__
 print(petacq.__file__, run.open().rates().prompts.sum() > 0)
 """
         data = support.small_run().parent
-        said = subprocess.run([sys.executable, "-c", code, data], capture_output=True, text=True, env=environment)
-        self.assertEqual(said.stdout, f"{target / 'petacq' / '__init__.py'} True\n", said.stderr)
-        program = target / "bin" / "petacq-petsird"
+        said = subprocess.run([python, "-c", code, data], capture_output=True, text=True, env=environment)
+        self.assertRegex(said.stdout, rf"^{re.escape(str(installed))}/lib/.*/petacq/__init__.py True\n$", said.stderr)
+        program = installed / "bin" / "petacq-petsird"
         said = subprocess.run([program, "--help"], capture_output=True, text=True, env=environment)
         self.assertIn("PETSIRD", said.stdout, said.stderr)
 

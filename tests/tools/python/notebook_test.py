@@ -36,7 +36,7 @@ def busy_daemon(name):
     with support.Daemon(name, tap={"socket": "tap.sock"}) as daemon:
         sender = subprocess.Popen(daemon.simulation(support.PATIENCE_S))
         try:
-            yield daemon, {"PETACQ_SOCKET": str(daemon.socket), "PETACQ_TAP": str(daemon.site / "tap.sock")}
+            yield daemon, {"PETACQ_SOCKET": str(daemon.socket)}
         finally:
             sender.terminate()
             sender.wait(support.PATIENCE_S)
@@ -86,7 +86,7 @@ class Notebooks(unittest.TestCase):
     def test_live_when_nothing_answers_as_hoped(self):
         with support.Daemon("no-tap") as daemon:
             support.call("petctl", "start", "--run", "mine", env=daemon.env)
-            text, _ = execute("live.ipynb", PETACQ_START="1", PETACQ_SOCKET=str(daemon.socket), PETACQ_TAP="none.sock")
+            text, _ = execute("live.ipynb", PETACQ_START="1", PETACQ_SOCKET=str(daemon.socket))
             self.assertIn("not started: run mine is in progress", text)
             self.assertIn("no records from the tap", text)
             self.assertEqual(petacq.Daemon(daemon.socket).status()["run"]["id"], "mine")

@@ -1,9 +1,12 @@
 """petacq.list_runs against petctl runs, in a directory with runs of every kind."""
 
+import errno
 import fcntl
 import json
+import os
 import shutil
 import unittest
+from unittest import mock
 
 import support
 
@@ -85,6 +88,26 @@ class ListRuns(unittest.TestCase):
         listed = petacq.list_runs(support.small_run().parent)
         run = next(run for run in listed if run.id == "small").open(verify=True)
         self.assertEqual(run.id, "small")
+
+    def test_what_the_user_may_not_look_into_and_files_that_vanish(self):
+        put(self.data / "one", {"state": "complete"})
+        size = (self.data / "one" / "run.json").stat().st_size
+        (self.data / "one" / "run.json.new").write_text("x")
+        (self.data / "lost+found").mkdir()
+        status_of = os.stat
+
+        def refuses(path, *arguments, **options):
+            if "lost+found" in str(path):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            if str(path).endswith(".new"):
+                raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
+            return status_of(path, *arguments, **options)
+
+        with mock.patch("os.stat", refuses):  # root may look anywhere
+            (run,) = petacq.list_runs(self.data)
+            self.assertEqual((run.id, run.state, run.bytes), ("one", "complete", size))
+            with self.assertRaisesRegex(petacq.RunError, "not a run.*it holds runs: .*one$"):
+                petacq.open_run(self.data)
 
     def test_directories_that_cannot_be_read(self):
         self.assertEqual(petacq.list_runs(self.data), [])

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import unittest.mock
 
@@ -112,6 +113,9 @@ class Live(unittest.TestCase):
             for thread in threads:
                 thread.start()
             runs = [run("tap-1"), run("tap-2")]
+            end = time.monotonic() + support.PATIENCE_S
+            while any((t.run, t.running) != ("tap-2", False) for t in taps) and time.monotonic() < end:
+                time.sleep(0.01)
         for thread in threads:  # the daemon has ended
             thread.join(support.PATIENCE_S)
         for r in runs:
@@ -198,6 +202,8 @@ class Protocol(unittest.TestCase):
             ([line(version=2)], "version 1 of the petacqd tap"),
             ([line(format="other")], "found 'other'"),
             ([line(record_bytes=20)], "records of 20 bytes"),
+            ([line(fields=[["time", "nonsense"]])], "description of the records: TypeError"),
+            ([b'{"format": "petacqd tap", "version": 1}\n'], "description of the records: KeyError"),
             ([b'{"error": "too many"}\n'], "too many"),
             ([line(), message(2, payload, records=1, magic=b"X" * 8)], "begins with"),
             ([line(), message(2, payload, records=2)], "expected 32 bytes, found 16"),
@@ -207,6 +213,32 @@ class Protocol(unittest.TestCase):
             with self.subTest(reason=reason), server(*parts) as (path, _):
                 with self.assertRaisesRegex(petacq.errors.TapError, reason):
                     list(tap(path, "singles"))
+
+    def test_the_reason_is_known_even_if_the_daemon_has_closed_before_the_request(self):
+        closed = threading.Event()
+
+        class Late:
+            """A prescale that is known only when the connection has been closed."""
+
+            def __index__(self):
+                closed.wait(support.PATIENCE_S)
+                return 1
+
+        def serve():
+            client, _ = listener.accept()
+            with client:
+                client.sendall(b'{"error": "too many clients, at most 8"}\n')
+            closed.set()
+
+        path = support.scratch() / "full.tap"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            thread = threading.Thread(target=serve)
+            thread.start()
+            with self.assertRaisesRegex(petacq.TapError, "full.tap: too many clients, at most 8"):
+                tap(path, "singles", Late())
+            thread.join()
 
     def test_a_loop_can_be_left_and_taken_up(self):
         parts = [line(), message(1, b"r")]

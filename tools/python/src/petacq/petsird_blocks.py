@@ -185,4 +185,5 @@ def blocks(petsird: Any, extras: Extras, bins: Bins) -> Iterator[tuple[int, Any]
                     histogram.singles_per_detection_bin_histogram = [counts.tolist()]
                 yield second.begin_ms, petsird.TimeBlock.SinglesHistogramTimeBlock(histogram)
 
-    return heapq.merge(bed(), *(signal(s) for s in extras.signals), seconds(), key=lambda of_time: of_time[0])
+    parts = (bed(), *(signal(s) for s in extras.signals), seconds())
+    return iter(heapq.merge(*parts, key=lambda of_time: of_time[0]))

@@ -63,4 +63,5 @@ def _rows_found(events: list[Any]) -> Integers:
 
 
 def _rows(events: Events) -> Integers:
-    return np.concatenate([np.empty((3, 0), np.int64), *events.pieces], axis=1).T
+    rows: Integers = np.concatenate([np.empty((3, 0), np.int64), *events.pieces], axis=1).T
+    return rows

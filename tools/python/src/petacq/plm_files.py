@@ -108,14 +108,11 @@ class PlmSet(_Joined):
 
     def _find_gap(self, numbers: npt.NDArray[np.intp]) -> str:
         """What is missing between the blocks; empty if nothing is."""
-        before = np.concatenate(([-1], numbers[:-1]))
-        behind_gaps = np.flatnonzero(numbers != before + 1)
-        missing = 0
-        for index in behind_gaps:
-            missing = self._first_record(int(index)) - self._start(int(index))
-        if not len(behind_gaps):
+        behind_gaps = np.flatnonzero(np.diff(numbers, prepend=-1) != 1).tolist()
+        if not behind_gaps:
             return ""
-        first = int(behind_gaps[0])
+        first, last = behind_gaps[0], behind_gaps[-1]
+        missing = self._first_record(last) - self._start(last)
         return f"{missing} records are missing between the blocks of the set, the first ones behind record {self._start(first)}"
 
     def _first_record(self, index: int) -> int:

@@ -51,7 +51,7 @@ class Run:
         kinds = ("coincidences", "singles", "tags", "seconds")
         self._parts = {kind: _parts(kind, names) for kind in kinds}
         if "run.json" not in names and not any(self._parts.values()):
-            runs = sorted(name for name in names if (self.path / name / "run.json").is_file())
+            runs = sorted(name for name in names if os.path.isfile(self.path / name / "run.json"))
             hint = f"; it holds runs: {self.path / runs[0]}{', ...' if runs[1:] else ''}" if runs else ""
             raise RunError(f"{self.path}: not a run: neither run.json nor list-mode{hint}")
 

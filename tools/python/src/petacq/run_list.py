@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,11 +64,13 @@ class ListedRun:
 
 def list_runs(directory: str | os.PathLike[str]) -> list[ListedRun]:
     """The runs in a data directory, in the order of their starts: every folder with a ``run.json``, also one that cannot be
-    read, whose state is "unreadable". Asks no daemon. Raises RunError if the directory cannot be read or is itself a run."""
+    read, whose state is "unreadable". A folder into which the user may not look is left out. Asks no daemon. Raises RunError
+    if the directory cannot be read or is itself a run."""
     try:
-        if (Path(directory) / "run.json").is_file():
+        if os.path.isfile(Path(directory) / "run.json"):
             raise RunError(f"{directory}: is a run itself: petacq.open_run opens it, its parent directory lists it")
-        folders = [entry for entry in Path(directory).iterdir() if (entry / "run.json").is_file()]
+        # Unlike Path.is_file(), isfile() is False behind a directory that is closed to the user, such as lost+found.
+        folders = [entry for entry in Path(directory).iterdir() if os.path.isfile(entry / "run.json")]
     except OSError as error:
         raise RunError(f"{directory}: expected a directory with runs: {error.strerror}") from error
     listed = [_listed(folder) for folder in folders]
@@ -88,8 +92,9 @@ def utc(text: Any) -> datetime | None:
 
 
 def _listed(folder: Path) -> ListedRun:
-    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+    size = 0
     try:
+        size = sum(map(_size, folder.iterdir()))
         run = json.loads((folder / "run.json").read_bytes())
         if not isinstance(run, dict):
             raise ValueError("not a JSON object")
@@ -114,6 +119,14 @@ def _listed(folder: Path) -> ListedRun:
         ledger_closed=_value(run, "ledger", "closed"),
         bytes=size,
     )
+
+
+def _size(path: Path) -> int:
+    """0 for what is no file, or no longer: the daemon writes and renames files beside those that it replaces."""
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return 0
 
 
 def _value(document: Any, *keys: str) -> Any:

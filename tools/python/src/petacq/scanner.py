@@ -174,7 +174,8 @@ class Scanner:
         b, d, n = (np.asarray(x, np.int64) for x in (bdm, du, local))
         in_ring = b % self.modules_in_ring * self.crystals_per_module_y + d // self.blocks_z * self.crystals_y
         ring = b // self.modules_in_ring * self.crystals_per_module_z + d % self.blocks_z * self.crystals_z
-        return in_ring + n // self.crystals_z + (ring + n % self.crystals_z) * self.crystals_in_ring
+        crystal: Integers = in_ring + n // self.crystals_z + (ring + n % self.crystals_z) * self.crystals_in_ring
+        return crystal
 
     def local_of_origin(self, origin: npt.ArrayLike) -> Integers:
         """The local number that an entry of the position table names (entries below ``crystals_per_du``)."""
@@ -234,7 +235,7 @@ def _object(document: Any, key: str) -> Mapping[str, Any]:
 
 def _count(part: Mapping[str, Any], key: str, default: int | None = None) -> int:
     number = part.get(key, default)
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 256:
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= 256:
         raise ScannerError(f"{key}: expected an integer from 1 to 256, found {number!r}")
     return number
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import operator
 import os
@@ -84,7 +85,8 @@ class Tap:
                 error.filename = self._path  # that of a socket is not in its message
                 raise
             request = {"kind": kind, "prescale": operator.index(prescale)}
-            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may have said why before it closed
+                self._socket.sendall(json.dumps(request).encode() + b"\n")
             self._stream = self._socket.makefile("rb")
             self._read_answer()
         except BaseException:
@@ -154,7 +156,10 @@ class Tap:
         return data
 
     def _read_answer(self) -> None:
-        line = self._stream.readline(_LONGEST_LINE)
+        try:
+            line = self._stream.readline(_LONGEST_LINE)
+        except ConnectionResetError:
+            line = b""
         if not line.endswith(b"\n"):
             raise self._broken("expected an answer, but the daemon closed it")
         try:
@@ -171,11 +176,13 @@ class Tap:
                 f"found {answer.get('format')!r}, version {answer.get('version')!r}"
             )
         self.description = answer
-        self.kind = answer["kind"]
-        self.prescale = answer["prescale"]
-        self.dtype = np.dtype([(name, kind) for name, kind in answer["fields"]])
-        if self.dtype.itemsize != answer["record_bytes"]:
-            raise self._broken(f"expected records of {answer['record_bytes']} bytes, found {self.dtype}")
+        try:
+            self.kind, self.prescale, record_bytes = answer["kind"], answer["prescale"], answer["record_bytes"]
+            self.dtype = np.dtype([(name, kind) for name, kind in answer["fields"]])
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._broken(f"expected a description of the records: {error!r}") from error
+        if self.dtype.itemsize != record_bytes:
+            raise self._broken(f"expected records of {record_bytes} bytes, found {self.dtype}")
 
     def _broken(self, what: str) -> TapError:
         return TapError(f"{self._path}: {what}")
