@@ -172,15 +172,32 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                       modifiers=8 if shift else 0)
 
-    def click(self, selector):
-        """Clicks with the mouse in the middle of an element, wherever it is on the page."""
-        x, y = self.evaluate(f"""(element => {{
-            element.scrollIntoView({{block: "center", behavior: "instant"}});
-            const box = element.getBoundingClientRect();
-            return [box.x + box.width / 2, box.y + box.height / 2];
-        }})(document.querySelector({json.dumps(selector)}))""")
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    def click(self, selector, patience=60):
+        """Clicks with the mouse in the middle of an element, wherever it is on the page. Tries again if the element was
+        disabled, or the page moved it away meanwhile."""
+        end = time.monotonic() + patience
+        while True:
+            x, y = self.evaluate(f"""(element => {{
+                element.scrollIntoView({{block: "center", behavior: "instant"}});
+                window.clicked = false;
+                element.addEventListener("click", () => {{ window.clicked = true; }}, {{capture: true, once: true}});
+                const box = element.getBoundingClientRect();
+                return [box.x + box.width / 2, box.y + box.height / 2];
+            }})(document.querySelector({json.dumps(selector)}))""")
+            for kind in ("mousePressed", "mouseReleased"):
+                self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+            try:
+                if self.evaluate("window.clicked") is not False:
+                    return
+            except RuntimeError:  # the click has led to another page
+                return
+            if time.monotonic() > end:
+                raise TimeoutError(f"no click reaches {selector}")
+
+    def back(self):
+        """To the page before this one."""
+        history = self.call("Page.getNavigationHistory")
+        self.call("Page.navigateToHistoryEntry", entryId=history["entries"][history["currentIndex"] - 1]["id"])
 
     def type(self, text):
         """Types into the element that has the focus."""

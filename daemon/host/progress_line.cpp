@@ -44,7 +44,12 @@ ProgressLine::ProgressLine(std::string what, std::uint64_t total, ProgressUnit u
       last_(start_) {}
 
 ProgressLine::~ProgressLine() {
+    clear();
+}
+
+void ProgressLine::clear() {
     if (shown_) std::fputs("\r\033[K", stderr);
+    shown_ = false;
 }
 
 void ProgressLine::show(std::uint64_t done) {

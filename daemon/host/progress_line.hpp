@@ -27,6 +27,8 @@ class ProgressLine {
     ProgressLine& operator=(const ProgressLine&) = delete;
     /// Rewrites the line, at most a few times a second. The rate is measured from the first call on.
     void show(std::uint64_t done);
+    /// Makes room for output; the next show() writes the line again.
+    void clear();
 
   private:
     std::string what_;

@@ -93,19 +93,26 @@ void LongHistory::trim(std::int64_t now_step) {
 void LongHistory::mark_runs(const json& status, double now) {
     const json* run = object_at(status, "run");
     const std::string id = run != nullptr ? run->value("id", std::string()) : "";
-    if (!runs_.empty() && !runs_.back().stop && runs_.back().run != id) runs_.back().stop = now;
+    if (!runs_.empty() && !runs_.back().stop && runs_.back().run != id) {
+        runs_.back().stop = now;
+        ++run_changes_;
+    }
     if (!id.empty() && (runs_.empty() || runs_.back().stop || runs_.back().run != id)) {
         const auto text = run->find("start_utc");
         const auto start =
             text != run->end() && text->is_string() ? utc_time(text->get<std::string>()) : std::nullopt;
         runs_.push_back({id, start ? seconds_of(*start) : now, {}, false});
+        ++run_changes_;
         if (runs_.size() > most_runs) runs_.pop_front();
     }
     const json* interrupted = object_at(status, "interrupted");
     if (interrupted == nullptr || !interrupted->contains("runs")) return;
     for (const json& found : interrupted->at("runs")) {
         for (RunMark& mark : runs_) {
-            if (found.is_object() && found.value("id", std::string()) == mark.run) mark.interrupted = true;
+            if (mark.interrupted || !found.is_object() || found.value("id", std::string()) != mark.run)
+                continue;
+            mark.interrupted = true;
+            ++run_changes_;
         }
     }
 }

@@ -38,6 +38,9 @@ class LongHistory {
     void read(std::string_view text, Time now);
     /// Rows that were completed since the start; the file is worth writing when it has changed.
     [[nodiscard]] std::uint64_t completed() const { return completed_; }
+    /// Starts, stops and interruptions of runs that were seen since the start. A file without the latest
+    /// would not know, after a crash, of the run that was in progress.
+    [[nodiscard]] std::uint64_t run_changes() const { return run_changes_; }
 
   private:
     static constexpr std::size_t width = RateHistory::columns.size();
@@ -65,6 +68,7 @@ class LongHistory {
     Values sums_{};
     std::array<std::uint32_t, width> counts_{};
     std::uint64_t completed_ = 0;
+    std::uint64_t run_changes_ = 0;
 };
 
 }  // namespace petacq::daemon

@@ -141,8 +141,9 @@ class HttpServer::Implementation {
         });
         thread_.join();
         context_->files.join();
-        if (written_ != context_->content.day().completed())
-            write_history(context_->options.history_file, context_->content.day().file_text());
+        const LongHistory& day = context_->content.day();
+        if (written_ != day.completed() || run_changes_written_ != day.run_changes())
+            write_history(context_->options.history_file, day.file_text());
     }
 
     void publish(Publication publication) {
@@ -181,13 +182,15 @@ class HttpServer::Implementation {
         }
     }
 
-    /// Has another thread write the rates of the last day about once a minute, one write at a time.
+    /// Has another thread write the rates of the last day about once a minute, and whenever a run starts or
+    /// stops, one write at a time.
     void keep_history() {
         LongHistory& day = context_->content.day();
-        if (context_->options.history_file.empty() || *writing_ ||
-            day.completed() < written_ + rows_between_writes)
-            return;
+        const bool due =
+            day.completed() >= written_ + rows_between_writes || day.run_changes() != run_changes_written_;
+        if (context_->options.history_file.empty() || *writing_ || !due) return;
         written_ = day.completed();
+        run_changes_written_ = day.run_changes();
         writing_->store(true);
         boost::asio::post(context_->files, [file = context_->options.history_file, text = day.file_text(),
                                             writing = writing_] {
@@ -233,6 +236,7 @@ class HttpServer::Implementation {
     std::shared_ptr<HttpContext> context_;
     std::uint16_t port_ = 0;
     std::uint64_t written_ = 0;  ///< rows of the history completed when it was last written
+    std::uint64_t run_changes_written_ = 0;
     const std::shared_ptr<std::atomic<bool>> writing_ = std::make_shared<std::atomic<bool>>(false);
     std::jthread thread_;
 };

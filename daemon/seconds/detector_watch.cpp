@@ -146,7 +146,11 @@ void DetectorWatch::find_silent() {
             const bool none = now[u].singles == 0 && usual >= enough_singles;
             const bool few = expected >= enough_singles && now[u].singles < silent_share * expected;
             if ((none || few) && silent++ == 0) first_silent = du;
-            if (run_start_) usual_units_[u] = none || few ? expected : now[u].singles;
+            if (!run_start_) continue;
+            // Nothing can be scaled from a few counts, such as those of the part of a second in which a run
+            // starts.
+            const double known = now[u].singles >= enough_singles ? now[u].singles : 0;
+            usual_units_[u] = none || few ? expected : known;
         }
         if (silent > 0) add(Kind::silent_units, bdm, silent, first_silent);
     }

@@ -113,7 +113,7 @@ class DetectorWatch {
     std::optional<std::uint64_t> run_start_;
     bool first_second_ = false;  ///< of the run has passed
     DetectorBaseline baseline_;
-    std::vector<double> usual_units_;  ///< counts of each in the last second in which it was well
+    std::vector<double> usual_units_;  ///< counts of each in the last second in which it was well; 0: too few
     DetectorSums latest_;
     std::deque<DetectorSums> recent_;    ///< of the run, the latest at the end
     DetectorSums several_;               ///< their sum

@@ -8,6 +8,7 @@ from machine import Failure
 
 class Album:
     """Without a directory it takes none."""
+    screen = {"width": 1200, "height": 760}
 
     def __init__(self, browser, directory):
         self.directory = directory
@@ -18,10 +19,15 @@ class Album:
         directory.mkdir(parents=True, exist_ok=True)
         self.terminals = browser.page(width=1100, height=700)
 
-    def page(self, name, page, of=None):
-        """The viewport, or the element that the selector `of` names."""
-        if self.directory is not None:
-            self._take(name, lambda file: page.screenshot(file, whole_page=False, of=of))
+    def page(self, name, page, of=None, to=None):
+        """The viewport, the element that the selector `of` names, or the top of the page down to the element `to`."""
+        if self.directory is None:
+            return
+        if to:
+            bottom = page.evaluate(f"document.querySelector({to!r}).getBoundingClientRect().bottom")
+            page.show_as(**{**self.screen, "height": int(bottom) + 16})
+        self._take(name, lambda file: page.screenshot(file, whole_page=False, of=of))
+        page.show_as(**self.screen)
 
     def terminal(self, name, terminal):
         if self.directory is None:

@@ -11,16 +11,20 @@ class LivePage:
     def __init__(self, page):
         self.page = page
 
+    def ask(self, expression):
+        """The value of a JavaScript expression; None while the browser changes to another page."""
+        try:
+            return self.page.evaluate(expression)
+        except RuntimeError:
+            return None
+
     def words(self, selector):
         """The text of an element, with single blanks."""
-        return " ".join((self.page.evaluate(f"document.querySelector({selector!r})?.innerText") or "").split())
-
-    def title(self):
-        return self.page.evaluate("document.title")
+        return " ".join((self.ask(f"document.querySelector({selector!r})?.innerText") or "").split())
 
     def text(self):
-        """What stands at the top."""
-        return f"{self.words('#recording')} | {self.words('#reasons')}"
+        """The tab of the browser, and what stands at the top."""
+        return f"{self.ask('document.title')} | {self.words('#recording')} | {self.words('#reasons')}"
 
     def enter(self, field, text):
         self.page.click(field)
@@ -36,6 +40,10 @@ class Watch(Terminal):
 
     def __init__(self, machine):
         super().__init__(machine.enter("runuser", "-u", "alice", "--", "env", "LANG=C.UTF-8", "petctl", "watch"))
+
+    def text(self):
+        """The title of the window, and the screen."""
+        return f"{self.title()} | {super().text()}"
 
 
 class Shell(Terminal):

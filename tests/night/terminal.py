@@ -24,9 +24,8 @@ class Terminal:
         self._lock = threading.Lock()
         self._child, self._descriptor = pty.fork()
         if self._child == 0:  # rxvt has no sequences that pyte does not know, and titles
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             os.execvpe(command[0], command, {**os.environ, "TERM": "rxvt", "LANG": "C.UTF-8"})
-        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        self.ended = False
         threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self):
@@ -37,7 +36,6 @@ class Terminal:
             except OSError:  # a terminal reports its end in this way
                 output = b""
             if not output:
-                self.ended = True
                 return
             with self._lock:
                 self._stream.feed(output)
@@ -57,10 +55,6 @@ class Terminal:
     def text(self):
         """The screen as one line, with single blanks."""
         return " ".join(" ".join(self.rows()).split())
-
-    def exit_status(self):
-        """Waits for the program."""
-        return os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
 
     def as_html(self):
         """The screen as a page, for a picture."""

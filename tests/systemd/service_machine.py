@@ -96,11 +96,12 @@ rm -rf var/lib/petacqd var/log/journal
                  "0,0,0,10,20,0.45", "--sources", 4, "--duration-s", seconds, "--no-end-of-stream", "--to", "127.0.0.1:9601")
 
     def main_process(self):
-        """The PID of the daemon outside the namespaces."""
+        """The directory of the daemon in /proc, outside the namespaces. Machines beside this one use the same PIDs."""
         main = self.show("MainPID")
+        ours = os.readlink(f"/proc/{self.pid}/ns/pid")
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if (process / "comm").read_text().strip() == "petacqd" and re.search(
+                if os.readlink(process / "ns/pid") == ours and re.search(
                         rf"^NSpid:.*\s{main}$", (process / "status").read_text(), re.M):
                     return process
             except OSError:

@@ -270,6 +270,8 @@ int verify_target(const std::filesystem::path& target) {
         };
         // The parts of a run in parallel: a digest keeps one core busy.
         InOrder<Verdict> verdicts([&](const Verdict& verdict) {
+            const net::MutexLock lock(mutex);
+            progress.clear();
             std::cout << verdict.text << std::flush;
             status = std::max(status, verdict.status);
             totals += verdict.totals;

@@ -164,8 +164,11 @@ class Charts {
     const end = view.end;
     const line = (name, scale) => {
       const latest = history.points(name, scale);
-      if (recent) return latest;
       const earlier = day.points(name, scale);
+      if (recent && latest.length) {  // what an earlier daemon has left comes before every second of this one
+        const before = earlier.filter((point) => point.x < latest[0].x);
+        return before.concat(before.length ? {x: latest[0].x, y: null} : [], latest);
+      }
       const last = earlier.length ? earlier[earlier.length - 1].x : -Infinity;
       return earlier.concat(latest.filter((point) => point.x > last));
     };

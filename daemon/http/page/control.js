@@ -15,7 +15,7 @@ class Control {
     document.getElementById("stop-no").addEventListener("click", () => this.question.close());
     document.getElementById("stop-yes").addEventListener("click", () => {
       this.question.close();
-      this.send("stop", {}, `Stopping run ${this.run} …`, `Run ${this.run} is stopped and on disk.`);
+      this.stop();
     });
   }
 
@@ -35,8 +35,21 @@ class Control {
     const request = {run: value("start-run")};
     if (value("start-note")) request.note = value("start-note");
     if (value("start-minutes")) request.duration_s = 60 * Number(value("start-minutes"));
-    this.send("start", request, `Starting run ${request.run} …`, `Run ${request.run} is being recorded.`)
-      .then((done) => { if (done) document.getElementById("start-run").value = ""; });
+    this.send("start", request, `Starting run ${request.run} …`).then((answer) => {
+      if (!answer) return;
+      this.say(`Run ${request.run} is being recorded.`);
+      for (const id of ["start-run", "start-note"]) document.getElementById(id).value = "";  // the next run is another one
+    });
+  }
+
+  stop() {
+    const run = this.run;
+    this.send("stop", {}, `Stopping run ${run} …`).then((answer) => {
+      if (!answer) return;
+      if (answer.failure) this.say(`Run ${run} has failed: ${answer.failure}.`, true);
+      else if (!answer.ledger_closed) this.say(`Run ${run} is stopped and on disk, but its ledger does not close.`, true);
+      else this.say(`Run ${run} is stopped and on disk.`);
+    });
   }
 
   ask() {
@@ -58,22 +71,19 @@ class Control {
     this.answer.classList.toggle("bad", Boolean(bad));
   }
 
-  /** Whether the daemon did it. */
-  async send(method, request, before, after) {
-    if (!this.has_token()) return false;
+  /** The answer of the daemon; null if it did not do it. */
+  async send(method, request, before) {
+    if (!this.has_token()) return null;
     this.say(before);
     try {
       const answer = await fetch(`/control/${method}`, {method: "POST", body: JSON.stringify(request),
         headers: {"Content-Type": "application/json", "Authorization": `Bearer ${this.token.value.trim()}`}});
-      if (answer.ok) {
-        this.say(after);
-        return true;
-      }
+      if (answer.ok) return await answer.json();
       const why = answer.status === 401 ? "this is not the token in the file http.control_token_file of the daemon" : (await answer.json()).error;
       this.say(`Refused: ${why}.`, true);
     } catch (error) {
       this.say("The daemon did not answer. The strip at the top says whether a run is being recorded.", true);
     }
-    return false;
+    return null;
   }
 }

@@ -37,11 +37,20 @@ function show_recording(status) {
   document.title = `${symbols[recording.state] || symbols.unknown} ${recording.word}${run}${health} – petacqd ${status.scanner}`;
 }
 
+/** What follows from a reason stands right below it. The reasons begin with causes. */
+function by_cause(reasons) {
+  const first = {};  // by code: that of the first cause
+  const groups = {};
+  for (const {code, follows_from: cause} of reasons) first[code] = first[cause] || code;
+  for (const reason of reasons) (groups[first[reason.code]] ||= []).push(reason);
+  return Object.values(groups).flat();
+}
+
 function show_health(health) {
   document.getElementById("health").dataset.state = health.state;
-  document.getElementById("reasons").replaceChildren(...health.reasons.map((reason) => {
+  document.getElementById("reasons").replaceChildren(...by_cause(health.reasons).map((reason) => {
     const item = document.createElement("li");
-    item.textContent = reason.message;
+    show_commands(item, reason.message);
     item.classList.toggle("follows", Boolean(reason.follows_from));
     return item;
   }));
@@ -183,7 +192,7 @@ async function update_slowly({run, interrupted}) {
   }
   if (now < next_records) return;
   next_records = now + records_interval_ms;
-  await show_records();
+  show_records();
 }
 
 async function run() {

@@ -38,19 +38,30 @@ let shown_runs = "";
 let shown_messages = "";
 
 /** Rebuilds a list only if it has changed, so that text that is being read or selected stays. */
-async function show_records() {
-  const runs = await get("/runs");
-  const text = JSON.stringify(runs);
-  if (text !== shown_runs) {
-    shown_runs = text;
-    document.querySelector("#runs tbody").replaceChildren(...runs.runs.slice().reverse().map(run_row));
-    document.getElementById("runs-earlier").textContent = runs.earlier > 0 ? `${count.format(runs.earlier)} earlier runs: petctl runs.`
-      : runs.runs.length === 0 ? "No runs yet." : "";
-  }
-  const log = await get("/log");
+function show_messages(log) {
   const messages = log.events.slice(-most_messages).reverse();
-  const log_text = JSON.stringify(messages);
-  if (log_text === shown_messages) return;
-  shown_messages = log_text;
+  const text = JSON.stringify(messages);
+  if (text === shown_messages) return;
+  shown_messages = text;
   document.getElementById("messages").replaceChildren(...messages.map(message_item));
+}
+
+function show_runs(runs) {
+  const text = JSON.stringify(runs);
+  if (text === shown_runs) return;
+  shown_runs = text;
+  document.querySelector("#runs tbody").replaceChildren(...runs.runs.slice().reverse().map(run_row));
+  document.getElementById("runs-earlier").textContent = runs.earlier > 0 ? `${count.format(runs.earlier)} earlier runs: petctl runs.`
+    : runs.runs.length === 0 ? "No runs yet." : "";
+}
+
+/** Never fails. A disk that hangs lists no runs, and must not stop the rest of the page. */
+async function show_records() {
+  try {
+    show_messages(await get("/log"));
+    show_runs(await get("/runs"));
+  } catch (error) {
+    shown_runs = "";
+    document.getElementById("runs-earlier").textContent = "The list is not up to date: the daemon cannot read the runs, or does not answer.";
+  }
 }

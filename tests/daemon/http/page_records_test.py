@@ -31,6 +31,21 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("getComputedStyle(document.querySelector('h1')).color"), "rgb(1, 2, 3)")
             self.assertEqual(page.evaluate("document.title"), "")
 
+    def test_a_disk_that_hangs_leaves_the_page_alive(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            page.wait("document.getElementById('runs-earlier').innerText === 'No runs yet.'")
+            # What the page does when no answer comes in time.
+            page.evaluate("fetch = (f => (path, ...more) => path === '/runs' ? new Promise((_, refuse) => { window.give_up = refuse; }) : f(path, ...more))(fetch), next_records = 0")
+            stand.show()
+            self.ask(page)
+            page.wait("window.give_up")
+            page.evaluate("give_up(new Error())")
+            page.wait("document.getElementById('runs-earlier').innerText.startsWith('The list is not up to date')")
+            self.assertEqual(page.evaluate("document.documentElement.dataset.connection"), "live")
+            self.assertEqual(page.evaluate("document.querySelector('[data-field=uptime_s]').getAttribute('value')"), "102")
+
     def test_the_day_survives_a_restart(self):
         if not os.path.exists(LIBRARY):
             self.skipTest("libjs-chart.js is not installed")
@@ -44,6 +59,9 @@ class PageRecords(InBrowser, unittest.TestCase):
             with Stand(data=data) as stand:
                 stand.show()
                 page = self.open(stand)
+                # The last ten minutes are not those of this daemon only.
+                points = page.evaluate("charts.coincidences.data.datasets[0].data")
+                self.assertEqual([p["y"] for p in points[-3:]], [299, None, 1234.5])
                 page.evaluate("document.querySelector('#view [data-span=\"21600\"]').click()")
                 points = page.evaluate("charts.coincidences.data.datasets[0].data")
                 self.assertGreaterEqual(len(points), 200)
@@ -82,6 +100,25 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.ask(page)
             page.wait("day.runs().map(r => r.run).join() === 'mouse-7,mouse-8'")
 
+    def test_commands_to_save_a_run_fit_a_phone(self):
+        command = "petlm recover /var/lib/petacqd/the-long-night-with-mouse-7 -o the-long-night-with-mouse-7.recovered"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["recording"] = {**status["recording"], "state": "interrupted", "word": "INTERRUPTED", "note": None, "run_id": "the-long-night-with-mouse-7",
+                                   "text": f"run the-long-night-with-mouse-7 ended without being stopped: save it with `{command}`, then `petctl acknowledge the-long-night-with-mouse-7`"}
+            status["health"]["reasons"][0]["message"] = f"run the-long-night-with-mouse-7 was interrupted: `{command}` saves what it holds"
+            stand.show(status)
+            for width, height in ((320, 568), (568, 320)):
+                with self.subTest(width=width):
+                    page = self.open(stand, width=width, height=height, mobile=True)
+                    self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                    self.assertEqual(page.evaluate("[...document.querySelectorAll('#recording code, #reasons code')].map(c => c.innerText)"),
+                                     [command, "petctl acknowledge the-long-night-with-mouse-7", command])
+                    # The strip leaves room for the page.
+                    self.assertLessEqual(page.evaluate("document.getElementById('recording').offsetHeight"), 0.6 * height)
+
     def test_runs_are_started_and_stopped_with_the_token(self):
         answer = "document.getElementById('control-answer').innerText"
         with Stand() as stand:
@@ -100,6 +137,13 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
             page.evaluate("document.getElementById('stop').click(), document.getElementById('stop-yes').click()")
             page.wait(answer + " === 'Run mouse-7 is stopped and on disk.'")
+            # What the daemon says of the run comes before what the operator hopes for.
+            for said, shown in (({"failure": "disk full", "ledger_closed": True}, "Run mouse-7 has failed: disk full."),
+                                ({"failure": None, "ledger_closed": False}, "Run mouse-7 is stopped and on disk, but its ledger does not close.")):
+                page.evaluate(f"""fetch = (f => (...words) => {{ fetch = f; return Promise.resolve(new Response({json.dumps(json.dumps(said))})); }})(fetch),
+                    document.getElementById('stop').click(), document.getElementById('stop-yes').click()""")
+                page.wait(f"{answer} === '{shown}'")
+                self.assertTrue(page.evaluate("document.getElementById('control-answer').classList.contains('bad')"))
             status = page.evaluate("fetch('/status').then(r => r.json())")
             status["uptime_s"] += 1
             status["run"] = None

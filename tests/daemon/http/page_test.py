@@ -221,12 +221,15 @@ class Page(InBrowser, unittest.TestCase):
             page = self.open(stand)
             status = page.evaluate("fetch('/status').then(r => r.json())")
             status["uptime_s"] += 1
-            status["health"]["reasons"] = [{"code": "source_silent", "message": "source 3 is silent", "severity": "degraded", "follows_from": None},
-                                           {"code": "detector_unit_silent", "message": "a <unit>", "severity": "degraded", "follows_from": "source_silent"}]
+            status["health"]["reasons"] = [{"code": code, "message": message, "severity": "degraded", "follows_from": cause} for code, message, cause in (
+                ("source_silent", "source 3 is silent", None), ("temperature_high", "module 5 is hot", None),
+                ("detector_unit_silent", "a <unit>", "source_silent"), ("detector_gain_step", "module 5 has another gain", "temperature_high"),
+                ("detector_few_prompts", "few prompts", "detector_unit_silent"))]
             stand.show(status)
             self.ask(page)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('#reasons li')].map(i => [i.textContent, i.className])"),
-                             [["source 3 is silent", ""], ["a <unit>", "follows"]])
+                             [["source 3 is silent", ""], ["a <unit>", "follows"], ["few prompts", "follows"],
+                              ["module 5 is hot", ""], ["module 5 has another gain", "follows"]])
 
     def test_tables_begin_with_trouble_and_can_be_filtered(self):
         first = "[...document.querySelectorAll('#%s tbody tr')].map(r => r.querySelector('th').innerText)"
@@ -282,6 +285,7 @@ class Page(InBrowser, unittest.TestCase):
                 with self.subTest(width=width):
                     page = self.open(stand, width=width, height=height, mobile=mobile)
                     self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                    self.assertEqual(page.evaluate("[...document.querySelectorAll('.tile')].filter(t => t.scrollWidth > t.clientWidth).map(t => t.innerText)"), [])
                     self.assertEqual(page.complaints, [])
 
     def test_contrast_is_enough_in_both_colours(self):

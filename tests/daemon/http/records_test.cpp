@@ -214,6 +214,21 @@ TEST_CASE("the server keeps the day in its file, and replaces a damaged one", "[
     CHECK(json::parse(http_get(site.port, "/history/day").body)["prompts_per_s"].size() >= 9);
 }
 
+TEST_CASE("the file knows a run as soon as it has started, so that a crash loses none", "[http][history]") {
+    const TemporaryDirectory data;
+    HttpOptions options;
+    options.history_file = data / "history.json";
+    const Site site(options);
+    CHECK(eventually([&] {
+        if (!std::filesystem::exists(options.history_file)) return false;
+        LongHistory next;
+        const auto now = std::chrono::system_clock::now();
+        next.read(read_file(options.history_file), now);
+        const json runs = json::parse(next.text(now))["runs"];
+        return runs.size() == 1 && runs[0]["run"] == "mouse-7";
+    }));
+}
+
 TEST_CASE("a token file that others can read, or without a token, is refused by name", "[http][control]") {
     const TemporaryDirectory directory;
     const auto file = directory / "token";

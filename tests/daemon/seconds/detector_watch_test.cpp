@@ -196,6 +196,22 @@ TEST_CASE("a unit that stops counting is found, in a run and outside") {
     CHECK(faults[0].size == 1);
 }
 
+TEST_CASE("a run that starts at the very end of a second has no silent units") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        INFO("seed " << seed);
+        Watched w;
+        w.detector.random.seed(seed);
+        constexpr double part = 1.0 / 3000;  // five singles in a unit, more or less
+        daemon::Second first = daemon::Second::none(ring());
+        first.range = {w.detector.at - static_cast<std::uint64_t>(part * ticks_per_s), w.detector.at};
+        first.length_s = part;
+        first.randoms.per_crystal.assign(ring().crystal_count(), 0);
+        w.detector.fill(first, part);
+        w.watch.observe(first);
+        CHECK(w.after(2).empty());
+    }
+}
+
 TEST_CASE("a noisy crystal is found, in a run and outside") {
     const bool in_run = GENERATE(true, false);
     Watched w;
