@@ -118,7 +118,10 @@ std::string list_of(std::vector<std::string> names) {
 }
 
 std::string message_of(const std::vector<const HealthReason*>& group) {
-    const Problem& first = group.front()->problem;
+    // Those that last although nobody sees them any more are not up to date.
+    const auto latest = std::max_element(group.begin(), group.end(),
+                                         [](const auto* a, const auto* b) { return a->seen < b->seen; });
+    const Problem& first = (*latest)->problem;
     if (group.size() == 1 || first.several.empty()) return first.message();
     std::vector<std::string> names;
     const Problem* worst = &first;

@@ -181,11 +181,12 @@ json held_up(const Observation& seen, const StageState& stage) {
 // arrive for it and its data get on.
 json make_recording(const Observation& seen) {
     const RunState& run = *seen.run;
-    if (in_progress(run)) {
-        const StageState* const stage = stalled(*seen.now);
+    if (run.current) {
+        const StageState* const stage = in_progress(run) ? stalled(*seen.now) : nullptr;
         json strip = stage != nullptr    ? held_up(seen, *stage)
                      : silent(*seen.now) ? no_data(seen)
-                                         : recording(seen);
+                     : in_progress(run)  ? recording(seen)
+                                         : not_recording(seen);
         strip["text"] = strip["text"].get<std::string>() + earlier_text(run);
         return strip;
     }

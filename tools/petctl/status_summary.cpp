@@ -68,7 +68,7 @@ Line ledger_line(const json& ledger) {
         std::uint64_t total = 0;
         for (const auto& [section, name] : counters) {
             const json& count = at(ledger, {section, name});
-            if (count.is_number_unsigned()) total += count.get<std::uint64_t>();
+            if (count.is_number_integer()) total += count.get<std::uint64_t>();
         }
         return total;
     };

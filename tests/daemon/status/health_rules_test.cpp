@@ -56,7 +56,8 @@ TEST_CASE("the same problem of two sources is two reasons, the worst is the stat
 }
 
 TEST_CASE("a threshold is crossed back by a margin") {
-    Patient patient(json{{"health", {{"max_temperature_C", 40}, {"max_latency_ms", 100}}}});
+    Patient patient(
+        json{{"health", {{"max_temperature_C", 40}, {"max_latency_ms", 100}, {"max_loss_fraction", 0.001}}}});
     const auto hot = [&](double temperature) {
         patient.second(
             [&](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 2, 10, temperature); });

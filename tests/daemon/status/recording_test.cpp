@@ -156,8 +156,11 @@ TEST_CASE("recording: frames without a run, and no frames") {
         CHECK(night.strip()["text"] == "a run is being started");
         night.start_run();
         night.run.waiting = true;
+        night.run.start.reset();
+        night.run.interrupted = {{"night-1", "/data/night-1", ""}};
         CHECK(night.strip()["state"] == "not_recording");
-        CHECK(night.strip()["text"] == "run night-3 waits for the start that was asked for");
+        CHECK(night.strip()["text"] ==
+              "run night-3 waits for the start that was asked for; run night-1 was interrupted earlier");
         CHECK(night.strip()["run_id"] == "night-3");
     }
     {

@@ -89,7 +89,7 @@ class Hosts {
 
   private:
     [[nodiscard]] ProcessOptions options() const {
-        return {.environment = {"PETACQ_SSH=" + (directory_.path() / "launch").string() + "  -v"},
+        return {.environment = {"LC_ALL=C", "PETACQ_SSH=" + (directory_.path() / "launch").string() + "  -v"},
                 .unset = {"PETACQ_SOCKET", "NO_COLOR", "TERM"}};
     }
     void script(const std::string& text) {
@@ -285,7 +285,8 @@ TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hos
     }
     CHECK(hosts.petctl({"status"}, "a,a").status == 64);
     CHECK(hosts.petctl({"status"}, "-oProxyCommand=x").status == 64);
-    CHECK(hosts.petctl({"runs"}).status == 64);
+    CHECK(hosts.petctl({"sources"}).status == 64);
+    CHECK(hosts.petctl({"status", "--full"}).status == 64);
     CHECK(hosts.petctl({"ledger", "--file", "x"}).status == 64);
 }
 
