@@ -78,9 +78,9 @@ TEST_CASE("control: every kind of error has its code and its reason", "[control]
           "activity_MBq: needs assay_utc, the time at which it was measured");
     CHECK(message("start", {{"run", 1}}) == "run: expected a string, found number");
     CHECK(message("start", {{"duration_s", 0}}) ==
-          "duration_s: expected a finite number of seconds above 0, found 0");
+          "duration_s: expected a number of seconds above 0, at most 1e9, found 0");
     CHECK(message("start", {{"duration_s", "1"}}) ==
-          "duration_s: expected a finite number of seconds above 0, found string");
+          "duration_s: expected a number of seconds above 0, at most 1e9, found string");
     for (const json& bad : {json(-1), json(1.5), json("1"), json(2e19)}) {
         CHECK(message("start", {{"start_ticks", bad}}) ==
               "start_ticks: expected a whole number of ticks from 0 to 18446744073709551615, found " +

@@ -261,7 +261,7 @@ TEST_CASE("petlm image: unusable input is refused, and nothing is left behind", 
     std::filesystem::copy(directory / "run", directory / "damaged");
     write_file(directory / "damaged" / "coincidences.plm", damaged);
     refused("damaged", "", 1, "coincidences.plm");
-    refused("damaged", "--size 512 --max-memory-gb 4", 64, "--max-memory-gb");
+    refused("damaged", "--size 512 --max-memory-gb 1", 64, "--max-memory-gb");
     if (image::cuda_projectors().unusable) {
         const Outcome outcome = run_petlm("image" + quoted(directory / "damaged") + "--output" +
                                           quoted(directory / "out") + "--backend cuda");

@@ -118,9 +118,7 @@ TEST_CASE("petlm image: unusable corrections are refused", "[petlm][image]") {
     refused("--attenuation" + quoted(m.directory / "norm.h5"), 78, "NIfTI-1");
     refused("--normalisation" + quoted(m.directory / "none.h5"), 74, "none.h5");
     refused("--normalisation" + quoted(m.directory / "run/run.json"), 78, "run.json");
-    auto small = m.scanner.geometry;
-    small.modules.z = 1;
-    small.bdm_count /= 2;
-    save(m.directory / "norm.h5", small, normalisation::Normalisation::even(small));
+    const auto longer = export_scanner().geometry;
+    save(m.directory / "norm.h5", longer, normalisation::Normalisation::even(longer));
     refused(m.with_normalisation(), 78, "efficiency");
 }
