@@ -75,6 +75,7 @@ std::string run_text(const RunState& run) {
     if (run.daemon == DaemonState::starting) return "a run is being started";
     if (!run.current) return "";
     const std::string name = "run " + run.current->id;
+    if (run.daemon == DaemonState::stopping && !run.start) return name + " is being given up";
     if (run.waiting) return name + " waits for the start that was asked for";
     return name + (run.start ? " is in progress" : " is being started");
 }

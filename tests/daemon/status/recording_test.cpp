@@ -162,6 +162,8 @@ TEST_CASE("recording: frames without a run, and no frames") {
         CHECK(night.strip()["text"] ==
               "run night-3 waits for the start that was asked for; run night-1 was interrupted earlier");
         CHECK(night.strip()["run_id"] == "night-3");
+        night.run.daemon = DaemonState::stopping;
+        CHECK(contains(night.strip()["text"], "run night-3 is being given up;"));
     }
     {
         Night night(26 * 3600);
