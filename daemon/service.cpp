@@ -236,7 +236,7 @@ void Service::run_finished(FinishedRun finished) {
         run_.open = nullptr;
         run_.waiting = false;
         noted_start_.reset();
-        run_.closing = shared->run.get();
+        if (!shared->end.never_began) run_.closing = shared->run.get();  // one that never began is discarded
         run_.start_asked.reset();
         show_change();
         if (start_reply_ && !shared->end.never_began)

@@ -127,7 +127,8 @@ class Run {
     /// reason, or stays empty.
     Ledger finish(const RunEnd& end, std::string& failure);
 
-    /// Instead of finish(): removes the run, which has no data, so that its id can be used again.
+    /// Instead of finish(): removes the run, which has no data, so that its id can be used again. Nobody else
+    /// may use the run any more.
     void discard();
     /// The run begins at this time: writes it into run.json, for readers of a run in progress. Waits for the
     /// disk; the caller sees to it that finish() comes later. Only logs I/O errors, which finish() will meet.
