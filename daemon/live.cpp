@@ -208,7 +208,7 @@ void Live::wait_for_signal() {
         stopping_ = true;
         notify_stopping(assembly_.acquisition.stop_timeout + time_for_files);
         wait_for_signal();
-        service_.shut_down(name, [this] { leave(); });
+        service_.shut_down(std::string("daemon stopped by ") + name, [this] { leave(); });
     });
 }
 

@@ -41,6 +41,7 @@ void Service::attach(Acquisition& acquisition) {
     monitor_.attach(acquisition, run_);
     acquisition.on_second([this] { boost::asio::post(io_, [this] { second_measured(); }); });
     find_interrupted_runs();
+    find_last_run();
     schedule_tick();
 }
 
@@ -325,8 +326,12 @@ void Service::finalised(const RunEnd& end, const RunResult& result) {
     run_.start.reset();
     run_.last_id = id;
     run_.last_ledger = result.ledger;
-    run_.last_failure = result.failure;
-    if (!closed && result.failure.empty()) run_.last_failure = "the ledger does not close";
+    run_failed_ = !closed || !result.failure.empty();
+    run_.ended = {id, std::chrono::system_clock::now(),
+                  !result.failure.empty() ? result.failure
+                  : closed                ? end.reason
+                                          : "the ledger does not close",
+                  run_failed_};
     if (!result.failure.empty()) find_interrupted_runs();  // run.json may not be final
     monitor_.read(run_);
     monitor_.assess(run_);

@@ -74,7 +74,7 @@ class Service : public ControlHandler {
     /// The progress of every stage. Any thread may read it.
     [[nodiscard]] const Stages& stages() const { return monitor_.stages(); }
     /// Whether the last run, or the pipeline, failed.
-    [[nodiscard]] bool failed() const { return failed_ || !run_.last_failure.empty(); }
+    [[nodiscard]] bool failed() const { return failed_ || run_failed_; }
 
   private:
     struct RunResult {
@@ -109,6 +109,7 @@ class Service : public ControlHandler {
     void schedule_tick();
     void tick();
     void second_measured();
+    void find_last_run();
     /// Looks for interrupted runs, and calls `done` when the status shows them.
     void find_interrupted_runs(std::function<void()> done = {});
     void leave_out_current();
@@ -130,6 +131,7 @@ class Service : public ControlHandler {
 
     RateLimit log_limit_{std::chrono::seconds(10)};
     bool failed_ = false;
+    bool run_failed_ = false;  ///< the last run of this daemon
     bool shutting_down_ = false;
     std::optional<Reply> start_reply_;              ///< to send when the run has started
     std::optional<std::uint64_t> noted_start_;      ///< of the run in progress, in its run.json

@@ -49,6 +49,24 @@ void Service::leave_out_current() {
                   [&](const InterruptedRun& found) { return found.id == run_.current->id; });
 }
 
+/// Whoever comes in the morning wants to know how the night ended, also if the daemon has been restarted.
+void Service::find_last_run() {
+    boost::asio::post(files_, [this, data_dir = setting_.configuration->data_dir] {
+        std::optional<EndedRun> found;
+        try {
+            found = last_ended_run(data_dir);
+        } catch (const std::exception& error) {
+            log_warning("the last run: {}", error.what());
+        }
+        boost::asio::post(io_, [this, found = std::move(found)] {
+            if (run_.ended) return;
+            run_.ended = found;
+            monitor_.assess(run_);
+            shown_.reset();
+        });
+    });
+}
+
 /// There may be many runs, on a slow disk.
 void Service::find_interrupted_runs(std::function<void()> done) {
     const std::filesystem::path data_dir = setting_.configuration->data_dir;

@@ -21,6 +21,10 @@ namespace {
 
 using nlohmann::json;
 
+RunDirectoryError unreadable(const std::filesystem::path& data_dir, std::error_code why) {
+    return RunDirectoryError("cannot read the data directory " + data_dir.string() + ": " + why.message());
+}
+
 std::optional<std::chrono::system_clock::time_point> time_of(const json& text) {
     return text.is_string() ? utc_time(text.get_ref<const std::string&>()) : std::nullopt;
 }
@@ -69,6 +73,13 @@ json summary_of(const std::filesystem::path& directory, const std::string& run) 
 /// `petlm plot` makes it there.
 constexpr const char* report_file_in_run = "plot/report.html";
 
+/// When its run.json was written; absent: there is none.
+std::optional<std::int64_t> change_ns(const std::filesystem::path& directory) {
+    struct stat file {};
+    if (::stat((directory / run_file).c_str(), &file) != 0) return {};
+    return file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec;
+}
+
 std::uint64_t bytes_in(const std::filesystem::path& directory) {
     std::uint64_t bytes = 0;
     std::error_code ignored;
@@ -93,18 +104,46 @@ json read_run_json(const std::filesystem::path& file) {
     throw RunDirectoryError("cannot read " + file.string() + ": not a JSON object");
 }
 
+std::optional<EndedRun> last_ended_run(const std::filesystem::path& data_dir) {
+    std::vector<std::pair<std::int64_t, std::filesystem::path>> order;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(data_dir, error), end; !error && entry != end;
+         entry.increment(error)) {
+        if (const auto changed_ns = change_ns(entry->path())) order.emplace_back(*changed_ns, entry->path());
+    }
+    if (error) throw unreadable(data_dir, error);
+    std::sort(order.rbegin(), order.rend());
+    for (const auto& [changed_ns, directory] : order) {
+        json run;
+        try {
+            run = read_run_json(directory / run_file);
+        } catch (const RunDirectoryError&) {
+            continue;
+        }
+        if (run.contains("resorted") || run.contains("replayed")) continue;  // made of others
+        const json state = state_of(run, directory, "");
+        if (state == "interrupted") return {};
+        const bool open = state == "bad-ledger";
+        const bool failed = open || state == "failed";
+        if (!failed && state != "complete") continue;
+        const json reason = open ? json("the ledger does not close") : value_at(run, "/stop_reason");
+        return EndedRun{directory.filename(), time_of(value_at(run, "/stop_utc")),
+                        reason.is_string() ? reason.get<std::string>() : "", failed};
+    }
+    return {};
+}
+
 void RunList::refresh(const std::string& current) {
     std::map<std::string, Known> found;
     std::error_code error;
     for (std::filesystem::directory_iterator entry(data_dir_, error), end; !error && entry != end;
          entry.increment(error)) {
         const std::string run = entry->path().filename().string();
-        struct stat file {};
-        if (::stat((entry->path() / run_file).c_str(), &file) != 0) continue;
-        const std::int64_t changed_ns = file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec;
+        const auto changed_ns = change_ns(entry->path());
+        if (!changed_ns) continue;
         auto known = known_.extract(run);
-        if (known.empty() || known.mapped().changed_ns != changed_ns) {
-            found[run] = {changed_ns, bytes_in(entry->path()),
+        if (known.empty() || known.mapped().changed_ns != *changed_ns) {
+            found[run] = {*changed_ns, bytes_in(entry->path()),
                           std::make_shared<const json>(summary_of(entry->path(), run))};
         } else {
             // The files of the current run grow while run.json stays unchanged.
@@ -112,10 +151,7 @@ void RunList::refresh(const std::string& current) {
             found.insert(std::move(known));
         }
     }
-    if (error) {
-        throw RunDirectoryError("cannot read the data directory " + data_dir_.string() + ": " +
-                                error.message());
-    }
+    if (error) throw unreadable(data_dir_, error);
     known_ = std::move(found);
 }
 

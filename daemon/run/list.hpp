@@ -16,6 +16,18 @@ namespace petacq::daemon {
 /// Throws RunDirectoryError with the reason when the file cannot be read or is no JSON object.
 nlohmann::json read_run_json(const std::filesystem::path& file);
 
+/// A run that ended under a daemon: of its own accord, stopped, or failed.
+struct EndedRun {
+    std::string id;
+    std::optional<std::chrono::system_clock::time_point> stopped;
+    std::string reason;  ///< why it stopped, or what failed
+    bool failed = false;
+};
+
+/// The one whose run.json was written last. Absent: there is none, or a run was interrupted since. Throws
+/// RunDirectoryError when the directory cannot be read.
+std::optional<EndedRun> last_ended_run(const std::filesystem::path& data_dir);
+
 /// Reads files and may thus take long. Does not read an unchanged run.json again. One thread at a time.
 class RunList {
   public:

@@ -94,9 +94,8 @@ class Finder {
             p.failed = true;
             p.lasts = {};
         }
-        if (!seen_.run->last_failure.empty()) {
-            add("run_failed", "the last run failed", seen_.run->last_failure).lasts = {};
-        }
+        if (const auto& ended = seen_.run->ended; ended && ended->failed)
+            add("run_failed", "the last run, " + ended->id + ", failed", ended->reason).lasts = {};
         interrupted_runs();
         if (seen_.run->start_asked && seen_.now->taken - *seen_.run->start_asked > longest_start) {
             const double waited =
@@ -130,9 +129,13 @@ class Finder {
     void add_share(const char* code, std::uint64_t affected, std::uint64_t all, const char* thing,
                    const std::string& how, const char* advice) {
         constexpr double margin = 0.5;
-        const double limit = seen_.configuration().health.max_loss_fraction * (raised(code) ? margin : 1);
-        if (affected > 0 && fraction(affected, all) > limit)
-            add(code, share_text(affected, all, thing) + how, advice);
+        const double limit = seen_.configuration().health.max_loss_fraction;
+        const double share = fraction(affected, all);
+        if (affected == 0 || share <= limit * (raised(code) ? margin : 1)) return;
+        add(code,
+            share_text(affected, all, thing) + how +
+                (share > limit ? "" : fmt::format(", not yet below {:.3g} %", 100 * limit * margin)),
+            advice);
     }
 
     void datagrams() {
@@ -235,9 +238,12 @@ class Finder {
     void temperatures() {
         const double limit = seen_.configuration().health.max_temperature_C;
         constexpr double margin = 2;
+        bool all_above = true;
+        const std::size_t first = found_.size();
         for (std::uint32_t bdm = 0; bdm < seen_.scanner().geometry.bdm_count; ++bdm) {
             const auto t = module_temperature(acquisition_, seen_.scanner().geometry, bdm);
             if (!t || *t <= limit - (raised("temperature_high", bdm) ? margin : 0)) continue;
+            all_above = all_above && *t > limit;
             add("temperature_high",
                 *t > limit
                     ? fmt::format("module {} is at {:.1f} C, above {:g} C", bdm, *t, limit)
@@ -246,6 +252,8 @@ class Finder {
                 "check the cooling", bdm)
                 .is_one_of(fmt::format("modules above {:g} C", limit), fmt::to_string(bdm), *t);
         }
+        for (std::size_t i = first; i < found_.size() && !all_above; ++i)
+            found_[i].several += fmt::format(", or not yet below {:g} C", limit - margin);
     }
 
     void detector() {
@@ -300,9 +308,11 @@ class Finder {
         }
         const auto left = disk.time_left_s();
         const double shortest = seen_.configuration().health.min_disk_time_s;
-        if (left && *left < shortest * (raised("disk_time_low") ? 1.25 : 1)) {
+        constexpr double longer = 1.25;
+        if (left && *left < shortest * (raised("disk_time_low") ? longer : 1)) {
             add("disk_time_low",
-                fmt::format("{} will be full in {} at the present rate", path, duration_text(*left)),
+                fmt::format("{} will be full in {} at the present rate", path, duration_text(*left)) +
+                    (*left < shortest ? "" : ", not yet above " + duration_text(shortest * longer)),
                 "make room, or stop the run in time: a full disk stops it");
         }
     }

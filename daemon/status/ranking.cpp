@@ -17,24 +17,24 @@ namespace {
 /// Where a code stands in the order, and what explains it if it is there, too.
 struct Place {
     std::string_view code;
-    std::array<std::string_view, 4> causes{};
+    std::array<const char*, 4> causes{};  ///< nullptr: no further one
 };
 
 /// Causes before their consequences: the detector, the network, the host, and what follows from these.
 constexpr std::array order{
     Place{"pipeline_failed"},
     Place{"stage_stalled"},
-    Place{"run_failed"},
     Place{"disk_unknown"},
     Place{"disk_space_low"},
     Place{"disk_slow"},
+    Place{"run_failed", {"pipeline_failed", "stage_stalled", "disk_unknown", "disk_space_low"}},
     Place{"source_leading"},
     Place{"source_jumping"},
     Place{"source_stepped_back"},
     Place{"source_lagging", {"source_stepped_back"}},
     Place{"source_restarted"},
     Place{"source_silent"},
-    Place{"no_data", {"unknown_source", "malformed_datagrams"}},
+    Place{"no_data"},
     Place{"start_delayed", {"disk_unknown", "source_silent"}},
     Place{"temperature_high"},
     Place{"detector_unit_silent", {"source_silent"}},
@@ -63,6 +63,20 @@ constexpr std::array order{
     Place{"disk_time_low"},
     Place{"run_interrupted"},
 };
+
+/// follows_from names a reason above.
+constexpr bool causes_stand_above() {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        for (const char* const cause : order[i].causes) {
+            const auto* const end = order.begin() + i;
+            if (cause != nullptr &&
+                std::none_of(order.begin(), end, [&](const Place& above) { return above.code == cause; }))
+                return false;
+        }
+    }
+    return true;
+}
+static_assert(causes_stand_above());
 
 /// An unknown code comes last.
 std::size_t place_of(std::string_view code) {
@@ -104,7 +118,10 @@ std::string list_of(std::vector<std::string> names) {
 }
 
 std::string message_of(const std::vector<const HealthReason*>& group) {
-    const Problem& first = group.front()->problem;
+    // Those that last although nobody sees them any more are not up to date.
+    const auto latest = std::max_element(group.begin(), group.end(),
+                                         [](const auto* a, const auto* b) { return a->seen < b->seen; });
+    const Problem& first = (*latest)->problem;
     if (group.size() == 1 || first.several.empty()) return first.message();
     std::vector<std::string> names;
     const Problem* worst = &first;
@@ -151,10 +168,11 @@ std::vector<RankedReason> ranked(const std::vector<const HealthReason*>& reasons
             one.seen = std::max(one.seen, reason->seen);
         }
         if (key.second < order.size()) {
-            for (const std::string_view cause : order.at(key.second).causes) {
-                const bool there = std::any_of(result.begin(), result.end(), [&](const RankedReason& above) {
-                    return above.code == cause;
-                });
+            for (const char* const cause : order.at(key.second).causes) {
+                const bool there = cause != nullptr &&
+                                   std::any_of(result.begin(), result.end(), [&](const RankedReason& above) {
+                                       return std::string_view(above.code) == cause;
+                                   });
                 if (there && one.follows_from.empty()) one.follows_from = cause;
             }
         }

@@ -15,6 +15,7 @@
 #include "daemon/listmode/writer.hpp"
 #include "daemon/run/disk_space.hpp"
 #include "daemon/run/interrupted.hpp"
+#include "daemon/run/list.hpp"
 #include "daemon/run/run.hpp"
 #include "net/samples.hpp"
 #include "net/strangers.hpp"
@@ -85,7 +86,7 @@ struct RunState {
     std::shared_ptr<const AcquisitionSnapshot> start;  ///< when the current run started; nullptr before that
     std::string last_id;                               ///< of the last run that was finalised
     std::optional<Ledger> last_ledger;
-    std::string last_failure;                          ///< empty: it did not fail
+    std::optional<EndedRun> ended;                     ///< the last run, also one of an earlier daemon
     std::optional<CalibrationInUse> next_calibration;  ///< taken when the current run has ended
     std::vector<InterruptedRun>
         interrupted;  ///< runs that nobody has acknowledged, in the order of their starts

@@ -33,7 +33,14 @@ std::string clock_text(std::chrono::system_clock::time_point then,
 }
 
 bool in_progress(const RunState& run) {
-    return run.current && !run.waiting && run.daemon != DaemonState::failed;
+    return run.current && run.start && run.daemon != DaemonState::failed;
+}
+
+/// The part of the daemon that stands still, if any does.
+const StageState* stalled(const Reading& now) {
+    const auto found = std::find_if(now.stages.begin(), now.stages.end(),
+                                    [](const StageState& s) { return s.activity == Activity::stalled; });
+    return found == now.stages.end() ? nullptr : &*found;
 }
 
 bool silent(const Reading& now) {
@@ -48,18 +55,29 @@ std::string earlier_text(const RunState& run) {
     return fmt::format("; run {} was interrupted earlier", run.interrupted.back().id);
 }
 
-json no_data(const Observation& seen) {
-    const Arrival& arrival = seen.now->arrival;
-    const auto quiet = seen.now->taken - arrival.latest;
-    const auto now =
-        arrival.latest_utc + std::chrono::duration_cast<std::chrono::system_clock::duration>(quiet);
-    std::string text = in_progress(*seen.run) ? "run " + seen.run->current->id + " is in progress, but " : "";
-    text += fmt::format("no frames have arrived for {}, since {}{}",
-                        duration_text(std::chrono::duration<double>(quiet).count()),
-                        arrival.any ? "" : "the daemon started at ", clock_text(arrival.latest_utc, now));
-    json strip = strip_of("no_data", "NO DATA", std::move(text));
-    strip["since_utc"] = utc_text(arrival.latest_utc);
-    return strip;
+std::chrono::system_clock::time_point utc_now(const Observation& seen) {
+    const auto quiet = seen.now->taken - seen.now->arrival.latest;
+    return seen.now->arrival.latest_utc +
+           std::chrono::duration_cast<std::chrono::system_clock::duration>(quiet);
+}
+
+/// "; the last run, night-3, failed at 03:12:05 UTC: No space left on device"
+std::string ended_text(const Observation& seen) {
+    const std::optional<EndedRun>& last = seen.run->ended;
+    if (!last) return "";
+    std::string text = "; the last run, " + last->id + (last->failed ? ", failed" : ", ended");
+    if (last->stopped) text += " at " + clock_text(*last->stopped, utc_now(seen));
+    return last->reason.empty() ? text : text + ": " + last->reason;
+}
+
+/// What the daemon does about a run, if there is one.
+std::string run_text(const RunState& run) {
+    if (run.daemon == DaemonState::starting) return "a run is being started";
+    if (!run.current) return "";
+    const std::string name = "run " + run.current->id;
+    if (run.daemon == DaemonState::stopping && !run.start) return name + " is being given up";
+    if (run.waiting) return name + " waits for the start that was asked for";
+    return name + (run.start ? " is in progress" : " is being started");
 }
 
 /// Adds what is known of the run in progress.
@@ -68,10 +86,8 @@ void add_run(json& strip, const Observation& seen) {
     const AcquisitionSnapshot& a = *seen.now->acquisition;
     strip["run_id"] = run.id;
     strip["note"] = run.note;
-    if (seen.run->start) {
-        const std::chrono::duration<double> elapsed = seen.now->taken - seen.run->start->taken;
-        strip["elapsed_s"] = std::max(0.0, elapsed.count());
-    }
+    const std::chrono::duration<double> elapsed = seen.now->taken - seen.run->start->taken;
+    strip["elapsed_s"] = std::max(0.0, elapsed.count());
     strip["requested_s"] = number_if(run.duration_s.has_value(), run.duration_s.value_or(0));
     if (!run.duration_s && run.stop_ticks && a.run && *run.stop_ticks > a.run_start) {
         strip["requested_s"] =
@@ -84,29 +100,45 @@ void add_run(json& strip, const Observation& seen) {
     strip["disk_time_left_s"] = number_if(left.has_value(), left.value_or(0));
 }
 
-/// "run mouse-7: 12 min 05 s of 1 h 00 min, 1.235 M prompts, 52.4 MB, disk full in 11 h 20 min"
+json no_data(const Observation& seen) {
+    const Arrival& arrival = seen.now->arrival;
+    const std::chrono::duration<double> quiet = seen.now->taken - arrival.latest;
+    std::string text = run_text(*seen.run);
+    if (!text.empty()) text += ", but ";
+    text += fmt::format("no frames have arrived for {}, since {}{}", duration_text(quiet.count()),
+                        arrival.any ? "" : "the daemon started at ",
+                        clock_text(arrival.latest_utc, utc_now(seen)));
+    if (!seen.run->current) text += ended_text(seen);
+    json strip = strip_of("no_data", "NO DATA", std::move(text));
+    if (in_progress(*seen.run)) add_run(strip, seen);
+    strip["since_utc"] = utc_text(arrival.latest_utc);
+    return strip;
+}
+
+/// " at 1.2 MB/s": whether the files of the run grow.
+std::string growth_text(const Observation& seen, const json& strip) {
+    const double rate = seen.now->disk.write_bytes_per_s;
+    if (rate > 0) return " at " + scaled_text(rate, "B/s");
+    constexpr std::chrono::duration<double> known_after = 2 * WriteRate::over;
+    return strip["elapsed_s"] > known_after.count() ? ", not growing" : "";
+}
+
+/// "run mouse-7: 12 min 05 s of 1 h 00 min, 1.235 M prompts, 52.4 MB at 1 MB/s, disk full in 11 h"
 json recording(const Observation& seen) {
     json strip = strip_of("recording", "RECORDING", "");
     add_run(strip, seen);
     const auto number = [&](const char* key) { return strip[key].get<double>(); };
-    std::string text = "run " + seen.run->current->id;
-    const char* separator = ": ";
-    const auto say = [&](const std::string& part) {
-        text += separator + part;
-        separator = ", ";
-    };
-    if (seen.run->daemon == DaemonState::stopping) say("stopping");
-    if (!strip["elapsed_s"].is_null()) {
-        std::string time = duration_text(number("elapsed_s"));
-        if (!strip["requested_s"].is_null()) time += " of " + duration_text(number("requested_s"));
-        say(time);
-    }
+    std::string text = "run " + seen.run->current->id + ": ";
+    if (seen.run->daemon == DaemonState::stopping) text += "stopping, ";
+    text += duration_text(number("elapsed_s"));
+    if (!strip["requested_s"].is_null()) text += " of " + duration_text(number("requested_s"));
+    const auto say = [&](const std::string& part) { text += ", " + part; };
     if (!strip["prompts"].is_null())
         say(scaled_text(number("prompts"), "") + (number("prompts") == 1 ? " prompt" : " prompts"));
-    if (!strip["bytes"].is_null()) say(scaled_text(number("bytes"), "B"));
+    if (!strip["bytes"].is_null()) say(scaled_text(number("bytes"), "B") + growth_text(seen, strip));
     if (!strip["disk_time_left_s"].is_null())
         say("disk full in " + duration_text(number("disk_time_left_s")));
-    strip["text"] = text + earlier_text(*seen.run);
+    strip["text"] = text;
     return strip;
 }
 
@@ -125,28 +157,38 @@ json interrupted(const Observation& seen) {
 }
 
 json not_recording(const Observation& seen) {
-    std::string text = "frames arrive, no run is in progress";
+    std::string text = run_text(*seen.run);
+    if (text.empty()) text = "frames arrive, no run is in progress" + ended_text(seen);
     if (seen.run->daemon == DaemonState::failed) text = "the pipeline has failed, the daemon stops";
-    if (seen.run->daemon == DaemonState::starting) text = "a run is being started";
-    json strip = strip_of("not_recording", "NOT RECORDING", text);
-    if (seen.run->current && seen.run->waiting) {
-        strip["run_id"] = seen.run->current->id;
-        strip["note"] = seen.run->current->note;
-        strip["text"] = "run " + seen.run->current->id + " waits for the start that was asked for";
-    }
+    json strip = strip_of("not_recording", "NOT RECORDING", std::move(text));
+    if (!seen.run->current) return strip;
+    strip["run_id"] = seen.run->current->id;
+    strip["note"] = seen.run->current->note;
+    return strip;
+}
+
+/// A run is in progress, but its data go nowhere.
+json held_up(const Observation& seen, const StageState& stage) {
+    json strip = strip_of("not_recording", "NOT RECORDING",
+                          fmt::format("{}, but its {} has made no progress for {}", run_text(*seen.run),
+                                      stage.name, duration_text(stage.stands_s)));
+    add_run(strip, seen);
     return strip;
 }
 
 }  // namespace
 
 // In the order of what somebody has to know first in the morning. A run in progress counts only while frames
-// arrive for it.
+// arrive for it and its data get on.
 json make_recording(const Observation& seen) {
     const RunState& run = *seen.run;
-    if (in_progress(run)) {
-        if (!silent(*seen.now)) return recording(seen);
-        json strip = no_data(seen);
-        add_run(strip, seen);
+    if (run.current) {
+        const StageState* const stage = in_progress(run) ? stalled(*seen.now) : nullptr;
+        json strip = stage != nullptr    ? held_up(seen, *stage)
+                     : silent(*seen.now) ? no_data(seen)
+                     : in_progress(run)  ? recording(seen)
+                                         : not_recording(seen);
+        strip["text"] = strip["text"].get<std::string>() + earlier_text(run);
         return strip;
     }
     if (!run.interrupted.empty()) return interrupted(seen);

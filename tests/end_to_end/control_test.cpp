@@ -112,8 +112,9 @@ TEST_CASE("the log reports every change of state once", "[e2e][control]") {
          {"run a started in ", "run a stopping: stopped by operator", "run a complete (stopped by operator)",
           "run b started in ", "run b stopping: duration reached", "run b complete (duration reached)",
           "start refused: run id 'a' already used", "log level: error, was info",
-          "log level: info, was error", "run c started in ", "SIGTERM: stopping", "run c stopping: SIGTERM",
-          "run c complete (SIGTERM)", "petacqd stopped"}) {
+          "log level: info, was error", "run c started in ", "SIGTERM: stopping",
+          "run c stopping: daemon stopped by SIGTERM", "run c complete (daemon stopped by SIGTERM)",
+          "petacqd stopped"}) {
         CAPTURE(line);
         CHECK(count(log, line) == 1);
     }

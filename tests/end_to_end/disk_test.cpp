@@ -18,7 +18,7 @@ TEST_CASE("a failing write stops the run, not the daemon", "[e2e][disk]") {
     INFO(status["ledger"].dump(1) << status["health"].dump());
     CHECK(status["run"].is_null());
     CHECK(status["health"]["state"] == "degraded");
-    CHECK(contains(status["health"]["reasons"].dump(), "last run failed"));
+    CHECK(contains(status["health"]["reasons"].dump(), "the last run, full, failed: "));
     CHECK(contains(status["health"]["reasons"].dump(), "File too large"));
     CHECK(contains(daemon.log(), "run full failed: "));
     CHECK(contains(daemon.log(), "File too large"));
@@ -57,6 +57,32 @@ TEST_CASE("a failing write stops the run, not the daemon", "[e2e][disk]") {
     CHECK(site.run_json("next")["state"] == "complete");
     CHECK(run_program(PETLM_PROGRAM, {"verify", site.run("next").string()}).status == 0);
     CHECK(daemon.until([](const json& now) { return now["health"]["state"] == "ok"; }));
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("another daemon says how the last run failed", "[e2e][disk]") {
+    const Site site(json{{"listmode", {{"block_bytes", 8192}, {"sync_interval_ms", 50}}}});
+    {
+        Daemon daemon(site, "first");
+        daemon.process().limit_file_size(150'000);
+        daemon.start("night-3");
+        simulate(site, short_stream(daemon, {"--seed", "3"}));
+        REQUIRE(daemon.until([](const json& s) { return s["state"] == "idle"; }));
+        CHECK(contains(daemon.status()["recording"]["text"], "; the last run, night-3, failed at "));
+        CHECK(daemon.terminate() == 74);
+    }
+    Daemon daemon(site, "next");
+    json status;
+    REQUIRE(daemon.until([&](const json& s) {
+        status = s;
+        return contains(s["recording"]["text"], "; the last run, night-3, failed at ");
+    }));
+    CHECK(contains(status["recording"]["text"], "File too large"));
+    CHECK(contains(status["health"]["reasons"].dump(), "run_failed"));
+    daemon.start("good");
+    CHECK(daemon.stop()["failure"].is_null());
+    CHECK(daemon.status()["health"]["state"] == "ok");
+    CHECK(contains(daemon.status()["recording"]["text"], "; the last run, good, ended at "));
     CHECK(daemon.terminate() == 0);
 }
 

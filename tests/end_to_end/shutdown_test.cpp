@@ -23,7 +23,7 @@ TEST_CASE("a signal during a run finalises it", "[e2e][shutdown]") {
     const json run = site.run_json("r");
     INFO(run["ledger"].dump(1));
     CHECK(run["state"] == "complete");
-    CHECK(run["stop_reason"] == name);
+    CHECK(run["stop_reason"] == "daemon stopped by " + name);
     CHECK(run["ledger"]["closed"] == true);
     CHECK(run["ledger"]["pairs"]["written"] > 100);
     CHECK(run["ledger"]["datagrams"]["lost"] == 0);

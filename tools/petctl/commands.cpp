@@ -40,6 +40,7 @@ int show_ledger_answer(const json& answer, bool as_json) {
 
 int start_run(ControlClient& client, json parameters) {
     const bool seconds = in_seconds(parameters);
+    const std::string start = start_text(parameters);
     if (seconds) {
         const json tick = at(client.call("status"), {"common", "tick_ps"});
         if (!tick.is_number() || !(tick > 0))
@@ -49,7 +50,8 @@ int start_run(ControlClient& client, json parameters) {
     }
     try {
         const json result = client.call("start", parameters);
-        print(fmt::format("run {} started\n", text_of(at(result, {"run"}))));
+        print(fmt::format("run {} {}\n", text_of(at(result, {"run"})),
+                          start.empty() ? "started" : "waits for its start at " + start));
     } catch (const daemon::RpcError& error) {
         if (!seconds) throw;
         // The daemon speaks of ticks.

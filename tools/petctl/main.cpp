@@ -171,6 +171,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
                               : petctl::show_status(client, a.form());
         },
         [&a](HostGroup& group) {
+            if (a.full) throw petacq::config::Error("--full shows one host; --hosts has a row for each");
             return a.watching ? petctl::watch_group(group, a.as_json)
                               : petctl::show_group_status(group, a.as_json);
         }));

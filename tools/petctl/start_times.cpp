@@ -29,6 +29,12 @@ bool in_seconds(const json& parameters) {
     return parameters.contains("start_s") || parameters.contains("stop_s");
 }
 
+std::string start_text(const json& parameters) {
+    if (parameters.contains("start_s")) return parameters["start_s"].get<std::string>() + " s";
+    if (parameters.contains("start_ticks")) return parameters["start_ticks"].dump() + " ticks";
+    return "";
+}
+
 void replace_seconds(json& parameters, double tick_ps) {
     replace(parameters, "start_s", "start_ticks", "--from-s", tick_ps);
     replace(parameters, "stop_s", "stop_ticks", "--to-s", tick_ps);

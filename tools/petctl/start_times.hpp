@@ -2,12 +2,15 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 namespace petacq::petctl {
 
 /// Whether the parameters of `start` have `start_s` or `stop_s`, which are strings with decimal numbers and
 /// which the daemon does not know.
 bool in_seconds(const nlohmann::json& parameters);
+/// The start that is asked for, as the operator wrote it: "12.5 s", "800 ticks"; empty: at once.
+std::string start_text(const nlohmann::json& parameters);
 /// Replaces them by `start_ticks` and `stop_ticks`, the first tick at or after each. `tick_ps`: of the
 /// status, above 0. Throws config::Error that names the option.
 void replace_seconds(nlohmann::json& parameters, double tick_ps);

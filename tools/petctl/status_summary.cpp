@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -57,6 +59,31 @@ Lines main_rates(const json& status) {
     return table_lines(table);
 }
 
+/// The verdict, and what good data did not become coincidences on the disk.
+Line ledger_line(const json& ledger) {
+    const json& verdict = at(ledger, {"closed"});
+    std::string text = closed(verdict) + ", " +
+                       counted(at(ledger, {"datagrams", "lost"}), "datagram", "datagrams") + " lost";
+    const auto sum = [&](std::initializer_list<std::pair<const char*, const char*>> counters) {
+        std::uint64_t total = 0;
+        for (const auto& [section, name] : counters) {
+            const json& count = at(ledger, {section, name});
+            if (count.is_number_integer()) total += count.get<std::uint64_t>();
+        }
+        return total;
+    };
+    const auto say = [&](std::uint64_t count, const char* one, const char* fate) {
+        if (count > 0) text += fmt::format(", {} {}", counted(count, one, std::string(one) + "s"), fate);
+    };
+    say(sum({{"pairs", "write_failed"}, {"saved_singles", "write_failed"}, {"tags", "write_failed"}}),
+        "record", "not written");
+    say(sum({{"frames", "late"}}), "frame", "late");
+    say(sum({{"frames", "time_jump"}}), "time jump", "rejected");
+    say(sum({{"frames", "bad_marker"}, {"frames", "bad_address"}, {"frames", "bad_time"}}), "frame",
+        "invalid");
+    return labelled("ledger", std::move(text), verdict == false ? Style::bad : Style::plain);
+}
+
 /// One line for each of the rest.
 Lines facts(const json& status) {
     Lines lines;
@@ -71,11 +98,7 @@ Lines facts(const json& status) {
     }
     add_tally(lines, status, "sources", "state");
     add_tally(lines, status, "modules", "health");
-    const json& verdict = at(status, {"ledger", "closed"});
-    const json& lost = at(status, {"ledger", "datagrams", "lost"});
-    lines.push_back(labelled("ledger",
-                             closed(verdict) + ", " + counted(lost, "datagram", "datagrams") + " lost",
-                             verdict == false ? Style::bad : Style::plain));
+    lines.push_back(ledger_line(at(status, {"ledger"})));
     return lines;
 }
 
@@ -100,8 +123,6 @@ Lines brief_reasons(const json& health, std::size_t width, std::size_t most) {
 
 Lines status_summary(const json& status, const Display& display) {
     Lines lines = strip_lines(status, display);
-    if (const json& note = at(status, {"recording", "note"}); note.is_string() && note != "")
-        lines.push_back(clipped(labelled("note", text_of(note)), display.width));
     Lines rest = main_rates(status);
     append(rest, facts(status));
     rest.push_back({{"  petctl status --full shows everything", Style::faint}});

@@ -20,8 +20,8 @@ struct Look {
     Style style;
 };
 constexpr std::array looks{
-    Look{"recording", "\u25CF", "*", Style::good}, Look{"not_recording", "\u25CB", "o", Style::title},
-    Look{"no_data", "\u2717", "x", Style::bad}, Look{"interrupted", "\u25B2", "!", Style::bad}};
+    Look{"recording", "\u25CF", "*", Style::good}, Look{"not_recording", "\u25A0", "o", Style::title},
+    Look{"no_data", "\u2715", "x", Style::bad}, Look{"interrupted", "\u25B2", "!", Style::bad}};
 constexpr Look unknown{"", "?", "?", Style::plain};
 
 const Look& look_of(const json& recording) {
@@ -48,19 +48,21 @@ std::vector<std::string> text_lines(const json& recording, std::size_t width) {
 Lines strip_lines(const json& status, const Display& display) {
     const json& recording = at(status, {"recording"});
     if (!recording.is_object()) return {};
-    const Look& look = look_of(recording);
-    const std::string head = std::string(display.unicode ? look.symbol : look.ascii) + " " +
-                             text_of(at(recording, {"word"})) + "  ";
-    const std::size_t indent = width_of(head);
+    Span head = strip_mark(status, display.unicode);
+    head.text += "  ";
+    const std::size_t indent = width_of(head.text);
     Lines lines;
     for (std::string& text :
          text_lines(recording, std::max<std::size_t>(display.width, indent + 20) - indent)) {
         if (lines.empty()) {
-            lines.push_back({{head, look.style}, {std::move(text)}});
+            lines.push_back({head, {std::move(text)}});
         } else {
             lines.push_back({{std::string(indent, ' ')}, {std::move(text)}});
         }
     }
+    if (const json& note = at(recording, {"note"}); note.is_string() && note != "")
+        lines.push_back(
+            clipped({{std::string(indent, ' ')}, {"note: " + text_of(note), Style::faint}}, display.width));
     return lines;
 }
 
@@ -68,6 +70,13 @@ std::string strip_title(const json& status) {
     std::string title = strip_word(status).text;
     if (const json& run = at(status, {"recording", "run_id"}); run.is_string()) title += " " + text_of(run);
     return title + " - petacqd " + text_of(at(status, {"scanner"}));
+}
+
+Span strip_mark(const json& status, bool unicode) {
+    const Look& look = look_of(at(status, {"recording"}));
+    Span mark = strip_word(status);
+    mark.text = std::string(unicode ? look.symbol : look.ascii) + " " + mark.text;
+    return mark;
 }
 
 Span strip_word(const json& status) {

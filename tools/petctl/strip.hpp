@@ -15,12 +15,15 @@ struct Display {
     bool unicode = false;
 };
 
-/// Symbol, word and text of the object `recording`, the text in lines of `display.width` columns; for an
-/// interrupted run also the commands, each on a line of its own. Empty if the status does not tell.
+/// Symbol, word and text of the object `recording`, the text in lines of `display.width` columns, and the
+/// note of the run; for an interrupted run also the commands, each on a line of its own. Empty if the status
+/// does not tell.
 Lines strip_lines(const nlohmann::json& status, const Display& display);
 /// Word, run and scanner, for the title of a window: "RECORDING night-3 - petacqd small".
 std::string strip_title(const nlohmann::json& status);
 /// The word in its colour, without a symbol; "-" if the status does not tell.
 Span strip_word(const nlohmann::json& status);
+/// Symbol and word.
+Span strip_mark(const nlohmann::json& status, bool unicode);
 
 }  // namespace petacq::petctl

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 #include "tests/daemon/listmode/support.hpp"
 #include "tests/support/catch.hpp"
@@ -52,6 +53,52 @@ std::string refusal(const auto& what) {
 }
 
 }  // namespace
+
+TEST_CASE("the run that ended last under a daemon", "[runs]") {
+    const TemporaryDirectory data;
+    const auto last = [&] { return last_ended_run(data.path()); };
+    int written = 0;
+    const auto make = [&](json content) {
+        make_run(data.path(), content);
+        const auto file = data.path() / content["run_id"].get<std::string>() / run_file;
+        // Whatever the clock does meanwhile.
+        std::filesystem::last_write_time(file,
+                                         std::filesystem::file_time_type() + std::chrono::hours(++written));
+    };
+    CHECK_FALSE(last());
+    make(content_of("good", "2026-03-02T00:00:00.000Z", "complete"));
+    REQUIRE(last());
+    CHECK(last()->id == "good");
+    CHECK_FALSE(last()->failed);
+    CHECK(last()->reason == "stopped by operator");
+    make(content_of("open", "2026-03-01T00:00:00.000Z", "bad-ledger"));
+    CHECK(last()->failed);
+    CHECK(last()->reason == "the ledger does not close");
+    json failed = content_of("failed", "2026-03-01T00:00:00.000Z", "failed");
+    failed["stop_reason"] = "No space left on device";
+    make(failed);
+
+    // What petlm and replays made of other runs, and what cannot be read, is passed over.
+    json made = content_of("resorted", "2026-03-03T00:00:00.000Z", "complete");
+    made["resorted"] = json::object();
+    make(made);
+    made = content_of("replayed", "2026-03-03T00:00:00.000Z", "complete");
+    made["replayed"] = json::array();
+    make(made);
+    make(content_of("recovered", "2026-03-03T00:00:00.000Z", "recovered"));
+    make(content_of("damaged", "2026-03-03T00:00:00.000Z", "complete"));
+    std::ofstream(data.path() / "damaged" / run_file) << "{";
+    CHECK(last()->id == "failed");
+    CHECK(last()->failed);
+    CHECK(last()->reason == "No space left on device");
+    CHECK(petacq::daemon::utc_text(last()->stopped.value()) == "2026-03-01T00:00:12.500Z");
+
+    // An interrupted run is named as such.
+    make(content_of("killed", "2026-03-04T00:00:00.000Z", "running"));
+    CHECK_FALSE(last());
+    CHECK_THAT(refusal([] { last_ended_run("/nowhere/at/all"); }),
+               contains("cannot read the data directory"));
+}
 
 TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]") {
     const TemporaryDirectory data;

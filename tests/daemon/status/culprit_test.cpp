@@ -118,6 +118,15 @@ TEST_CASE("many reasons of one kind are one, with the worst") {
           "cooling");
     CHECK(std::string(reasons[2].code) == "late_frames");
     CHECK(reasons[2].follows_from == "source_lagging");
+
+    // Those that cool down are not above the threshold any more.
+    patient.second([](Patient& p) {
+        auto h = std::make_shared<gpu::SinglesHistograms>(*histograms(p.scanner.geometry, 6, 10, 61));
+        *h += *histograms(p.scanner.geometry, 2, 10, 49);
+        p.now.histograms = h;
+    });
+    CHECK(ranked(patient.health.reasons())[1].message.starts_with(
+        "6 modules above 50 C, or not yet below 48 C: 0, 2, 6-8, 20; the worst: module 6"));
 }
 
 TEST_CASE("the units of a silent board do not count because it is silent") {

@@ -56,7 +56,8 @@ TEST_CASE("the same problem of two sources is two reasons, the worst is the stat
 }
 
 TEST_CASE("a threshold is crossed back by a margin") {
-    Patient patient(json{{"health", {{"max_temperature_C", 40}, {"max_latency_ms", 100}}}});
+    Patient patient(
+        json{{"health", {{"max_temperature_C", 40}, {"max_latency_ms", 100}, {"max_loss_fraction", 0.001}}}});
     const auto hot = [&](double temperature) {
         patient.second(
             [&](Patient& p) { p.now.histograms = histograms(p.scanner.geometry, 2, 10, temperature); });
@@ -71,6 +72,39 @@ TEST_CASE("a threshold is crossed back by a margin") {
     for (int i = 0; i < 6; ++i)
         hot(37.5);
     CHECK_FALSE(hot(37.5));
+
+    const auto lossy = [&](int lost) -> std::string {
+        patient.second([&](Patient& p) {
+            p.now.total.datagrams.received -= lost;
+            p.now.total.datagrams.lost += lost;
+        });
+        const HealthReason* reason = patient.health.find("datagrams_lost");
+        return reason != nullptr ? reason->problem.what : "";
+    };
+    CHECK(lossy(9).empty());
+    CHECK(lossy(20) == "20 datagrams (0.2 %) lost");
+    for (int i = 0; i < 20; ++i)
+        CHECK(lossy(7) == "7 datagrams (0.07 %) lost, not yet below 0.05 %");
+    for (int i = 0; i < 6; ++i)
+        lossy(3);
+    CHECK(lossy(3).empty());
+
+    const auto filling = [&](double left_s) -> std::string {
+        patient.second([&](Patient& p) {
+            p.reading.disk.write_bytes_per_s = static_cast<double>(p.reading.disk.space->free_bytes) / left_s;
+        });
+        const HealthReason* reason = patient.health.find("disk_time_low");
+        return reason != nullptr ? reason->problem.what : "";
+    };
+    CHECK(filling(620).empty());
+    CHECK(filling(590) == "/data will be full in 9 min 50 s at the present rate");
+    for (int i = 0; i < 20; ++i) {
+        CHECK(filling(660) ==
+              "/data will be full in 11 min 00 s at the present rate, not yet above 12 min 30 s");
+    }
+    for (int i = 0; i < 6; ++i)
+        filling(800);
+    CHECK(filling(800).empty());
 
     const auto slow = [&](double p99) {
         patient.second([&](Patient& p) { p.open_run().latency = {100, 1, p99, p99}; });

@@ -40,8 +40,11 @@ const std::vector<Case>& cases() {
     static const std::vector<Case> all{
         {"pipeline_failed", "pipeline: no device", [](Patient& p) { p.now.failure = "pipeline: no device"; },
          [](Patient& p) { p.now.failure.clear(); }, "failed"},
-        {"run_failed", "No space left", [](Patient& p) { p.run.last_failure = "No space left"; },
-         [](Patient& p) { p.run.last_failure.clear(); }},
+        {"run_failed", "the last run, r1, failed: No space left",
+         [](Patient& p) {
+             p.run.ended = {"r1", {}, "No space left", true};
+         },
+         [](Patient& p) { p.run.ended->failed = false; }},
         {"start_delayed", "has not started: no source moves detector time",
          [](Patient& p) { p.run.start_asked = at(p.time - 10); },
          [](Patient& p) { p.run.start_asked.reset(); }},

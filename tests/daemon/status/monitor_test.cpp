@@ -103,13 +103,14 @@ TEST_CASE("health and stages follow from what the monitor observes") {
     CHECK(stand.monitor.reading().stages.size() == 3);
     CHECK(stand.monitor.reading().stages.back().name == "writer");
     CHECK(stand.monitor.status(stand.run)["health"]["state"] == "ok");  // not assessed yet
-    stand.run.last_failure = "No space left on device";
+    stand.run.ended = {"r1", {}, "No space left on device", true};
     stand.monitor.observe(stand.run);
     const json health = stand.monitor.status(stand.run)["health"];
     CHECK(health["state"] == "degraded");
     REQUIRE(health["reasons"].size() == 2);
-    CHECK(health["reasons"][0]["code"] == "run_failed");
-    CHECK(health["reasons"][1]["code"] == "disk_unknown");
+    CHECK(health["reasons"][0]["code"] == "disk_unknown");
+    CHECK(health["reasons"][1]["code"] == "run_failed");
+    CHECK(health["reasons"][1]["follows_from"] == "disk_unknown");
     CHECK(stand.monitor.status(stand.run)["disk"]["free_bytes"].is_null());
 }
 

@@ -41,30 +41,34 @@ struct Night : Patient {
 TEST_CASE("recording: a run in progress for which frames arrive") {
     Night night;
     night.start_run();
-    CHECK(night.strip() ==
-          json{{"state", "recording"},
-               {"word", "RECORDING"},
-               {"text",
-                "run night-3: 12 min 05 s of 1 h 00 min, 1.235 M prompts, 52.4 MB, disk full in 11 h 06 min"},
-               {"run_id", "night-3"},
-               {"note", "mouse 7"},
-               {"elapsed_s", 725.0},
-               {"requested_s", 3600.0},
-               {"prompts", 1'234'567},
-               {"bytes", 52'400'000},
-               {"disk_time_left_s", 40'000.0},
-               {"since_utc", nullptr},
-               {"command", nullptr}});
+    CHECK(night.strip() == json{{"state", "recording"},
+                                {"word", "RECORDING"},
+                                {"text",
+                                 "run night-3: 12 min 05 s of 1 h 00 min, 1.235 M prompts, 52.4 MB at 1 "
+                                 "MB/s, disk full in 11 h 06 min"},
+                                {"run_id", "night-3"},
+                                {"note", "mouse 7"},
+                                {"elapsed_s", 725.0},
+                                {"requested_s", 3600.0},
+                                {"prompts", 1'234'567},
+                                {"bytes", 52'400'000},
+                                {"disk_time_left_s", 40'000.0},
+                                {"since_utc", nullptr},
+                                {"command", nullptr}});
 
-    SECTION("until somebody stops it, of an unfinished start, with nothing written yet") {
+    SECTION("until somebody stops it, while it is being finalised") {
         night.run.current->duration_s.reset();
-        night.run.start.reset();
         night.reading.run.reset();
         night.reading.disk.write_bytes_per_s = 0;
         const json strip = night.strip();
-        CHECK(strip["text"] == "run night-3: 1.235 M prompts");
-        for (const char* unknown : {"elapsed_s", "requested_s", "bytes", "disk_time_left_s"})
+        CHECK(strip["text"] == "run night-3: 12 min 05 s, 1.235 M prompts");
+        for (const char* unknown : {"requested_s", "bytes", "disk_time_left_s"})
             CHECK(strip[unknown].is_null());
+    }
+    SECTION("of which nothing gets onto the disk") {
+        night.reading.disk.write_bytes_per_s = 0;
+        CHECK(night.strip()["text"] ==
+              "run night-3: 12 min 05 s of 1 h 00 min, 1.235 M prompts, 52.4 MB, not growing");
     }
     SECTION("up to a time that was asked for") {
         night.run.current->duration_s.reset();
@@ -84,6 +88,48 @@ TEST_CASE("recording: a run in progress for which frames arrive") {
     }
 }
 
+TEST_CASE("recording: a run in progress is not recorded while a part of the daemon stands still") {
+    Night night;
+    night.start_run();
+    night.reading.stages[1] = {"writer", Activity::stalled, 0, 12};
+    const json strip = night.strip();
+    CHECK(strip["state"] == "not_recording");
+    CHECK(strip["text"] == "run night-3 is in progress, but its writer has made no progress for 12.0 s");
+    CHECK(strip["run_id"] == "night-3");
+    CHECK(strip["bytes"] == 52'400'000);
+}
+
+TEST_CASE("recording: a run that has not started yet is not recorded") {
+    Night night;
+    night.start_run();
+    night.run.start.reset();
+    CHECK(night.strip()["state"] == "not_recording");
+    CHECK(night.strip()["text"] == "run night-3 is being started");
+    CHECK(night.strip()["run_id"] == "night-3");
+    night.reading.arrival.latest = at(night.time - 65);
+    CHECK(night.strip()["text"].get<std::string>().starts_with(
+        "run night-3 is being started, but no frames have arrived for 1 min 05 s"));
+}
+
+TEST_CASE("recording: how the last run ended") {
+    Night night;
+    night.run.ended = {"night-3", utc_time("2026-11-24T01:12:05Z"), "No space left on device", true};
+    CHECK(night.strip()["text"] ==
+          "frames arrive, no run is in progress; the last run, night-3, failed at 01:12:05 UTC: No space "
+          "left on device");
+    night.run.ended = {"night-3", utc_time("2026-11-22T03:12:05Z"), "duration reached", false};
+    CHECK(night.strip()["text"] ==
+          "frames arrive, no run is in progress; the last run, night-3, ended at 2026-11-22 03:12:05 UTC: "
+          "duration reached");
+    night.run.ended = {"night-3", {}, "", true};
+    CHECK(night.strip()["text"] == "frames arrive, no run is in progress; the last run, night-3, failed");
+    night.reading.arrival.latest = at(night.time - 65);
+    CHECK(night.strip()["text"].get<std::string>().ends_with(
+        "since 02:14:07 UTC; the last run, night-3, failed"));
+    night.start_run();
+    CHECK_FALSE(contains(night.strip()["text"], "last run"));
+}
+
 TEST_CASE("recording: a run in progress for which nothing arrives is no data") {
     Night night(65);
     night.start_run();
@@ -95,6 +141,8 @@ TEST_CASE("recording: a run in progress for which nothing arrives is no data") {
     CHECK(strip["since_utc"] == "2026-11-24T02:14:07.000Z");
     CHECK(strip["run_id"] == "night-3");
     CHECK(strip["elapsed_s"] == 725);
+    night.run.interrupted = {{"night-1", "/data/night-1", ""}};
+    CHECK(night.strip()["text"].get<std::string>().ends_with("; run night-1 was interrupted earlier"));
 }
 
 TEST_CASE("recording: frames without a run, and no frames") {
@@ -108,9 +156,14 @@ TEST_CASE("recording: frames without a run, and no frames") {
         CHECK(night.strip()["text"] == "a run is being started");
         night.start_run();
         night.run.waiting = true;
+        night.run.start.reset();
+        night.run.interrupted = {{"night-1", "/data/night-1", ""}};
         CHECK(night.strip()["state"] == "not_recording");
-        CHECK(night.strip()["text"] == "run night-3 waits for the start that was asked for");
+        CHECK(night.strip()["text"] ==
+              "run night-3 waits for the start that was asked for; run night-1 was interrupted earlier");
         CHECK(night.strip()["run_id"] == "night-3");
+        night.run.daemon = DaemonState::stopping;
+        CHECK(contains(night.strip()["text"], "run night-3 is being given up;"));
     }
     {
         Night night(26 * 3600);

@@ -89,7 +89,7 @@ class Hosts {
 
   private:
     [[nodiscard]] ProcessOptions options() const {
-        return {.environment = {"PETACQ_SSH=" + (directory_.path() / "launch").string() + "  -v"},
+        return {.environment = {"LC_ALL=C", "PETACQ_SSH=" + (directory_.path() / "launch").string() + "  -v"},
                 .unset = {"PETACQ_SOCKET", "NO_COLOR", "TERM"}};
     }
     void script(const std::string& text) {
@@ -132,8 +132,8 @@ TEST_CASE("several hosts start, run and stop as one", "[e2e][hosts]") {
     const Outcome table = hosts.petctl({"status"});
     INFO(table.out << table.err);
     CHECK(table.status == 0);
-    for (const char* text : {"host  recording  state    run  health", "  a     RECORDING  running  r    ",
-                             "  all   RECORDING  running  r    "})
+    for (const char* text : {"host  recording    state    run  health", "  a     * RECORDING  running  r    ",
+                             "  all   * RECORDING  running  r    "})
         CHECK(contains(table.out, text));
     const json status = json::parse(hosts.petctl({"status", "--json"}).out);
     CHECK(status["hosts"].size() == 3);
@@ -285,6 +285,8 @@ TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hos
     }
     CHECK(hosts.petctl({"status"}, "a,a").status == 64);
     CHECK(hosts.petctl({"status"}, "-oProxyCommand=x").status == 64);
+    CHECK(hosts.petctl({"sources"}).status == 64);
+    CHECK(hosts.petctl({"status", "--full"}).status == 64);
     CHECK(hosts.petctl({"ledger", "--file", "x"}).status == 64);
 }
 
@@ -333,14 +335,15 @@ TEST_CASE("a host that hangs does not stop the watch over the others", "[e2e][ho
 TEST_CASE("the status of all hosts repeats, one line each, and says when a host goes away", "[e2e][hosts]") {
     Hosts hosts(2);
     Process watch = hosts.run({"--hosts", "a,b", "watch"});
-    REQUIRE(eventually([&] { return contains(watch.output(), "2 hosts idle  ok  run -  "); }));
+    REQUIRE(eventually([&] { return contains(watch.output(), "2 hosts  NO DATA  idle  ok  run -  "); }));
     CHECK(hosts.daemons[1]->terminate() == 0);
-    REQUIRE(
-        eventually([&] { return contains(watch.output(), "2 hosts idle  failed (b host_unreachable)"); }));
+    REQUIRE(eventually([&] {
+        return contains(watch.output(), "2 hosts  1 NO DATA, 1 UNKNOWN  idle  failed (b host_unreachable)");
+    }));
     hosts.daemons[1] = std::make_unique<Daemon>(*hosts.sites[1], "again");
     REQUIRE(eventually([&] {
         const std::string text = watch.output();
-        return text.substr(text.find("failed")).find("2 hosts idle  ok") != std::string::npos;
+        return text.substr(text.find("failed")).find("2 hosts  NO DATA  idle  ok") != std::string::npos;
     }));
     watch.signal(SIGTERM);
     CHECK(watch.wait() == 0);

@@ -97,9 +97,12 @@ TEST_CASE("petctl: an interval in seconds", "[control]") {
           "petctl: --from-s, --to-s: the daemon does not tell its tick; expected times in ticks\n");
     server.handler.set_status({{"common", {{"tick_ps", 19.53125}}}});
     // Every digit counts: a double has no tick of 20 ps in a million seconds.
-    CHECK(start({"--from-s", "1000000.00000000001", "--to-s", "1.5e6"})->errors().empty());
+    CHECK(start({"--run", "r1", "--from-s", "1000000.00000000001", "--to-s", "1.5e6"})->output() ==
+          "run r1 waits for its start at 1000000.00000000001 s\n");
     CHECK(server.handler.last_start().start_ticks == 51'200'000'000'000'001);
     CHECK(server.handler.last_start().stop_ticks == 76'800'000'000'000'000);
+    CHECK(start({"--run", "r1", "--from-ticks", "800"})->output() ==
+          "run r1 waits for its start at 800 ticks\n");
     server.handler.set_status({{"common", {{"tick_ps", 19.53125}}}, {"watermark_s", 12.3456}});
     CHECK(start({"--run", "used", "--from-s", "1"})->errors() ==
           "petctl: run id 'used' is used already; detector time is now 12.346 s\n");

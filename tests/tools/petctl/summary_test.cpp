@@ -68,17 +68,24 @@ TEST_CASE("summary: one screen, however much is wrong", "[control]") {
         const std::string text = shown(large_scanner(problems));
         INFO(text);
         CHECK(text.starts_with("* RECORDING  run mouse-7: 1 h 02 min of 2 h 00 min"));
+        CHECK(contains(text, "\n             note: evil ?[31m\n"));
         CHECK(lines_of(text) <= 25);
         CHECK(widest(text) <= 80);
         CHECK(contains(text, "  sources           76: 74 active, 2 silent\n"));
         CHECK(contains(text, "  modules           76: 50 ok, 26 degraded\n"));
-        CHECK(contains(text, "  ledger            closed, 12 datagrams lost\n"));
+        CHECK(contains(text, "  ledger            closed, 12 datagrams lost, 3 frames late\n"));
         CHECK(contains(text, "  prompts               312 k/s        -\n"));
         CHECK(contains(text, "--full"));
         if (problems > 0) CHECK(contains(text, "    reason_0: 23 modules are above 50 C: 0, 2, 6,"));
         CHECK(contains(text, "more\n") == (problems > 8));
     }
     UNSCOPED_INFO(shown(large_scanner(3)));
+    json lossy = large_scanner(0);
+    lossy["ledger"]["frames"] = {{"late", 1}, {"time_jump", 1}, {"bad_marker", 2}, {"bad_time", 3}};
+    lossy["ledger"]["tags"] = {{"write_failed", 4}};
+    CHECK(contains(joined(status_summary(lossy, {160, false}), false),
+                   "closed, 12 datagrams lost, 4 records not written, 1 frame late, 1 time jump rejected, "
+                   "5 frames invalid\n"));
     // With room, a reason is shown to its end.
     CHECK(contains(shown(large_scanner(3)), "check their cooling (for 1 min 15 s)\n"));
 }
@@ -87,10 +94,10 @@ TEST_CASE("summary: the four words, each with a symbol", "[control]") {
     json status = large_scanner(2);
     status["recording"] = strip("not_recording", "NOT RECORDING", "frames arrive, no run is in progress");
     CHECK(shown(status).starts_with("o NOT RECORDING  frames arrive, no run is in progress\n"));
-    CHECK(shown(status, true).starts_with("\u25CB NOT RECORDING  "));
+    CHECK(shown(status, true).starts_with("\u25A0 NOT RECORDING  "));
     status["recording"] = strip("no_data", "NO DATA", "no frames have arrived for 3 h 12 min");
     CHECK(shown(status).starts_with("x NO DATA  no frames have arrived for 3 h 12 min\n"));
-    CHECK(shown(status, true).starts_with("\u2717 NO DATA  "));
+    CHECK(shown(status, true).starts_with("\u2715 NO DATA  "));
     status["recording"] = strip("interrupted", "INTERRUPTED", "");
     const std::string command =
         "petlm recover /var/lib/petacqd/a-run-with-a-long-name-2026-11-24T02-14-07Z -o night-3.recovered";

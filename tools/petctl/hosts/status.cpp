@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -126,6 +127,27 @@ std::string common_of(const json& hosts, std::string (*value)(const json& status
     return all.size() == 1 ? *all.begin() : "different";
 }
 
+/// The word of the strip that all have, or how many have which. A host that does not tell may record or not.
+std::string common_words(const json& hosts) {
+    std::map<std::string, std::size_t> counts;
+    for (const json& status : hosts) {
+        const std::string word = strip_word(status).text;
+        ++counts[word == "-" ? "UNKNOWN" : word];
+    }
+    if (counts.size() == 1) return counts.begin()->first;
+    std::string text;
+    for (const auto& [word, count] : counts)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
+    return text;
+}
+
+Span common_mark(const json& hosts, bool unicode) {
+    const std::string words = common_words(hosts);
+    for (const json& status : hosts)
+        if (strip_word(status).text == words) return strip_mark(status, unicode);
+    return {words, Style::bad};
+}
+
 }  // namespace
 
 json group_status(const std::vector<HostAnswer>& statuses) {
@@ -148,6 +170,7 @@ json group_status(const std::vector<HostAnswer>& statuses) {
 }
 
 Lines group_status_lines(const json& group) {
+    const bool unicode = unicode_wanted();
     Table table{{true, true, true, true, true, false, false, false, false, false}, {}};
     Line headings;
     for (const char* heading :
@@ -163,14 +186,18 @@ Lines group_status_lines(const json& group) {
         Figures own;
         own.add(status);
         all.add(status);
-        table.rows.push_back(row(host, strip_word(status), text_of(at(status, {"state"})), run_of(status),
-                                 at(status, {"health", "state"}), own));
+        table.rows.push_back(row(host, strip_mark(status, unicode), text_of(at(status, {"state"})),
+                                 run_of(status), at(status, {"health", "state"}), own));
     }
     const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
-    const auto word = [](const json& status) { return strip_word(status).text; };
-    table.rows.push_back(row("all", {common_of(group["hosts"], word)}, common_of(group["hosts"], state),
+    table.rows.push_back(row("all", common_mark(group["hosts"], unicode), common_of(group["hosts"], state),
                              common_of(group["hosts"], run_of), group["health"]["state"], all));
     Lines lines = table_lines(table);
+    for (const auto& [host, status] : group["hosts"].items()) {
+        const json& recording = at(status, {"recording"});
+        if (at(recording, {"state"}) == "no_data")
+            lines.push_back({{"  " + host + ": " + text_of(at(recording, {"text"}))}});
+    }
     for (const json& one : group["health"]["reasons"]) {
         const std::string host = one["host"];
         lines.push_back({{"  " + (host.empty() ? "" : host + ": ")},
@@ -191,11 +218,12 @@ std::string group_status_line(const json& group) {
     for (const json& status : group["hosts"])
         all.add(status);
     const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
-    return fmt::format("{} {}  {}{}  run {}  frames {}  singles {}  lost {}  dropped {}",
-                       daemon::counted_text(group["hosts"].size(), "host"), common_of(group["hosts"], state),
-                       text_of(group["health"]["state"]), codes.empty() ? "" : codes + ")",
-                       common_of(group["hosts"], run_of), scaled(all.frames_per_s, "/s"),
-                       scaled(all.singles_per_s, "/s"), text_of(all.lost), text_of(all.dropped));
+    return fmt::format("{}  {}  {}  {}{}  run {}  frames {}  singles {}  lost {}  dropped {}",
+                       daemon::counted_text(group["hosts"].size(), "host"), common_words(group["hosts"]),
+                       common_of(group["hosts"], state), text_of(group["health"]["state"]),
+                       codes.empty() ? "" : codes + ")", common_of(group["hosts"], run_of),
+                       scaled(all.frames_per_s, "/s"), scaled(all.singles_per_s, "/s"), text_of(all.lost),
+                       text_of(all.dropped));
 }
 
 }  // namespace petacq::petctl
