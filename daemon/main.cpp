@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "config/command_line/command_line.hpp"
 #include "config/error.hpp"
+#include "config/times/ticks.hpp"
 #include "daemon/assembly.hpp"
 #include "daemon/buffer_times.hpp"
 #include "daemon/check/host_check.hpp"
@@ -33,6 +35,7 @@ struct Arguments {
     bool check = false;
     std::optional<double> rate;
     ReplayOptions replay;
+    std::optional<std::string> from_s, to_s;
 };
 
 void add_options(CLI::App& app, Arguments& a) {
@@ -53,11 +56,21 @@ void add_options(CLI::App& app, Arguments& a) {
                                     ->delimiter(',')
                                     ->excludes("--check");
     app.add_option("--run", a.replay.id, "With --replay: id of the run")->needs(replay);
-    app.add_option("--from-ticks", a.replay.start,
-                   "With --replay: start of the run; default: as in the run.json next to the first file")
-        ->needs(replay);
-    app.add_option("--to-ticks", a.replay.stop, "With --replay: end of the run; default: likewise")
-        ->needs(replay);
+    CLI::Option* const from = app.add_option("--from-ticks", a.replay.start,
+                                             "With --replay: start of the run; default: as in the run.json "
+                                             "next to the first file")
+                                  ->needs(replay);
+    CLI::Option* const to =
+        app.add_option("--to-ticks", a.replay.stop, "With --replay: end of the run; default: likewise")
+            ->needs(replay);
+    app.add_option("--from-s", a.from_s, "The same start in seconds of detector time")
+        ->type_name("FLOAT")
+        ->needs(replay)
+        ->excludes(from);
+    app.add_option("--to-s", a.to_s, "The same end in seconds of detector time")
+        ->type_name("FLOAT")
+        ->needs(replay)
+        ->excludes(to);
     app.add_flag("--whole", a.replay.whole, "With --replay: take all data, whatever run.json says")
         ->needs(replay);
     app.footer("Exit status: 0 clean, 64 usage, 70 internal failure, 74 I/O failure, 78 configuration.");
@@ -67,6 +80,17 @@ void add_options(CLI::App& app, Arguments& a) {
 int failed(const Arguments& arguments, const char* why, int status) {
     if (!arguments.check) notify_status(std::string("failed: ") + why);
     return status;
+}
+
+/// The time of an option in seconds, if it was given. Throws config::Error.
+void set_ticks(const char* option, const std::optional<std::string>& seconds, double tick_ps,
+               std::optional<std::uint64_t>& ticks) {
+    if (!seconds) return;
+    try {
+        ticks = config::ticks_of(*seconds, config::TimeUnit::s, tick_ps, config::Rounding::up);
+    } catch (const config::Error& e) {
+        throw config::Error(std::string(option) + ": " + e.what());
+    }
 }
 
 /// Before there is a log. The prefix marks the line as an error in the journal.
@@ -131,6 +155,8 @@ int main(int argc, char** argv) {
     try {
         const Inputs inputs = load_inputs(arguments.file);
         check_data_dir(inputs.configuration.data_dir);
+        set_ticks("--from-s", arguments.from_s, inputs.scanner.tick_ps, arguments.replay.start);
+        set_ticks("--to-s", arguments.to_s, inputs.scanner.tick_ps, arguments.replay.stop);
         if (!arguments.check) return run(arguments, inputs);
         std::printf("%s: configuration, scanner %s (%u crystals) and calibration %.12s are good\n",
                     arguments.file.c_str(), inputs.scanner.name.c_str(),

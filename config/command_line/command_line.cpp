@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "config/nearest_word.hpp"
+#include "config/nuclides.hpp"
 
 namespace petacq::config {
 
@@ -121,6 +122,13 @@ void check_commands(CLI::App& app, const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::string nuclide_type() {
+    std::string words;
+    for (const Nuclide& nuclide : nuclides)
+        words += (words.empty() ? "" : ",") + std::string(nuclide.name);
+    return "TEXT:{" + words + "}";
+}
 
 std::optional<int> parse_command_line(CLI::App& app, const CommandLineStyle& style, int argc, char** argv) {
     app.set_version_flag("--version", style.program + " " + PETACQ_VERSION);

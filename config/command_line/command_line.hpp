@@ -21,6 +21,9 @@ struct CommandLineStyle {
 
 inline constexpr int usage_error = 64;  ///< EX_USAGE
 
+/// For the option of a nuclide: a type whose words completion offers. The command checks them itself.
+std::string nuclide_type();
+
 /// Call it when all options are there. Adds --version and, to a program with commands, the command help;
 /// `PROGRAM help COMMAND` means `PROGRAM COMMAND --help`. Numbers must be finite. The callbacks of commands
 /// run here; what they throw passes through, but for CLI::ParseError. Returns an exit status if the program

@@ -6,7 +6,7 @@
 // When the disk fills up, the capture stops while there is still room for the list-mode.
 #pragma once
 
-#include <concurrentqueue/blockingconcurrentqueue.h>
+#include <blockingconcurrentqueue.h>
 
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,6 @@
 // Raw captures, and their replay: the same records of every kind as in the live run.
+#include <fmt/core.h>
+
 #include <csignal>
 #include <cstring>
 
@@ -178,19 +180,24 @@ TEST_CASE("replay of an interval of a capture", "[e2e][replay]") {
     simulate(site, {"--duration-s", "0.5", "--rate", "200000", "--seed", "9", "--write", file});
     REQUIRE(replay(site, {"--replay", file, "--run", "whole"}).status == 0);
     const std::uint64_t end = site.run_json("whole")["stop_ticks"];
-    const std::string middle = std::to_string(end / 2);
-    REQUIRE(replay(site, {"--replay", file, "--run", "first", "--to-ticks", middle}).status == 0);
-    REQUIRE(replay(site, {"--replay", file, "--run", "second", "--from-ticks", middle}).status == 0);
+    const std::uint64_t middle = end / 16 * 8;  // 8 ticks are 125 ps
+    REQUIRE(replay(site, {"--replay", file, "--run", "first", "--to-ticks", std::to_string(middle)}).status ==
+            0);
+    // The same time in seconds.
+    const std::uint64_t ps = middle / 8 * 125;
+    constexpr std::uint64_t ps_in_s = 1'000'000'000'000;
+    const std::string middle_s = fmt::format("{}.{:012}", ps / ps_in_s, ps % ps_in_s);
+    REQUIRE(replay(site, {"--replay", file, "--run", "second", "--from-s", middle_s}).status == 0);
     const json first = site.run_json("first");
     const json second = site.run_json("second");
     CHECK(first["start_ticks"] == 0);
-    CHECK(first["stop_ticks"] == end / 2);
-    CHECK(second["start_ticks"] == end / 2);
+    CHECK(first["stop_ticks"] == middle);
+    CHECK(second["start_ticks"] == middle);
     CHECK(second["stop_ticks"] == end);
     for (const auto& c : coincidences_of(site.run("first") / "coincidences.plm"))
-        REQUIRE(c.time < end / 2);
+        REQUIRE(c.time < middle);
     for (const auto& c : coincidences_of(site.run("second") / "coincidences.plm"))
-        REQUIRE(c.time >= end / 2);
+        REQUIRE(c.time >= middle);
     const auto pairs = [&](const std::string& name) {
         return site.run_json(name)["ledger"]["pairs"]["prompts_found"].get<std::uint64_t>();
     };
@@ -217,6 +224,9 @@ TEST_CASE("captures that cannot be replayed are refused with the reason", "[e2e]
     simulate(site, {"--duration-s", "0.1", "--rate", "100000", "--write", file});
     refused({"--replay", file, "--from-ticks", "10", "--to-ticks", "9"}, 78, "above --to-ticks");
     refused({"--from-ticks", "10"}, 64, "--replay");
+    refused({"--from-s", "1"}, 64, "--replay");
+    refused({"--replay", file, "--from-s", "1", "--from-ticks", "1"}, 64, "excludes");
+    refused({"--replay", file, "--to-s", "1e300"}, 78, "--to-s: expected");
     // A truncated capture: its data are kept, and the exit status reports that some are missing.
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 5);
     refused({"--replay", file, "--run", "cut"}, 74, "cut");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A newcomer in a clean system, who knows docs/tutorials/first-run.md and nothing else.
 
-newcomer_test.py ROOT PACKAGE.deb FIRST-RUN.md
+newcomer_test.py ROOT PACKAGE.deb WHEEL FIRST-RUN.md
 
 ROOT as for operator_test.py. Runs all commands of the page as they stand there, in one shell of a user who may use sudo;
 a command that fails fails the test. Then the run must be whole and the image must show what was simulated. Needs root.
@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from machine import Failure, check, patience, skip_unless_possible  # noqa: E402
 from person import clean_machine, code_blocks  # noqa: E402
 
-root, package, page = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+root, package, wheel, page = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
 skip_unless_possible(root / "lib/systemd/systemd")
 
 # People type more slowly than the daemon starts.
@@ -89,7 +89,7 @@ def the_tests(machine):
 
 
 with tempfile.TemporaryDirectory(prefix="petacq-newcomer-") as directory:
-    newcomer = clean_machine(pathlib.Path(directory), package, root)
+    newcomer = clean_machine(pathlib.Path(directory), root, package, wheel)
     try:
         the_tests(newcomer)
     except Failure as failure:

@@ -125,7 +125,7 @@ def the_tests(machine):
 
 
 with tempfile.TemporaryDirectory(prefix="petacq-operator-") as directory:
-    machine = clean_machine(pathlib.Path(directory), package, root)
+    machine = clean_machine(pathlib.Path(directory), root, package)
     try:
         the_tests(machine)
     except Failure as failure:

@@ -5,13 +5,14 @@
 #   package_test.sh PACKAGES SUITE         debootstrap makes the root
 #   package_test.sh PACKAGES DIRECTORY     a copy of this root is taken
 #
-# PACKAGES: the directory in which tools/package has left petacqd, petacqd-mpi and perhaps petacqd-cuda.
+# PACKAGES: the directory in which tools/package has left petacqd, petacqd-mpi, perhaps petacqd-cuda, and the wheel.
 # Needs root and debootstrap; otherwise the exit status is 77.
 set -eu
 here=$(dirname "$0")
 package=$(echo "$1"/petacqd_*.deb)
 mpi_package=$(echo "$1"/petacqd-mpi_*.deb)
 cuda_package=$(echo "$1"/petacqd-cuda_*.deb)
+wheel=$(echo "$1"/petacq-*.whl)
 origin=$2
 if [ "$(id -u)" -ne 0 ]; then
     echo "skipped: not root"
@@ -144,8 +145,8 @@ if [ -f "$cuda_package" ]; then
 fi
 
 # Newcomer's and operator's machines have no network: apt's cache holds the dependencies.
-inside apt-get install -q -y --download-only /package.deb >>"$work/log" 2>&1
+inside apt-get install -q -y --download-only /package.deb python3-venv python3-numpy >>"$work/log" 2>&1
 rm "$root/package.deb"
 umount "$root/proc"
-python3 "$here/newcomer_test.py" "$root" "$package" "$here/../../docs/tutorials/first-run.md"
+python3 "$here/newcomer_test.py" "$root" "$package" "$wheel" "$here/../../docs/tutorials/first-run.md"
 python3 "$here/operator_test.py" "$root" "$package" "$here/../../docs/how-to/operations.md"

@@ -72,6 +72,7 @@ for program in PROGRAMS:
 for words in ABOVE_ZERO:
     refused(*words, "0", because="above 0")
 refused("petctl", "strat", because="strat: did you mean start?")
+refused("petctl", "stauts", because="stauts: did you mean status?")
 refused("petctl", "status", "--jsn", because="--jsn: did you mean --json?")
 refused("petacqd", "--confg", "x", because="--confg: did you mean --config?")
 refused("petlm", "exprot", because="exprot: did you mean export?")

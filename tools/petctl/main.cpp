@@ -144,7 +144,8 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
         ->excludes(to_ticks)
         ->excludes(duration);
     start->add_option("--note", a.note, "Free text kept with the run");
-    start->add_option("--nuclide", a.nuclide, "Nuclide of the source, such as F-18");
+    start->add_option("--nuclide", a.nuclide, "Nuclide of the source")
+        ->type_name(petacq::config::nuclide_type());
     start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay");
     start->add_option("--assay", a.assay, "When the activity was measured, such as 2026-11-20T18:45:00Z");
     start->add_option("--bed-mm", a.bed_mm, "Position of the bed");

@@ -107,7 +107,8 @@ void add_export(CLI::App& app, int& status) {
     sub.add_option("--scatter", o.scatter, "Default: simulation with --attenuation (castor, stir)")
         ->check(CLI::IsMember({"simulation", "none"}));
     sub.add_option("--nuclide", o.nuclide,
-                   "Nuclide of the run; default: the one that the operator named (castor, stir)");
+                   "Nuclide of the run; default: the one that the operator named (castor, stir)")
+        ->type_name(petacq::config::nuclide_type());
     sub.add_option("--max-lines-gb", o.max_lines_gb,
                    "Largest size of the files about all lines (castor, stir)")
         ->capture_default_str();
@@ -232,7 +233,8 @@ void add_image(CLI::App& app, int& status) {
                    "simulation with --attenuation")
         ->check(CLI::IsMember({"simulation", "none"}));
     sub.add_option("--nuclide", o.nuclide,
-                   "With --normalisation: correct for its decay; default: the one that the operator named");
+                   "With --normalisation: correct for its decay; default: the one that the operator named")
+        ->type_name(petacq::config::nuclide_type());
     sub.add_option("--voxel-mm", o.voxel_mm, "Edge of a voxel; default: the smaller crystal pitch");
     sub.add_option("--size", o.size, "Voxels across, instead of --voxel-mm");
     sub.add_option("--fov-mm", o.fov_mm, "Width across; default: the bore");
@@ -262,7 +264,8 @@ void add_nema_activity(CLI::App& sub, petacq::nema::RunOptions& o) {
                    "At the start of each run, or one for all; default: what the operator said")
         ->delimiter(',')
         ->allow_extra_args(false);
-    sub.add_option("--nuclide", o.nuclide, "For example F-18; default: what the operator said");
+    sub.add_option("--nuclide", o.nuclide, "Default: what the operator said")
+        ->type_name(petacq::config::nuclide_type());
 }
 
 void add_nema_count_rates(CLI::App& sub, petacq::nema::CountRateOptions& o) {

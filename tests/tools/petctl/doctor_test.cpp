@@ -1,4 +1,6 @@
 // The judgement of petctl doctor, of statuses and samples that the test makes.
+#include <fmt/core.h>
+
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -123,6 +125,27 @@ TEST_CASE("doctor: a clock is judged as sharply as the samples allow", "[doctor]
     Sample by_4_percent = sample(Framing::sequenced, 6, 0, 3);
     by_4_percent.arrived_s = 6.2;
     CHECK(about(diagnosis_of({first, by_4_percent}, Framing::sequenced), "times").starts_with("problem: "));
+}
+
+TEST_CASE("doctor: what a board sent before does not count", "[doctor]") {
+    json before = status(10, Framing::sequenced, 1);
+    std::set<Sample> samples;
+    for (const double seconds : {1, 2, 3}) {
+        Sample slow = sample(Framing::sequenced, seconds, 0, 3);
+        slow.arrived_s = 2 * seconds;
+        std::string head;
+        for (const std::byte byte : slow.head)
+            head += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+        before["reception"]["samples"].push_back({{"address", slow.address},
+                                                  {"bytes", slow.bytes},
+                                                  {"head", head},
+                                                  {"arrived_s", slow.arrived_s}});
+        samples.insert(slow);
+    }
+    samples.insert(sample(Framing::sequenced, 8, 0, 3));
+    samples.insert(sample(Framing::sequenced, 10, 0, 3));
+    const json after = status(15, Framing::sequenced, 1);
+    CHECK(about(diagnose(as_sent(before), as_sent(after), samples), "times").starts_with("good: "));
 }
 
 TEST_CASE("doctor: a few bare frames are not judged", "[doctor]") {

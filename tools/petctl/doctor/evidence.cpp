@@ -16,12 +16,21 @@ namespace {
 
 constexpr std::size_t most_named = 12;
 
+/// Without those that were there before: a board that was put right since is not blamed for them.
+std::set<Sample> taken_since(const json& before, std::set<Sample> samples) {
+    std::set<Sample> earlier;
+    add_samples(before, earlier);
+    std::erase_if(samples, [&](const Sample& sample) { return earlier.contains(sample); });
+    return samples;
+}
+
 }  // namespace
 
 Evidence::Evidence(const json& first, const json& last, const std::set<Sample>& samples)
     : before(first),
       after(last),
-      seen(impression_of(samples, static_cast<unsigned>(number(at(after, {"reception", "tag_marker"}))))) {}
+      seen(impression_of(taken_since(first, samples),
+                         static_cast<unsigned>(number(at(after, {"reception", "tag_marker"}))))) {}
 
 std::string Evidence::text(const char* key) const {
     const json& value = at(after, {"reception", key});
