@@ -186,7 +186,7 @@ void check_tutorial(const std::string& scan_s, double offsets_ps, double activit
 }  // namespace
 
 TEST_CASE("the tutorial on calibration comes close to the best calibration", "[e2e][calibration]") {
-    check_tutorial("2", 50, 0.08);
+    check_tutorial("5", 30, 0.05);
 }
 
 TEST_CASE("the tutorial on calibration, with scans as long as it says", "[e2e][calibration][.long]") {
