@@ -182,9 +182,9 @@ std::vector<RankedReason> ranked(const std::vector<const HealthReason*>& reasons
 }
 
 std::vector<RankedReason> ranked(const std::vector<HealthReason>& reasons) {
-    std::vector<const HealthReason*> all;
-    for (const HealthReason& reason : reasons)
-        all.push_back(&reason);
+    std::vector<const HealthReason*> all(reasons.size());
+    std::transform(reasons.begin(), reasons.end(), all.begin(),
+                   [](const HealthReason& reason) { return &reason; });
     return ranked(all);
 }
 

@@ -57,6 +57,10 @@ class Install(unittest.TestCase):
         path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
         environment = {**os.environ, "HOME": str(support.scratch()), "PIP_NO_INDEX": "1", "PATH": path}
         environment.pop("PYTHONPATH", None)
+        # The environment has the packages of the system, not those of another one.
+        system = os.path.join(sys.base_prefix, "bin", "python3")
+        if subprocess.run([system, "-c", "import numpy"], stderr=subprocess.DEVNULL, env=environment).returncode != 0:
+            self.skipTest("the system has no NumPy (python3-numpy)")
         done = subprocess.run(["sh", "-e", "-c", commands], capture_output=True, text=True, env=environment)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         installed = support.scratch() / "petacq"
