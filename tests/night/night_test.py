@@ -21,7 +21,7 @@ import tempfile
 arguments = argparse.ArgumentParser()
 for name in ("programs", "units", "source"):
     arguments.add_argument(name, type=lambda text: pathlib.Path(text).resolve())
-arguments.add_argument("--pictures", type=pathlib.Path)
+arguments.add_argument("--pictures", type=lambda text: pathlib.Path(text).resolve())
 given = arguments.parse_args()
 
 sys.dont_write_bytecode = True
