@@ -49,7 +49,7 @@ void Service::leave_out_current() {
                   [&](const InterruptedRun& found) { return found.id == run_.current->id; });
 }
 
-/// Whoever comes in the morning wants to know how the night ended, also if the daemon has been restarted.
+/// The strip says in the morning how the last run of the night ended, also after a restart of the daemon.
 void Service::find_last_run() {
     boost::asio::post(files_, [this, data_dir = setting_.configuration->data_dir] {
         std::optional<EndedRun> found;

@@ -70,7 +70,7 @@ std::string ended_text(const Observation& seen) {
     return last->reason.empty() ? text : text + ": " + last->reason;
 }
 
-/// What the daemon does about a run, if there is one.
+/// The state of the current run as a clause; empty without a run.
 std::string run_text(const RunState& run) {
     if (run.daemon == DaemonState::starting) return "a run is being started";
     if (!run.current) return "";

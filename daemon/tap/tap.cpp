@@ -12,7 +12,7 @@ void Tap::begin_run(const std::string& id) {
     run_ = std::make_shared<TapRun>(run_ ? run_->number + 1 : 1, id);
     const net::MutexLock lock(mutex_);
     latest_ = run_;
-    // Whoever was there before the run gets its first slice, too.
+    // Clients that subscribed before the run get its first slice, too.
     seen_ = readers_;
     seen_version_ = version_.load(std::memory_order_relaxed);
 }

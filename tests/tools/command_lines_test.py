@@ -59,8 +59,8 @@ for program in PROGRAMS:
         if call(program, "help", *command).stdout != text:
             problems.append(f"{program} help {' '.join(command)}: not what --help prints")
         for name, kind in re.findall(r"^  (?:-\w,)?(--[\w-]+)(?:,-\w)? (FLOAT|UINT|INT)\b", text, re.MULTILINE):
-            # Everything with a few options, and one with all.
-            values = NONSENSE[kind] if options < 3 else NONSENSE[kind][:1]
+            # Everything with a few options, and the worst with all.
+            values = NONSENSE[kind] if options < 3 else NONSENSE[kind][:2]
             options += 1
             values = values + (["-1"] if kind != "INT" and name not in MAY_BE_NEGATIVE else [])
             for value in values:

@@ -61,7 +61,7 @@ class Conservation(unittest.TestCase):
         return host, job
 
     def test_random_scenarios(self):
-        for seed in range(8):
+        for seed in range(12):
             host, job = self.scenario(random.Random(seed))
             with self.subTest(seed=seed, words=shlex.join(map(str, host + job))):
                 failing = simulate(*host, *job)

@@ -78,7 +78,7 @@ TEST_CASE("the run that ended last under a daemon", "[runs]") {
     failed["stop_reason"] = "No space left on device";
     make(failed);
 
-    // What petlm and replays made of other runs, and what cannot be read, is passed over.
+    // Runs made by petlm or a replay, and unreadable ones, do not count as the last run.
     json made = content_of("resorted", "2026-03-03T00:00:00.000Z", "complete");
     made["resorted"] = json::object();
     make(made);
