@@ -121,6 +121,7 @@ void Service::start(StartRequest request, Reply reply) {
         return reply.error(rpc_refused, refusal);
     run_.daemon = DaemonState::starting;
     run_.start_asked = std::chrono::steady_clock::now();
+    run_asked_ = request.run;
     start_reply_ = std::move(reply);
     show_change();
     RunRequest wanted{request.run,
@@ -199,17 +200,22 @@ void Service::note_start() {
     boost::asio::post(run_files_, [run = run_.open, ticks = now.run_start] { run->note_start(ticks); });
 }
 
-void Service::stop(std::optional<std::uint64_t> stop_ticks, Reply reply) {
+void Service::stop(StopRequest request, Reply reply) {
     if (run_.daemon == DaemonState::idle || run_.daemon == DaemonState::failed)
         return reply.error(rpc_refused, "no run is in progress");
+    const auto run = run_.daemon == DaemonState::starting ? run_asked_ : std::optional(run_.current->id);
+    if (request.run && request.run != run) {
+        return reply.error(rpc_refused, fmt::format("the run in progress is {}, not {}",
+                                                    run.value_or("another one"), *request.run));
+    }
     const std::uint64_t latest =
         reading().acquisition->watermark + ticks_of(longest_wait_for_stop_s, *setting_.scanner);
-    if (stop_ticks.value_or(0) > latest) {
+    if (request.stop_ticks.value_or(0) > latest) {
         return reply.error(rpc_refused, fmt::format("stop_ticks {}: expected at most {}, a minute from now",
-                                                    *stop_ticks, latest));
+                                                    *request.stop_ticks, latest));
     }
     stop_replies_.push_back(std::move(reply));
-    stop_run("stopped by operator", stop_ticks);
+    stop_run("stopped by operator", request.stop_ticks);
 }
 
 void Service::stop_run(const std::string& reason, std::optional<std::uint64_t> stop_ticks) {

@@ -45,7 +45,7 @@ class Service : public ControlHandler {
     void attach(Acquisition& acquisition);
 
     void start(StartRequest request, Reply reply) override;
-    void stop(std::optional<std::uint64_t> stop_ticks, Reply reply) override;
+    void stop(StopRequest request, Reply reply) override;
     std::shared_ptr<const std::string> status() override;
     void runs(RunsRequest request, Reply reply) override;
     void ledger(std::optional<std::string> run, Reply reply) override;
@@ -133,6 +133,7 @@ class Service : public ControlHandler {
     bool failed_ = false;
     bool run_failed_ = false;  ///< the last run of this daemon
     bool shutting_down_ = false;
+    std::optional<std::string> run_asked_;          ///< the id in the latest start
     std::optional<Reply> start_reply_;              ///< to send when the run has started
     std::optional<std::uint64_t> noted_start_;      ///< of the run in progress, in its run.json
     std::optional<std::string> stop_reason_;        ///< to stop the run that is being created

@@ -55,6 +55,11 @@ StartRequest start_request(const RpcCall& call) {
     return request;
 }
 
+StopRequest stop_request(const RpcCall& call) {
+    const RpcParams params(call, {"run", "stop_ticks"});
+    return {params.text("run"), params.ticks("stop_ticks")};
+}
+
 /// One message of the client, until its answer is complete.
 struct ControlConnection::Exchange {
     bool batch = false;
@@ -111,8 +116,8 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
     }
     if (call.method == "stop") {
         require_control(call);
-        const auto stop_ticks = RpcParams(call, {"stop_ticks"}).ticks("stop_ticks");
-        return ask_handler([&](const Reply& reply) { handler.stop(stop_ticks, reply); });
+        return ask_handler(
+            [&, request = stop_request(call)](const Reply& reply) { handler.stop(request, reply); });
     }
     if (call.method == "status") {
         const RpcParams none(call, {});

@@ -34,6 +34,15 @@ struct StartRequest {
 /// Checks the parameters of a `start`. Throws RpcError.
 StartRequest start_request(const RpcCall& call);
 
+/// Parameters of `stop`.
+struct StopRequest {
+    std::optional<std::string> run;           ///< refused if another run is in progress; absent: any
+    std::optional<std::uint64_t> stop_ticks;  ///< detector time; absent: now
+};
+
+/// Checks the parameters of a `stop`. Throws RpcError.
+StopRequest stop_request(const RpcCall& call);
+
 /// Parameters of `runs`.
 struct RunsRequest {
     std::size_t limit = 100;            ///< largest number of runs; the latest ones are listed
@@ -50,9 +59,8 @@ class ControlHandler {
     virtual ~ControlHandler() = default;
 
     virtual void start(StartRequest request, Reply reply) = 0;
-    /// Stops the run at this detector time, or at once. Answered when the run is finalised, which may take
-    /// seconds.
-    virtual void stop(std::optional<std::uint64_t> stop_ticks, Reply reply) = 0;
+    /// Answered when the run is finalised, which may take seconds.
+    virtual void stop(StopRequest request, Reply reply) = 0;
     /// The status document as JSON text; the same object until the document changes, so that many
     /// subscribers cost little.
     virtual std::shared_ptr<const std::string> status() = 0;

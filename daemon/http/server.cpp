@@ -91,8 +91,9 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
         boost::asio::post(io,
                           [&handler, request = std::move(request), reply] { handler.start(request, reply); });
     };
-    control.stop = [&io, &handler](const Reply& reply) {
-        boost::asio::post(io, [&handler, reply] { handler.stop({}, reply); });
+    control.stop = [&io, &handler](StopRequest request, const Reply& reply) {
+        boost::asio::post(io,
+                          [&handler, request = std::move(request), reply] { handler.stop(request, reply); });
     };
     return control;
 }

@@ -37,7 +37,7 @@ struct HttpOptions {
 /// they must not block. A function that is empty stands for a request that is not allowed.
 struct HttpControl {
     std::function<void(StartRequest, Reply)> start{};
-    std::function<void(Reply)> stop{};
+    std::function<void(StopRequest, Reply)> stop{};
     std::function<void(RunsRequest, Reply)> runs{};
 };
 

@@ -144,11 +144,12 @@ void HttpSession::handle_control(const Request& request, std::string_view path) 
             }
         }
         if (call.method == "start") {
-            StartRequest start = start_request(call);  // throws before there is a reply to abandon
+            // Each throws before there is a reply to abandon.
+            StartRequest start = start_request(call);
             control.start(std::move(start), make_reply());
         } else {
-            const RpcParams none(call, {});
-            control.stop(make_reply());
+            StopRequest stop = stop_request(call);
+            control.stop(std::move(stop), make_reply());
         }
     } catch (const RpcError& error) {
         send_error(status_of(error), error.what());

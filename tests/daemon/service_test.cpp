@@ -143,8 +143,10 @@ TEST_CASE("the control thread answers while a start and a stop wait for the disk
     CHECK(start.get()["run"] == "r1");
     CHECK(stand.state() == "running");
 
+    CHECK(stand.call("stop", {{"run", "r0"}}).get() == "the run in progress is r1, not r0");
+    CHECK(stand.state() == "running");
     stand.disk.hold();
-    auto stop = stand.call("stop");
+    auto stop = stand.call("stop", {{"run", "r1"}});
     REQUIRE(stand.disk.waited_for());
     CHECK(stand.state() == "stopping");
     CHECK(stand.call("start", {{"run", "r2"}}).get() == "run r1 is being finalised; stop it first");
@@ -158,7 +160,8 @@ TEST_CASE("a stop that arrives while the files of the run are created stops it",
     stand.disk.hold();
     auto start = stand.call("start", {{"run", "r1"}});
     REQUIRE(stand.disk.waited_for());
-    auto stop = stand.call("stop");
+    CHECK(stand.call("stop", {{"run", "r0"}}).get() == "the run in progress is r1, not r0");
+    auto stop = stand.call("stop", {{"run", "r1"}});
     CHECK(stand.state() == "starting");
     stand.disk.release();
     CHECK(start.get()["run"] == "r1");

@@ -23,7 +23,9 @@ daemon::HttpControl control() {
                 ++starts;
                 reply.result({{"run", "r"}});
             },
-            [](const daemon::Reply& reply) { reply.error(daemon::rpc_refused, "no run"); }};
+            [](const daemon::StopRequest&, const daemon::Reply& reply) {
+                reply.error(daemon::rpc_refused, "no run");
+            }};
 }
 
 /// Reads what there is.

@@ -44,7 +44,7 @@ class Control {
 
   stop() {
     const run = this.run;
-    this.send("stop", {}, `Stopping run ${run} …`).then((answer) => {
+    this.send("stop", {run}, `Stopping run ${run} …`).then((answer) => {
       if (!answer) return;
       if (answer.failure) this.say(`Run ${run} has failed: ${answer.failure}.`, true);
       else if (!answer.ledger_closed) this.say(`Run ${run} is stopped and on disk, but its ledger does not close.`, true);

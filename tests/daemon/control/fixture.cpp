@@ -27,7 +27,7 @@ void FakeHandler::start(StartRequest request, Reply reply) {
     reply.result({{"run", run}});
 }
 
-void FakeHandler::stop(std::optional<std::uint64_t> /*stop_ticks*/, Reply reply) {
+void FakeHandler::stop(daemon::StopRequest /*request*/, Reply reply) {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(reply));
     ++stops_;

@@ -23,7 +23,7 @@ namespace petacq::test {
 class FakeHandler final : public daemon::ControlHandler {
   public:
     void start(daemon::StartRequest request, daemon::Reply reply) override;
-    void stop(std::optional<std::uint64_t> stop_ticks, daemon::Reply reply) override;
+    void stop(daemon::StopRequest request, daemon::Reply reply) override;
     std::shared_ptr<const std::string> status() override;
     /// The `limit` runs before `before`.
     void runs(daemon::RunsRequest request, daemon::Reply reply) override;

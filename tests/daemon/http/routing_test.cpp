@@ -132,7 +132,7 @@ TEST_CASE("no run can be started unless control is switched on", "[http][control
 TEST_CASE("start and stop, where allowed, for requests from this site", "[http][control]") {
     struct Calls {
         std::vector<StartRequest> starts;
-        int stops = 0;
+        std::vector<StopRequest> stops;
     };
     auto calls = std::make_shared<Calls>();
     HttpControl control;
@@ -142,8 +142,8 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
             return reply.error(rpc_refused, "run taken is in progress; stop it first");
         reply.result({{"run", request.run.value_or("named")}});
     };
-    control.stop = [calls](const Reply& reply) {
-        ++calls->stops;
+    control.stop = [calls](StopRequest request, const Reply& reply) {
+        calls->stops.push_back(std::move(request));
         reply.result({{"ledger_closed", true}});
     };
     HttpOptions options;
@@ -170,6 +170,8 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
     answer = http(site.port, "POST", "/control/stop", json_type, "");
     CHECK(answer.status == 200);
     CHECK(json::parse(answer.body)["ledger_closed"] == true);
+    CHECK(http(site.port, "POST", "/control/stop", json_type, R"({"run":"a","stop_ticks":7})").status == 200);
+    CHECK(http(site.port, "POST", "/control/stop", json_type, R"({"run":7})").status == 400);
 
     // A form on a foreign page can send these.
     CHECK(http(site.port, "POST", "/control/stop", {{"Authorization", token}}, "").status == 415);
@@ -227,14 +229,17 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
     CHECK(calls->starts[0].run == "a");
     CHECK(calls->starts[0].duration_s == 2.5);
     CHECK(calls->starts[0].note == "n");
-    CHECK(calls->stops == 1);
+    REQUIRE(calls->stops.size() == 2);
+    CHECK_FALSE(calls->stops[0].run);
+    CHECK(calls->stops[1].run == "a");
+    CHECK(calls->stops[1].stop_ticks == 7);
 }
 
 TEST_CASE("an answer after the server was closed is discarded", "[http][control]") {
     auto kept = std::make_shared<std::vector<Reply>>();
     HttpControl control;
     control.start = [](const StartRequest&, const Reply&) {};
-    control.stop = [kept](const Reply& reply) { kept->push_back(reply); };
+    control.stop = [kept](const StopRequest&, const Reply& reply) { kept->push_back(reply); };
     {
         HttpOptions options;
         options.control_token = "a token for the test";

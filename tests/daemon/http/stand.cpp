@@ -30,7 +30,9 @@ int main(int argc, char** argv) {
         if (request.run == "taken") return reply.error(daemon::rpc_refused, "run taken is in progress");
         reply.result({{"run", request.run.value_or("")}});
     };
-    control.stop = [](const daemon::Reply& reply) { reply.result({{"ledger_closed", true}}); };
+    control.stop = [](const daemon::StopRequest&, const daemon::Reply& reply) {
+        reply.result({{"ledger_closed", true}});
+    };
     control.runs = [&](const daemon::RunsRequest& request, const daemon::Reply& reply) {
         if (!data.empty())
             return reply.result(daemon::RunList(data).page(request.limit, std::nullopt, "mouse-7"));

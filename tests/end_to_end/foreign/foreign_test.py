@@ -16,8 +16,9 @@ BIN, SOURCE = sys.argv[1:3]
 EXAMPLES = os.path.join(SOURCE, "config", "examples")
 WORD = {"byte_order": "little"}
 
-# Counters of 32 bits, of which each count is 16 ticks of 15.625 ps: they roll over every 1.07 s.
-PERIOD = 2**32
+# Counters of 32 bits, of which each count is 64 ticks of 15.625 ps: they roll over every 4.3 s. A busy host may hold
+# the sender for less than half of that.
+PERIOD, COUNT_TICKS = 2**32, 64
 COUNTED = {
     "name": "counted",
     "datagram": {**WORD, "header_bytes": 8, "markers": [{"offset": 0, "bytes": 2, "value": 0x5043}],
@@ -27,7 +28,7 @@ COUNTED = {
               "bdm": {"offset": 1, "bytes": 1}, "du": {"offset": 2, "bytes": 1, "bits": 4}, "x": {"offset": 3, "bytes": 1},
               "y": {"offset": 4, "bytes": 1}, "energy": {"offset": 6, "bytes": 2},
               "temperature": {"offset": 5, "bytes": 1, "signed": True, "degrees_per_count": 0.5}},
-    "time": {"counter": [{"offset": 8, "bytes": 4}], "numerator": 16, "roll_over": "count"},
+    "time": {"counter": [{"offset": 8, "bytes": 4}], "numerator": COUNT_TICKS, "roll_over": "count"},
 }
 
 
@@ -50,7 +51,7 @@ def own_datagram(source, sequence, flags, hits):
 def counted_datagram(source, sequence, flags, hits):
     return struct.pack("<HBBI", 0x5043, source, flags << 7, sequence) + b"".join(
         struct.pack("<BBBBBbHI", 0x77 if hit["bad"] else 0x5A, hit["bdm"], hit["du"], hit["x"], hit["y"],
-                    hit["half_degrees"], hit["energy"], hit["ticks"] // 16 % PERIOD) for hit in hits)
+                    hit["half_degrees"], hit["energy"], hit["ticks"] // COUNT_TICKS % PERIOD) for hit in hits)
 
 
 def random_hits(count, scanner, first, last, step):
@@ -123,10 +124,10 @@ class Foreign(unittest.TestCase):
     def test_counted_roll_overs_and_captures(self):
         scanner = example("small.scanner.json")
         # Times in the second period and later, as counting starts.
-        hits = random_hits(12000, scanner, PERIOD * 16, PERIOD * 16 * 4, 16)
-        slice_ticks = int(0.02e12 / scanner["tick_ps"])
+        hits = random_hits(12000, scanner, PERIOD * COUNT_TICKS, PERIOD * COUNT_TICKS * 4, COUNT_TICKS)
+        slice_ticks = int(0.08e12 / scanner["tick_ps"])
         foreign, own = (stream(kind, hits, scanner, slice_ticks) for kind in (counted_datagram, own_datagram))
-        rules = {"coincidence": {"window_ticks": 320, "delay_ticks": 6400}}
+        rules = {"coincidence": {"window_ticks": 1280, "delay_ticks": 25600}, "watermark": {"source_timeout_ms": 10000}}
         with Site(BIN, scanner, rules) as plain, Site(BIN, scanner, {**rules, "receive": {"layout": "layout.json"}}) as site:
             site.write("layout.json", COUNTED)
             plain.live("live", sender(own))

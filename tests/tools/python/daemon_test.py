@@ -40,7 +40,9 @@ class RealDaemon(unittest.TestCase):
                 break
         self.assertEqual(prompts, sorted(prompts))
         self.assertEqual(daemon.ledger()["run"], "live")
-        stopped = daemon.stop()
+        with self.assertRaisesRegex(petacq.RefusedError, "the run in progress is live, not other"):
+            daemon.stop("other")
+        stopped = daemon.stop("live")
         self.assertEqual((stopped["run"], stopped["failure"], stopped["ledger_closed"]), ("live", None, True))
         run = petacq.open_run(started["path"])
         self.assertEqual(run.note, "from Python")

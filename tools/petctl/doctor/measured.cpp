@@ -28,6 +28,7 @@ constexpr double lowest_peak_keV = 511 * 0.85;   // NOLINT(readability-identifie
 constexpr double highest_peak_keV = 511 * 1.15;  // NOLINT(readability-identifier-naming)
 /// A share of the frames that is worth a word.
 constexpr double much = 0.01;
+constexpr double half = 0.5;
 
 /// The larger of two in the middle.
 double middle(std::vector<double> values) {
@@ -104,19 +105,23 @@ void judge_times(const Evidence& evidence, Diagnosis& diagnosis) {
 
 void judge_frames(const Evidence& evidence, Diagnosis& diagnosis) {
     const double frames = evidence.gained("frames", "received");
-    const auto complain = [&](const char* counter, const char* what, const char* fix) {
+    // `tolerable`: the largest share that a scanner can be run with.
+    const auto complain = [&](const char* counter, double tolerable, const char* what, const char* fix) {
         const double share = frames > 0 ? evidence.gained("frames", counter) / frames : 0;
         if (share <= much) return;
-        diagnosis.add(share > 0.5 ? Level::problem : Level::warning, "frames",
+        diagnosis.add(share > tolerable ? Level::problem : Level::warning, "frames",
                       fmt::format("{:.3g} % {}", 100 * share, what), fix);
     };
-    complain("bad_marker", "have wrong markers", "frame.head_marker, frame.tail_marker; corrupted data");
-    complain("bad_address", "have a BDM, DU, x or y out of range",
-             "geometry of the scanner description; the numbers in the boards");
-    complain("time_jump", "have times far from those of their source",
+    complain("bad_marker", half, "have wrong markers",
+             "frame.head_marker, frame.tail_marker; corrupted data");
+    // No board sends one by chance: the description is wrong, or the number in a board.
+    complain("bad_address", much, "have a BDM, DU, x or y out of range, or a BDM of another source",
+             "geometry and sources of the scanner description; the numbers in the boards");
+    complain("time_jump", half, "have times far from those of their source",
              "clock and common reset of the boards");
-    complain("late", "come too late to be paired", "reset all boards together; watermark.max_disorder_us");
-    complain("outside_crystal", "lie outside every crystal",
+    complain("late", half, "come too late to be paired",
+             "reset all boards together; watermark.max_disorder_us");
+    complain("outside_crystal", half, "lie outside every crystal",
              "the position table of the calibration: petcal derive crystals");
 }
 

@@ -95,10 +95,11 @@ class Daemon:
         )
         return _object(answer, "start")
 
-    def stop(self, *, stop_ticks: int | None = None, timeout_s: float = 600.0) -> dict[str, Any]:
+    def stop(self, run: str | None = None, *, stop_ticks: int | None = None, timeout_s: float = 600.0) -> dict[str, Any]:
         """Stops the run, and returns when it is on disk: ``run``, ``prompts``, ``ledger_closed``, ``failure`` (None, or what
-        failed) and so on. After a time-out the daemon still goes on to stop it."""
-        return _object(self.call("stop", timeout_s, stop_ticks=stop_ticks), "stop")
+        failed) and so on. With ``run``, the daemon refuses if another run is in progress. After a time-out it still goes
+        on to stop the run."""
+        return _object(self.call("stop", timeout_s, run=run, stop_ticks=stop_ticks), "stop")
 
     def runs(self, limit: int | None = None) -> list[ListedRun]:
         """The latest ``limit`` runs in the data directory, by default all, in the order of their starts."""
