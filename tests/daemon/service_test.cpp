@@ -13,6 +13,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/faulty_disk.hpp"
+#include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace petacq;
@@ -145,10 +146,12 @@ TEST_CASE("the control thread answers while a start and a stop wait for the disk
 
     CHECK(stand.call("stop", {{"run", "r0"}}).get() == "the run in progress is r1, not r0");
     CHECK(stand.state() == "running");
+    // The start writes this last.
+    REQUIRE(eventually([&] { return contains(read_file(stand.run("r1") / "run.json"), "start_ticks"); }));
     stand.disk.hold();
     auto stop = stand.call("stop", {{"run", "r1"}});
     REQUIRE(stand.disk.waited_for());
-    CHECK(stand.state() == "stopping");
+    REQUIRE(eventually([&] { return stand.state() == "stopping"; }));
     CHECK(stand.call("start", {{"run", "r2"}}).get() == "run r1 is being finalised; stop it first");
     stand.disk.release();
     CHECK(stop.get()["ledger_closed"] == true);

@@ -14,7 +14,7 @@ TEST_CASE("a killed daemon leaves a readable prefix of the list-mode, and anothe
           "[e2e][crash]") {
     const Site site(json{{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 20}}},
                          {"watermark", {{"max_disorder_us", 20000}}}});
-    const std::vector<std::string> stream{"--seed", "5", "--duration-s", "1"};
+    const std::vector<std::string> stream{"--seed", "5", "--duration-s", "4"};
     {
         Daemon daemon(site, "killed");
         daemon.start("killed");

@@ -139,14 +139,14 @@ std::vector<std::unique_ptr<Client>> gather(Where where, std::size_t count, std:
 
 TEST_CASE("ten thousand simultaneous connections do not affect a run", "[e2e][http][control][hostile]") {
     const OpenFiles files(64);  // the daemon starts with this limit and must raise it
-    Site site(json{{"listmode", {{"write_raw", true}}}});
+    Site site(json{{"listmode", {{"write_raw", true}}}, {"receive", {{"batch_count", 128}}}});
     Daemon daemon(site);
     files.set(crowd + 200);
     const std::size_t count = files.most_connections();
     if (count < crowd) WARN("only " << count << " connections: the limit of open files is lower");
     const std::uint16_t port = daemon.http_port();
     daemon.start("r");
-    std::vector<std::string> arguments = short_stream(daemon, {"--duration-s", "100", "--rate", "100000"});
+    std::vector<std::string> arguments = short_stream(daemon, {"--duration-s", "600", "--rate", "100000"});
     arguments.insert(arguments.end(), {"--summary", (site.directory() / "summary.json").string()});
     Process petsim(PETSIM_PROGRAM, petsim_arguments(site, arguments), site.directory() / "petsim");
     REQUIRE(daemon.until([](const json& s) { return s["ledger"]["frames"]["received"] > 10'000; }));

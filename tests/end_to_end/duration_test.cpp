@@ -109,7 +109,7 @@ TEST_CASE("consecutive runs during one stream", "[e2e][duration]") {
 
 TEST_CASE("a run of fixed length counts from its first frame, even after a long pause of the detector",
           "[e2e][duration]") {
-    const Site site(json{{"watermark", {{"source_timeout_ms", 500}}}});
+    const Site site;
     Daemon daemon(site);
     const json before = simulate(site, short_stream(daemon, {"--duration-s", "0.1"}), "before");
     REQUIRE(daemon.received(before["total"]["expected"]["datagrams_received"]));

@@ -80,7 +80,7 @@ TEST_CASE("all faults in one stream: every counter has the expected value, every
 }
 
 TEST_CASE("each fault alone", "[e2e][faults]") {
-    const Site site(json{{"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site;
     struct Fault {
         std::string name;
         std::vector<std::string> arguments;
@@ -135,7 +135,7 @@ TEST_CASE(
 TEST_CASE(
     "a board that is reset: its sequence starts again, its frames are counted, the others are untouched",
     "[e2e][faults]") {
-    const Site site(json{{"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site;
     Daemon daemon(site);
     const Job job = do_job(site, daemon, {"--reset", "2@0.2", "--start-time-s", "100"}, "reset");
     INFO(job.ledger.dump(1));

@@ -29,7 +29,7 @@ TEST_CASE("the list-mode of a stream agrees with the truth", "[e2e]") {
     CHECK(contains(stop.out, "run main stopped: "));
     CHECK(contains(stop.out, "ledger closed"));
     CHECK(daemon.status()["state"] == "idle");
-    CHECK(daemon.status()["health"]["state"] == "ok");
+    CHECK(daemon.until([](const json& s) { return s["health"]["state"] == "ok"; }));
 
     const json run = site.run_json("main");
     CHECK(run["state"] == "complete");

@@ -45,7 +45,8 @@ void check_same(const Site& site, const std::string& live, const std::string& re
     CHECK(verify.status == 0);
 }
 
-const json with_raw = {{"listmode", {{"write_raw", true}, {"write_singles", true}}}};
+const json with_raw = {{"listmode", {{"write_raw", true}, {"write_singles", true}}},
+                       {"receive", {{"batch_count", 128}}}};  // the disk may take seconds
 
 }  // namespace
 

@@ -44,7 +44,7 @@ TEST_CASE("a signal stops an idle daemon", "[e2e][shutdown]") {
 
 TEST_CASE("a signal during the stop of a run lets the run finish", "[e2e][shutdown]") {
     // The stream stops abruptly: the end of the run waits for the source timeout.
-    const Site site(json{{"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site(json{{"watermark", {{"source_timeout_ms", 10'000}}}});
     Daemon daemon(site);
     daemon.start("r");
     const json summary = simulate(site, short_stream(daemon, {"--no-end-of-stream", "--duration-s", "0.1"}));

@@ -293,11 +293,11 @@ TEST_CASE("the manual lists exactly the fields of the status, with their types",
 }
 
 TEST_CASE("the log reports once that a source falls silent and once that it returns", "[e2e][status]") {
-    const Site site(json{{"watermark", {{"source_timeout_ms", 400}}}});
+    const Site site;
     Daemon daemon(site);
     Process petsim(
         PETSIM_PROGRAM,
-        petsim_arguments(site, short_stream(daemon, {"--duration-s", "60", "--silent", "1@0.5-5"})),
+        petsim_arguments(site, short_stream(daemon, {"--duration-s", "60", "--silent", "1@0.5-9"})),
         site.directory() / "petsim");
     const auto reason = [](const json& s) {
         for (const json& r : s["health"]["reasons"]) {

@@ -9,9 +9,7 @@ using namespace petacq::test;
 using nlohmann::json;
 
 TEST_CASE("bare framing: frames are counted, loss is unknown", "[e2e][streams]") {
-    const Site site(json{{"receive", {{"framing", "bare"}}},
-                         {"sources", {{"accept_any", true}}},
-                         {"watermark", {{"source_timeout_ms", 1000}}}});
+    const Site site(json{{"receive", {{"framing", "bare"}}}, {"sources", {{"accept_any", true}}}});
     Daemon daemon(site);
     daemon.start("bare");
     const json summary = simulate(site, short_stream(daemon, {"--framing", "bare", "--loss", "0.1"}));
@@ -39,7 +37,7 @@ TEST_CASE("bare framing: frames are counted, loss is unknown", "[e2e][streams]")
 }
 
 TEST_CASE("a stream without an end marker is decided after the source timeout", "[e2e][streams]") {
-    const Site site(json{{"watermark", {{"source_timeout_ms", 800}}}});
+    const Site site;
     Daemon daemon(site);
     daemon.start("r");
     const json summary = simulate(site, short_stream(daemon, {"--no-end-of-stream"}));
@@ -59,7 +57,6 @@ TEST_CASE("a stream without an end marker is decided after the source timeout", 
 
 TEST_CASE("the last singles of a quiet detector reach the disk without a stop", "[e2e][streams]") {
     const Site site(json{{"sources", {{"accept_any", true}}},
-                         {"watermark", {{"source_timeout_ms", 500}}},
                          {"energy", {{"filter", false}}},
                          {"listmode", {{"write_singles", true}, {"sync_interval_ms", 100}}}});
     Daemon daemon(site);
@@ -87,7 +84,8 @@ TEST_CASE("the last singles of a quiet detector reach the disk without a stop", 
 }
 
 TEST_CASE("a source that falls silent does not hold up the others for long", "[e2e][streams]") {
-    const Site site(json{{"watermark", {{"source_timeout_ms", 400}}}});
+    // Only the timeout lets the others go on.
+    const Site site(json{{"watermark", {{"max_lag_ms", 60'000}}}});
     Daemon daemon(site);
     daemon.start("r");
     Process petsim(

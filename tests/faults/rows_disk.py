@@ -33,7 +33,7 @@ def fails(faults, begin=0.5, where="coincidences.plm"):
         stage.disk.set(faults)
         stage.boards.play(start=begin)
         stage.settle()
-        wait_for(lambda: stage.daemon.status()["state"] == "idle", "the run ends", 10)
+        wait_for(lambda: stage.daemon.status()["state"] == "idle", "the run ends")
         stage.disk.set("")
         document = stage.site.run_json("r")
         expect(document["state"] == "failed", f"the run is {document['state']}")

@@ -46,7 +46,7 @@ def time_zero_before(stage):
     stage.settle()
     stage.boards.play()
     stage.settle()
-    wait_for(lambda: stage.daemon.status()["state"] == "idle", "the run ends by itself", 10)
+    wait_for(lambda: stage.daemon.status()["state"] == "idle", "the run ends by itself")
     document = stage.site.run_json("r")
     expect("duration" in document["stop_reason"], f"the run ends: {document['stop_reason']}")
     expect(document["ledger"]["closed"], f"the ledger does not close: {document['ledger']['open']}")

@@ -100,7 +100,7 @@ class Stage:
             self.settle()
             if self.row.health:
                 wait_for(lambda: self.row.health in json.dumps(self.daemon.status()["health"]["reasons"]),
-                         f"health names {self.row.health}", 5)
+                         f"health names {self.row.health}")
             self.stop()
         if not self.done:
             self.compare()

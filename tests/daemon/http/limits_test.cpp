@@ -115,13 +115,14 @@ TEST_CASE("a request may arrive in pieces, but not too slowly", "[http][hostile]
     HttpOptions options;
     options.request_timeout = milliseconds(400);
     options.idle_timeout = milliseconds(60'000);
-    const Site site(options);
     {
-        HttpClient client(site.port);
+        const Site patient;
+        HttpClient client(patient.port);
         for (const char c : get_status)
             REQUIRE(client.send({c}));
         CHECK(client.answer().status == 200);
     }
+    const Site site(options);
     HttpClient dripping(site.port);
     const std::string header = "GET /status HTTP/1.1\r\nX: ";
     REQUIRE(dripping.send(header));

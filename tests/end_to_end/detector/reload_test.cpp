@@ -18,7 +18,8 @@ using nlohmann::json;
 namespace {
 
 const json recording = {{"listmode", {{"write_raw", true}, {"write_singles", true}}},
-                        {"spectra", {{"enabled", true}}}};
+                        {"spectra", {{"enabled", true}}},
+                        {"receive", {{"batch_count", 128}}}};  // the disk may take seconds
 
 std::string other_file(const Site& site) {
     return (site.directory() / "other.h5").string();

@@ -20,7 +20,9 @@ using nlohmann::json;
 
 namespace {
 
-const json counting = {{"listmode", {{"write_raw", true}}}, {"spectra", {{"enabled", true}}}};
+const json counting = {{"listmode", {{"write_raw", true}}},
+                       {"spectra", {{"enabled", true}}},
+                       {"receive", {{"batch_count", 128}}}};  // the disk may take seconds
 
 std::uint64_t big_endian(const std::string& bytes, std::size_t at, std::size_t count) {
     std::uint64_t number = 0;

@@ -16,9 +16,9 @@ BIN, SOURCE = sys.argv[1:3]
 EXAMPLES = os.path.join(SOURCE, "config", "examples")
 WORD = {"byte_order": "little"}
 
-# Counters of 32 bits, of which each count is 64 ticks of 15.625 ps: they roll over every 4.3 s. A busy host may hold
+# Counters of 32 bits, of which each count is 256 ticks of 15.625 ps: they roll over every 17 s. A busy host may hold
 # the sender for less than half of that.
-PERIOD, COUNT_TICKS = 2**32, 64
+PERIOD, COUNT_TICKS = 2**32, 256
 COUNTED = {
     "name": "counted",
     "datagram": {**WORD, "header_bytes": 8, "markers": [{"offset": 0, "bytes": 2, "value": 0x5043}],
@@ -125,9 +125,9 @@ class Foreign(unittest.TestCase):
         scanner = example("small.scanner.json")
         # Times in the second period and later, as counting starts.
         hits = random_hits(12000, scanner, PERIOD * COUNT_TICKS, PERIOD * COUNT_TICKS * 4, COUNT_TICKS)
-        slice_ticks = int(0.08e12 / scanner["tick_ps"])
+        slice_ticks = int(0.32e12 / scanner["tick_ps"])
         foreign, own = (stream(kind, hits, scanner, slice_ticks) for kind in (counted_datagram, own_datagram))
-        rules = {"coincidence": {"window_ticks": 1280, "delay_ticks": 25600}, "watermark": {"source_timeout_ms": 10000}}
+        rules = {"coincidence": {"window_ticks": 5120, "delay_ticks": 102400}, "watermark": {"source_timeout_ms": 10000}}
         with Site(BIN, scanner, rules) as plain, Site(BIN, scanner, {**rules, "receive": {"layout": "layout.json"}}) as site:
             site.write("layout.json", COUNTED)
             plain.live("live", sender(own))

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <csignal>
 #include <memory>
+#include <regex>
 
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
@@ -118,6 +119,8 @@ TEST_CASE("several hosts start, run and stop as one", "[e2e][hosts]") {
     std::vector<std::string> to;
     for (const auto& daemon : hosts.daemons)
         to.insert(to.end(), {"--to", daemon->address()});
+    // Slowly: a start lies half a second of detector time ahead, and this host may be busy.
+    to.insert(to.end(), {"--pace", "0.25"});
     Process petsim(PETSIM_PROGRAM, stream(*hosts.sites[0], "60", to), hosts.sites[0]->directory() / "petsim");
     for (const auto& daemon : hosts.daemons)
         REQUIRE(daemon->until([](const json& s) { return s["rates"]["frames_per_s"] > 0; }));
@@ -322,7 +325,8 @@ TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration
 TEST_CASE("a host that hangs does not stop the watch over the others", "[e2e][hosts]") {
     Hosts hosts(1);
     Process watch = hosts.run({"--hosts", "a,hangs", "status", "--watch", "--json"});
-    REQUIRE(eventually([&] { return contains(watch.output(), "\"no answer for 3 s\""); }));
+    REQUIRE(eventually(
+        [&] { return std::regex_search(watch.output(), std::regex("\"no answer for [0-9]+ s\"")); }));
     const auto lines = std::ranges::count(watch.output(), '\n');
     REQUIRE(eventually([&] { return std::ranges::count(watch.output(), '\n') > lines + 1; }));
     const json last = json::parse(watch.output().substr(0, watch.output().find('\n')));

@@ -139,7 +139,7 @@ TEST_CASE("after kill -9, every file of a run is a prefix of what it would have 
     const std::vector<std::string> files{"coincidences.plm", "singles.plm", "tags.plm", "seconds.plm"};
     const auto stream = [&](const Daemon& daemon) {
         return short_stream(daemon,
-                            with_tags + std::vector<std::string>{"--rate", "60000", "--duration-s", "3"});
+                            with_tags + std::vector<std::string>{"--rate", "60000", "--duration-s", "6"});
     };
     {
         Daemon daemon(site, "killed");

@@ -172,7 +172,7 @@ class WrongDaemon(unittest.TestCase):
         self.assertIsInstance(late.exception, TimeoutError)
         with self.assertRaises(petacq.DaemonTimeoutError):
             self.serve(b'{"half', patient=True).stop(timeout_s=0.05)
-        updates = self.serve(b'{"id":1,"result":{}}\n', patient=True, timeout_s=0.1).subscribe(0.1)
+        updates = self.serve(b'{"id":1,"result":{}}\n', patient=True, timeout_s=3).subscribe(0.1)
         self.assertEqual(next(updates), {})
         with self.assertRaises(petacq.DaemonTimeoutError):
             next(updates)
