@@ -77,6 +77,14 @@ Span strip_mark(const json& status, bool unicode) {
     Span mark = strip_word(status);
     mark.text = std::string(unicode ? look.symbol : look.ascii) + " " + mark.text;
     return mark;
+json unanswered(json status) {
+    status["recording"] = {
+        {"state", "unknown"},
+        {"word", "UNKNOWN"},
+        {"text", "the daemon does not answer. Whether a run is being recorded is not known."}};
+    return status;
+}
+
 }
 
 Span strip_word(const json& status) {

@@ -39,6 +39,8 @@ class FakeHandler final : public daemon::ControlHandler {
     daemon::StartRequest last_start();
     void set_status(nlohmann::json document);
     /// An array of runs, the latest last, and the ledger answer.
+    /// While the lock lives, the server stands still at the next status.
+    [[nodiscard]] std::unique_lock<std::mutex> hold_status() { return std::unique_lock(mutex_); }
     void set_runs(nlohmann::json runs);
     void set_ledger(nlohmann::json answer);
     [[nodiscard]] std::uint64_t status_calls() const { return status_calls_; }
