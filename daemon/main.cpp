@@ -39,7 +39,8 @@ struct Arguments {
 };
 
 void add_options(CLI::App& app, Arguments& a) {
-    app.add_option("-c,--config", a.file, "Configuration (JSON; docs/reference/configuration.md)")
+    app.add_option("-c,--config", a.file,
+                   "Configuration (JSON; reference/configuration.md of the documentation)")
         ->required();
     app.add_flag("--check", a.check,
                  "Check configuration, scanner description and calibration, then the host: data directory, "

@@ -44,7 +44,10 @@ boost::system::error_code bind_error(const typename Protocol::endpoint& endpoint
 Finding in_use(const std::string& subject, const std::string& name, Transport transport, std::uint16_t port,
                bool daemon_running) {
     const auto holder = port_holder(transport, port);
-    if (daemon_running) return {Level::good, subject, name + ": in use by the petacqd that is running", ""};
+    // Of another user's process only the user can be seen.
+    const bool own = !holder || holder->program.empty() || holder->program.starts_with("petacqd");
+    if (daemon_running && own)
+        return {Level::good, subject, name + ": in use by the petacqd that is running", ""};
     if (holder && holder->program == "systemd") {
         return {Level::good, subject, name + ": held open by systemd (petacqd.socket) for the daemon", ""};
     }
@@ -53,10 +56,10 @@ Finding in_use(const std::string& subject, const std::string& name, Transport tr
         "sudo ss -{} 'sport = :{}' names the program; stop it, or choose another port", letters, port);
     if (transport == Transport::udp)
         fix += ". systemctl status petacqd.socket tells whether systemd holds it";
-    return {
-        Level::problem, subject,
-        name + ": taken by " + (holder ? holder->text() : "another program") + ", and no petacqd is running",
-        fix};
+    return {Level::problem, subject,
+            name + ": taken by " + (holder ? holder->text() : "another program") +
+                (daemon_running ? "" : ", and no petacqd is running"),
+            fix};
 }
 
 Finding bind_finding(const std::string& subject, const std::string& name, const std::string& key,
@@ -138,7 +141,6 @@ Finding check_token(const std::string& file) {
 Finding check_unix_socket(const char* subject, const std::filesystem::path& path, const std::string& key,
                           bool daemon_running) {
     const std::string directory = path.parent_path().empty() ? "." : path.parent_path().string();
-    if (daemon_running) return {Level::good, subject, path.string() + ": a petacqd is running", ""};
     std::error_code ignored;
     const bool systemds = directory == "/run/petacqd";
     if (!std::filesystem::is_directory(directory, ignored)) {
@@ -147,7 +149,8 @@ Finding check_unix_socket(const char* subject, const std::filesystem::path& path
                 "sudo install -d -o petacq -g petacq -m 755 " + directory};
     }
     struct stat there {};
-    if (::lstat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) {
+    const bool exists = ::lstat(path.c_str(), &there) == 0;
+    if (exists && !S_ISSOCK(there.st_mode)) {
         return {Level::problem, subject, path.string() + ": something that is not a socket is there",
                 "move it away, or correct " + key};
     }
@@ -157,7 +160,8 @@ Finding check_unix_socket(const char* subject, const std::filesystem::path& path
             return {Level::note, subject, text, "test as the service's user: sudo -u petacq petacqd --check"};
         return {Level::problem, subject, text, "sudo chown petacq: " + directory + ", or correct " + key};
     }
-    return {Level::good, subject, path.string() + ": free", ""};
+    return {Level::good, subject,
+            path.string() + (exists && daemon_running ? ": a petacqd is running" : ": free"), ""};
 }
 
 /// A petacqd holds the lock of its control socket.

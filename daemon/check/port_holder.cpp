@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "daemon/control/access.hpp"
 
@@ -37,16 +39,17 @@ std::optional<BoundSocket> bound_socket(const std::string& line, std::uint16_t p
     return found;
 }
 
-std::optional<BoundSocket> bound_socket(Transport transport, std::uint16_t port) {
+std::vector<BoundSocket> bound_sockets(Transport transport, std::uint16_t port) {
+    std::vector<BoundSocket> all;
     const bool tcp = transport == Transport::tcp;
     for (const char* file :
          {tcp ? "/proc/net/tcp" : "/proc/net/udp", tcp ? "/proc/net/tcp6" : "/proc/net/udp6"}) {
         std::ifstream in(file);
         for (std::string line; std::getline(in, line);) {
-            if (auto found = bound_socket(line, port, tcp)) return found;
+            if (auto found = bound_socket(line, port, tcp)) all.push_back(std::move(*found));
         }
     }
-    return std::nullopt;
+    return all;
 }
 
 /// The process with a descriptor of that socket; 0 if none can be seen.
@@ -77,14 +80,17 @@ std::string PortHolder::text() const {
 }
 
 std::optional<PortHolder> port_holder(Transport transport, std::uint16_t port) {
-    const auto found = bound_socket(transport, port);
-    if (!found) return std::nullopt;
-    PortHolder holder{user_name(found->user), process_with(found->inode), ""};
-    if (holder.process != 0) {
-        std::ifstream in("/proc/" + std::to_string(holder.process) + "/comm");
-        std::getline(in, holder.program);
+    std::optional<PortHolder> first;
+    for (const BoundSocket& socket : bound_sockets(transport, port)) {
+        PortHolder holder{user_name(socket.user), process_with(socket.inode), ""};
+        if (holder.process != 0) {
+            std::ifstream in("/proc/" + std::to_string(holder.process) + "/comm");
+            std::getline(in, holder.program);
+        }
+        if (holder.program.starts_with("petacqd")) return holder;
+        if (!first) first = std::move(holder);
     }
-    return holder;
+    return first;
 }
 
 }  // namespace petacq::daemon

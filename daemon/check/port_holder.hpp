@@ -18,7 +18,8 @@ struct PortHolder {
     [[nodiscard]] std::string text() const;
 };
 
-/// The first socket bound to that port of any local address; for TCP the first that listens.
+/// Of the sockets bound to that port of any local address, for TCP of those that listen: that of a petacqd,
+/// else the first.
 std::optional<PortHolder> port_holder(Transport transport, std::uint16_t port);
 
 }  // namespace petacq::daemon

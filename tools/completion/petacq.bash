@@ -1,7 +1,7 @@
 # Completion in bash for petacqd, petctl, petsim, petlm, petlm-mpi, petcal and petbench.
 #
-# The candidates come from --help, so that they always match the installed program. After `petctl ledger --run` the
-# daemon supplies the ids of the runs on disk.
+# The candidates come from --help, so that they always match the installed program. After `petctl ledger --run` and
+# `petctl stop --run` the daemon supplies the ids of the runs on disk.
 
 # Prints the commands of the help text on standard input, one per line.
 _petacq_commands() {
@@ -93,7 +93,7 @@ _petacq() {
 
     if type=$(_petacq_type "$options" "$previous"); then
         if [[ $name == petctl && $previous == --run ]]; then
-            [[ $command == ledger ]] && _petacq_offer "$current" "$(_petacq_runs "$program" "${words[@]}")"
+            [[ $command == ledger || $command == stop ]] && _petacq_offer "$current" "$(_petacq_runs "$program" "${words[@]}")"
         elif [[ $type == *'{'* ]]; then
             _petacq_offer "$current" "$(_petacq_words "$type")"
         elif [[ $type == TEXT* ]]; then

@@ -62,8 +62,8 @@ int start_run(ControlClient& client, json parameters) {
     return 0;
 }
 
-int stop_run(ControlClient& client) {
-    const json result = client.call("stop", json::object(), ControlClient::for_ever);
+int stop_run(ControlClient& client, const json& parameters) {
+    const json result = client.call("stop", parameters, ControlClient::for_ever);
     print(stop_line(result) + "\n");
     const auto problems = stop_problems(result);
     for (const std::string& problem : problems)

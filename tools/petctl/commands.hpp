@@ -18,7 +18,8 @@ inline constexpr int exit_refused = 1;  ///< refused, an incomplete run, or a le
 
 /// `parameters` of the method `start`; its times may be in seconds (start_times.hpp).
 int start_run(daemon::ControlClient& client, nlohmann::json parameters);
-int stop_run(daemon::ControlClient& client);
+/// `parameters` of the method `stop`.
+int stop_run(daemon::ControlClient& client, const nlohmann::json& parameters);
 /// How the status is shown.
 enum class Form : std::uint8_t { summary, full, document };
 int show_status(daemon::ControlClient& client, Form form);

@@ -81,12 +81,7 @@ void Dashboard::add(json status) {
 }
 
 void Dashboard::lose() {
-    json status = *status_;
-    status["recording"] = {
-        {"state", "unknown"},
-        {"word", "UNKNOWN"},
-        {"text", "the daemon does not answer. Whether a run is being recorded is not known."}};
-    status_ = std::make_shared<const json>(std::move(status));
+    status_ = std::make_shared<const json>(unanswered(*status_));
 }
 
 void Dashboard::press(Key key) {
@@ -164,6 +159,7 @@ std::string Dashboard::title() const {
 }
 
 Lines Dashboard::draw(std::size_t width, std::size_t height, bool unicode, double age_s) {
+    if (age_s > std::chrono::duration<double>(answer_awaited).count()) lose();
     Lines lines = strip_lines(*status_, {std::max<std::size_t>(width, 40), unicode});
     lines.push_back(head_line(age_s));
     const Lines reasons = reason_lines(at(*status_, {"health"}));

@@ -39,8 +39,8 @@ class Dashboard {
     void lose();
     void press(Key key);
     /// Returns at most `height` lines. Lines longer than `width` columns are left for the terminal to cut.
-    /// `unicode`: block characters may be used. `age_s`: age of the latest status.
-    /// Begins with the strip.
+    /// `unicode`: block characters may be used. `age_s`: age of the latest status;
+    /// beyond answer_awaited it is lost. Begins with the strip.
     Lines draw(std::size_t width, std::size_t height, bool unicode, double age_s);
     /// For the title of the window.
     [[nodiscard]] std::string title() const;

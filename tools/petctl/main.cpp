@@ -159,7 +159,12 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     });
 
     CLI::App* stop = app.add_subcommand("stop", "Stop the run and wait until it is on disk");
-    stop->callback(with_either(petctl::stop_run, petctl::stop_group));
+    stop->add_option("--run", a.run, "Id of the run; refused if another run is in progress");
+    stop->callback([&a, stop, with_either] {
+        const json parameters = stop->count("--run") > 0 ? json{{"run", a.run}} : json::object();
+        with_either([parameters](ControlClient& client) { return petctl::stop_run(client, parameters); },
+                    [parameters](HostGroup& group) { return petctl::stop_group(group, parameters); })();
+    });
 
     CLI::App* status = app.add_subcommand("status", "Show the status on one screen");
     CLI::Option* json_wanted = status->add_flag("--json", a.as_json, "Print JSON");

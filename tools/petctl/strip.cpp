@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -21,7 +22,7 @@ struct Look {
 };
 constexpr std::array looks{
     Look{"recording", "\u25CF", "*", Style::good}, Look{"not_recording", "\u25A0", "o", Style::title},
-    Look{"no_data", "\u2715", "x", Style::bad}, Look{"interrupted", "\u25B2", "!", Style::bad}};
+    Look{"no_data", "\u2715", "x", Style::bad}, Look{"interrupted", "\u25B2", "!", Style::warning}};
 constexpr Look unknown{"", "?", "?", Style::plain};
 
 const Look& look_of(const json& recording) {
@@ -32,12 +33,17 @@ const Look& look_of(const json& recording) {
 }
 
 /// The commands stand on lines of their own, to be copied.
-std::vector<std::string> text_lines(const json& recording, std::size_t width) {
+std::vector<std::string> text_lines(const json& status, std::size_t width) {
+    const json& recording = at(status, {"recording"});
     const json& command = at(recording, {"command"});
     if (!command.is_string()) return wrapped(text_of(at(recording, {"text"})), width);
     const std::string run = text_of(at(recording, {"run_id"}));
-    std::vector<std::string> lines =
-        wrapped("run " + run + " ended without being stopped (a crash or a power cut). Save it:", width);
+    const json& count = at(status, {"interrupted", "count"});
+    const std::string others = count.is_number_integer() && count > 1
+                                   ? " (and " + std::to_string(count.get<std::int64_t>() - 1) + " before it)"
+                                   : "";
+    std::vector<std::string> lines = wrapped(
+        "run " + run + others + " ended without being stopped (a crash or a power cut). Save it:", width);
     lines.push_back("  " + text_of(command));
     lines.push_back("  petctl acknowledge " + run);
     return lines;
@@ -52,8 +58,7 @@ Lines strip_lines(const json& status, const Display& display) {
     head.text += "  ";
     const std::size_t indent = width_of(head.text);
     Lines lines;
-    for (std::string& text :
-         text_lines(recording, std::max<std::size_t>(display.width, indent + 20) - indent)) {
+    for (std::string& text : text_lines(status, std::max<std::size_t>(display.width, indent + 20) - indent)) {
         if (lines.empty()) {
             lines.push_back({head, {std::move(text)}});
         } else {
@@ -70,6 +75,14 @@ std::string strip_title(const json& status) {
     std::string title = strip_word(status).text;
     if (const json& run = at(status, {"recording", "run_id"}); run.is_string()) title += " " + text_of(run);
     return title + " - petacqd " + text_of(at(status, {"scanner"}));
+}
+
+json unanswered(json status) {
+    status["recording"] = {
+        {"state", "unknown"},
+        {"word", "UNKNOWN"},
+        {"text", "the daemon does not answer. Whether a run is being recorded is not known."}};
+    return status;
 }
 
 Span strip_mark(const json& status, bool unicode) {

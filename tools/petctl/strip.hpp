@@ -1,6 +1,7 @@
 // The strip with which `status` and `watch` begin: are data being recorded now?
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -21,6 +22,10 @@ struct Display {
 Lines strip_lines(const nlohmann::json& status, const Display& display);
 /// Word, run and scanner, for the title of a window: "RECORDING night-3 - petacqd small".
 std::string strip_title(const nlohmann::json& status);
+/// The daemon tells its status every second; after so long without one it does not answer.
+constexpr std::chrono::seconds answer_awaited{10};
+/// What is left of the status if the daemon does not answer: it says that nobody knows about the recording.
+nlohmann::json unanswered(nlohmann::json status);
 /// The word in its colour, without a symbol; "-" if the status does not tell.
 Span strip_word(const nlohmann::json& status);
 /// Symbol and word.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tools/petctl/status_text.hpp"
+#include "tools/petctl/strip.hpp"
 #include "tools/petctl/terminal.hpp"
 
 namespace petacq::petctl {
@@ -80,11 +81,13 @@ int watch_status(ControlClient& client, Form form) {
     std::signal(SIGINT, [](int) { ::_exit(0); });
     std::signal(SIGTERM, [](int) { ::_exit(0); });
     const bool redraw = ::isatty(STDOUT_FILENO) == 1;
-    show(client.call("subscribe", every_second), form, redraw);
-    while (const auto notification = client.next_notification()) {
-        show(notification->value("params", json::object()), form, redraw);
+    json status = client.call("subscribe", every_second);
+    while (true) {
+        show(status, form, redraw);
+        // Elsewhere lines that do not come say the same.
+        const auto notification = client.next_notification(redraw ? answer_awaited : ControlClient::for_ever);
+        status = notification ? notification->value("params", json::object()) : unanswered(std::move(status));
     }
-    return 0;
 }
 
 int watch_dashboard(ControlClient& first, const std::string& socket) {

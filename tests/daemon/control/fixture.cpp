@@ -27,8 +27,9 @@ void FakeHandler::start(StartRequest request, Reply reply) {
     reply.result({{"run", run}});
 }
 
-void FakeHandler::stop(daemon::StopRequest /*request*/, Reply reply) {
+void FakeHandler::stop(daemon::StopRequest request, Reply reply) {
     const std::lock_guard lock(mutex_);
+    last_stop_ = std::move(request);
     waiting_.push_back(std::move(reply));
     ++stops_;
     stop_arrived_.notify_all();
@@ -95,6 +96,11 @@ Reply FakeHandler::take_stop() {
 StartRequest FakeHandler::last_start() {
     const std::lock_guard lock(mutex_);
     return last_start_;
+}
+
+daemon::StopRequest FakeHandler::last_stop() {
+    const std::lock_guard lock(mutex_);
+    return last_stop_;
 }
 
 void FakeHandler::set_status(json document) {

@@ -37,7 +37,10 @@ class FakeHandler final : public daemon::ControlHandler {
     /// Waits for a stop request and takes its reply.
     daemon::Reply take_stop();
     daemon::StartRequest last_start();
+    daemon::StopRequest last_stop();
     void set_status(nlohmann::json document);
+    /// While the lock lives, the server stands still at the next status.
+    [[nodiscard]] std::unique_lock<std::mutex> hold_status() { return std::unique_lock(mutex_); }
     /// An array of runs, the latest last, and the ledger answer.
     void set_runs(nlohmann::json runs);
     void set_ledger(nlohmann::json answer);
@@ -49,6 +52,7 @@ class FakeHandler final : public daemon::ControlHandler {
     std::condition_variable stop_arrived_;
     std::vector<daemon::Reply> waiting_;
     daemon::StartRequest last_start_;
+    daemon::StopRequest last_stop_;
     nlohmann::json status_ = {{"state", "idle"}};
     nlohmann::json runs_ = nlohmann::json::array();
     nlohmann::json ledger_;

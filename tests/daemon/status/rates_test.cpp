@@ -239,6 +239,17 @@ TEST_CASE("sources and modules of the document") {
     CHECK(make_sources(seen)[0]["reason"] == "source 8 is silent: look");
     CHECK(make_sources(seen)[1]["id"] == 9);
 
+    for (const char* code : {"source_silent", "source_lagging", "source_leading", "source_jumping",
+                             "source_stepped_back", "source_restarted"}) {
+        INFO(code);
+        Health other;
+        other.observe({{code, 1, "source 8 is not well", "look"}}, at(2));
+        seen.health = &other;
+        CHECK(make_sources(seen)[0]["health"] == "degraded");
+        CHECK(make_sources(seen)[0]["reason"] == "source 8 is not well: look");
+    }
+    seen.health = &health;
+
     const json modules = make_modules(seen);
     REQUIRE(modules.size() == scanner.geometry.bdm_count);
     CHECK(modules[3]["health"] == "degraded");

@@ -111,6 +111,30 @@ TEST_CASE("check: a daemon that is running is no problem, and is not disturbed",
     CHECK(daemon.terminate() == 0);
 }
 
+TEST_CASE("check: a daemon that is running does not hide what is wrong", "[e2e][check]") {
+    Site site;
+    Daemon daemon(site);
+    const Taken udp(SOCK_DGRAM);
+    const Taken tcp(SOCK_STREAM);
+    json patch = at_port(udp.port);
+    patch["http"]["listen"] = "127.0.0.1:" + std::to_string(tcp.port);
+    patch["tap"]["socket"] = "petacqd.json";
+    site.configure(patch);
+    Outcome outcome = check(site);
+    INFO(outcome.out);
+    CHECK(outcome.status == 74);
+    CHECK(contains(outcome.out, "control.sock: a petacqd is running"));
+    CHECK(contains(outcome.out, "problem  receive: 127.0.0.1:" + std::to_string(udp.port) + ": taken by "));
+    CHECK(contains(outcome.out, "problem  http: 127.0.0.1:" + std::to_string(tcp.port) + ": taken by "));
+    CHECK_FALSE(contains(outcome.out, "no petacqd is running"));
+    CHECK(contains(outcome.out, "something that is not a socket is there"));
+    patch["tap"]["socket"] = "nowhere/tap.sock";
+    site.configure(patch);
+    outcome = check(site);
+    CHECK(contains(outcome.out, "problem  tap socket: directory "));
+    CHECK(daemon.terminate() == 0);
+}
+
 TEST_CASE("check: addresses, groups and directories that this host does not have", "[e2e][check]") {
     json patch = at_port(0);
     patch["receive"]["sockets"][0]["address"] = "192.0.2.1";  // RFC 5737: of no host

@@ -253,6 +253,14 @@ TEST_CASE("hosts that have started give the run up if the operator interrupts th
         CHECK(start.errors().ends_with("petctl: run r was started on no host, or taken back\n"));
         CHECK_FALSE(contains(start.errors(), "held"));
     }
+    SECTION("on one of them somebody has put another run in its place") {
+        hosts.daemons[0]->stop();
+        hosts.daemons[0]->start("other");
+        hosts.release_start("");
+        CHECK(start.wait() == 1);
+        CHECK(hosts.daemons[0]->status()["run"]["id"] == "other");
+        hosts.daemons[0]->stop();
+    }
     SECTION("the way to the last host breaks") {
         hosts.release_start("broken");
         CHECK(start.wait() == 1);
@@ -315,7 +323,9 @@ TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration
     CHECK(differ.status == 0);
     CHECK(contains(differ.out, "runs_differ: the hosts have different runs: a has mine, b has none"));
     CHECK(contains(differ.out, "  different  different  "));
-    const Outcome half = hosts.petctl({"stop"});
+    CHECK(contains(hosts.petctl({"stop", "--run", "r"}).err,
+                   "petctl: a: the run in progress is mine, not r\n"));
+    const Outcome half = hosts.petctl({"stop", "--run", "mine"});
     CHECK(half.status == 1);
     CHECK(contains(half.out, "a: run mine stopped: "));
     CHECK(contains(half.out, "1 of 2 hosts: run mine stopped: "));

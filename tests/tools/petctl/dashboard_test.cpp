@@ -62,6 +62,17 @@ TEST_CASE("dashboard: every size shows its most important lines", "[control]") {
     CHECK(contains(drawn(dashboard, 80, 60, 12.4), "no status for 12 s"));
 }
 
+TEST_CASE("dashboard: it knows nothing of the recording while no status comes", "[control]") {
+    Dashboard dashboard;
+    dashboard.add(full_status());
+    CHECK(contains(drawn(dashboard, 80, 24, 9.9), "RECORDING  run mouse-7"));
+    CHECK(contains(drawn(dashboard, 80, 24, 10.1), "? UNKNOWN  the daemon does not answer"));
+    CHECK(dashboard.title() == "UNKNOWN - petacqd small");
+    dashboard.add(full_status());
+    CHECK(contains(drawn(dashboard, 80, 24), "RECORDING  run mouse-7"));
+    CHECK(dashboard.title() == "RECORDING mouse-7 - petacqd small");
+}
+
 TEST_CASE("dashboard: the table is scrolled within its bounds", "[control]") {
     Dashboard dashboard;
     dashboard.add(forty_sources());

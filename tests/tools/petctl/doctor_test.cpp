@@ -189,6 +189,19 @@ TEST_CASE("doctor: the markers of a few frames are not judged, even of sequenced
     CHECK(diagnosis.to_write.empty());
 }
 
+TEST_CASE("doctor: a silent sender is one that is listed, or was heard earlier", "[doctor]") {
+    json after = status(15, Framing::sequenced, 4);
+    for (const int silent : {1, 2, 3})
+        after["sources"][silent]["last_seen_s"] = 60;
+    after["reception"]["listed"].erase(3);
+    after["reception"]["listed"].erase(2);
+    const Diagnosis diagnosis = diagnose(as_sent(status(10, Framing::sequenced, 4)), as_sent(after), {});
+    CHECK(about(diagnosis, "from") ==
+          "good: source 0 (127.0.0.1:1)\n"
+          "warning: nothing from source 1, which the scanner description lists\n"
+          "warning: nothing from source 2, source 3, heard earlier\n");
+}
+
 TEST_CASE("doctor: the list of sources names what is configured but silent", "[doctor]") {
     json before = status(10, Framing::sequenced, 4);
     json after = status(15, Framing::sequenced, 4);

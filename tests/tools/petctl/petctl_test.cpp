@@ -82,6 +82,14 @@ TEST_CASE("petctl: start and stop", "[control]") {
         CHECK(petctl.wait() == 0);
         CHECK(petctl.output() == "run r1 stopped: 1,234,567 prompts, 12 delayeds, ledger closed\n");
         CHECK(petctl.errors().empty());
+        CHECK(server.handler.last_stop().run == std::nullopt);
+    }
+    {
+        Petctl petctl({"--socket", socket, "stop", "--run", "r0"});
+        server.handler.take_stop().error(rpc_refused, "the run in progress is r1, not r0");
+        CHECK(petctl.wait() == 1);
+        CHECK(server.handler.last_stop().run == "r0");
+        CHECK(petctl.errors() == "petctl: the run in progress is r1, not r0\n");
     }
 }
 

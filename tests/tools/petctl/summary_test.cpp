@@ -111,6 +111,10 @@ TEST_CASE("summary: the four words, each with a symbol", "[control]") {
     CHECK(lines_of(text) <= 25);
     CHECK(shown(status, true).starts_with("\u25B2 INTERRUPTED  "));
     CHECK(strip_title(status) == "INTERRUPTED night-3 - petacqd small");
+    CHECK(strip_word(status).style == Style::warning);  // orange, as on the page
+    status["interrupted"]["count"] = 3;
+    CHECK(shown(status).starts_with(
+        "! INTERRUPTED  run night-3 (and 2 before it) ended without being stopped"));
 }
 
 TEST_CASE("summary: of documents with little in them, or of other versions", "[control]") {

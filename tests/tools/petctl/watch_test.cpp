@@ -151,6 +151,31 @@ TEST_CASE("petctl: the live view outlives the daemon", "[control]") {
     CHECK(petctl.wait(terminal) == 0);
 }
 
+TEST_CASE("petctl: a daemon that stands still is one that does not answer", "[control]") {
+    PseudoTerminal live;
+    PseudoTerminal simple;
+    if (!usable(live) || !usable(simple)) return;
+    TestServer server;
+    server.handler.set_status(full_status());
+    const std::string socket = server.socket().string();
+    Petctl watch({"--socket", socket, "watch"}, xterm(), live.name());
+    Petctl status({"--socket", socket, "status", "--watch"}, xterm(), simple.name());
+    REQUIRE(live.shows("RECORDING  run mouse-7"));
+    REQUIRE(simple.shows("RECORDING  run mouse-7"));
+    {
+        const auto held = server.handler.hold_status();
+        CHECK(live.shows("? UNKNOWN  the daemon does not answer"));
+        CHECK(live.comes("\x1b]2;UNKNOWN - petacqd small\a"));
+        CHECK(simple.shows("? UNKNOWN  the daemon does not answer"));
+    }
+    CHECK(live.shows("RECORDING  run mouse-7"));
+    CHECK(simple.shows("RECORDING  run mouse-7"));
+    live.type("q");
+    CHECK(watch.wait(live) == 0);
+    status.kill(SIGINT);
+    CHECK(status.wait(simple) == 0);
+}
+
 TEST_CASE("petctl: the live view follows keys and the size of the terminal", "[control]") {
     PseudoTerminal terminal;
     if (!usable(terminal)) return;

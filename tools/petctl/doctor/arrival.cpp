@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,20 +68,27 @@ bool judge_arrival(const Evidence& evidence, Diagnosis& diagnosis) {
 bool judge_senders(const Evidence& evidence, Diagnosis& diagnosis) {
     std::vector<std::string> known;
     std::vector<std::string> silent;
+    std::vector<std::string> gone;
     for (const json& source : list(evidence.after, {"sources"})) {
         const json& id = at(source, {"id"});
         const json& last = at(source, {"last_seen_s"});
         if (last.is_number() && last < evidence.seconds()) {
             known.push_back(full_name(source));
-        } else {
-            silent.push_back(id.is_null() ? text_of(at(source, {"address"})) : "source " + id.dump());
+            continue;
         }
+        const SenderName name{text_of(at(source, {"address"})),
+                              id.is_null() ? std::nullopt : std::optional(id.get<unsigned>())};
+        (listed(evidence, name) != nullptr ? silent : gone).push_back(sender_name(name));
     }
     if (!known.empty()) diagnosis.add(Level::good, "from", joined(known));
     if (!silent.empty()) {
         diagnosis.add(Level::warning, "from",
                       "nothing from " + joined(silent) + ", which the scanner description lists",
                       "their power, cable and destination; or remove them from sources");
+    }
+    if (!gone.empty()) {
+        diagnosis.add(Level::warning, "from", "nothing from " + joined(gone) + ", heard earlier",
+                      "their power, cable and destination, if they are boards in use");
     }
     std::vector<std::string> unknown;
     for (const json& stranger : list(evidence.after, {"unknown_sources"})) {

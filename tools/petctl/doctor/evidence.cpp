@@ -71,6 +71,14 @@ std::string sender_name(const SenderName& sender) {
     return sender.second ? fmt::format("source {}", *sender.second) : sender.first;
 }
 
+const json* listed(const Evidence& evidence, const SenderName& name) {
+    for (const json& entry : list(evidence.after, {"reception", "listed"})) {
+        const json& id = at(entry, {"id"});
+        if (name.second ? id == *name.second : at(entry, {"address"}) == name.first) return &entry;
+    }
+    return nullptr;
+}
+
 void Diagnosis::add(daemon::Level level, const char* subject, const std::string& text,
                     const std::string& fix) {
     findings.push_back({level, subject, text, fix});

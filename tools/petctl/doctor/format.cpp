@@ -32,8 +32,9 @@ bool judge_framing(const Evidence& evidence, Diagnosis& diagnosis) {
         return false;
     }
     if (!seen.framing) {
-        diagnosis.add(Level::problem, "framing", "these are not petacqd's frames: neither sequenced nor bare",
-                      "describe the format of the boards (receive.layout; docs/reference/layout.md)");
+        diagnosis.add(
+            Level::problem, "framing", "these are not petacqd's frames: neither sequenced nor bare",
+            "describe the format of the boards (receive.layout; reference/layout.md of the documentation)");
         return false;
     }
     const std::string expected = evidence.text("framing");
@@ -68,10 +69,10 @@ void judge_markers(const Evidence& evidence, Diagnosis& diagnosis) {
         return diagnosis.add(Level::note, "markers", found + ": " + count_text(seen));
     }
     if (!seen.markers) {
-        return diagnosis.add(
-            Level::problem, "markers",
-            "the frames have no constant markers: the boards may send another format",
-            "compare a frame with docs/reference/wire-format.md, or describe the format (receive.layout)");
+        return diagnosis.add(Level::problem, "markers",
+                             "the frames have no constant markers: the boards may send another format",
+                             "compare a frame with reference/wire-format.md of the documentation, or "
+                             "describe the format (receive.layout)");
     }
     if (*seen.markers == expected)
         return diagnosis.add(Level::good, "markers", in_words(expected) + ", as configured");

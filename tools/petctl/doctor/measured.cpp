@@ -87,9 +87,9 @@ void judge_times(const Evidence& evidence, Diagnosis& diagnosis) {
                       "petctl doctor --seconds 20 takes more samples");
     }
     if (!clocks.standing.empty()) {
-        diagnosis.add(
-            Level::problem, "times", "do not increase: " + joined(clocks.standing),
-            "the clock of the board; or its frames have another format (docs/reference/wire-format.md)");
+        diagnosis.add(Level::problem, "times", "do not increase: " + joined(clocks.standing),
+                      "the clock of the board; or its frames have another format (reference/wire-format.md "
+                      "of the documentation)");
     }
     if (clocks.off.empty()) return;
     const double tick = middle(clocks.ticks_ps);

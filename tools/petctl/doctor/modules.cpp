@@ -18,14 +18,6 @@ using nlohmann::json;
 
 namespace {
 
-const json* listed(const Evidence& evidence, const SenderName& name) {
-    for (const json& entry : list(evidence.after, {"reception", "listed"})) {
-        const json& id = at(entry, {"id"});
-        if (name.second ? id == *name.second : at(entry, {"address"}) == name.first) return &entry;
-    }
-    return nullptr;
-}
-
 void judge_singles(const json& modules, Diagnosis& diagnosis) {
     std::vector<std::string> missing;
     for (const json& module : modules)

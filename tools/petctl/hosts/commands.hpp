@@ -15,8 +15,9 @@ namespace petacq::petctl {
 /// `start`, with times in seconds, too (start_times.hpp). A run id, a start and, for a duration, a stop that
 /// hold for all are added.
 int start_group(HostGroup& group, nlohmann::json parameters);
-/// Stops the runs of all hosts at one detector time, and waits until they are on disk.
-int stop_group(HostGroup& group);
+/// `parameters` of the method `stop`. Stops the runs of all hosts at one detector time, and waits until they
+/// are on disk.
+int stop_group(HostGroup& group, nlohmann::json parameters);
 /// Exit status EX_UNAVAILABLE if a host did not answer.
 int show_group_status(HostGroup& group, bool as_json);
 /// Repeats that every second until a signal: on a terminal as a table in place of the previous one; elsewhere

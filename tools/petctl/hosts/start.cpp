@@ -110,7 +110,7 @@ void take_back(HostGroup& group, const std::vector<HostAnswer>& started, const s
         name_unknown(answer);
         if (at(answer.result(), {"run", "id"}) == run) hosts.push_back(answer.host);
     }
-    for (const HostAnswer& answer : group.ask(hosts, "stop", json::object())) {
+    for (const HostAnswer& answer : group.ask(hosts, "stop", {{"run", run}})) {
         name_unknown(answer);
         if (answer.good() && !never_began(answer.result()))
             complain(answer.host, "run " + run + " had started; it was stopped and kept");

@@ -109,7 +109,7 @@ std::size_t report(const std::vector<HostAnswer>& stopped, std::size_t all) {
 
 }  // namespace
 
-int stop_group(HostGroup& group) {
+int stop_group(HostGroup& group, json parameters) {
     const TimedStatus status = when_started(group);
     std::vector<std::string> hosts;
     std::size_t problems = 0;
@@ -122,7 +122,6 @@ int stop_group(HostGroup& group) {
                    answer.good() ? "no run is in progress" : answer.failure);
         ++problems;
     }
-    json parameters = json::object();
     // Asks them again, since a host that hangs has held up the first answers.
     if (hosts.size() > 1) {
         if (const auto stop = common_stop(TimedStatus::of(group, hosts))) parameters["stop_ticks"] = *stop;
