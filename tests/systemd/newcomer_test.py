@@ -25,16 +25,12 @@ from person import clean_machine, code_blocks  # noqa: E402
 root, package, wheel, page = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
 skip_unless_possible(root / "lib/systemd/systemd")
 
-# People type more slowly than the daemon starts.
-PAUSE = "\nuntil [ -S petacqd.sock ]; do sleep 0.1; done\n"
-
 
 def script():
     """The page as one script: without the compilation, which was done before."""
     text = "".join(code_blocks(page.read_text(encoding="utf-8")))
     text, compilations = re.subn(r"^tools/package .*\n", "", text, flags=re.M)
-    text, starts = re.subn(r"^(petacqd .*&)\n", r"\1" + PAUSE, text, flags=re.M)
-    check(compilations == 1 and starts == 1, "the page compiles once and starts one daemon")
+    check(compilations == 1, "the page compiles once")
     return text
 
 

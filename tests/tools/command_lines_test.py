@@ -58,6 +58,8 @@ for program in PROGRAMS:
     for command, text in commands_of(program):
         if call(program, "help", *command).stdout != text:
             problems.append(f"{program} help {' '.join(command)}: not what --help prints")
+        if re.search(r"[^\n -~]|ENUM", text):
+            problems.append(f"{program} {' '.join(command)} --help: shows values as they are inside, not as they are typed")
         for name, kind in re.findall(r"^  (?:-\w,)?(--[\w-]+)(?:,-\w)? (FLOAT|UINT|INT)\b", text, re.MULTILINE):
             # Everything with a few options, and the worst with all.
             values = NONSENSE[kind] if options < 3 else NONSENSE[kind][:2]

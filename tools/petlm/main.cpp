@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <sstream>
+#include <string>
 #include <utility>
 
 #include "config/choices.hpp"
@@ -50,6 +51,15 @@ void add_output(CLI::App& sub, Options& o, const char* help) {
     sub.add_flag("--force", o.force, "Replace the output");
 }
 
+/// An option whose value is one of `words`. The help shows the words.
+template <class Value>
+void add_word(CLI::App& sub, const char* name, Value& target, const std::map<std::string, Value>& words,
+              const char* help) {
+    sub.add_option_function<std::string>(
+           name, [&target, words](const std::string& word) { target = words.at(word); }, help)
+        ->check(CLI::IsMember(words));
+}
+
 void add_info(CLI::App& app, int& status) {
     auto [sub, o] = add(app, status, "info", "Describes a file or the files of a run", info);
     sub.add_option("target", o.target, "File or run directory")->required();
@@ -59,9 +69,8 @@ void add_info(CLI::App& app, int& status) {
 void add_dump(CLI::App& app, int& status) {
     auto [sub, o] = add(app, status, "dump", "Prints the records as CSV", dump);
     sub.add_option("target", o.target, coincidences_help)->required();
-    sub.add_option("--kind", o.kind, "Only prompt or only delayed coincidences")
-        ->transform(CLI::CheckedTransformer(
-            std::map<std::string, Kind>{{"prompt", Kind::prompt}, {"delayed", Kind::delayed}}));
+    add_word(sub, "--kind", o.kind, {{"prompt", Kind::prompt}, {"delayed", Kind::delayed}},
+             "Only prompt or only delayed coincidences");
     sub.add_flag("--seconds", o.seconds, "Of a run directory, print the seconds");
     sub.add_option("--field", o.field, "Of seconds, this field instead of all that are one number");
     sub.add_option("--limit", o.limit, "Print at most this many records");
@@ -272,9 +281,9 @@ void add_nema_count_rates(CLI::App& sub, petacq::nema::CountRateOptions& o) {
     using petacq::nema::Phantom;
     add_nema_runs(sub, o);
     add_nema_activity(sub, o);
-    sub.add_option("--phantom", o.phantom, "mouse (default), rat or monkey")
-        ->transform(CLI::CheckedTransformer(std::map<std::string, Phantom>{
-            {"mouse", Phantom::mouse}, {"rat", Phantom::rat}, {"monkey", Phantom::monkey}}));
+    add_word(sub, "--phantom", o.phantom,
+             {{"mouse", Phantom::mouse}, {"rat", Phantom::rat}, {"monkey", Phantom::monkey}},
+             "Default: mouse");
     sub.add_option("--frame-s", o.frame_s, "Cut runs into frames of this length");
     sub.add_option("--background", o.background, "Run without a source, for the intrinsic background");
 }

@@ -63,15 +63,10 @@ Outcome follow(const std::string& page, const std::filesystem::path& directory) 
                                               directory / "config");
     std::string commands = std::regex_replace(commands_of(page), std::regex("9601"), free_port());
     commands = std::regex_replace(commands, std::regex("127.0.0.1:9680"), "127.0.0.1:0");
-    // A script does not see the line with which the daemon says that it is ready.
     const std::string before =
         "exec 2>&1\n"
         "set -ex\n"
         "trap 'kill $(jobs -p) 2> errors.txt || true' EXIT\n"
-        "petctl() {\n"
-        "    until command petctl status > status.txt 2>&1; do kill -0 $!; done\n"
-        "    command petctl \"$@\"\n"
-        "}\n"
         "cd" +
         quoted(directory) + "\n";
     write_file(directory / "tutorial.sh", before + commands);
