@@ -1,7 +1,9 @@
 // What the page shows of earlier runs and earlier hours: reports, the list of runs, the rates of the last
 // day.
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <stdexcept>
@@ -9,6 +11,7 @@
 #include "daemon/control/control_token.hpp"
 #include "daemon/http/long_history.hpp"
 #include "tests/daemon/http/site.hpp"
+#include "tests/support/configuration.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -248,6 +251,13 @@ TEST_CASE("the server keeps the day in its file, and replaces a damaged one", "[
     write_file(options.history_file, before.file_text());
     const Site site(options);
     CHECK(json::parse(http_get(site.port, "/history/day").body)["prompts_per_s"].size() >= 9);
+}
+
+TEST_CASE("hosts that share a data directory keep a day each", "[http][history]") {
+    std::array<char, 256> host{};
+    REQUIRE(::gethostname(host.data(), host.size() - 1) == 0);
+    CHECK(http_options(configuration_with()).history_file ==
+          std::string("/data/.petacqd-history-") + host.data() + ".json");
 }
 
 TEST_CASE("the file knows a run as soon as it has started, so that a crash loses none", "[http][history]") {
