@@ -115,7 +115,10 @@ class CrystalMap {
     if (this.place) {
       const [x, y] = this.place;
       const [width, height] = [box.width / this.around, box.height / this.along];
-      this.outline(context, "ink", left + x * width - 2, top + (this.along - 1 - y) * height - 2, width + 4, height + 4);
+      // Around the crystal, and within the canvas.
+      const [from_x, to_x] = [left + x * width - 2, Math.min(left + (x + 1) * width + 2, frame.width - 3)];
+      const [from_y, to_y] = [Math.max(top + (this.along - 1 - y) * height - 2, 3), top + (this.along - y) * height + 2];
+      this.outline(context, "ink", from_x, from_y, to_x - from_x, to_y - from_y);
     }
     const size = 12;
     context.font = `${size}px ${getComputedStyle(this.canvas).fontFamily}`;
