@@ -11,10 +11,16 @@ constexpr std::chrono::seconds fresh{3};
 
 }  // namespace
 
-void RunsView::get(Done done) {
-    if (latest_ && std::chrono::steady_clock::now() - taken_ < fresh) return done(*latest_);
+bool RunsView::get(Done done) {
+    const auto now = std::chrono::steady_clock::now();
+    if (latest_ && now - taken_ < fresh) {
+        done(*latest_);
+        return true;
+    }
+    if (!waiting_.empty() && now - asked_ >= time_limit_) return false;
     waiting_.push_back(std::move(done));
-    if (waiting_.size() > 1) return;
+    if (waiting_.size() > 1) return true;
+    asked_ = now;
     RunsRequest request;
     request.limit = most_runs;
     // The reply may outlive the server.
@@ -23,6 +29,7 @@ void RunsView::get(Done done) {
                  if (const auto view = self.lock()) view->answered(answer);
              });
          }));
+    return true;
 }
 
 void RunsView::answered(const Answer& answer) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <fstream>
@@ -29,8 +30,6 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::size_t most_library_bytes = 8U << 20;
-/// In data_dir; no run id starts with a dot.
-constexpr const char* history_file = ".petacqd-history.json";
 /// Rows of the history after which it is written: a minute.
 constexpr std::uint64_t rows_between_writes = 2;
 
@@ -47,6 +46,12 @@ tcp::endpoint endpoint_of(const std::string& listen) {
     if (!address.empty() && address.front() == '[') address = address.substr(1, address.size() - 2);
     return {boost::asio::ip::make_address(address),
             static_cast<std::uint16_t>(std::stoul(listen.substr(colon + 1)))};
+}
+
+/// No run id starts with a dot. Hosts that share a data directory have a file each.
+std::filesystem::path history_file(const std::filesystem::path& data_dir) {
+    error_code ignored;
+    return data_dir / (".petacqd-history-" + boost::asio::ip::host_name(ignored) + ".json");
 }
 
 }  // namespace
@@ -76,7 +81,7 @@ HttpOptions http_options(const config::Configuration& configuration) {
     o.chart_library = read_chart_library(http.chart_library);
     if (http.allow_control) o.control_token = read_control_token(http.control_token_file);
     o.data_dir = configuration.data_dir;
-    o.history_file = configuration.data_dir / history_file;
+    o.history_file = history_file(configuration.data_dir);
     return o;
 }
 

@@ -24,13 +24,15 @@ struct HttpOptions {
     std::string listen = "127.0.0.1:0";   ///< ADDRESS:PORT; port 0: any free one
     std::vector<std::string> host_names;  ///< accepted in Host besides localhost and numeric addresses
     std::uint32_t max_connections = 64;
-    std::chrono::milliseconds request_timeout{10'000};  ///< to send a request, and to receive its answer
-    std::chrono::milliseconds idle_timeout{30'000};     ///< between two requests
-    std::uint64_t max_request_bytes = 65'536;           ///< in the body of a request
-    std::string chart_library;                          ///< its text; empty: none
-    std::string control_token;                          ///< without one nobody may start or stop runs
-    std::filesystem::path data_dir;                     ///< of the runs, for their reports; empty: none
-    std::filesystem::path history_file;                 ///< keeps the rates of the last day; empty: none does
+    std::chrono::milliseconds request_timeout{
+        10'000};  ///< to send a request, to find its answer, and to receive it
+    std::chrono::milliseconds control_timeout{300'000};  ///< to start or stop a run
+    std::chrono::milliseconds idle_timeout{30'000};      ///< between two requests
+    std::uint64_t max_request_bytes = 65'536;            ///< in the body of a request
+    std::string chart_library;                           ///< its text; empty: none
+    std::string control_token;                           ///< without one nobody may start or stop runs
+    std::filesystem::path data_dir;                      ///< of the runs, for their reports; empty: none
+    std::filesystem::path history_file;  ///< keeps the rates of the last day; empty: none does
 };
 
 /// Functions that pass requests of clients to the control thread. The server calls them in its own thread, so

@@ -38,7 +38,10 @@ std::string http_date() {
 }  // namespace
 
 HttpSession::HttpSession(boost::asio::ip::tcp::socket socket, std::shared_ptr<HttpContext> context)
-    : stream_(std::move(socket)), context_(std::move(context)), input_(most_input_bytes) {}
+    : stream_(std::move(socket)),
+      context_(std::move(context)),
+      input_(most_input_bytes),
+      time_limit_(stream_.get_executor()) {}
 
 void HttpSession::start() {
     context_->sessions.insert(shared_from_this());
@@ -51,6 +54,7 @@ void HttpSession::close() {
     if (std::exchange(closed_, true)) return;
     context_->sessions.erase(shared_from_this());
     context_->statistics.connections = context_->sessions.size();
+    time_limit_.cancel();
     stream_.close();
 }
 
@@ -113,6 +117,8 @@ void HttpSession::send_error(unsigned status, const std::string& message, const 
 }
 
 void HttpSession::send(const HttpResource& resource, const char* allow) {
+    awaiting_ = false;
+    time_limit_.cancel();
     ++context_->statistics.answers[resource.status];
     body_ = resource.body;
     response_.emplace(static_cast<http::status>(resource.status), version_);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -35,7 +36,7 @@ struct HttpContext {
           control(std::move(http_control)),
           content(geometry, options.chart_library, std::move(spectra), std::move(quick_look)),
           gate(std::make_shared<ControlGate>(io)),
-          runs(std::make_shared<RunsView>(control.runs, gate)) {}
+          runs(std::make_shared<RunsView>(control.runs, gate, options.request_timeout)) {}
 
     const HttpOptions options;
     const HttpControl control;
@@ -75,6 +76,13 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     void send_runs();
     void read_and_send(const ReportFile& report);
     void handle_control(const Request& request, std::string_view path);
+    /// Another thread finds the answer. If it does not within `time_limit`, the client gets an error and is
+    /// disconnected, so that a disk that hangs does not use up the connections.
+    void await_answer(std::chrono::milliseconds time_limit);
+    /// Takes the answer of another thread; without effect after the time limit.
+    template <class Step>
+    void answered(Step step);
+    void take(const Answer& answer);
     [[nodiscard]] Reply make_reply();
     void send_json(unsigned status, const std::string& text, const char* allow = nullptr);
     void send_error(unsigned status, const std::string& message, const char* allow = nullptr);
@@ -92,6 +100,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     bool head_ = false;
     bool keep_alive_ = false;
     unsigned version_ = 11;
+    bool awaiting_ = false;  ///< the answer of another thread
+    boost::asio::steady_timer time_limit_;
     std::optional<Response> response_;
     std::shared_ptr<const std::string> body_;  ///< of response_
     std::array<char, 4096> waste_{};
@@ -108,6 +118,13 @@ void HttpSession::guarded(Step step) {
                                 error.what());
         close();
     }
+}
+
+template <class Step>
+void HttpSession::answered(Step step) {
+    guarded([&] {
+        if (awaiting_) step();
+    });
 }
 
 }  // namespace petacq::daemon

@@ -73,15 +73,32 @@ void HttpSession::handle(const Request& request) {
     send(*resource);
 }
 
-void HttpSession::send_runs() {
-    context_->runs->get([session = weak_from_this()](const Answer& answer) {
+void HttpSession::await_answer(std::chrono::milliseconds time_limit) {
+    awaiting_ = true;
+    time_limit_.expires_after(time_limit);
+    time_limit_.async_wait([session = weak_from_this()](boost::system::error_code error) {
         const auto self = session.lock();
-        if (!self) return;
-        self->guarded([&] {
-            if (answer.error) return self->send_error(status_of(*answer.error), answer.error->what());
-            self->send_json(200, answer.result);
+        if (!self || error) return;
+        self->answered([&] {
+            self->keep_alive_ = false;  // a late answer must find no later request
+            self->send_error(503, "no answer in time: the disk may hang");
         });
     });
+}
+
+void HttpSession::take(const Answer& answer) {
+    answered([&] {
+        if (answer.error) return send_error(status_of(*answer.error), answer.error->what());
+        send_json(200, answer.result);
+    });
+}
+
+void HttpSession::send_runs() {
+    await_answer(context_->options.request_timeout);
+    const bool asked = context_->runs->get([session = weak_from_this()](const Answer& answer) {
+        if (const auto self = session.lock()) self->take(answer);
+    });
+    if (!asked) send_error(503, "the list of runs does not come: the disk may hang");
 }
 
 // A disk may take any time: another thread reads.
@@ -89,6 +106,7 @@ void HttpSession::read_and_send(const ReportFile& report) {
     if (context_->reports_read >= most_reports_read)
         return send_error(503, "too many reports at the same time");
     ++context_->reports_read;
+    await_answer(context_->options.request_timeout);
     boost::asio::post(context_->files, [gate = context_->gate, data_dir = context_->options.data_dir, report,
                                         context = std::weak_ptr(context_), session = weak_from_this()] {
         auto text = read_report(data_dir, report);
@@ -96,7 +114,7 @@ void HttpSession::read_and_send(const ReportFile& report) {
             if (const auto known = context.lock()) --known->reports_read;
             const auto self = session.lock();
             if (!self) return;
-            self->guarded([&] {
+            self->answered([&] {
                 if (!text) return self->send_error(404, "no such report: petlm plot makes it");
                 self->send({200, type, text, false, report_policy});
             });
@@ -132,6 +150,7 @@ void HttpSession::handle_control(const Request& request, std::string_view path) 
     if (site != request.end() && site->value() != "same-origin" && site->value() != "none") {
         return send_error(403, "a request from another site");
     }
+    await_answer(context_->options.control_timeout);
     try {
         RpcCall call;
         call.method = path == "/control/start" ? "start" : "stop";
@@ -160,12 +179,7 @@ Reply HttpSession::make_reply() {
     // The reply may outlive the connection and the server.
     return Reply([gate = context_->gate, session = weak_from_this()](Answer answer) {
         gate->post([session, answer = std::move(answer)] {
-            const auto self = session.lock();
-            if (!self) return;
-            self->guarded([&] {
-                if (answer.error) return self->send_error(status_of(*answer.error), answer.error->what());
-                self->send_json(200, answer.result);
-            });
+            if (const auto self = session.lock()) self->take(answer);
         });
     });
 }

@@ -10,8 +10,9 @@ namespace petacq::daemon {
 
 namespace {
 
-/// The number that is the whole text.
+/// The number that is the whole text. Without leading zeros, so that each unit has one path.
 std::optional<std::uint32_t> number_of(std::string_view text) {
+    if (text.size() > 1 && text.front() == '0') return std::nullopt;
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;

@@ -137,7 +137,7 @@ class Night:
         if picture:
             self.album.page(picture, self.page.page, of="#control")
         self.page.page.click("#start")
-        eventually(lambda: self.page.words("#control-answer") == f"Run {run} is being recorded.", "the page confirms it")
+        eventually(lambda: self.page.words("#control-answer") == f"Run {run} has started. The strip at the top says whether data arrive.", "the page confirms it")
 
     def begin(self):
         self.step("A run is started on the page")

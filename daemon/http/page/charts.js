@@ -6,11 +6,18 @@ function timeLabel(seconds) {
   return seconds % 60 === 0 ? "−" + -seconds / 60 + " min" : "−" + -seconds + " s";
 }
 
-/** The time of a place on the axis: 01:17 if the charts show more than the last minutes. */
-function placeLabel(seconds) {
-  if (view.recent() && view.until === null) return timeLabel(Math.round(seconds));
-  return utc_clock(day.now() + seconds).slice(0, view.recent() ? 8 : 5);
+/** The time of a place on the axis, to the second. */
+function exact_place(seconds) {
+  return view.recent() && view.until === null ? timeLabel(Math.round(seconds)) : utc_clock(day.now() + seconds);
 }
+
+/** The same for the axis: 01:17 if the charts show more than the last minutes. */
+function placeLabel(seconds) {
+  return view.recent() ? exact_place(seconds) : exact_place(seconds).slice(0, 5);
+}
+
+const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+const largest = (values) => Math.max(...values);
 
 /** Draws the runs, and the part that is being selected, behind the lines. */
 const marks = {
@@ -110,7 +117,7 @@ function lineChart(id, series, x, y) {
   });
 }
 
-/** All charts; none without the library. */
+/** All charts and the tables below them; only the tables without the library. */
 class Charts {
   constructor() {
     this.all = [];
@@ -156,7 +163,6 @@ class Charts {
 
   /** `history`: the last minutes. */
   showHistory(history) {
-    if (!this.all.length) return;
     // Shows two to ten minutes by itself.
     const span = view.span ?? Math.min(history_s, Math.max(1, Math.ceil(history.span() / 120)) * 120);
     view.show_text(span);
@@ -172,16 +178,19 @@ class Charts {
       const last = earlier.length ? earlier[earlier.length - 1].x : -Infinity;
       return earlier.concat(latest.filter((point) => point.x > last));
     };
-    const put = (chart, ...lines) => {
+    const put = (name, combine, ...lines) => {
+      show_figures(`${name}-table`, () => time_rows(lines, end - span, end, combine));
+      const chart = this[name];
+      if (!chart) return;
       lines.forEach((points, i) => { chart.data.datasets[i].data = points; });
       chart.options.scales.x.min = end - span;
       chart.options.scales.x.max = end;
       chart.options.scales.x.ticks.stepSize = span / 2;
       chart.update();
     };
-    put(this.coincidences, line("prompts_per_s"), line("net_trues_per_s"), line("delayeds_per_s"));
-    put(this.singles, line("singles_per_s"));
-    put(this.loss, line("lost_fraction", 100));
+    put("coincidences", mean, line("prompts_per_s"), line("net_trues_per_s"), line("delayeds_per_s"));
+    put("singles", mean, line("singles_per_s"));
+    put("loss", largest, line("lost_fraction", 100));
   }
 
   showSpectrum(counts, bin) {

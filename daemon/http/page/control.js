@@ -37,7 +37,7 @@ class Control {
     if (value("start-minutes")) request.duration_s = 60 * Number(value("start-minutes"));
     this.send("start", request, `Starting run ${request.run} …`).then((answer) => {
       if (!answer) return;
-      this.say(`Run ${request.run} is being recorded.`);
+      this.say(`Run ${request.run} has started. The strip at the top says whether data arrive.`);
       for (const id of ["start-run", "start-note"]) document.getElementById(id).value = "";  // the next run is another one
     });
   }

@@ -68,7 +68,7 @@ class CrystalMap {
     } else {
       this.reading.textContent = "Around the ring from left to right, along the axis from bottom to top. A click shows the spectrum of a module.";
     }
-    if (String(before) !== String(this.place)) this.draw();
+    if (String(before) !== String(this.place)) this.draw_grid();
   }
 
   draw() {
@@ -76,14 +76,19 @@ class CrystalMap {
     const high = Math.max(1, high_of(this.counts, 0.998));
     document.getElementById("map-high").textContent = (this.counts.some((n) => n > high) ? "≥ " : "") + high.toLocaleString("en");
     draw_raster(this.canvas, this.around, this.along, this.counts, high);
-    if (!this.place) return;
-    const [x, y] = this.place;
-    const context = this.canvas.getContext("2d");
-    context.fillStyle = colour("delayeds");
-    context.fillRect(x, this.along - 1 - y, 1, 1);
   }
 
-  /** Borders of the modules, numbers of modules below, and numbers of rings on the left. */
+  /** A frame of two tones around a part of the map: one of them stands out from any colour of the map. */
+  outline(context, name, x, y, width, height) {
+    for (const [tone, line] of [["card", 6], [name, 2]]) {
+      context.strokeStyle = colour(tone);
+      context.lineWidth = line;
+      context.strokeRect(x, y, width, height);
+    }
+  }
+
+  /** What lies over the map: borders of the modules, the chosen module, the crystal that is pointed at; numbers of
+   *  modules below, and of rings on the left. */
   draw_grid() {
     if (!this.module) return;
     const ratio = window.devicePixelRatio || 1;
@@ -104,10 +109,16 @@ class CrystalMap {
     for (let j = 0; j <= rows; ++j) { context.moveTo(left, at_y(j)); context.lineTo(left + box.width, at_y(j)); }
     context.stroke();
     if (this.chosen !== null && this.chosen < columns_ * rows) {
-      context.strokeStyle = colour("delayeds");
-      context.lineWidth = 2;
       const [i, j] = [this.chosen % columns_, Math.floor(this.chosen / columns_)];
-      context.strokeRect(at_x(i), at_y(j + 1), at_x(1) - at_x(0), at_y(0) - at_y(1));
+      this.outline(context, "delayeds", at_x(i), at_y(j + 1), at_x(1) - at_x(0), at_y(0) - at_y(1));
+    }
+    if (this.place) {
+      const [x, y] = this.place;
+      const [width, height] = [box.width / this.around, box.height / this.along];
+      // Around the crystal, and within the canvas.
+      const [from_x, to_x] = [left + x * width - 2, Math.min(left + (x + 1) * width + 2, frame.width - 3)];
+      const [from_y, to_y] = [Math.max(top + (this.along - 1 - y) * height - 2, 3), top + (this.along - y) * height + 2];
+      this.outline(context, "ink", from_x, from_y, to_x - from_x, to_y - from_y);
     }
     const size = 12;
     context.font = `${size}px ${getComputedStyle(this.canvas).fontFamily}`;

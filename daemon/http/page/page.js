@@ -48,12 +48,14 @@ function by_cause(reasons) {
 
 function show_health(health) {
   document.getElementById("health").dataset.state = health.state;
-  document.getElementById("reasons").replaceChildren(...by_cause(health.reasons).map((reason) => {
-    const item = document.createElement("li");
+  const list = document.getElementById("reasons");
+  const reasons = by_cause(health.reasons);
+  while (list.children.length > reasons.length) list.lastElementChild.remove();
+  reasons.forEach((reason, i) => {
+    const item = list.children[i] || list.appendChild(document.createElement("li"));
     show_commands(item, reason.message);
     item.classList.toggle("follows", Boolean(reason.follows_from));
-    return item;
-  }));
+  });
 }
 
 /** A change of recording or health. */
@@ -95,25 +97,11 @@ function show_singles(document_) {
   const counts = document_.interval || now;
   const energy = select.value === "all" ? counts.energy : counts.energy_per_module[select.value];
   charts.showSpectrum(energy, document_.energy_bin_keV);
-  show_spectrum_table(energy, document_.energy_bin_keV);
+  show_figures("spectrum-table", () => energy_rows(energy, document_.energy_bin_keV));
   const time = document.querySelector("input[name=map-time]:checked").value;
   map.show(document_, (document_[time] || now).per_crystal);
   show(document.querySelector("[data-field='page.silent_crystals']"), now.per_crystal.filter((n) => n === 0).length);
   show(document.querySelector("[data-field='page.crystals']"), now.per_crystal.length);
-}
-
-/** Rows of 48 keV, coarser than the chart. */
-function show_spectrum_table(energy, bin) {
-  const body = document.getElementById("spectrum-table");
-  if (!body.closest("details").open) return;
-  const group = 12;
-  const rows = [];
-  for (let i = 0; i < energy.length; i += group) {
-    const row = document.createElement("tr");
-    row.append(cell("th", String(i * bin)), cell("td", count.format(energy.slice(i, i + group).reduce((a, b) => a + b, 0))));
-    rows.push(row);
-  }
-  body.replaceChildren(...rows);
 }
 
 async function get(path) {
@@ -220,5 +208,11 @@ const stages_table = new RankedTable("stages", stage_columns);
 make_rates();
 document.getElementById("spectrum-of").addEventListener("change", (event) => choose_module(event.target.value === "all" ? null : Number(event.target.value)));
 for (const input of document.querySelectorAll("input[name=map-time]")) input.addEventListener("change", () => singles && show_singles(singles));
-document.querySelector("details").addEventListener("toggle", () => singles && show_singles(singles));
+for (const details of document.querySelectorAll("details")) {
+  details.addEventListener("toggle", () => {
+    charts.showHistory(past);
+    if (singles) show_singles(singles);
+    unit.draw();
+  });
+}
 run();

@@ -17,11 +17,11 @@ class QuickLook {
     if (!document.hidden) {
       try {
         const [sinogram, image] = [await get("/sinogram"), await get("/image")];
-        if (sinogram && image) {
-          [this.sinogram, this.image] = [sinogram, image];
-          this.figure.hidden = false;
-          this.draw();
-        }
+        // A daemon that has restarted has none until its first run.
+        const known = sinogram !== null && image !== null;
+        [this.sinogram, this.image] = known ? [sinogram, image] : [null, null];
+        this.figure.hidden = !known;
+        this.draw();
       } catch (error) {
         // The page says that the daemon does not answer.
       }

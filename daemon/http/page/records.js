@@ -1,8 +1,6 @@
 // The list of runs, and the recent messages of the daemon.
 "use strict";
 
-const most_messages = 100;
-
 function link(href, text) {
   const a = document.createElement("a");
   a.href = href;
@@ -39,7 +37,7 @@ let shown_messages = "";
 
 /** Rebuilds a list only if it has changed, so that text that is being read or selected stays. */
 function show_messages(log) {
-  const messages = log.events.slice(-most_messages).reverse();
+  const messages = log.events.slice().reverse();
   const text = JSON.stringify(messages);
   if (text === shown_messages) return;
   shown_messages = text;

@@ -2,6 +2,9 @@
 "use strict";
 
 const most_rows = 256;
+const energy_row_keV = 48;
+const most_time_rows = 60;
+const time_row_s = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800];  // lengths of a row; 60 of the last are a day and more
 
 const rates = [
   ["Prompts /s", "prompts_per_s"], ["Delayeds /s", "delayeds_per_s"], ["Net trues /s", "net_trues_per_s"],
@@ -37,6 +40,43 @@ function make_rates() {
       cell("td", field(`average.${key}`, format || "rate")));
     body.append(row);
   }
+}
+
+/** Shows `rows()`, arrays of texts, in the table below a chart if it is open. */
+function show_figures(id, rows) {
+  const body = document.getElementById(id);
+  if (!body.closest("details").open) return;
+  body.replaceChildren(...rows().map(([first, ...others]) => {
+    const row = document.createElement("tr");
+    row.append(cell("th", first), ...others.map((text) => cell("td", text)));
+    return row;
+  }));
+}
+
+/** Rows of a spectrum, coarser than the chart. */
+function energy_rows(energy, bin) {
+  const group = Math.round(energy_row_keV / bin);
+  const rows = [];
+  for (let i = 0; i < energy.length; i += group)
+    rows.push([String(i * bin), count.format(energy.slice(i, i + group).reduce((a, b) => a + b, 0))]);
+  return rows;
+}
+
+/** Rows of the lines of a chart between two places of its axis, the latest first. A row combines the values of one of
+ *  at most `most_time_rows` parts of equal length, up to its time. */
+function time_rows(lines, from, to, combine) {
+  const step = time_row_s.find((s) => to - from <= s * most_time_rows);
+  const parts = new Map();
+  lines.forEach((points, i) => {
+    for (const {x, y} of points) {
+      if (y === null || x <= from || x > to) continue;
+      const part = Math.floor((to - x) / step);
+      if (!parts.has(part)) parts.set(part, lines.map(() => []));
+      parts.get(part)[i].push(y);
+    }
+  });
+  return [...parts].sort(([a], [b]) => a - b).map(([part, values]) =>
+    [exact_place(to - part * step), ...values.map((some) => (some.length ? formats.rate(combine(some)) : "–"))]);
 }
 
 /** 0 is the worst. A source that is silent or has a wrong time comes before those that lose a little. */

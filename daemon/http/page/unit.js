@@ -1,6 +1,9 @@
 // The flood map and the energy spectrum of a detector unit.
 "use strict";
 
+/** The first answer for a unit is null; after so many, the daemon counts no spectra. */
+const most_unknown_units = 3;
+
 /** Sums squares of n x n values. */
 function coarse(values, size, n) {
   const small = size / n;
@@ -17,21 +20,26 @@ class UnitView {
     this.du = document.getElementById("unit-du");
     this.module = 0;
     this.unit = null;
+    this.unknown = 0;  // answers without figures, one after the other
     this.bdm.addEventListener("change", () => choose(Number(this.bdm.value)));
-    this.du.addEventListener("change", () => this.update().catch(() => {}));
+    this.du.addEventListener("change", () => this.show_module(this.module));
     redraw_with(() => this.draw());
   }
 
   show_module(module) {
     this.module = module;
     this.bdm.value = String(module);
+    this.unknown = 0;
     this.update().catch(() => {});  // the next second tries again
   }
 
   async update() {
     const unit = await get(`/spectra/${this.module}/${this.du.value || 0}`);
+    this.unknown = unit === null ? this.unknown + 1 : 0;
+    if (unit === null && this.unknown < most_unknown_units) return;
+    this.figure.hidden = unit === null;
+    document.getElementById("no-unit").hidden = unit !== null;
     if (unit === null) return;
-    this.figure.hidden = false;
     for (const [select, n] of [[this.bdm, unit.modules], [this.du, unit.units]]) {
       for (let i = select.options.length; i < n; ++i) select.add(new Option(i, i));
     }
@@ -59,6 +67,7 @@ class UnitView {
           context.fillRect(left + i * width / energy.length, top + height - high, width / energy.length, high);
         });
       });
+    show_figures("unit-table", () => energy_rows(energy, bin));
     document.getElementById("unit-reading").textContent =
       `Module ${this.unit.bdm}, unit ${this.unit.du}: ${frames > 0 ? `${count.format(frames)} frames of the run in progress` : "no frames yet"}.`;
   }

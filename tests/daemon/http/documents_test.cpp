@@ -188,9 +188,9 @@ TEST_CASE("the spectra of a detector unit", "[http]") {
     CHECK(asked == std::vector<std::uint32_t>{0, last});
     HttpServer without({}, g);
     CHECK(document(without, "/spectra/0/0").is_null());
-    for (const char* wrong :
-         {"/spectra", "/spectra/", "/spectra/0", "/spectra/0/", "/spectra/0/99", "/spectra/99/0",
-          "/spectra/-1/0", "/spectra/0/0/", "/spectra/0x0/0", "/spectra/99999999999/0"}) {
+    for (const char* wrong : {"/spectra", "/spectra/", "/spectra/0", "/spectra/0/", "/spectra/0/99",
+                              "/spectra/99/0", "/spectra/-1/0", "/spectra/0/0/", "/spectra/0x0/0",
+                              "/spectra/99999999999/0", "/spectra/00/0", "/spectra/0/00", "/spectra/01/0"}) {
         INFO(wrong);
         CHECK(http_get(without.port(), wrong).status == 404);
     }

@@ -25,6 +25,8 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.assertIn("the stand <b>serves</b> the page", page.evaluate("document.getElementById('messages').innerText"))
             self.assertEqual(page.evaluate("document.querySelector('#messages li').dataset.level"), "info")
             self.assertEqual(page.complaints, [])
+            page.evaluate("show_messages({events: Array.from({length: 200}, (_, i) => ({time: '2026-01-30T12:00:00.000Z', level: 'info', text: String(i)}))})")
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('#messages li')].length"), 200)
             page.open(page.evaluate("document.querySelector('#runs a').href"))
             page.wait("document.querySelector('h1').innerText === 'Report'")
             # A report has its style, and runs nothing.
@@ -67,6 +69,9 @@ class PageRecords(InBrowser, unittest.TestCase):
                 self.assertGreaterEqual(len(points), 200)
                 self.assertAlmostEqual(points[0]["x"], -240 * 30, delta=120)
                 self.assertEqual([p["y"] for p in points[:200]], [100 + i for i in range(200)])
+                page.evaluate("document.querySelector('details').open = true")
+                page.wait("document.querySelectorAll('#coincidences-table tr').length >= 10")
+                self.assertLess(page.evaluate("document.querySelectorAll('#coincidences-table tr').length"), 20)  # of ten minutes each
                 runs = page.evaluate("day.runs()")
                 self.assertEqual([run["run"] for run in runs], ["night", "mouse-7"])
                 self.assertAlmostEqual(runs[0]["to"], -40 * 30, delta=120)
@@ -152,7 +157,7 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("[document.getElementById('start').disabled, document.getElementById('stop').disabled]"), [False, True])
             # A run needs a name that is typed.
             self.assertFalse(page.evaluate("document.getElementById('start-form').checkValidity()"))
-            for typed, expected in (("taken", "Refused: run taken is in progress."), ("m8", "Run m8 is being recorded.")):
+            for typed, expected in (("taken", "Refused: run taken is in progress."), ("m8", "Run m8 has started. The strip at the top says whether data arrive.")):
                 page.evaluate(f"document.getElementById('start-run').value = '{typed}', document.getElementById('start').click()")
                 page.wait(f"{answer} === '{expected}'")
             page.complaints = [c for c in page.complaints if "409" not in c]

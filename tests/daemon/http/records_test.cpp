@@ -1,7 +1,9 @@
 // What the page shows of earlier runs and earlier hours: reports, the list of runs, the rates of the last
 // day.
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <stdexcept>
@@ -9,6 +11,7 @@
 #include "daemon/control/control_token.hpp"
 #include "daemon/http/long_history.hpp"
 #include "tests/daemon/http/site.hpp"
+#include "tests/support/configuration.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -121,6 +124,42 @@ TEST_CASE("the disk is asked once for the runs, however many clients ask", "[htt
     CHECK(asked->size() == 1);
 }
 
+TEST_CASE("a disk that hangs uses up no connections", "[http][runs]") {
+    auto asked = std::make_shared<std::vector<Reply>>();
+    HttpControl control;
+    control.runs = [asked](const RunsRequest&, const Reply& reply) { asked->push_back(reply); };
+    control.start = [asked](const StartRequest&, const Reply& reply) { asked->push_back(reply); };
+    control.stop = [asked](const StopRequest&, const Reply& reply) { asked->push_back(reply); };
+    HttpOptions options;
+    options.request_timeout = std::chrono::milliseconds(400);
+    options.control_timeout = std::chrono::milliseconds(1);
+    options.control_token = "a token for the test";
+    Site site(options, control);
+    const HttpAnswer runs = http_get(site.port, "/runs");
+    CHECK(runs.status == 503);
+    CHECK(runs.headers.at("connection") == "close");
+    CHECK(json::parse(runs.body)["error"] == "no answer in time: the disk may hang");
+    // The next client is not made to wait.
+    CHECK(eventually([&] {
+        const HttpAnswer next = http_get(site.port, "/runs");
+        return next.status == 503 &&
+               json::parse(next.body)["error"] == "the list of runs does not come: the disk may hang";
+    }));
+    for (const char* path : {"/control/start", "/control/stop"}) {
+        const HttpAnswer answer = http(
+            site.port, "POST", path,
+            {{"Content-Type", "application/json"}, {"Authorization", "Bearer a token for the test"}}, "{}");
+        CHECK(answer.status == 503);
+    }
+    // All clients have gone.
+    CHECK(eventually([&] { return site.server.statistics().connections == 0; }));
+    for (const Reply& late : *asked)
+        late.result({{"runs", json::array()}});
+    CHECK(eventually([&] { return http_get(site.port, "/runs").status == 200; }));
+    site.server.close();
+    CHECK(asked->size() == 3);
+}
+
 TEST_CASE("the day has a mean for each half minute, the largest loss, and the runs", "[http][history]") {
     LongHistory day;
     for (std::int64_t s = 0; s < 90; ++s)
@@ -212,6 +251,13 @@ TEST_CASE("the server keeps the day in its file, and replaces a damaged one", "[
     write_file(options.history_file, before.file_text());
     const Site site(options);
     CHECK(json::parse(http_get(site.port, "/history/day").body)["prompts_per_s"].size() >= 9);
+}
+
+TEST_CASE("hosts that share a data directory keep a day each", "[http][history]") {
+    std::array<char, 256> host{};
+    REQUIRE(::gethostname(host.data(), host.size() - 1) == 0);
+    CHECK(http_options(configuration_with()).history_file ==
+          std::string("/data/.petacqd-history-") + host.data() + ".json");
 }
 
 TEST_CASE("the file knows a run as soon as it has started, so that a crash loses none", "[http][history]") {
