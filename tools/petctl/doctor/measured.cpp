@@ -19,6 +19,8 @@ using nlohmann::json;
 
 namespace {
 
+/// Between the first and the last reading of a sender from which its clock is judged.
+constexpr double shortest_stretch_s = 0.5;
 /// Clocks of boards and of a host agree far better; a tick that is wrong by a factor does not.
 constexpr double clock_tolerance = 0.02;
 /// A board sends in batches, and a busy host takes datagrams late.
@@ -37,6 +39,24 @@ double middle(std::vector<double> values) {
     return *place;
 }
 
+/// The tick by the host's clock, in ps; not above 0: times do not increase.
+double tick_between(const TimeReading& first, const TimeReading& last) {
+    const auto ticks = static_cast<double>(static_cast<std::int64_t>(last.ticks - first.ticks));
+    return 1e12 * (last.arrived_s - first.arrived_s) / ticks;
+}
+
+/// Whether both halves of the readings show what the whole does, a tick of `found` in place of `expected`. A
+/// sender that was held up once shows it in one half only.
+bool lasts(const std::vector<TimeReading>& readings, double found, double expected) {
+    const double middle_s = (readings.front().arrived_s + readings.back().arrived_s) / 2;
+    const auto middle = std::min_element(readings.begin(), readings.end(), [&](const auto& a, const auto& b) {
+        return std::abs(a.arrived_s - middle_s) < std::abs(b.arrived_s - middle_s);
+    });
+    if (middle == readings.begin() || middle == readings.end() - 1) return false;
+    const auto shows = [&](double tick) { return (tick - expected) / (found - expected) >= 0.5; };
+    return shows(tick_between(readings.front(), *middle)) && shows(tick_between(*middle, readings.back()));
+}
+
 /// How the times of each sender go.
 struct Clocks {
     std::size_t good = 0;
@@ -50,14 +70,19 @@ Clocks clocks_of(const Evidence& evidence, double tick_ps) {
     Clocks clocks;
     for (const auto& [name, sender] : evidence.seen.senders) {
         const std::string who = sender_name(name);
-        if (!sender.ticks_per_s) {
+        const auto& readings = sender.readings;
+        const double stretch_s =
+            readings.empty() ? 0 : readings.back().arrived_s - readings.front().arrived_s;
+        if (stretch_s < shortest_stretch_s) {
             clocks.not_judged.push_back(who);
-        } else if (*sender.ticks_per_s <= 0) {
+        } else if (readings.back().ticks <= readings.front().ticks) {
             clocks.standing.push_back(who);
-        } else if (const double found = 1e12 / *sender.ticks_per_s;
+        } else if (const double found = tick_between(readings.front(), readings.back());
                    std::abs(found / tick_ps - 1) <=
-                   std::max(clock_tolerance, arrival_tolerance_s / sender.stretch_s)) {
+                   std::max(clock_tolerance, arrival_tolerance_s / stretch_s)) {
             ++clocks.good;
+        } else if (!lasts(readings, found, tick_ps)) {
+            clocks.not_judged.push_back(who);
         } else {
             clocks.off.push_back(who);
             clocks.ticks_ps.push_back(found);
@@ -82,8 +107,7 @@ void judge_times(const Evidence& evidence, Diagnosis& diagnosis) {
     }
     if (!clocks.not_judged.empty()) {
         diagnosis.add(Level::note, "times",
-                      fmt::format("too few samples to judge those of {}: two that are {} s apart are needed",
-                                  joined(clocks.not_judged), shortest_stretch_s),
+                      fmt::format("too few samples to judge those of {}", joined(clocks.not_judged)),
                       "petctl doctor --seconds 20 takes more samples");
     }
     if (!clocks.standing.empty()) {

@@ -50,30 +50,6 @@ std::optional<Key> most_frequent(const std::map<Key, std::size_t>& counts) {
     return found == counts.end() ? std::nullopt : std::optional(found->first);
 }
 
-/// The slope from the first to the last time of a sender.
-struct Times {
-    double first_s = 0, last_s = 0;
-    std::uint64_t first = 0, last = 0;
-    bool any = false;
-
-    void add(double arrived_s, std::uint64_t time) {
-        if (!any) {
-            first_s = arrived_s;
-            first = time;
-            any = true;
-        }
-        last_s = arrived_s;
-        last = time;
-    }
-    [[nodiscard]] double stretch_s() const { return last_s - first_s; }
-    [[nodiscard]] std::optional<double> per_s() const {
-        if (stretch_s() < shortest_stretch_s) return std::nullopt;
-        const double ticks =
-            last >= first ? static_cast<double>(last - first) : -static_cast<double>(first - last);
-        return ticks / stretch_s();
-    }
-};
-
 }  // namespace
 
 void add_samples(const json& status, std::set<Sample>& samples) {
@@ -138,7 +114,6 @@ Impression impression_of(const std::set<Sample>& samples, unsigned tag_marker) {
     seen.samples = samples.size();
     seen.framing = framing_of(samples);
     if (seen.framing) seen.markers = markers_of(samples, *seen.framing, tag_marker, seen.frames);
-    std::map<SenderName, Times> times;
     for (const Sample& sample : samples) {
         seen.sizes.insert(sample.bytes);
         const SenderName name = name_of(sample, seen.framing);
@@ -148,12 +123,8 @@ Impression impression_of(const std::set<Sample>& samples, unsigned tag_marker) {
         for (const net::Frame& frame : frames_of(sample, *seen.framing)) {
             if (!has(frame, *seen.markers)) continue;
             sender.modules.insert(frame.bdm);
-            if (!std::exchange(timed, true)) times[name].add(sample.arrived_s, frame.time);
+            if (!std::exchange(timed, true)) sender.readings.push_back({sample.arrived_s, frame.time});
         }
-    }
-    for (const auto& [name, of_sender] : times) {
-        seen.senders[name].ticks_per_s = of_sender.per_s();
-        seen.senders[name].stretch_s = of_sender.stretch_s();
     }
     return seen;
 }

@@ -40,15 +40,18 @@ struct Markers {
 /// Address with port, and the id in sequenced datagrams.
 using SenderName = std::pair<std::string, std::optional<unsigned>>;
 
-/// Between the samples of a sender from which its clock is judged.
-inline constexpr double shortest_stretch_s = 0.5;
 /// One frame in 256 of another format has given markers by chance; so many do not agree by chance.
 inline constexpr std::size_t frames_needed = 16;
 
+/// The detector time of a sample, and when it arrived.
+struct TimeReading {
+    double arrived_s = 0;
+    std::uint64_t ticks = 0;  ///< of its first frame with the markers that most have
+};
+
 struct Sender {
-    std::set<unsigned> modules;         ///< of the frames with the markers that most have
-    std::optional<double> ticks_per_s;  ///< of the host's clock; absent with samples of a shorter stretch
-    double stretch_s = 0;               ///< from the first to the last sample
+    std::set<unsigned> modules;         ///< of the frames with those markers
+    std::vector<TimeReading> readings;  ///< in order of arrival
 };
 
 struct Impression {
