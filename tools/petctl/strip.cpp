@@ -65,7 +65,8 @@ Lines strip_lines(const json& status, const Display& display) {
             lines.push_back({{std::string(indent, ' ')}, {std::move(text)}});
         }
     }
-    if (const json& note = at(recording, {"note"}); note.is_string() && note != "")
+    if (const json& note = at(recording, {"note"});
+        note.is_string() && !note.get_ref<const std::string&>().empty())
         lines.push_back(
             clipped({{std::string(indent, ' ')}, {"note: " + text_of(note), Style::faint}}, display.width));
     return lines;
