@@ -24,6 +24,7 @@ constexpr const char* how_to_look =
 
 std::string sizes_text(const std::set<std::size_t>& sizes) {
     std::vector<std::string> names;
+    names.reserve(sizes.size());
     for (const std::size_t size : sizes)
         names.push_back(std::to_string(size));
     return joined(names);

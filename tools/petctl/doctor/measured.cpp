@@ -75,17 +75,21 @@ Clocks clocks_of(const Evidence& evidence, double tick_ps) {
             readings.empty() ? 0 : readings.back().arrived_s - readings.front().arrived_s;
         if (stretch_s < shortest_stretch_s) {
             clocks.not_judged.push_back(who);
-        } else if (readings.back().ticks <= readings.front().ticks) {
+            continue;
+        }
+        if (readings.back().ticks <= readings.front().ticks) {
             clocks.standing.push_back(who);
-        } else if (const double found = tick_between(readings.front(), readings.back());
-                   std::abs(found / tick_ps - 1) <=
-                   std::max(clock_tolerance, arrival_tolerance_s / stretch_s)) {
+            continue;
+        }
+        const double found = tick_between(readings.front(), readings.back());
+        const double tolerance = std::max(clock_tolerance, arrival_tolerance_s / stretch_s);
+        if (std::abs(found / tick_ps - 1) <= tolerance) {
             ++clocks.good;
-        } else if (!lasts(readings, found, tick_ps)) {
-            clocks.not_judged.push_back(who);
-        } else {
+        } else if (lasts(readings, found, tick_ps)) {
             clocks.off.push_back(who);
             clocks.ticks_ps.push_back(found);
+        } else {
+            clocks.not_judged.push_back(who);
         }
     }
     return clocks;
