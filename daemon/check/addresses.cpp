@@ -44,7 +44,7 @@ boost::system::error_code bind_error(const typename Protocol::endpoint& endpoint
 Finding in_use(const std::string& subject, const std::string& name, Transport transport, std::uint16_t port,
                bool daemon_running) {
     const auto holder = port_holder(transport, port);
-    // Of another user's process only the user can be seen.
+    // petacqd sees the user of somebody else's process, but not its program.
     const bool own = !holder || holder->program.empty() || holder->program.starts_with("petacqd");
     if (daemon_running && own)
         return {Level::good, subject, name + ": in use by the petacqd that is running", ""};

@@ -18,8 +18,8 @@ struct PortHolder {
     [[nodiscard]] std::string text() const;
 };
 
-/// Of the sockets bound to that port of any local address, for TCP of those that listen: that of a petacqd,
-/// else the first.
+/// Who holds that port of any local address; for TCP only sockets that listen count. If several processes
+/// do, a petacqd comes first.
 std::optional<PortHolder> port_holder(Transport transport, std::uint16_t port);
 
 }  // namespace petacq::daemon

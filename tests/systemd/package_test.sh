@@ -94,7 +94,7 @@ rm -r "$root/var/lib/petacqd/a-run"
 inside dpkg -i /package.deb >>"$work/log" 2>&1
 inside petcal make --scanner /etc/petacqd/mouse.scanner.json --output /etc/petacqd/calibration.h5 >/dev/null
 # The daemon has run: its charts have a history, as it is and half written.
-touch "$root/var/lib/petacqd/.petacqd-history.json" "$root/var/lib/petacqd/.petacqd-history.json.tmp"
+touch "$root/var/lib/petacqd/.petacqd-history-scanner.json" "$root/var/lib/petacqd/.petacqd-history-scanner.json.tmp"
 inside dpkg -P petacqd >"$work/purge" 2>&1
 wanted "a purge without runs does not say that they are kept" '! grep "are kept" "$work/purge"'
 files >"$work/files-after"

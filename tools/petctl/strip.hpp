@@ -24,7 +24,7 @@ Lines strip_lines(const nlohmann::json& status, const Display& display);
 std::string strip_title(const nlohmann::json& status);
 /// The daemon tells its status every second; after so long without one it does not answer.
 constexpr std::chrono::seconds answer_awaited{10};
-/// What is left of the status if the daemon does not answer: it says that nobody knows about the recording.
+/// The same status with the recording UNKNOWN, to be shown while the daemon does not answer.
 nlohmann::json unanswered(nlohmann::json status);
 /// The word in its colour, without a symbol; "-" if the status does not tell.
 Span strip_word(const nlohmann::json& status);

@@ -162,6 +162,8 @@ class PageFigures(InBrowser, unittest.TestCase):
             page.wait("document.querySelectorAll('#unit-table tr').length > 0")
             self.assertEqual(page.evaluate(ROWS % "unit-table")[9:12], [["432", "0"], ["480", "15"], ["528", "12"]])
             page.evaluate("instead['/spectra/0/0'] = null, unit.show_module(0)")
+            # One answer is no reason yet. The page itself asks once a second.
+            self.assertEqual(page.evaluate(f"unit.unknown = 0, unit.update().then(() => {shown})"), ["unit"])
             for _ in range(3):
                 self.ask(page)
             self.assertEqual(page.evaluate(shown), ["no-unit"])

@@ -38,7 +38,7 @@ const nlohmann::json& list(const nlohmann::json& document, std::initializer_list
 std::string joined(const std::vector<std::string>& names);
 /// "source 3", or the address of one without an id.
 std::string sender_name(const SenderName& sender);
-/// What the scanner description lists about a sender; nullptr: it does not list the sender.
+/// The entry of the scanner description for this sender; nullptr if there is none.
 const nlohmann::json* listed(const Evidence& evidence, const SenderName& name);
 
 // Each adds its findings, and what is to be written into the files.
