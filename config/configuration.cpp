@@ -291,6 +291,38 @@ json to_json(const Configuration& configuration) {
     return document;
 }
 
+namespace {
+
+template <class Section>
+Section section_from(const json& section, const char* name) {
+    try {
+        return section.get<Section>();
+    } catch (const std::exception& error) {
+        throw Error(std::string("/") + name + ": " + error.what());
+    }
+}
+template <class Section>
+json section_of(const Section& section) {
+    json document;
+    to_json(document, section);
+    return document;
+}
+
+}  // namespace
+
+json to_json(const Coincidence& coincidence) {
+    return section_of(coincidence);
+}
+json to_json(const Energy& energy) {
+    return section_of(energy);
+}
+Coincidence coincidence_from_json(const json& section) {
+    return section_from<Coincidence>(section, "coincidence");
+}
+Energy energy_from_json(const json& section) {
+    return section_from<Energy>(section, "energy");
+}
+
 Configuration load_configuration(const std::filesystem::path& file) {
     const json document = read_json_file(file);
     return naming_file(file, [&] { return configuration_from_json(document, file.parent_path()); });

@@ -191,6 +191,12 @@ void check_against_scanner(const Configuration& configuration, const Scanner& sc
 std::vector<Source> listed_sources(const Configuration& configuration, const Scanner& scanner);
 /// Every key with the value of its member: equal to `document`.
 nlohmann::json to_json(const Configuration& configuration);
+/// The sections "coincidence" and "energy" of a document, and back. The latter throw config::Error if keys
+/// are missing or have wrong types.
+nlohmann::json to_json(const Coincidence& coincidence);
+nlohmann::json to_json(const Energy& energy);
+Coincidence coincidence_from_json(const nlohmann::json& section);
+Energy energy_from_json(const nlohmann::json& section);
 /// The schema compiled into the program (config/petacqd.schema.json).
 const nlohmann::json& configuration_schema();
 

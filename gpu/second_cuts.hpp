@@ -4,16 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gpu/tick_range.hpp"
+
 namespace petacq::gpu {
-
-/// Ticks, the end excluded.
-struct TickRange {
-    std::uint64_t start = 0;
-    std::uint64_t end = 0;
-
-    [[nodiscard]] std::uint64_t ticks() const { return end - start; }
-    bool operator==(const TickRange&) const = default;
-};
 
 /// Follows the watermark. Detector time is divided at the multiples of a second, and where a segment ends. A
 /// slice decides the openers that lie more than window + delay before its watermark, so that the slice with

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "daemon/listmode/compression.hpp"
@@ -11,14 +12,18 @@ namespace petacq::daemon {
 
 ListModeFile::ListModeFile(std::filesystem::path path, RecordKind kind, std::uint32_t block_bytes,
                            const nlohmann::json& description, config::Compression compression,
-                           std::uint32_t record_bytes)
-    : file_(std::move(path)), record_bytes_(record_bytes != 0 ? record_bytes : record_bytes_of(kind)) {
+                           std::uint32_t record_bytes, bool has_closing)
+    : file_(std::move(path)),
+      has_closing_(has_closing),
+      record_bytes_(record_bytes != 0 ? record_bytes : record_bytes_of(kind)) {
     index_.reserve(1024);
     try {
         const bool compressed = compression != config::Compression::none;
         if (compressed) compressor_ = std::make_unique<BlockCompressor>(record_bytes_);
-        file_.append(make_file_header(kind, block_bytes, description,
-                                      compressed ? compressed_version : plain_version, record_bytes_));
+        const std::uint32_t version = has_closing  ? closing_version
+                                      : compressed ? compressed_version
+                                                   : plain_version;
+        file_.append(make_file_header(kind, block_bytes, description, version, record_bytes_));
         header_bytes_ = file_.bytes();
         file_.sync();
         sync_directory_of(file_.path());
@@ -52,8 +57,8 @@ void ListModeFile::write_block(const BlockOfRecords& block) {
             stored = smaller.size();
             header.codec = BlockCodec::zstd;
         }
-        header.stored_bytes = static_cast<std::uint32_t>(stored);
     }
+    if (compressor_ || has_closing_) header.stored_bytes = static_cast<std::uint32_t>(stored);
     header.records = static_cast<std::uint32_t>(bytes / record_bytes_);
     header.record_bytes = record_bytes_;
     header.first_time = time_of(block.stretches.front().data());
@@ -78,14 +83,19 @@ void ListModeFile::remove_blocks() {
 }
 
 void ListModeFile::close() {
+    close(nlohmann::json::object());
+}
+
+void ListModeFile::close(const nlohmann::json& closing) {
     if (!file_.is_open()) return;
+    assert(closing.is_object() && (has_closing_ || closing.empty()));
     check();
-    if (!has_index_) append_index();
+    if (!has_index_) append_index(has_closing_ ? description_text(closing) : std::string());
     file_.sync();
     file_.close();
 }
 
-void ListModeFile::append_index() {
+void ListModeFile::append_index(const std::string& closing) {
     Trailer trailer;
     trailer.index_offset = file_.bytes();
     trailer.blocks = index_.size();
@@ -93,8 +103,12 @@ void ListModeFile::append_index() {
     trailer.payload_crc = payload_crc_;
     const auto entries = std::as_bytes(std::span(index_));
     trailer.index_crc = crc32c(entries);
+    const auto closing_bytes = std::as_bytes(std::span(closing));
+    trailer.closing_bytes = static_cast<std::uint32_t>(closing.size());
+    trailer.closing_crc = crc32c(closing_bytes);
     seal(trailer);
     std::vector<std::byte> tail(entries.begin(), entries.end());
+    tail.insert(tail.end(), closing_bytes.begin(), closing_bytes.end());
     const auto trailer_bytes = std::as_bytes(std::span(&trailer, 1));
     tail.insert(tail.end(), trailer_bytes.begin(), trailer_bytes.end());
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "config/choices.hpp"
@@ -32,11 +33,12 @@ struct BlockOfRecords {
 class ListModeFile {
   public:
     /// Creates the file, which must not exist, with its header; syncs it and its directory. Leaves nothing
-    /// behind when that fails. `record_bytes`: for kinds without a size of their own. Throws
-    /// std::invalid_argument as make_file_header does.
+    /// behind when that fails. `record_bytes`: for kinds without a size of their own. `has_closing`: close()
+    /// will get a description. Throws std::invalid_argument as make_file_header does.
     ListModeFile(std::filesystem::path path, RecordKind kind, std::uint32_t block_bytes,
                  const nlohmann::json& description,
-                 config::Compression compression = config::Compression::none, std::uint32_t record_bytes = 0);
+                 config::Compression compression = config::Compression::none, std::uint32_t record_bytes = 0,
+                 bool has_closing = false);
     ~ListModeFile();
 
     /// Appends a block; with its header at most block_bytes. The numbers of blocks ascend.
@@ -49,8 +51,10 @@ class ListModeFile {
     void remove_blocks();
     /// Returns when all blocks so far are on the disk.
     void sync() { file_.sync(); }
-    /// Writes index and trailer, syncs and closes. When it throws, the file has no index. Does nothing when
-    /// called again after success.
+    /// Writes index, closing description and trailer, syncs and closes. Members of `closing`, an object,
+    /// replace those of the description; only for a file that was created to have one. When it throws, the
+    /// file has no index. Does nothing when called again after success.
+    void close(const nlohmann::json& closing);
     void close();
     /// Closes the file and removes it.
     void discard() noexcept { file_.discard(); }
@@ -65,11 +69,12 @@ class ListModeFile {
     [[nodiscard]] std::uint64_t records() const { return records_; }
 
   private:
-    void append_index();
+    void append_index(const std::string& closing);
 
     File file_;
     std::uint64_t header_bytes_ = 0;
     bool has_index_ = false;
+    const bool has_closing_;
     const std::uint32_t record_bytes_;
     std::uint64_t records_ = 0;
     std::uint32_t payload_crc_ = 0;

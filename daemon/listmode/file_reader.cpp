@@ -86,8 +86,8 @@ void ListModeFileReader::read_header() {
         refuse("not a list-mode file: it does not begin with \"PETACQLM\"");
     }
     if (got < sizeof header_) refuse("list-mode file cut off inside its header");
-    if (header_.version != plain_version && header_.version != compressed_version) {
-        refuse("list-mode version " + std::to_string(header_.version) + ", expected version 1 or 2");
+    if (header_.version < plain_version || header_.version > closing_version) {
+        refuse("list-mode version " + std::to_string(header_.version) + ", expected version 1 to 3");
     }
     if (!is_sealed(header_)) refuse("list-mode file with a damaged header: its CRC is wrong");
     if (!is_record(header_.kind, header_.record_bytes) || header_.header_bytes % header_alignment != 0 ||
@@ -151,17 +151,35 @@ void ListModeFileReader::read_index() {
         trailer.index_offset > trailer_offset) {
         return;
     }
-    const std::uint64_t index_bytes = trailer_offset - trailer.index_offset;
+    const std::uint64_t after_blocks = trailer_offset - trailer.index_offset;
+    const std::uint64_t closing_bytes = header_.version == closing_version ? trailer.closing_bytes : 0;
+    if (closing_bytes > after_blocks) return;
+    const std::uint64_t index_bytes = after_blocks - closing_bytes;
     if (index_bytes % sizeof(IndexEntry) != 0 || index_bytes / sizeof(IndexEntry) != trailer.blocks) return;
     index_.resize(trailer.blocks);
     const auto bytes = std::as_writable_bytes(std::span(index_));
     if (read_at(trailer.index_offset, bytes.data(), bytes.size()) != bytes.size() ||
-        crc32c(bytes) != trailer.index_crc) {
+        crc32c(bytes) != trailer.index_crc ||
+        (closing_bytes != 0 && !read_closing(trailer, trailer_offset - closing_bytes))) {
         index_.clear();
         return;
     }
     trailer_ = trailer;
     blocks_end_ = trailer.index_offset;
+}
+
+/// False if it is damaged.
+bool ListModeFileReader::read_closing(const Trailer& trailer, std::uint64_t offset) {
+    std::string text(trailer.closing_bytes, '\0');
+    const auto bytes = std::as_writable_bytes(std::span(text));
+    if (read_at(offset, bytes.data(), bytes.size()) != bytes.size() || crc32c(bytes) != trailer.closing_crc)
+        return false;
+    try {
+        description_->update(parse_description(text));
+    } catch (const std::exception&) {
+        return false;
+    }
+    return true;
 }
 
 bool ListModeFileReader::can_select(std::size_t first, std::size_t end) const {
@@ -191,7 +209,7 @@ bool ListModeFileReader::plausible(const BlockHeader& header, std::uint64_t offs
         why = "block header with invalid values";
     } else if (header.number % files_ != file_) {
         why = block_text(header.number) + " of another file of the set";
-    } else if (header_.version == compressed_version &&
+    } else if (header_.version != plain_version &&
                (header.codec > BlockCodec::zstd || header.stored_bytes > header.payload_bytes() ||
                 (header.codec == BlockCodec::plain && header.stored_bytes != header.payload_bytes()))) {
         why = "block header with an invalid codec or size";
@@ -226,7 +244,7 @@ bool ListModeFileReader::load(std::uint64_t offset, LoadedBlock& to, std::string
     BlockHeader& block = to.header;
     if (!read_block_header(offset, block, why)) return false;
     to.records.resize(block.payload_bytes());
-    const bool compressed = header_.version == compressed_version && block.codec == BlockCodec::zstd;
+    const bool compressed = header_.version != plain_version && block.codec == BlockCodec::zstd;
     std::vector<std::byte>& stored = compressed ? to.stored : to.records;
     stored.resize(stored_bytes(block));
     if (read_at(offset + sizeof block, stored.data(), stored.size()) != stored.size()) {

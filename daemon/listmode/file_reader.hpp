@@ -59,6 +59,7 @@ class ListModeFileReader {
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     /// The JSON of the file header, without the place in a set.
+    /// With the closing description, if the file has one and its index.
     [[nodiscard]] const nlohmann::json& description() const { return *description_; }
     [[nodiscard]] const FileHeader& header() const { return header_; }
     /// It is this one, counted from 0, of so many files. 0 of 1: it stands alone.
@@ -102,6 +103,7 @@ class ListModeFileReader {
     void read_description(std::span<const std::byte> text);
     void read_size();
     void read_index();
+    [[nodiscard]] bool read_closing(const Trailer& trailer, std::uint64_t offset);
     [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::byte* into, std::size_t bytes) const;
     bool load_block(std::uint64_t offset, std::string& why);
     bool read_block_header(std::uint64_t offset, BlockHeader& block, std::string& why) const;

@@ -58,6 +58,10 @@ void check_block_bytes(std::uint32_t block_bytes) {
     }
 }
 
+std::string description_text(const nlohmann::json& description) {
+    return description.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_bytes,
                                         const nlohmann::json& description, std::uint32_t version,
                                         std::uint32_t record_bytes) {
@@ -67,7 +71,7 @@ std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_byt
         throw std::invalid_argument(std::string(name_of(kind)) + " of " + std::to_string(record_bytes) +
                                     " bytes in blocks of " + std::to_string(block_bytes));
     }
-    const std::string text = description.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string text = description_text(description);
     const std::size_t bytes =
         (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment;
     if (bytes > max_header_bytes)

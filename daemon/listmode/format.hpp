@@ -42,6 +42,8 @@ inline constexpr Magic block_magic = {'P', 'L', 'M', 'B', 'L', 'O', 'C', 'K'};
 inline constexpr Magic trailer_magic = {'P', 'L', 'M', 'T', 'R', 'A', 'I', 'L'};
 inline constexpr std::uint32_t plain_version = 1;
 inline constexpr std::uint32_t compressed_version = 2;  ///< blocks may be compressed
+/// The same, and a closing description: what is known only at the end of the file.
+inline constexpr std::uint32_t closing_version = 3;
 inline constexpr std::uint32_t header_alignment = 4096;
 inline constexpr std::uint32_t max_header_bytes = 64U << 20;
 inline constexpr std::uint32_t min_block_bytes = 128;
@@ -101,7 +103,10 @@ struct Trailer {
     std::uint64_t records = 0;
     std::uint32_t index_crc = 0;
     std::uint32_t payload_crc = 0;  ///< of all records of the file, in order
-    std::array<std::uint32_t, 5> reserved{};
+    /// The JSON object between index and trailer, whose members replace those of the header; version 3.
+    std::uint32_t closing_bytes = 0;
+    std::uint32_t closing_crc = 0;
+    std::array<std::uint32_t, 3> reserved{};
     std::uint32_t trailer_crc = 0;  ///< of the bytes before this field
 };
 static_assert(sizeof(Trailer) == 64);
@@ -116,6 +121,9 @@ std::vector<std::byte> make_file_header(RecordKind kind, std::uint32_t block_byt
                                         const nlohmann::json& description,
                                         std::uint32_t version = plain_version,
                                         std::uint32_t record_bytes = 0);
+
+/// A description as text. Replaces what is not UTF-8.
+std::string description_text(const nlohmann::json& description);
 
 /// Sets the CRC at the end of a FileHeader, BlockHeader or Trailer, which covers the fields before it.
 template <class Part>

@@ -79,7 +79,8 @@ void ListModeSeries::open(std::uint64_t first_record) {
     const std::size_t part = parts_.size();
     const std::filesystem::path path = layout_.path_of(part, number_);
     auto next = std::make_unique<ListModeFile>(path, layout_.kind, layout_.block_bytes,
-                                               layout_.description_of(part, number_), layout_.compression);
+                                               layout_.description_of(part, number_), layout_.compression, 0,
+                                               static_cast<bool>(layout_.closing));
     if (file_) {
         finished_.push_back(file_->identity());
         bytes_before_ += file_->bytes();
@@ -91,9 +92,18 @@ void ListModeSeries::open(std::uint64_t first_record) {
     current.first_record = first_record;
 }
 
-void ListModeSeries::start_part(std::uint64_t first_record) {
-    close();
+void ListModeSeries::start_part(std::uint64_t first_record, std::uint64_t first_time) {
+    close(first_time);
     open(first_record);
+    part_time_ = first_time;
+}
+
+void ListModeSeries::close(std::optional<std::uint64_t> next_part) {
+    if (!file_) return;
+    if (!layout_.closing) return file_->close();
+    const ListModePart& part = parts_.back();
+    file_->close(layout_.closing(
+        {part_time_, next_part, part.records != 0 ? std::optional(part.last_time) : std::nullopt}));
 }
 
 void ListModeSeries::write_block(const BlockOfRecords& block, std::uint64_t first_record) {

@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,15 @@ struct SplitOptions {
     [[nodiscard]] bool any() const { return bytes != 0 || ticks != 0; }
 };
 
+/// What a file holds of the run, when it is closed.
+struct PartTimes {
+    std::optional<std::uint64_t> from;       ///< of its first record, ticks; absent: it is in the first part
+    std::optional<std::uint64_t> to;         ///< of the first record of the next part; absent: there is none
+    std::optional<std::uint64_t> last_time;  ///< of its last record
+};
+/// Makes the closing description of a file. The writing threads call it.
+using Closing = std::function<nlohmann::json(const PartTimes&)>;
+
 /// The names and headers of all files. Parts and files are counted from 0.
 struct ListModeLayout {
     /// NAME.plm stands for itself, or, with a limit, for NAME-0001.plm, NAME-0002.plm, ... Each of these is a
@@ -41,6 +52,7 @@ struct ListModeLayout {
     std::uint32_t files = 1;  ///< side by side
     config::Compression compression = config::Compression::none;
     bool on_first_record = false;  ///< the first part starts with the first record
+    Closing closing = {};          ///< empty: the files have no closing description
 
     [[nodiscard]] std::filesystem::path path_of(std::size_t part, std::uint32_t file) const;
     [[nodiscard]] nlohmann::json description_of(std::size_t part, std::uint32_t file) const;
@@ -96,14 +108,12 @@ class ListModeSeries {
     /// REQUIRES: the block belongs to this part and file. `first_record`: number in the run.
     void write_block(const BlockOfRecords& block, std::uint64_t first_record);
     /// Closes the file and creates that of the next part. `first_record`: number in the run of the first
-    /// record of that part.
-    void start_part(std::uint64_t first_record);
+    /// record of that part, which has the time `first_time`.
+    void start_part(std::uint64_t first_record, std::uint64_t first_time);
     void sync() {
         if (file_) file_->sync();
     }
-    void close() {
-        if (file_) file_->close();
-    }
+    void close() { close(std::nullopt); }
     /// Removes the file of the first part. REQUIRES: no other part was started.
     void discard() noexcept {
         if (file_) file_->discard();
@@ -121,10 +131,12 @@ class ListModeSeries {
 
   private:
     void open(std::uint64_t first_record);
+    void close(std::optional<std::uint64_t> next_part);
 
     const ListModeLayout layout_;
     const std::uint32_t number_;
-    std::unique_ptr<ListModeFile> file_;  ///< nullptr: nothing has been written yet
+    std::unique_ptr<ListModeFile> file_;      ///< nullptr: nothing has been written yet
+    std::optional<std::uint64_t> part_time_;  ///< of the first record of the part; absent: the first part
     std::uint64_t bytes_before_ = 0;
     std::vector<ListModePart> parts_;  ///< up to the current one
     std::vector<FileIdentity> finished_;

@@ -30,8 +30,9 @@ const ListModeOptions& checked(const ListModeOptions& o) {
 
 ListModeLayout layout_of(const std::filesystem::path& path, const ListModeOptions& o,
                          const nlohmann::json& description) {
-    return {path,    o.kind,  o.block_bytes, std::make_shared<const nlohmann::json>(description),
-            o.split, o.files, o.compression, o.on_first_record};
+    return {path,     o.kind,  o.block_bytes, std::make_shared<const nlohmann::json>(description),
+            o.split,  o.files, o.compression, o.on_first_record,
+            o.closing};
 }
 
 using AnyRecords =
@@ -167,7 +168,7 @@ void ListModeWriter::queue_current() {
     worker.queue.push_back(&blocks_.back());
     worker.work.notify_one();
     if (place.part == part_starts_.size()) {
-        part_starts_.push_back(current_first_);
+        part_starts_.push_back({current_first_, first_time});
         for (const auto& other : workers_)
             other->work.notify_one();
     }

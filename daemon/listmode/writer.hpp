@@ -39,6 +39,7 @@ struct ListModeOptions {
     bool on_first_record = false;
     SplitOptions split;  ///< into several parts
     config::Compression compression = config::Compression::none;
+    Closing closing = {};  ///< empty: the files have no closing description
 };
 
 /// Counts of records unless noted. appended = written + write_failed + those not written yet.
@@ -182,8 +183,11 @@ class ListModeWriter {
     std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>, WaitingRecords<gpu::Tag>>
         waiting_ PETACQ_GUARDED_BY(mutex_);
     BlockPlan plan_ PETACQ_GUARDED_BY(mutex_);
-    /// Number in the run of the first record of each part.
-    std::vector<std::uint64_t> part_starts_ PETACQ_GUARDED_BY(mutex_){0};
+    struct PartStart {
+        std::uint64_t record = 0;  ///< number in the run of its first record
+        std::uint64_t time = 0;    ///< of that record; unspecified for the first part
+    };
+    std::vector<PartStart> part_starts_ PETACQ_GUARDED_BY(mutex_) = std::vector<PartStart>(1);
     std::deque<Block> blocks_ PETACQ_GUARDED_BY(mutex_);  ///< from the oldest that has not been written
     std::uint64_t current_first_ PETACQ_GUARDED_BY(mutex_) = 0;    ///< number in the run
     std::uint64_t current_records_ PETACQ_GUARDED_BY(mutex_) = 0;  ///< of the block that is being filled

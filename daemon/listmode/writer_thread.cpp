@@ -120,9 +120,9 @@ void ListModeWriter::write_oldest(Worker& worker) {
 }
 
 void ListModeWriter::start_part(Worker& worker) {
-    const std::uint64_t first_record = part_starts_[worker.series.part() + 1];
-    const auto error = timed_call(worker, [&] { worker.series.start_part(first_record); });
-    if (error) fail(*error, first_record);
+    const PartStart start = part_starts_[worker.series.part() + 1];
+    const auto error = timed_call(worker, [&] { worker.series.start_part(start.record, start.time); });
+    if (error) fail(*error, start.record);
 }
 
 void ListModeWriter::sync(Worker& worker) {

@@ -53,6 +53,7 @@ ExportSource::ExportSource(const std::filesystem::path& target)
     for (const auto& file : record_files(target, daemon::RecordKind::coincidences))
         look_at(file);
     find_run();
+    find_coverage();
 }
 
 ExportSource::~ExportSource() = default;
@@ -73,6 +74,7 @@ void ExportSource::look_at(const std::filesystem::path& file) {
         throw BadInput(name + ": holds " + daemon::name_of(reader.kind()) + ", the previous files hold " +
                        daemon::name_of(kind_));
     }
+    descriptions_.push_back(reader.description());
     for (const char* key : {"run_id", "tick_ps", "crystals"}) {
         const auto expected = value_of(*description_, key);
         const auto found = value_of(reader.description(), key);
@@ -106,6 +108,21 @@ void ExportSource::find_run() {
     look_in(directory);
     // The phases of petlm gate lie in a directory of the run.
     if (run_->is_null() && !is_run) look_in(directory.parent_path());
+}
+
+void ExportSource::find_coverage() {
+    try {
+        // Files of 1.0 say nothing about themselves that differs from one part of a run to the next.
+        if (!description_->contains("coverage")) descriptions_.resize(1);
+        std::vector<daemon::Coverage> of_files;
+        for (const nlohmann::json& description : descriptions_)
+            of_files.push_back(
+                daemon::coverage_of(description, *run_, std::filesystem::is_directory(target_)));
+        coverage_ = daemon::united(of_files);
+    } catch (const std::exception& error) {
+        throw BadInput(target_.string() + ": " + error.what());
+    }
+    descriptions_.clear();
 }
 
 std::uint64_t ExportSource::time_origin() const {

@@ -8,8 +8,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/scanner.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/reader.hpp"
 
 namespace petacq::petlm {
@@ -27,6 +29,9 @@ class ExportSource {
     [[nodiscard]] daemon::RecordKind kind() const { return kind_; }
     /// The description in the first file.
     [[nodiscard]] const nlohmann::json& description() const { return *description_; }
+    /// What the records cover: that of all files together. Nothing else says when they were taken, for how
+    /// long, and by which rules.
+    [[nodiscard]] const daemon::Coverage& coverage() const { return coverage_; }
     /// run.json of the run directory, or beside the file or one directory above it, as for the phases of
     /// petlm gate, if both name the same run; otherwise null.
     [[nodiscard]] const nlohmann::json& run() const { return *run_; }
@@ -62,11 +67,14 @@ class ExportSource {
   private:
     void look_at(const std::filesystem::path& file);
     void find_run();
+    void find_coverage();
 
     std::filesystem::path target_;
     daemon::RecordKind kind_ = daemon::RecordKind::coincidences;
     std::unique_ptr<nlohmann::json> description_;
     std::unique_ptr<nlohmann::json> run_;
+    std::vector<nlohmann::json> descriptions_;  ///< of all files, until their coverage is known
+    daemon::Coverage coverage_;
     std::uint64_t records_ = 0;
     std::uint64_t first_time_ = 0;
     std::uint64_t last_time_ = 0;

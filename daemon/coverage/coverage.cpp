@@ -1,0 +1,178 @@
+#include "daemon/coverage/coverage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <span>
+
+#include "config/sha256.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using nlohmann::json;
+
+/// Differences of the clocks of hosts, and of a host and the boards in a long run, that are no contradiction.
+constexpr double largest_clock_difference_s = 60;
+
+std::string text_of(const RecordRules& rules) {
+    Coverage only;
+    only.rules = rules;
+    return to_json(only).at("rules").dump();
+}
+
+void check_alike(const Coverage& a, const Coverage& b) {
+    const auto expect = [](bool same, const std::string& what) {
+        if (!same) throw CoverageError(what);
+    };
+    const auto known_alike = [](const std::string& x, const std::string& y) {
+        return x.empty() || y.empty() || x == y;
+    };
+    expect(a.tick_ps == b.tick_ps, fmt::format("their ticks differ: {} and {} ps", a.tick_ps, b.tick_ps));
+    expect(known_alike(a.origin.scanner_sha256, b.origin.scanner_sha256), "their scanners differ");
+    const std::string rules_a = text_of(a.rules);
+    const std::string rules_b = text_of(b.rules);
+    expect(rules_a == rules_b,
+           fmt::format("their records were made by different rules: {} and {}", rules_a, rules_b));
+    if (a.anchor && b.anchor) {
+        const auto utc = a.utc_of(b.anchor->ticks);
+        const double apart = utc ? std::chrono::duration<double>(b.anchor->utc - *utc).count()
+                                 : largest_clock_difference_s * 2;
+        expect(std::abs(apart) <= largest_clock_difference_s,
+               fmt::format("their detector times have different zeros: by the time of day they lie {:.6g} s "
+                           "apart",
+                           apart));
+    }
+}
+
+void add_origin(Origin& to, const Origin& more) {
+    for (const OriginRun& run : more.runs)
+        if (std::find(to.runs.begin(), to.runs.end(), run) == to.runs.end()) to.runs.push_back(run);
+    if (to.scanner_sha256.empty()) to.scanner_sha256 = more.scanner_sha256;
+    if (to.calibration_sha256.empty()) to.calibration_sha256 = more.calibration_sha256;
+}
+
+}  // namespace
+
+std::uint64_t Coverage::ticks() const {
+    if (open_ticks) return *open_ticks;
+    return intervals ? intervals->ticks() : 0;
+}
+
+double Coverage::since_reference_s(std::uint64_t tick) const {
+    const std::uint64_t reference = reference_ticks();
+    const double ticks =
+        tick >= reference ? static_cast<double>(tick - reference) : -static_cast<double>(reference - tick);
+    return ticks * tick_ps * 1e-12;
+}
+
+std::optional<std::chrono::system_clock::time_point> Coverage::utc_of(std::uint64_t tick) const {
+    if (!anchor) return std::nullopt;
+    const double since = since_reference_s(tick);
+    constexpr double longest_s = 5e9;  // with any time of today, what the clock holds
+    if (std::abs(since) > longest_s) return std::nullopt;
+    return anchor->utc + std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                             std::chrono::duration<double>(since));
+}
+
+double Coverage::decay_factor(double half_life_s) const {
+    if (!intervals || intervals->empty() || !(half_life_s > 0)) return 1;
+    const double per_s = std::numbers::ln2 / half_life_s;
+    double length = 0;
+    double decayed = 0;  // integral of the activity, with 1 at the reference
+    for (const gpu::TickRange& range : intervals->ranges()) {
+        const double s = static_cast<double>(range.ticks()) * tick_ps * 1e-12;
+        length += s;
+        decayed += std::exp(-per_s * since_reference_s(range.start)) * -std::expm1(-per_s * s) / per_s;
+    }
+    return length / decayed;
+}
+
+Coverage part_of(Coverage whole, const Intervals& times) {
+    if (!whole.intervals) {
+        whole.intervals = times;
+        return whole;
+    }
+    const Intervals part = whole.intervals->intersect(times);
+    if (part == *whole.intervals) return whole;
+    if (whole.open_ticks) {
+        // They are spread evenly over the intervals, as far as anybody knows.
+        const double share = whole.intervals->empty() ? 0
+                                                      : static_cast<double>(part.ticks()) /
+                                                            static_cast<double>(whole.intervals->ticks());
+        whole.open_ticks = static_cast<std::uint64_t>(static_cast<double>(*whole.open_ticks) * share);
+    }
+    whole.intervals = part;
+    whole.loss.live.reset();
+    return whole;
+}
+
+Coverage what_survived(Coverage whole, const Intervals& times) {
+    whole = part_of(std::move(whole), times);
+    whole.loss.live.reset();
+    whole.loss.seconds_complete = false;
+    return whole;
+}
+
+Coverage united(std::span<const Coverage> files, bool same_time) {
+    if (files.empty()) throw CoverageError("there is nothing to unite");
+    Coverage all = files.front();
+    for (const Coverage& next : files.subspan(1)) {
+        check_alike(all, next);
+        // A difference of calibrations between runs is no contradiction in their records; images name it.
+        if (all.origin.calibration_sha256 != next.origin.calibration_sha256)
+            all.origin.calibration_sha256.clear();
+        add_origin(all.origin, next.origin);
+        if (next.anchor && (!all.anchor || next.anchor->ticks < all.anchor->ticks)) all.anchor = next.anchor;
+        if (all.activity != next.activity) all.activity.reset();
+        if (all.intervals && next.intervals) {
+            const Intervals both = all.intervals->intersect(*next.intervals);
+            if (!both.empty() && !same_time) {
+                throw CoverageError(fmt::format(
+                    "they overlap: both cover the ticks {} to {}; their records would count twice",
+                    both.span().start, both.span().end));
+            }
+            if (all.loss.live && next.loss.live && both.empty()) {
+                const auto a = static_cast<double>(all.ticks());
+                const auto b = static_cast<double>(next.ticks());
+                all.loss.live = a + b > 0 ? (a * *all.loss.live + b * *next.loss.live) / (a + b) : 1;
+            } else {
+                all.loss.live.reset();
+            }
+            if (all.open_ticks || next.open_ticks) all.open_ticks = all.ticks() + next.ticks();
+            all.intervals = all.intervals->unite(*next.intervals);
+        } else {
+            all.intervals.reset();
+            all.open_ticks.reset();
+            all.loss.live.reset();
+        }
+        all.loss.seconds_complete = all.loss.seconds_complete && next.loss.seconds_complete;
+        for (const std::string& what : next.unknown)
+            if (std::find(all.unknown.begin(), all.unknown.end(), what) == all.unknown.end())
+                all.unknown.push_back(what);
+    }
+    return all;
+}
+
+Coverage with_rules(Coverage of_singles, const config::Coincidence& coincidence,
+                    const config::Energy& energy) {
+    of_singles.rules = {coincidence, energy};
+    return of_singles;
+}
+
+std::string scanner_sha256(const config::Scanner& scanner) {
+    const json all = config::to_json(scanner);
+    json meaning;
+    for (const char* key : {"geometry", "dimensions", "tick_ps"})
+        if (all.contains(key)) meaning[key] = all.at(key);
+    const std::string text = meaning.dump();
+    config::Sha256 hash;
+    hash.add(std::as_bytes(std::span(text)));
+    return hash.text();
+}
+
+}  // namespace petacq::daemon
