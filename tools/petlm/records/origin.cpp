@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/run/directory.hpp"
+#include "daemon/seconds/reader.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -68,6 +69,18 @@ std::vector<std::filesystem::path> run_directories(const std::filesystem::path& 
             std::filesystem::is_directory(target) ? target : std::filesystem::absolute(target).parent_path());
     }
     return directories;
+}
+
+daemon::Intervals recorded_times(const std::filesystem::path& run) {
+    std::vector<gpu::TickRange> times;
+    try {
+        daemon::SecondsReader reader(record_files(run, daemon::RecordKind::seconds).front());
+        while (reader.next())
+            times.push_back({reader.start(), reader.start() + reader.length()});
+    } catch (const daemon::NotListMode&) {
+        // there is no file, or one that says nothing
+    }
+    return daemon::Intervals(std::move(times));
 }
 
 nlohmann::json run_of(const std::filesystem::path& target, const nlohmann::json& description) {

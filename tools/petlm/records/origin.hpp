@@ -25,6 +25,9 @@ std::vector<RunPlace> places_of_runs(const std::filesystem::path& target, const 
 std::vector<std::filesystem::path> run_directories(const std::filesystem::path& target,
                                                    const daemon::Coverage& coverage);
 
+/// The times of the seconds of a run that can be read; none without a file of them.
+daemon::Intervals recorded_times(const std::filesystem::path& run);
+
 /// run.json of the run directory, or beside the file or one directory above it, as for the phases of petlm
 /// gate, if it names the run of the description; otherwise null.
 nlohmann::json run_of(const std::filesystem::path& target, const nlohmann::json& description);
