@@ -9,7 +9,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint64_t most_empty = 100;  ///< seconds
+constexpr std::uint64_t most_empty = 100;  ///< seconds before and after a long time without singles
 
 /// At its first second; nullptr for a run without seconds, or with a file that says nothing.
 std::unique_ptr<daemon::SecondsReader> seconds_of(const std::filesystem::path& run) {
@@ -26,25 +26,46 @@ gpu::TickRange range_of(const daemon::SecondsReader& reader) {
     return {reader.start(), reader.start() + reader.length()};
 }
 
-/// Those in the interval, by their begin.
-std::vector<gpu::TickRange> within(std::vector<gpu::TickRange> ranges, gpu::TickRange interval) {
-    for (gpu::TickRange& range : ranges)
-        range = {std::max(range.start, interval.start), std::min(range.end, interval.end)};
-    std::erase_if(ranges, [](const gpu::TickRange& r) { return r.start >= r.end; });
-    std::sort(ranges.begin(), ranges.end(),
-              [](const gpu::TickRange& a, const gpu::TickRange& b) { return a.start < b.start; });
-    return ranges;
-}
+/// Looks for the times of singles.
+class Times {
+  public:
+    /// `long_time`: blocks that last longer are read, as far as this host can: they may have silences.
+    Times(std::span<const SinglesFiles> runs, std::uint64_t long_time)
+        : runs_(runs), long_time_(long_time), read_(runs.size()) {}
 
-/// The earliest time from `time` on at which a run may have singles; UINT64_MAX: none has.
-std::uint64_t next_single(std::span<const SinglesFiles> runs, std::uint64_t time) {
-    std::uint64_t next = UINT64_MAX;
-    for (const SinglesFiles& run : runs) {
-        const auto blocks = run.blocks_in({time, UINT64_MAX});
-        if (!blocks.empty()) next = std::min(next, std::max(time, blocks.front().first_time));
+    /// The earliest time from `time` on at which a run may have singles; UINT64_MAX: none has.
+    std::uint64_t next(std::uint64_t time) {
+        std::uint64_t next = UINT64_MAX;
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
+            const auto blocks = runs_[i].blocks_in({time, UINT64_MAX});
+            if (!blocks.empty()) next = std::min(next, next_in(i, blocks.front(), time));
+        }
+        return next;
     }
-    return next;
-}
+
+  private:
+    struct Read {
+        const SinglesFiles::Block* block = nullptr;
+        daemon::LoadedBlock memory;
+        std::span<const gpu::Single> singles;
+    };
+    std::uint64_t next_in(std::size_t run, const SinglesFiles::Block& block, std::uint64_t time) {
+        if (time <= block.first_time) return block.first_time;
+        if (block.last_time - block.first_time <= long_time_ || !runs_[run].is_here()) return time;
+        Read& read = read_[run];
+        if (read.block != &block) {
+            read.singles = runs_[run].read(block, read.memory);
+            read.block = &block;
+        }
+        return std::partition_point(read.singles.begin(), read.singles.end(),
+                                    [&](const gpu::Single& s) { return s.time < time; })
+            ->time;
+    }
+
+    const std::span<const SinglesFiles> runs_;
+    const std::uint64_t long_time_;
+    std::vector<Read> read_;  ///< of each run, the last block that was read
+};
 
 double mean_of_known(double a, double b) {
     if (std::isnan(a)) return b;
@@ -53,63 +74,31 @@ double mean_of_known(double a, double b) {
 
 }  // namespace
 
-std::vector<gpu::TickRange> recorded_seconds(const std::filesystem::path& run) {
+std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
+                                          std::span<const SinglesFiles> singles, std::uint64_t second) {
     std::vector<gpu::TickRange> ranges;
-    if (const auto reader = seconds_of(run)) {
-        do
-            ranges.push_back(range_of(*reader));
-        while (reader->next());
-    }
-    return ranges;
-}
-
-std::vector<gpu::TickRange> second_ranges(std::vector<gpu::TickRange> recorded,
-                                          std::span<const SinglesFiles> singles, std::uint64_t second,
-                                          gpu::TickRange interval) {
-    const std::vector<gpu::TickRange> known = within(std::move(recorded), interval);
-    std::uint64_t after_last = 0;  // of the singles
-    for (const SinglesFiles& run : singles)
-        for (const SinglesFiles::Block& block : run.blocks_in(interval))
-            after_last = std::max(after_last, block.last_time + 1);
-    after_last = std::min(after_last, interval.end);
-    const std::uint64_t first = next_single(singles, interval.start);
-    // The runs may have started within a second, or long before the first single.
-    std::uint64_t start = first < after_last ? std::max(first / second * second, interval.start) : 0;
-    if (!known.empty() && (first >= after_last || known.front().start <= first)) start = known.front().start;
-
-    std::vector<gpu::TickRange> ranges;
-    auto next = known.begin();  // the first that ends after `start`
-    while (true) {
-        while (next != known.end() && next->end <= start)
-            ++next;
-        if (next == known.end() && start >= after_last) return ranges;
-        gpu::TickRange range{start, (start / second + 1) * second};
-        const bool is_known = next != known.end() && next->start <= start;
-        if (is_known) {
-            range.end = next->end;
-        } else {
-            const std::uint64_t single = next_single(singles, start);
-            const bool long_empty = single > start && (single - start) / second > most_empty;
-            if (long_empty && single != UINT64_MAX) range.end = single / second * second;
-            if (next == known.end()) range.end = std::min(range.end, after_last);
+    Times of_singles(singles, 2 * most_empty * second);
+    for (const gpu::TickRange& all : times.ranges()) {
+        const auto add = [&](std::uint64_t start, std::uint64_t end) {
+            ranges.push_back({start, end});
+            return end;
+        };
+        const auto end_of = [&](std::uint64_t start) {
+            return start < all.end && all.end - start > second - start % second
+                       ? start + (second - start % second)
+                       : all.end;
+        };
+        for (std::uint64_t start = all.start; start < all.end;) {
+            // Up to the first second that may have singles.
+            const std::uint64_t with_single = std::min(of_singles.next(start), all.end) / second;
+            for (std::uint64_t empty = 0; empty < most_empty && start / second < with_single; ++empty)
+                start = add(start, end_of(start));
+            if (with_single > start / second + most_empty)
+                start = add(start, (with_single - most_empty) * second);
+            while (start / second < with_single)
+                start = add(start, end_of(start));
+            if (start < all.end) start = add(start, end_of(start));
         }
-        for (auto other = next; other != known.end() && other->start < range.end; ++other)
-            if (other->start > start) range.end = other->start;
-        ranges.push_back(range);
-        start = range.end;
-    }
-}
-
-std::vector<gpu::TickRange> seconds_in(gpu::TickRange stretch, std::vector<std::uint64_t> divisions,
-                                       std::span<const SinglesFiles> singles, std::uint64_t second) {
-    divisions.push_back(stretch.end);
-    std::sort(divisions.begin(), divisions.end());
-    std::vector<gpu::TickRange> ranges;
-    for (const std::uint64_t division : divisions) {
-        if (division <= stretch.start || division > stretch.end) continue;
-        const auto some = second_ranges({}, singles, second, {stretch.start, division});
-        ranges.insert(ranges.end(), some.begin(), some.end());
-        stretch.start = division;
     }
     return ranges;
 }
@@ -144,6 +133,7 @@ daemon::BoardReport BoardReports::of(gpu::TickRange second) {
         };
         by_module("module_temperature", all.temperature_C);
         by_module("module_dead_time", all.dead_time);
+        by_module("module_live", all.live);
     }
     return all;
 }

@@ -134,9 +134,19 @@ void SinglesFiles::append(std::span<const Block> blocks) {
 std::span<const SinglesFiles::Block> SinglesFiles::blocks_in(gpu::TickRange range) const {
     const auto begin = std::partition_point(blocks_.begin(), blocks_.end(),
                                             [&](const Block& b) { return b.last_time < range.start; });
-    const auto end =
-        std::partition_point(begin, blocks_.end(), [&](const Block& b) { return b.first_time < range.end; });
+    const auto end = std::partition_point(begin, blocks_.end(), [&](const Block& b) {
+        return b.first_time < range.end || range.end == UINT64_MAX;
+    });
     return {begin, end};
+}
+
+std::span<const gpu::Single> SinglesFiles::kept(std::span<const gpu::Single> of_block,
+                                                std::vector<gpu::Single>& memory) const {
+    if (!only_) return of_block;
+    memory.clear();
+    std::copy_if(of_block.begin(), of_block.end(), std::back_inserter(memory),
+                 [&](const gpu::Single& s) { return only_->contains(s.time); });
+    return memory;
 }
 
 void SinglesFiles::receive(std::span<const Block> blocks, std::vector<gpu::Single> singles) {

@@ -6,11 +6,14 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "daemon/coverage/intervals.hpp"
 #include "daemon/listmode/file_reader.hpp"
-#include "gpu/second_cuts.hpp"
+#include "gpu/tick_range.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::daemon {
@@ -59,9 +62,17 @@ class SinglesFiles {
     /// Singles that have come from the other host: those of these blocks, one after the other. They replace
     /// earlier ones.
     void receive(std::span<const Block> blocks, std::vector<gpu::Single> singles);
+    /// Whether they are files of this host.
+    [[nodiscard]] bool is_here() const { return !files_.empty(); }
     /// Reads the singles of a block; valid until `memory` is used again. Throws BadInput when it is damaged.
     /// REQUIRES: of files on another host, that the block has been received.
     std::span<const gpu::Single> read(const Block& block, daemon::LoadedBlock& memory) const;
+
+    /// Singles at other times do not count: kept() leaves them out.
+    void keep_only(daemon::Intervals times) { only_ = std::move(times); }
+    /// The singles of a block that count; valid until `memory` is used again.
+    std::span<const gpu::Single> kept(std::span<const gpu::Single> of_block,
+                                      std::vector<gpu::Single>& memory) const;
 
   private:
     SinglesFiles();
@@ -75,6 +86,7 @@ class SinglesFiles {
     std::unique_ptr<nlohmann::json> description_;
     std::uint32_t block_bytes_ = 0;
     std::vector<Block> blocks_;
+    std::optional<daemon::Intervals> only_;
     std::span<const Block> received_blocks_;
     std::vector<gpu::Single> received_;
 
