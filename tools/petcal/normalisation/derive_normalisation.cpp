@@ -142,7 +142,7 @@ void subtract_expected(const petlm::RunRandoms& randoms, const derive::FanModel&
 derive::LineCounts read_counts(const config::Scanner& scanner, const DeriveNormalisationOptions& options,
                                const json& run, const derive::FanModel& model, DerivedNormalisation& out) {
     std::string why;
-    const auto expected = petlm::RunRandoms::of_run(options.run, run, scanner, why);
+    const auto expected = petlm::RunRandoms::of(petlm::ExportSource(options.run), scanner, why);
     const double weight = expected ? 0 : weight_of_delayeds(run);
     if (!expected && weight == 0)
         throw config::Error(options.run.string() +

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "daemon/settings.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -122,7 +123,7 @@ void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair&
 std::string add_randoms(const ExportSource& source, ExportOptions& options) {
     std::string why;
     const std::shared_ptr<const RunRandoms> randoms =
-        RunRandoms::of_run(source.target(), source.run(), source.scanner(options.scanner), why);
+        RunRandoms::of(source, source.scanner(options.scanner), why);
     if (randoms) {
         options.randoms = {[randoms](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
                                return randoms->rate(time, a, b);
@@ -178,15 +179,8 @@ const config::Nuclide* nuclide_of(const ExportSource& source) {
 }
 
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry) {
-    gpu::CoincidenceRules rules;
-    const auto set = [&](std::uint32_t& to, const char* key) {
-        const auto value = source.configured(std::string("/coincidence/") + key);
-        if (value.is_number_unsigned())
-            to = static_cast<std::uint32_t>(std::min<std::uint64_t>(value.get<std::uint64_t>(), UINT32_MAX));
-    };
-    set(rules.min_module_difference, "min_module_difference");
-    set(rules.max_ring_difference, "max_ring_difference");
-    return gpu::PairRule::of(geometry, rules);
+    const auto& rules = source.coverage().rules.coincidence;
+    return gpu::PairRule::of(geometry, rules ? daemon::coincidence_rules(*rules) : gpu::CoincidenceRules{});
 }
 
 const config::Nuclide* nuclide_of(const ExportSource& source, const ExportOptions& options) {

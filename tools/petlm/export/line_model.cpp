@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "tools/petlm/corrections/decay.hpp"
-#include "tools/petlm/corrections/measured_time.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -127,7 +125,7 @@ void LineModel::use_run(const ExportSource& source, const config::Scanner& scann
                          : "Dead time and pile-up: not corrected, as " + options.no_seconds + "."});
     const double span =
         static_cast<double>(source.time_end() - source.time_origin()) * scanner.tick_ps * 1e-12;
-    const double measured = corrections::measured_time(source, scanner.tick_ps).seconds;
+    const double measured = source.coverage().seconds();
     if (measured > 0) per_measured_ = span / measured;
     list_.push_back(
         {"measured time", measured > 0,
@@ -138,7 +136,7 @@ void LineModel::use_run(const ExportSource& source, const config::Scanner& scann
                            span)});
     ExportCorrection decay{"decay", false, "Decay: not corrected, as the nuclide is unknown (--nuclide)."};
     if (const config::Nuclide* const nuclide = nuclide_of(source, options)) {
-        const double factor = corrections::decay_factor(*nuclide, span);
+        const double factor = source.coverage().decay_factor(nuclide->half_life_s);
         decay_ = factor / nuclide->branching_ratio;
         decay.made = true;
         decay.sentence = fmt::format(

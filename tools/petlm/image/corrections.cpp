@@ -9,8 +9,7 @@
 #include <optional>
 
 #include "config/nuclides.hpp"
-#include "tools/petlm/corrections/decay.hpp"
-#include "tools/petlm/corrections/measured_time.hpp"
+#include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 
 namespace petacq::image {
@@ -59,7 +58,7 @@ Corrections::Corrections(const petlm::ExportSource& source, const config::Scanne
                          const QuickLookOptions& how, gpu::WorkerPool& pool)
     : lines_(lines), asked_(lines.normalised() || !lines.object().empty()) {
     std::string why;
-    of_run_ = petlm::RunRandoms::of_run(source.target(), source.run(), scanner, why);
+    of_run_ = petlm::RunRandoms::of(source, scanner, why);
     if (of_run_) {
         use_seconds();
     } else {
@@ -70,7 +69,8 @@ Corrections::Corrections(const petlm::ExportSource& source, const config::Scanne
     list_.push_back(randoms_made_);
     list_.push_back(pile_up_made_);
     use_dead_time(why);
-    use_quantity(source, scanner, options, how.grid.voxel_mm);
+    use_loss(source, why);
+    use_quantity(source, options, how.grid.voxel_mm);
 }
 
 void Corrections::use_seconds() {
@@ -155,6 +155,21 @@ void Corrections::use_dead_time(const std::string& why) {
     list_.push_back(out);
 }
 
+void Corrections::use_loss(const petlm::ExportSource& source, const std::string& why) {
+    Correction out{"loss", false, "Loss: not corrected, as " + why + ".", {}};
+    if (of_run_) {
+        const petlm::RunLoss& loss = of_run_->loss();
+        out.made = !loss.arrived.empty();
+        out.sentence = sentence_of(loss);
+        if (out.made)
+            out.figures = {
+                {"lost", loss.lost}, {"factor", loss.factor}, {"largest_factor", loss.largest_factor}};
+    }
+    if (!out.made) out.sentence += petlm::lost_datagrams(source);
+    loss_made_ = out.made && of_run_->loss().lost > 0;
+    list_.push_back(out);
+}
+
 void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule,
                               const PairCounts& pairs, const corrections::EnergyWindow& window,
                               const petlm::ImageOptions& options, std::uint64_t max_memory,
@@ -180,44 +195,48 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
     list_.push_back(out);
 }
 
-void Corrections::use_quantity(const petlm::ExportSource& source, const config::Scanner& scanner,
-                               const petlm::ImageOptions& options, double voxel_mm) {
-    Correction decay{"decay", false, "Decay: not corrected; values are decays in the whole run.", {}};
+void Corrections::use_quantity(const petlm::ExportSource& source, const petlm::ImageOptions& options,
+                               double voxel_mm) {
+    Correction decay{"decay", false, "Decay: not corrected; values are decays in the whole time.", {}};
     Correction calibration{"calibration", false, "Calibration: none without --normalisation.", {}};
-    const corrections::MeasuredTime time = corrections::measured_time(source, scanner.tick_ps);
-    quantity_.seconds = time.seconds;
-    const config::Nuclide* const nuclide =
-        options.nuclide ? config::find_nuclide(*options.nuclide) : petlm::nuclide_of(source);
-    if (nuclide != nullptr) quantity_.nuclide = nuclide->name;
-    if (lines_.normalised() && time.seconds > 0) {
+    const daemon::Coverage& coverage = source.coverage();
+    if (coverage.intervals) quantity_.seconds = coverage.seconds();
+    std::optional<daemon::StatedActivity> source_of_photons = coverage.activity;
+    if (options.nuclide) {
+        const config::Nuclide* const nuclide = config::find_nuclide(*options.nuclide);
+        source_of_photons = daemon::StatedActivity{
+            std::string(nuclide->name), nuclide->half_life_s, nuclide->branching_ratio, {}, {}};
+    }
+    if (source_of_photons) quantity_.nuclide = source_of_photons->nuclide;
+    if (lines_.normalised() && quantity_.seconds) {
+        const double seconds = *quantity_.seconds;
         quantity_.activity = true;
         quantity_.calibrated = lines_.file().activity_factor.has_value();
-        quantity_.time_of_activity = time.start_utc;
-        // A decay per mm^3 and second is 1 kBq/ml.
-        quantity_.scale = lines_.file().activity_factor.value_or(1) / (std::pow(voxel_mm, 3) * time.seconds);
+        if (coverage.anchor) quantity_.time_of_activity = daemon::utc_text(coverage.anchor->utc);
+        // A decay per mm^3 and second is 1 kBq/ml. In no time there is none.
+        quantity_.scale =
+            seconds > 0 ? lines_.file().activity_factor.value_or(1) / (std::pow(voxel_mm, 3) * seconds) : 0;
         quantity_.unit = quantity_.calibrated ? "kBq/ml" : "kBq/ml, uncalibrated";
         decay.sentence = fmt::format(
             "Decay: not corrected, as the nuclide is unknown (--nuclide): values are the mean over {:.6g} s, "
-            "of "
-            "positrons rather than decays.",
-            time.seconds);
-        if (nuclide != nullptr) {
-            const double factor = corrections::decay_factor(*nuclide, time.seconds);
-            quantity_.scale *= factor / nuclide->branching_ratio;
+            "of positrons rather than decays.",
+            seconds);
+        if (source_of_photons) {
+            const double factor = coverage.decay_factor(source_of_photons->half_life_s);
+            quantity_.scale *= factor / source_of_photons->branching_ratio;
             decay.made = true;
             decay.sentence = fmt::format(
-                "Decay: activity of {} at the start of the run{}: {:.6g} times the mean over {:.6g} s, and "
-                "{} "
-                "positrons per decay.",
-                nuclide->name, time.start_utc ? ", " + *time.start_utc : "", factor, time.seconds,
-                nuclide->branching_ratio);
-            decay.figures = {{"factor", factor}, {"branching_ratio", nuclide->branching_ratio}};
+                "Decay: activity of {} at the start of the run{}: {:.6g} times the mean over the {:.6g} s "
+                "recorded, and {} positrons per decay.",
+                source_of_photons->nuclide,
+                quantity_.time_of_activity ? ", " + *quantity_.time_of_activity : "", factor, seconds,
+                source_of_photons->branching_ratio);
+            decay.figures = {{"factor", factor}, {"branching_ratio", source_of_photons->branching_ratio}};
         }
         calibration.made = quantity_.calibrated;
         calibration.sentence =
             "Calibration: none; the normalisation has no activity factor, so values are as if the mean "
-            "crystal "
-            "detected every photon.";
+            "crystal detected every photon.";
         if (calibration.made) {
             calibration.sentence = fmt::format("Calibration: activity factor {:.6g} of the normalisation.",
                                                *lines_.file().activity_factor);
@@ -225,8 +244,7 @@ void Corrections::use_quantity(const petlm::ExportSource& source, const config::
         }
     } else if (lines_.normalised()) {
         calibration.sentence =
-            "Calibration: none, as the length of the measurement is unknown (that of a run directory is "
-            "known).";
+            "Calibration: none, as it is not known for how long the records of this file were taken.";
     }
     list_.push_back(decay);
     list_.push_back(calibration);
@@ -240,7 +258,7 @@ QuickLookModel Corrections::model() const {
             return (randoms_ ? randoms_(pair) : 0) + scatter_->counts(pair.a, pair.b);
         };
     }
-    if (!asked_) return out;
+    if (!asked_ && !loss_made_) return out;
     out.line.factor = [this](Pair pair) {
         return found(pair.a, pair.b) * lines_.attenuation(pair.a, pair.b);
     };
@@ -254,8 +272,8 @@ QuickLookModel Corrections::model() const {
 std::vector<std::string> Corrections::sentences() const {
     std::vector<std::string> out;
     for (const Correction& correction : list_) {
-        if (!asked_ && correction.name != randoms_made_.name && correction.name != pile_up_made_.name)
-            continue;
+        const std::string_view name = correction.name;
+        if (!asked_ && name != randoms_made_.name && name != pile_up_made_.name && name != "loss") continue;
         out.push_back(correction.sentence);
     }
     return out;
@@ -280,7 +298,7 @@ std::string Corrections::short_warning() const {
     if (!asked_) return "petlm image: for looking, not quantification (no AC, SC, normalisation)";
     const auto missing = names(false);
     if (missing.empty()) return "petlm image: " + quantity_.unit + ", all corrections made (image.json)";
-    return fmt::format("petlm image: {}, no {}", quantity_.unit, fmt::join(missing, ", "));
+    return fmt::format("petlm image: {}, uncorrected: {}", quantity_.unit, fmt::join(missing, ", "));
 }
 
 }  // namespace petacq::image

@@ -30,14 +30,14 @@ struct Quantity {
     bool activity = false;    ///< concentration, otherwise decays per voxel
     bool calibrated = false;  ///< by an activity factor
     std::string unit = "decays per voxel";
-    double scale = 1;  ///< from decays per voxel
-    double seconds = 0;
+    double scale = 1;               ///< from decays per voxel
+    std::optional<double> seconds;  ///< recorded; absent: unknown
     std::optional<std::string> time_of_activity;
     std::string nuclide;  ///< empty: unknown
 };
 
-/// Randoms and pile-up are corrected always. The rest needs what a user names: a normalisation, and for
-/// scatter and attenuation an object. Either of them also brings the correction for dead time.
+/// Randoms, pile-up and lost data are corrected always. The rest needs what a user names: a normalisation,
+/// and for scatter and attenuation an object. Either of them also brings the correction for dead time.
 class Corrections {
   public:
     /// All must outlive it.
@@ -67,18 +67,20 @@ class Corrections {
                       const std::string& why);
     void use_lines(const petlm::ImageOptions& options);
     void use_dead_time(const std::string& why);
+    void use_loss(const petlm::ExportSource& source, const std::string& why);
     void use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& pairs,
                      const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
                      std::uint64_t max_memory, gpu::WorkerPool& pool);
-    void use_quantity(const petlm::ExportSource& source, const config::Scanner& scanner,
-                      const petlm::ImageOptions& options, double voxel_mm);
+    void use_quantity(const petlm::ExportSource& source, const petlm::ImageOptions& options, double voxel_mm);
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const {
-        return lines_.normalisation(a, b) * (of_run_ ? of_run_->live(a, b) : 1);
+        if (!of_run_) return lines_.normalisation(a, b);
+        return lines_.normalisation(a, b) * of_run_->arrived(a, b) * (asked_ ? of_run_->seen(a, b) : 1);
     }
     [[nodiscard]] std::vector<std::string> names(bool made) const;
 
     const corrections::LineFactors& lines_;
     bool asked_;
+    bool loss_made_ = false;  ///< and there is some
     std::unique_ptr<petlm::RunRandoms> of_run_;
     std::unique_ptr<Scatter> scatter_;
     OfPair randoms_;

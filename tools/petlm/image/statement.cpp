@@ -72,7 +72,7 @@ std::string json_text(const Statement& s) {
         {"unit", quantity.unit},
         {"voxels", s.grid.n},
         {"voxel_mm", s.grid.voxel_mm},
-        {"duration_s", quantity.seconds > 0 ? nlohmann::json(quantity.seconds) : nlohmann::json()},
+        {"duration_s", quantity.seconds ? nlohmann::json(*quantity.seconds) : nlohmann::json()},
         {"nuclide", text_or_null(quantity.nuclide)},
         {"time_of_activity_utc",
          decay ? text_or_null(quantity.time_of_activity.value_or("")) : nlohmann::json()},

@@ -40,7 +40,7 @@ void for_pairs(std::uint32_t crystals, const Use& use) {
 RandomsOverTime::RandomsOverTime(const Run& run) : crystals_(run.scanner().geometry.crystal_count()) {
     const auto& target = run.source().target();
     std::string why;
-    of_pairs_ = petlm::RunRandoms::of_run(target, run.source().run(), run.scanner(), why);
+    of_pairs_ = petlm::RunRandoms::of(run.source(), run.scanner(), why);
     if (!of_pairs_) {
         throw petlm::BadInput(target.string() +
                               ": the randoms of this test come from the seconds of a run: " + why);

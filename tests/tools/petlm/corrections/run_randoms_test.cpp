@@ -91,7 +91,7 @@ TEST_CASE("randoms of a run: pairs add up to the totals of the seconds", "[petlm
     scanner.geometry.crystals = {1, 2, 2};
     const Decay run(count, scanner);
     run.write(directory / "seconds.plm");
-    daemon::SecondsReader reader(directory / "seconds.plm");
+    petlm::CoveredSeconds reader(directory / "seconds.plm");
     const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
     CHECK(randoms.total() == Approx(run.total).epsilon(1e-12));
 
@@ -132,7 +132,7 @@ TEST_CASE("pile-up of a run: the seconds weighted with their trues", "[petlm][ra
     Decay run(40, scanner);
     const auto pile_up_of = [&](const std::string& name) {
         run.write(directory / name);
-        daemon::SecondsReader reader(directory / name);
+        petlm::CoveredSeconds reader(directory / name);
         return petlm::RunRandoms(reader, scanner, rules_of_test()).pile_up();
     };
     double found = 0;
@@ -184,7 +184,7 @@ TEST_CASE("petlm export: the seconds of a run give randoms to castor and stir", 
     REQUIRE(exported("castor", directory / "run", directory / "castor").status == 0);
     CHECK(contains(read_file(directory / "castor/prompts.cdh"), "Random correction flag: 1"));
     Bytes events(directory / "castor/prompts.cdf");
-    daemon::SecondsReader reader(directory / "run/seconds.plm");
+    petlm::CoveredSeconds reader(directory / "run/seconds.plm");
     const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
     for (const gpu::Coincidence& c : of_kind(records, gpu::Kind::prompt)) {
         events.take<std::uint32_t>();
