@@ -170,6 +170,7 @@ TEST_CASE("petlm export: the seconds of a run give randoms to castor and stir", 
                {{"window_ticks", 300}, {"min_module_difference", 2}, {"max_ring_difference", 7}}}})
              .document;
     document["expected_randoms"] = {{"pairs", run.total}};
+    document["stop_ticks"] = run.seconds.back().range.end;
     write_file(directory / "run/run.json", document.dump());
 
     const Outcome stir = exported("stir", directory / "run", directory / "stir");
