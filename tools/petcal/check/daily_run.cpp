@@ -30,10 +30,6 @@ std::string text_at(const json& run, const char* pointer) {
     return run.contains(at) && run.at(at).is_string() ? run.at(at).get<std::string>() : "";
 }
 
-daemon::Coverage coverage_of(const json& run) {
-    return daemon::coverage_of(run, run, true);
-}
-
 /// Both must say the same if both say anything.
 void check_same(const std::filesystem::path& directory, const std::string& then, const std::string& now,
                 const std::string& what) {
@@ -105,7 +101,7 @@ DailyRun load_daily_run(const std::filesystem::path& directory) {
              std::string("expected ") + daemon::spectra_file + "; set spectra.enabled in the configuration");
     DailyRun run;
     run.directory = directory;
-    if (const auto anchor = coverage_of(content).anchor) run.started = daemon::utc_text(anchor->utc);
+    if (const auto anchor = daemon::coverage_of_run(content).anchor) run.started = daemon::utc_text(anchor->utc);
     daemon::RecordedDetector recorded(directory);
     run.scanner = recorded.scanner();
     run.spectra = config::load_spectra(directory / daemon::spectra_file, run.scanner.geometry);
@@ -120,8 +116,8 @@ DailyRun load_daily_reference(const std::filesystem::path& directory, const std:
     if (place.empty()) fail(run, "its configuration has no detector_reference; expected --reference");
     const json then = run_json(place);
     daemon::check_comparable(place, daemon::RecordedDetector(place), now.configuration(), now.scanner());
-    const daemon::Coverage of_reference = coverage_of(then);
-    const daemon::Coverage of_run = coverage_of(run_json(run));
+    const daemon::Coverage of_reference = daemon::coverage_of_run(then);
+    const daemon::Coverage of_run = daemon::coverage_of_run(run_json(run));
     check_same(place, of_reference.origin.calibration_sha256, of_run.origin.calibration_sha256,
                "calibration");
     check_same(place, nuclide_of(of_reference), nuclide_of(of_run), "nuclide");
