@@ -66,8 +66,6 @@ class ExportSource {
 
   private:
     void look_at(const std::filesystem::path& file);
-    void find_run();
-    void find_coverage();
 
     std::filesystem::path target_;
     daemon::RecordKind kind_ = daemon::RecordKind::coincidences;
