@@ -73,9 +73,8 @@ class Scans {
             return std::hypot(x, y) < 13 && std::abs(z) < 12;
         });
         out.about = json::parse(read_file(dir / "i/image.json"));
-        // The region has about half of the prompts.
-        out.noise =
-            std::sqrt(2 / std::stod(out.out.substr(out.out.rfind('\n', out.out.find(" prompts on ")) + 1)));
+        const auto prompts = out.out.find(" prompts on ");
+        out.noise = 1 / std::sqrt(std::stod(out.out.substr(out.out.find_last_of(" \n", prompts - 1) + 1)));
         return out;
     }
     std::string good(const char* program, const std::string& arguments) const {
