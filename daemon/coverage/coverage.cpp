@@ -79,6 +79,12 @@ std::optional<std::chrono::system_clock::time_point> Coverage::utc_of(std::uint6
                              std::chrono::duration<double>(since));
 }
 
+std::optional<double> Coverage::activity_at_reference_MBq() const {
+    if (!activity || !activity->activity_MBq || !activity->assay || !anchor) return std::nullopt;
+    const double since_s = std::chrono::duration<double>(anchor->utc - *activity->assay).count();
+    return *activity->activity_MBq * std::exp2(-since_s / activity->half_life_s);
+}
+
 double Coverage::decay_factor(double half_life_s) const {
     if (!intervals || intervals->empty() || !(half_life_s > 0)) return 1;
     const double per_s = std::numbers::ln2 / half_life_s;

@@ -106,6 +106,9 @@ struct Coverage {
     [[nodiscard]] double since_reference_s(std::uint64_t tick) const;
     /// Absent without an anchor, or if no clock holds it.
     [[nodiscard]] std::optional<std::chrono::system_clock::time_point> utc_of(std::uint64_t tick) const;
+    /// The stated activity at the reference; absent if it, its time or the time of day is not known.
+    [[nodiscard]] std::optional<double> activity_at_reference_MBq()
+        const;  // NOLINT(readability-identifier-naming)
     /// Activity at the reference divided by its mean over the recorded time; 1 if that is not known.
     [[nodiscard]] double decay_factor(double half_life_s) const;
 };

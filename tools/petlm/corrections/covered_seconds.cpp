@@ -23,8 +23,8 @@ CoveredSeconds::CoveredSeconds(const std::filesystem::path& file) {
     runs_.push_back({file, std::nullopt});
 }
 
-std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source, std::string& why) {
-    const daemon::Coverage& coverage = source.coverage();
+std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source,
+                                                   const daemon::Coverage& coverage, std::string& why) {
     if (!coverage.intervals) {
         why = "it is not known when its records were taken";
         return nullptr;

@@ -25,7 +25,12 @@ class CoveredSeconds {
     /// Those of the runs of `source`. Null if they cannot be used; `why` gives the reason: it is not known
     /// what the file covers, a run or its seconds are not found, or the seconds were made by other rules than
     /// the records. Throws as SecondsReader does.
-    static std::unique_ptr<CoveredSeconds> of(const ExportSource& source, std::string& why);
+    static std::unique_ptr<CoveredSeconds> of(const ExportSource& source, std::string& why) {
+        return of(source, source.coverage(), why);
+    }
+    /// The same of a part of its records.
+    static std::unique_ptr<CoveredSeconds> of(const ExportSource& source, const daemon::Coverage& part,
+                                              std::string& why);
 
     /// Goes to the next second that the file covers in part. Throws std::invalid_argument for a file that is
     /// not complete.

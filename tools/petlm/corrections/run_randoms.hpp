@@ -56,7 +56,12 @@ class RunRandoms {
     /// Of the records of a file or run directory. Null if its runs have no seconds that can be used; `why`
     /// gives the reason in that case.
     static std::unique_ptr<RunRandoms> of(const ExportSource& source, const config::Scanner& scanner,
-                                          std::string& why);
+                                          std::string& why) {
+        return of(source, source.coverage(), scanner, why);
+    }
+    /// The same of a part of the records.
+    static std::unique_ptr<RunRandoms> of(const ExportSource& source, const daemon::Coverage& part,
+                                          const config::Scanner& scanner, std::string& why);
 
     /// Over all that the file covers.
     [[nodiscard]] double sum(std::uint32_t crystal_a, std::uint32_t crystal_b) const;

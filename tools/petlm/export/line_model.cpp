@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "tools/petlm/corrections/module_losses.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -50,7 +52,7 @@ LineModel::LineModel(const ExportSource& source, const config::Scanner& scanner,
       scale_(solid_angle_scale(scanner.dimensions)) {
     use_lines(options);
     use_scatter(source, scanner, options, pool);
-    use_run(source, scanner, options);
+    use_run(source, options);
 }
 
 double LineModel::found(std::uint32_t a, std::uint32_t b) const {
@@ -62,7 +64,7 @@ double LineModel::trues(std::uint32_t a, std::uint32_t b) const {
 }
 
 double LineModel::calibration() const {
-    return per_measured_ * (lines_.normalised() ? lines_.file().activity_factor.value_or(1) : 1);
+    return lines_.normalised() ? lines_.file().activity_factor.value_or(1) : 1;
 }
 
 void LineModel::use_lines(const ExportOptions& options) {
@@ -114,8 +116,7 @@ void LineModel::use_scatter(const ExportSource& source, const config::Scanner& s
     list_.push_back(out);
 }
 
-void LineModel::use_run(const ExportSource& source, const config::Scanner& scanner,
-                        const ExportOptions& options) {
+void LineModel::use_run(const ExportSource& source, const ExportOptions& options) {
     list_.push_back({"randoms", static_cast<bool>(randoms_.sum),
                      randoms_.sum ? "Randoms: expected from the singles of each second, by pair of crystals."
                                   : "Randoms: not estimated, as " + options.no_seconds + "."});
@@ -123,27 +124,27 @@ void LineModel::use_run(const ExportSource& source, const config::Scanner& scann
                      randoms_.found
                          ? randoms_.found_sentence
                          : "Dead time and pile-up: not corrected, as " + options.no_seconds + "."});
-    const double span =
-        static_cast<double>(source.time_end() - source.time_origin()) * scanner.tick_ps * 1e-12;
-    const double measured = source.coverage().seconds();
-    if (measured > 0) per_measured_ = span / measured;
     list_.push_back(
-        {"measured time", measured > 0,
-         measured > 0
-             ? fmt::format("Measured time: {:.6g} s, in a run of {:.6g} s.", measured, span)
-             : fmt::format("Measured time: not known, as this is a file, not a run directory; taken to "
-                           "be {:.6g} s, that of its records.",
-                           span)});
+        {"loss", randoms_.found && randoms_.loss_sentence.find("not corrected") == std::string::npos,
+         randoms_.found ? randoms_.loss_sentence
+                        : "Loss: not corrected, as " + options.no_seconds + "." + lost_datagrams(source)});
+    const daemon::Coverage coverage = timed_coverage(source);
+    const bool known = source.coverage().seconds() > 0;
+    list_.push_back(
+        {"recorded time", known,
+         known ? fmt::format("Recorded time: {:.6g} s, from {:.6g} s after the start of the run on.",
+                             coverage.seconds(), coverage.since_reference_s(coverage.span().start))
+               : fmt::format("Recorded time: not known; taken to be {:.6g} s, that of the records.",
+                             coverage.seconds())});
     ExportCorrection decay{"decay", false, "Decay: not corrected, as the nuclide is unknown (--nuclide)."};
-    if (const config::Nuclide* const nuclide = nuclide_of(source, options)) {
-        const double factor = source.coverage().decay_factor(nuclide->half_life_s);
+    if (const auto nuclide = nuclide_of(source, options)) {
+        const double factor = coverage.decay_factor(nuclide->half_life_s);
         decay_ = factor / nuclide->branching_ratio;
         decay.made = true;
         decay.sentence = fmt::format(
-            "Decay: of {}, to the start of the run: {:.6g} times the mean over {:.6g} s, and {} positrons "
-            "per "
-            "decay.",
-            nuclide->name, factor, span, nuclide->branching_ratio);
+            "Decay: of {}, to the start of the run: {:.6g} times the mean over the recorded time, and {} "
+            "positrons per decay.",
+            nuclide->nuclide, factor, nuclide->branching_ratio);
     }
     list_.push_back(decay);
     const bool calibrated = lines_.normalised() && lines_.file().activity_factor;

@@ -38,6 +38,8 @@ class ExportSource {
     [[nodiscard]] std::uint64_t records() const { return records_; }
     /// Ticks of the first record; 0 without records.
     [[nodiscard]] std::uint64_t first_time() const { return first_time_; }
+    /// Ticks of the last record; 0 without records.
+    [[nodiscard]] std::uint64_t last_time() const { return last_time_; }
     /// Ticks from which exports count time: the start of the run if it is known and no record precedes it,
     /// otherwise the first record.
     [[nodiscard]] std::uint64_t time_origin() const;
