@@ -72,7 +72,7 @@ class Events {
             text += "Normalization correction flag: 1\n";
             if (model->attenuates()) text += "Attenuation correction flag: 1\n";
             if (has_scatter(layout)) text += "Scatter correction flag: 1\n";
-            for (const auto& sentence : sentences_of(model->list()))
+            for (const auto& sentence : model->sentences())
                 text += "# " + sentence + '\n';
         }
         write_text(stem_.string() + ".cdh", text);
@@ -211,8 +211,8 @@ void describe_lines(Exported& exported, const LineModel& model, std::uint64_t li
                     bool tof) {
     exported.files.push_back(fmt::format(
         "lines.cdh, lines.cdf: the {} lines of the run with their factors, for castor-recon -norm", lines));
-    for (auto& sentence : sentences_of(model.list()))
-        exported.notes.push_back(std::move(sentence));
+    for (const auto& sentence : model.sentences())
+        exported.notes.push_back(sentence);
     exported.notes.emplace_back(
         "With -norm lines.cdh the image is in kBq/ml, up to the calibration. The normalisation factor holds "
         "the solid angle of the line, its normalisation, dead time and pile-up.");

@@ -26,7 +26,7 @@ struct RandomsPerPair {
     /// The share of the true pairs that dead time, pile-up and lost data leave; null: unknown.
     std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)> found;
     std::string found_sentence;  ///< about dead time and pile-up
-    std::string loss_sentence;
+    std::string loss_sentence = {};
 };
 
 struct ExportOptions {

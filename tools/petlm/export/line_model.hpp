@@ -16,13 +16,6 @@
 
 namespace petacq::petlm {
 
-/// A correction of an export, made or not.
-struct ExportCorrection {
-    const char* name;
-    bool made = false;
-    std::string sentence;  ///< with its figure, or why it was not made
-};
-
 /// The model of a line is
 ///     prompts = trues * attenuation * (positrons per mm^3, integrated along the line in mm)
 ///               + randoms + scatter,
@@ -59,8 +52,8 @@ class LineModel {
     /// From positrons per second, the mean over the recorded time, to the activity at the start of the run; 1
     /// without a nuclide.
     [[nodiscard]] double decay() const { return decay_; }
-    /// Each correction, in the order in which they are listed.
-    [[nodiscard]] const std::vector<ExportCorrection>& list() const { return list_; }
+    /// One for each correction, with its figure or why it was not made.
+    [[nodiscard]] const std::vector<std::string>& sentences() const { return sentences_; }
 
   private:
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const;
@@ -75,13 +68,10 @@ class LineModel {
     double scale_;  ///< of the solid angle
     double decay_ = 1;
     std::unique_ptr<image::Scatter> scatter_;
-    std::vector<ExportCorrection> list_;
+    std::vector<std::string> sentences_;
 };
 
 /// Number of pairs that the rule accepts, in either order once.
 std::uint64_t good_pairs(const config::Geometry& geometry, const gpu::PairRule& rule);
-
-/// A sentence each, for people.
-std::vector<std::string> sentences_of(const std::vector<ExportCorrection>& list);
 
 }  // namespace petacq::petlm
