@@ -80,6 +80,7 @@ inline void write_run(const std::filesystem::path& directory,
     const std::uint64_t stop = records.empty() ? run_start : records.back().time + 1000;
     const nlohmann::json run = {{"run_id", "test-run"},
                                 {"state", "complete"},
+                                {"start_utc", "2026-11-20T18:45:00.123Z"},
                                 {"start_ticks", run_start},
                                 {"stop_ticks", stop},
                                 {"configuration", *configuration_with({{"coincidence", rules}}).document},

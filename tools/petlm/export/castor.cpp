@@ -244,7 +244,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     outputs.claim(options.output / "lines.cdf");
 
     const auto nuclide = nuclide_of(source, options);
-    const RecordedTime time(timed_coverage(source));
+    const RecordedTime time(completed_coverage(source));
     if (time.end_ms() > UINT32_MAX) {
         throw BadInput(source.target().string() + ": ends " + std::to_string(time.end_ms() / 1000) +
                        " s after the start; castor counts 32-bit milliseconds, up to 4294967 s");
@@ -283,7 +283,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     std::string common = fmt::format(
         "Data mode: list-mode\nData type: PET\nStart time (s): {}\nDuration (s): {}\nScanner name: {}\n"
         "Calibration factor: {}\n",
-        time.start_s(), std::max(time.seconds(), 0.001), name, of_gaps * (model ? model->calibration() : 1));
+        time.start_s(), time.seconds(), name, of_gaps * (model ? model->calibration() : 1));
     if (nuclide) common += fmt::format("Isotope: {}\n", nuclide->nuclide);
     if (const auto axial = largest_axial_difference(scanner, source)) {
         // Slightly larger, so that rounding excludes no pair.

@@ -47,7 +47,7 @@ Exported export_coinstruct(const ExportSource& source, const ExportOptions& opti
     const auto beside = delayeds_beside(options.output);
     outputs.claim(options.output);
     outputs.claim(beside);
-    const std::uint64_t origin = options.time_from_start ? timed_coverage(source).reference_ticks() : 0;
+    const std::uint64_t origin = options.time_from_start ? completed_coverage(source).reference_ticks() : 0;
     Pairs prompts(options.output, origin);
     std::unique_ptr<Pairs> delayeds;
     source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {

@@ -10,6 +10,7 @@
 
 #include "config/nuclides.hpp"
 #include "daemon/settings.hpp"
+#include "tools/petlm/corrections/bed.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/run.hpp"
@@ -73,8 +74,8 @@ std::string counts_text(const Exported& exported) {
     return fmt::format("{} prompts, {} delayeds", exported.prompts, exported.delayeds);
 }
 
-std::string description_text(const ExportSource& source, const ExportOptions& options,
-                             const Exported& exported) {
+std::string description_text(const ExportSource& source, const daemon::Coverage& coverage,
+                             const ExportOptions& options, const Exported& exported) {
     std::string text =
         fmt::format("Made by petlm export --format {} from {}.\n", options.format, source.target().string());
     const auto& description = source.description();
@@ -82,7 +83,7 @@ std::string description_text(const ExportSource& source, const ExportOptions& op
         if (!description.contains(key)) continue;
         text += fmt::format("{}: {}\n", key, json_line(description[key]));
     }
-    for (const auto& [name, value] : coverage_rows(timed_coverage(source)))
+    for (const auto& [name, value] : coverage_rows(coverage))
         text += fmt::format("{}: {}\n", name, value);
     if (const auto said = source.said_by_operator(); !said.is_null())
         text += fmt::format("operator: {}\n", json_line(said));
@@ -140,7 +141,22 @@ std::string add_randoms(const ExportSource& source, ExportOptions& options) {
     return why;
 }
 
+/// What users must know of the records, whatever the format.
+void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, bool loss_corrected,
+                  Exported& exported) {
+    for (const auto& what : coverage.unknown)
+        exported.lost.push_back(source.target().string() + " does not tell " + what + ".");
+    if (const auto live = coverage.loss.live; live && *live < 1 && !loss_corrected) {
+        exported.lost.push_back(fmt::format(
+            "{:.4g} % of the data of the boards did not arrive; the files are not corrected for that.",
+            100 * (1 - *live)));
+    }
+    if (const auto bed = corrections::bed_movement(source); bed.moved())
+        exported.lost.push_back(bed.text() + "; the files do not have its positions.");
+}
+
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
+    const daemon::Coverage coverage = completed_coverage(source);
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
     const auto text_file = format.directory ? options.output / "README.txt"
@@ -149,16 +165,15 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     std::string no_randoms;
     if (format.randoms && !options.randoms) options.no_seconds = no_randoms = add_randoms(source, options);
     Exported exported = format.exporter(source, options, outputs);
-    for (const auto& what : source.coverage().unknown)
-        exported.lost.push_back(options.target.string() + ": not known: " + what + ".");
     if (!no_randoms.empty())
         exported.lost.push_back(options.format + ": no randoms by pairs of crystals: " + no_randoms + ".");
+    add_warnings(source, coverage, options.corrects_lines(), exported);
     const auto state = source.run().find("state");
     if (!source.run().is_null() && state != source.run().end() && *state != "complete") {
         exported.lost.push_back("The run's state is " + state->dump() + ", not complete: run.json says why.");
     }
     exported.text = text_file;
-    write_text(text_file, description_text(source, options, exported));
+    write_text(text_file, description_text(source, coverage, options, exported));
     outputs.commit();
     return exported;
 }

@@ -1,6 +1,7 @@
 // HDF5: a column per field. docs/reference/formats/hdf5.md.
 #include <algorithm>
 #include <initializer_list>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -12,6 +13,7 @@
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/hdf5_chunk.hpp"
 #include "tools/petlm/export/hdf5_parts.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/in_order.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
@@ -213,11 +215,11 @@ void write_operator(hid_t file, const nlohmann::json& said) {
 
 /// The times and the loss of the coverage as numbers.
 void write_times(hid_t file, const ExportSource& source) {
-    const daemon::Coverage& coverage = source.coverage();
+    const daemon::Coverage coverage = completed_coverage(source);
     const auto number = [&](const char* name, double value) {
         attribute(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, value);
     };
-    if (coverage.intervals) {
+    if (source.coverage().intervals) {
         number("start_s", coverage.since_reference_s(coverage.span().start));
         number("duration_s", coverage.seconds());
         if (const auto stop = coverage.utc_of(coverage.span().end))
@@ -249,6 +251,15 @@ void describe(hid_t file, const ExportSource& source) {
     text_data_set(file, "run_json", text_of(source.run()));
 }
 
+/// Those of a run directory as they are, otherwise those of the runs of the records in part. Null: there are
+/// none, `why` gives the reason.
+std::unique_ptr<CoveredSeconds> seconds_of(const ExportSource& source, std::string& why) {
+    const std::filesystem::path file = source.target() / daemon::seconds_file;
+    if (std::filesystem::is_directory(source.target()) && std::filesystem::exists(file))
+        return std::make_unique<CoveredSeconds>(file);
+    return CoveredSeconds::of(source, why);
+}
+
 Exported write_file(const std::filesystem::path& path, const ExportSource& source) {
     Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(file));
@@ -256,13 +267,13 @@ Exported write_file(const std::filesystem::path& path, const ExportSource& sourc
     describe(file.id(), source);
     Exported exported = write_records(file.id(), source);
     std::string why;
-    const auto seconds = CoveredSeconds::of(source, why);
-    if (!seconds) {
-        exported.lost.push_back("hdf5: no seconds: " + why + ".");
-    } else if (const std::uint64_t count = write_hdf5_seconds(file.id(), *seconds); count != 0) {
+    if (const auto seconds = seconds_of(source, why)) {
+        const std::uint64_t count = write_hdf5_seconds(file.id(), *seconds);
         exported.notes.push_back("The group /seconds has " + std::to_string(count) +
                                  " seconds: a data set per field, each with its units and a description. The "
                                  "data set 'covered' is the share of each second that the records cover.");
+    } else {
+        exported.lost.push_back("hdf5: no seconds: " + why + ".");
     }
     require(H5Fflush(file.id(), H5F_SCOPE_LOCAL) >= 0 && file.close());
     return exported;

@@ -28,7 +28,7 @@ void text_data_set(hid_t file, const char* name, const std::string& text);
 
 /// Writes the seconds to the group "seconds": a data set [second] or [second][module or crystal] for each
 /// field, and "covered" [second], the share of each that the records cover. Returns their number. Throws
-/// BadInput for runs whose seconds have different fields, and as CoveredSeconds::next() does.
+/// BadInput for files that are not complete and runs whose seconds have different fields.
 std::uint64_t write_hdf5_seconds(hid_t file, CoveredSeconds& seconds);
 
 }  // namespace petacq::petlm

@@ -1,6 +1,7 @@
 // HDF5: the seconds of a run, and what all of the file is made of.
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <vector>
 
 #include "daemon/seconds/reader.hpp"
@@ -118,34 +119,33 @@ class FieldSet {
 }  // namespace
 
 std::uint64_t write_hdf5_seconds(hid_t file, CoveredSeconds& seconds) {
-    std::uint64_t second = 0;
-    Hdf5Group group;
+    const Hdf5Group group(H5Gcreate2(file, "seconds", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    require(static_cast<bool>(group));
+    const std::vector<daemon::SecondField> fields = seconds.fields();
     std::vector<FieldSet> sets;
-    std::vector<FieldSet> covered;
-    std::size_t fields = 0;
-    for (; seconds.next(); ++second) {
-        const daemon::SecondsReader& reader = seconds.reader();
-        if (second == 0) {
-            group = Hdf5Group(H5Gcreate2(file, "seconds", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-            require(static_cast<bool>(group));
-            fields = reader.fields().size();
-            for (const daemon::SecondField& field : reader.fields())
-                if (field.count != 0) sets.emplace_back(group.id(), field);
-            covered.emplace_back(group.id(), covered_field());
+    for (const daemon::SecondField& field : fields)
+        if (field.count != 0) sets.emplace_back(group.id(), field);
+    FieldSet covered(group.id(), covered_field());
+    std::uint64_t second = 0;
+    try {
+        for (; seconds.next(); ++second) {
+            const daemon::SecondsReader& reader = seconds.reader();
+            if (reader.fields().size() != fields.size()) refuse(reader);
+            for (FieldSet& set : sets) {
+                const daemon::SecondField* const field = reader.find(set.field().name);
+                if (field == nullptr || field->type != set.field().type || field->count != set.field().count)
+                    refuse(reader);
+                set.write(second, reader.record().data() + field->offset);
+            }
+            const double share = seconds.share();
+            covered.write(second, reinterpret_cast<const std::byte*>(&share));
         }
-        if (reader.fields().size() != fields) refuse(reader);
-        for (FieldSet& set : sets) {
-            const daemon::SecondField* const field = reader.find(set.field().name);
-            if (field == nullptr || field->type != set.field().type || field->count != set.field().count)
-                refuse(reader);
-            set.write(second, reader.record().data() + field->offset);
-        }
-        const double share = seconds.share();
-        covered.front().write(second, reinterpret_cast<const std::byte*>(&share));
+    } catch (const std::invalid_argument& error) {
+        throw BadInput(seconds.reader().reader().path().string() + ": " + error.what());
     }
     for (FieldSet& set : sets)
         set.close();
-    if (!covered.empty()) covered.front().close();
+    covered.close();
     return second;
 }
 

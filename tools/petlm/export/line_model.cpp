@@ -122,7 +122,7 @@ void LineModel::use_run(const ExportSource& source, const ExportOptions& options
     sentences_.push_back(randoms_.found ? randoms_.loss_sentence
                                         : "Loss: not corrected, as " + options.no_seconds + "." +
                                               lost_datagrams(source));
-    const daemon::Coverage coverage = timed_coverage(source);
+    const daemon::Coverage coverage = completed_coverage(source);
     sentences_.push_back(
         source.coverage().seconds() > 0
             ? fmt::format("Recorded time: {:.6g} s, from {:.6g} s after the start of the run on.",

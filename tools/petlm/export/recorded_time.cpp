@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <stdexcept>
 
 #include "daemon/host/utc.hpp"
+#include "tools/petlm/corrections/covered_seconds.hpp"
 
 namespace petacq::petlm {
 
@@ -16,10 +19,37 @@ std::string milliseconds_of(std::chrono::system_clock::time_point utc) {
     return fmt::format(".{:03} UTC", ((since_epoch % 1000) + 1000) % 1000);
 }
 
+/// Mean share of the data that arrived, over modules and covered time; absent if the seconds do not tell.
+std::optional<double> live_by_seconds(const ExportSource& source) {
+    std::string ignored;
+    double ticks = 0;
+    double live = 0;
+    try {
+        const auto seconds = CoveredSeconds::of(source, ignored);
+        while (seconds && seconds->next()) {
+            const daemon::SecondField* const field = seconds->reader().find("module_live");
+            if (field == nullptr) return std::nullopt;
+            const daemon::FieldValues values = seconds->reader().values(*field);
+            const double weight = seconds->share() * static_cast<double>(seconds->ticks());
+            for (std::size_t module = 0; module < values.size(); ++module) {
+                if (std::isnan(values.number(module))) continue;
+                ticks += weight;
+                live += weight * values.number(module);
+            }
+        }
+    } catch (const std::invalid_argument&) {
+        return std::nullopt;  // seconds that are not whole: whoever uses them says so
+    } catch (const daemon::NotListMode&) {
+        return std::nullopt;
+    }
+    return ticks > 0 ? std::optional(live / ticks) : std::nullopt;
+}
+
 }  // namespace
 
-daemon::Coverage timed_coverage(const ExportSource& source) {
+daemon::Coverage completed_coverage(const ExportSource& source) {
     daemon::Coverage coverage = source.coverage();
+    if (!coverage.loss.live) coverage.loss.live = live_by_seconds(source);
     if (!coverage.intervals && source.records() != 0)
         coverage.intervals = gpu::TickRange{source.first_time(), source.last_time() + 1};
     return coverage;
@@ -33,6 +63,9 @@ RecordedTime::RecordedTime(const daemon::Coverage& coverage) : coverage_(coverag
         before_.push_back(before);
         before += range.ticks();
     }
+    // A length that is whole but for rounding stays as it is.
+    const double ms = std::ceil(coverage_.seconds() * 1000 - 1e-6);
+    length_ms_ = std::max<std::uint64_t>(static_cast<std::uint64_t>(std::clamp(ms, 0.0, 0x1p62)), 1);
     if (before != 0) share_ = static_cast<double>(coverage_.ticks()) / static_cast<double>(before);
 }
 
@@ -40,17 +73,8 @@ double RecordedTime::start_s() const {
     return starts_.empty() ? 0 : std::max(0.0, coverage_.since_reference_s(starts_.front()));
 }
 
-double RecordedTime::seconds() const {
-    return coverage_.seconds();
-}
-
 std::uint64_t RecordedTime::start_ms() const {
     return static_cast<std::uint64_t>(start_s() * 1000);
-}
-
-std::uint64_t RecordedTime::end_ms() const {
-    const auto length = static_cast<std::uint64_t>(seconds() * 1000);
-    return start_ms() + std::max<std::uint64_t>(length, 1);
 }
 
 std::uint64_t RecordedTime::milliseconds(std::uint64_t time) const {

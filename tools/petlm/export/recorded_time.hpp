@@ -11,9 +11,10 @@
 
 namespace petacq::petlm {
 
-/// What the records cover. Where the source does not know its times, from the first to the last record: the
-/// coverage then says so in `unknown`.
-daemon::Coverage timed_coverage(const ExportSource& source);
+/// What the records cover, with what the file does not state itself. Where it does not know its times, from
+/// the first to the last record: the coverage then says so in `unknown`. The live share of a part is that of
+/// the seconds of its runs.
+daemon::Coverage completed_coverage(const ExportSource& source);
 
 /// Time for programs that know one start and one duration: from the reference to the first recorded time as
 /// it was, from there on without the gaps between the intervals. Without gaps it is the time since the
@@ -24,14 +25,14 @@ class RecordedTime {
 
     /// From the reference to the first recorded time, not below 0.
     [[nodiscard]] double start_s() const;
-    /// Recorded.
-    [[nodiscard]] double seconds() const;
+    /// Recorded, rounded up to a whole millisecond: these programs leave out events that are not before the
+    /// end.
+    [[nodiscard]] double seconds() const { return static_cast<double>(length_ms_) / 1000; }
     [[nodiscard]] bool has_gaps() const { return starts_.size() > 1; }
     /// Of a record: from start_ms(), below end_ms().
     [[nodiscard]] std::uint64_t milliseconds(std::uint64_t time) const;
     [[nodiscard]] std::uint64_t start_ms() const;
-    /// At least a millisecond later.
-    [[nodiscard]] std::uint64_t end_ms() const;
+    [[nodiscard]] std::uint64_t end_ms() const { return start_ms() + length_ms_; }
     /// The factor that is missing when a program corrects decay as if the recorded time had no gaps.
     [[nodiscard]] double decay_of_gaps(double half_life_s) const;
 
@@ -39,7 +40,8 @@ class RecordedTime {
     daemon::Coverage coverage_;
     std::vector<std::uint64_t> starts_;  ///< of the intervals
     std::vector<std::uint64_t> before_;  ///< ticks of the intervals before each
-    double share_ = 1;                   ///< recorded ticks in a tick of the intervals
+    std::uint64_t length_ms_ = 1;
+    double share_ = 1;  ///< recorded ticks in a tick of the intervals
 };
 
 /// What the times of the events are.

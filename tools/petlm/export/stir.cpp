@@ -87,11 +87,10 @@ std::string study_lines(const daemon::Coverage& coverage, const RecordedTime& ti
         text += "study date := " + daemon::utc_text(coverage.anchor->utc, "%Y:%m:%d") + "\n";
         text += "study time := " + daemon::utc_text(coverage.anchor->utc, "%H:%M:%S+0000") + "\n";
     }
-    text += "number of time frames := 1\n";
-    if (time.seconds() > 0) {
-        text += fmt::format("image relative start time (sec)[1] := {}\nimage duration (sec)[1] := {}\n",
-                            time.start_s(), time.seconds());
-    }
+    text += fmt::format(
+        "number of time frames := 1\nimage relative start time (sec)[1] := {}\n"
+        "image duration (sec)[1] := {}\n",
+        time.start_s(), time.seconds());
     if (const auto& energy = coverage.rules.energy; energy && energy->filter) {
         text += fmt::format(
             "number of energy windows := 1\nenergy window lower level[1] := {}\n"
@@ -111,7 +110,7 @@ std::string study_lines(const daemon::Coverage& coverage, const RecordedTime& ti
 /// The frame of all events; "0" frames of a length are left out.
 std::string frame_definition(const RecordedTime& time) {
     const std::string before = time.start_s() > 0 ? fmt::format("0 {}\n", time.start_s()) : std::string();
-    return before + fmt::format("1 {}\n", std::max(time.seconds(), 0.001));
+    return before + fmt::format("1 {}\n", time.seconds());
 }
 
 constexpr const char* list_mode_parameters =
@@ -145,7 +144,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     const StirProjections projections{largest_ring_difference(scanner, source),
                                       tangential_positions(scanner, source)};
     const auto nuclide = nuclide_of(source, options);
-    const daemon::Coverage coverage = timed_coverage(source);
+    const daemon::Coverage coverage = completed_coverage(source);
     const RecordedTime time(coverage);
     gpu::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
     std::unique_ptr<const LineModel> model;
@@ -225,8 +224,8 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
         exported.lost.emplace_back(lost);
     if (pair_rule(source, scanner.geometry).min_module_difference != 0) {
         exported.lost.push_back(
-            "stir: the template leaves out lines that are too close to the edge for the "
-            "min_module_difference of the records; at the limit it has some lines that were not recorded.");
+            "stir: the template leaves out lines that are too close to the edge for the run's "
+            "min_module_difference; at the limit it has some lines that the run did not accept.");
     }
     for (auto& sentence : limit_sentences(source,
                                           "; the template states the ring difference, and the module "

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tools/petlm/corrections/bed.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/origin.hpp"
@@ -77,7 +78,7 @@ double branching_of(const Activity& activity) {
 
 Run::Run(const RunOptions& options, std::size_t number)
     : source_(options.runs.at(number)),
-      coverage_(petlm::timed_coverage(checked(source_))),
+      coverage_(petlm::completed_coverage(checked(source_))),
       scanner_(source_.scanner(options.scanner)),
       activity_(activity_of(options, source_, number)) {}
 
@@ -189,7 +190,7 @@ void Run::for_each(const std::vector<petlm::Interval>& intervals, const SliceBin
         finish();
 }
 
-std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options) {
+std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options, bool bed_may_move) {
     if (options.activity_MBq.size() > 1 && options.activity_MBq.size() != options.runs.size()) {
         throw petlm::UsageError(
             fmt::format("--activity-mbq: expected 1 value or {}, one for each run, found {}",
@@ -199,6 +200,12 @@ std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options) {
     for (std::size_t i = 0; i < options.runs.size(); ++i) {
         runs.push_back(std::make_unique<Run>(options, i));
         check_alike(*runs.front(), *runs.back());
+        if (bed_may_move) continue;
+        if (const auto bed = corrections::bed_movement(runs.back()->source()); bed.moved()) {
+            throw petlm::BadInput(options.runs[i].string() + ": " + bed.text() +
+                                  "; expected a bed that stood still: petlm cut takes a part of the run, and "
+                                  "petlm nema sensitivity --by-position every position");
+        }
     }
     return runs;
 }

@@ -81,12 +81,12 @@ class Run {
 };
 
 /// All runs of the options. Throws petlm::UsageError when their scanners or the rules of their records
-/// differ.
-std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options);
+/// differ, petlm::BadInput when the bed moved unless it may.
+std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options, bool bed_may_move = false);
 /// The run without a source that is compared with `run`. Throws as runs_of() does.
 std::unique_ptr<Run> background_of(const std::filesystem::path& target, const RunOptions& options,
                                    const Run& run);
-/// What a report must name of a run: what it does not tell, and its loss where that is not corrected.
+/// What a report must name of a run: what it does not tell.
 void add_warnings(const Run& run, std::vector<std::string>& warnings);
 /// Throws petlm::UsageError when the directory has results already and they are not to be replaced.
 void check_output(const std::filesystem::path& directory, bool force);

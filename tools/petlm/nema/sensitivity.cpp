@@ -216,7 +216,7 @@ void describe(const SliceBins& bins, const SensitivityOptions& options,
 int sensitivity(const SensitivityOptions& options) {
     check_output(options.output, options.force);
     Report report{"sensitivity", "Sensitivity", "5 (Sensitivity)"};
-    const auto runs = runs_of(options);
+    const auto runs = runs_of(options, options.position_channel.has_value());
     const config::Scanner& scanner = runs.front()->scanner();
     const SliceBins bins(scanner, petlm::depth_of_interaction(options.depth_mm, scanner),
                          scanner.dimensions.crystal_pitch_y_mm / 2);
@@ -290,7 +290,7 @@ int sensitivity(const SensitivityOptions& options) {
         report.inputs.push_back(run->sentence() + of_loss);
         add_warnings(*run, report.warnings);
     }
-    if (positions.empty()) throw petlm::BadInput("no counts of a source in any run");
+    if (positions.empty()) throw petlm::BadInput("no coincidences of a source in any run");
     std::stable_sort(positions.begin(), positions.end(),
                      [](const auto& a, const auto& b) { return a.z_mm < b.z_mm; });
     describe(bins, options, positions, report);

@@ -65,7 +65,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
         is_run ? find_in_detector(source.target(), options.reference) : std::optional<DetectorFindings>();
     auto spectra = is_run ? spectra_of(source.target(), scanner) : std::nullopt;
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
-    daemon::Coverage coverage = timed_coverage(source);
+    daemon::Coverage coverage = completed_coverage(source);
     const auto [begin, end] = axis_of(source, coverage);
     PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, most_time_bins),
                   window_of(source));

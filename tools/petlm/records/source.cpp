@@ -110,14 +110,24 @@ void ExportSource::find_run() {
     if (run_->is_null() && !is_run) look_in(directory.parent_path());
 }
 
+bool ExportSource::is_all_of_its_run() const {
+    if (std::filesystem::is_directory(target_)) return true;
+    try {
+        const auto directory = std::filesystem::absolute(target_).parent_path();
+        const auto files = record_files(directory, kind_);
+        return files.size() == 1 && std::filesystem::equivalent(files.front(), target_);
+    } catch (const std::exception&) {
+        return false;  // of no run, or of one that is not whole
+    }
+}
+
 void ExportSource::find_coverage() {
     try {
         // Files of 1.0 say nothing about themselves that differs from one part of a run to the next.
         if (!description_->contains("coverage")) descriptions_.resize(1);
         std::vector<daemon::Coverage> of_files;
         for (const nlohmann::json& description : descriptions_)
-            of_files.push_back(
-                daemon::coverage_of(description, *run_, std::filesystem::is_directory(target_)));
+            of_files.push_back(daemon::coverage_of(description, *run_, is_all_of_its_run()));
         coverage_ = daemon::united(of_files);
     } catch (const std::exception& error) {
         throw BadInput(target_.string() + ": " + error.what());

@@ -69,6 +69,7 @@ class ExportSource {
   private:
     void look_at(const std::filesystem::path& file);
     void find_run();
+    [[nodiscard]] bool is_all_of_its_run() const;
     void find_coverage();
 
     std::filesystem::path target_;
