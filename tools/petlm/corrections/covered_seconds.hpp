@@ -22,14 +22,10 @@ class CoveredSeconds {
   public:
     /// All seconds of one file, each as a whole. Throws as SecondsReader does.
     explicit CoveredSeconds(const std::filesystem::path& file);
-    /// Those of the runs of `source`. Null if they cannot be used; `why` gives the reason: it is not known
-    /// what the file covers, a run or its seconds are not found, or the seconds were made by other rules than
-    /// the records. Throws as SecondsReader does.
-    static std::unique_ptr<CoveredSeconds> of(const ExportSource& source, std::string& why) {
-        return of(source, source.coverage(), why);
-    }
-    /// The same of a part of its records.
-    static std::unique_ptr<CoveredSeconds> of(const ExportSource& source, const daemon::Coverage& part,
+    /// Those of the runs of `source`, as far as `coverage`, all of its own or a part, goes. Null if they
+    /// cannot be used; `why` gives the reason: it is not known what the file covers, a run or its seconds are
+    /// not found, or the seconds were made by other rules than the records. Throws as SecondsReader does.
+    static std::unique_ptr<CoveredSeconds> of(const ExportSource& source, const daemon::Coverage& coverage,
                                               std::string& why);
 
     /// Of the first run.

@@ -167,15 +167,15 @@ void RunRandoms::finish(const std::vector<Frame>& frames, const config::Geometry
     }
 }
 
-std::unique_ptr<RunRandoms> RunRandoms::of(const ExportSource& source, const daemon::Coverage& part,
+std::unique_ptr<RunRandoms> RunRandoms::of(const ExportSource& source, const daemon::Coverage& coverage,
                                            const config::Scanner& scanner, std::string& why) {
-    const auto& rules = part.rules.coincidence;
+    const auto& rules = coverage.rules.coincidence;
     if (!rules) {
         why = "it is not known by which rules its records were made";
         return nullptr;
     }
     try {
-        const auto seconds = CoveredSeconds::of(source, part, why);
+        const auto seconds = CoveredSeconds::of(source, coverage, why);
         if (!seconds) return nullptr;
         auto randoms = std::make_unique<RunRandoms>(*seconds, scanner, daemon::coincidence_rules(*rules));
         if (randoms->known() >= least_known) return randoms;

@@ -53,15 +53,14 @@ class RunRandoms {
     /// scanner.
     RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner, const gpu::CoincidenceRules& rules);
 
-    /// Of the records of a file or run directory. Null if its runs have no seconds that can be used; `why`
-    /// gives the reason in that case.
+    /// Of the records of a file or run directory, or of the part of them that `coverage` describes. Null if
+    /// its runs have no seconds that can be used; `why` gives the reason in that case.
+    static std::unique_ptr<RunRandoms> of(const ExportSource& source, const daemon::Coverage& coverage,
+                                          const config::Scanner& scanner, std::string& why);
     static std::unique_ptr<RunRandoms> of(const ExportSource& source, const config::Scanner& scanner,
                                           std::string& why) {
         return of(source, source.coverage(), scanner, why);
     }
-    /// The same of a part of the records.
-    static std::unique_ptr<RunRandoms> of(const ExportSource& source, const daemon::Coverage& part,
-                                          const config::Scanner& scanner, std::string& why);
 
     /// Over all that the file covers.
     [[nodiscard]] double sum(std::uint32_t crystal_a, std::uint32_t crystal_b) const;

@@ -105,7 +105,7 @@ void LineModel::use_scatter(const ExportSource& source, const config::Scanner& s
             image::ScatterData{scanner, rule_, lines_,
                                [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
                                [this](std::uint32_t a, std::uint32_t b) { return randoms(a, b); }, pairs,
-                               photopeak.window(source.run())},
+                               photopeak.window(source.coverage().rules.energy)},
             pool, most_memory);
         sentence = scatter_->sentence();
     }

@@ -20,12 +20,12 @@ std::string milliseconds_of(std::chrono::system_clock::time_point utc) {
 }
 
 /// Mean share of the data that arrived, over modules and covered time; absent if the seconds do not tell.
-std::optional<double> live_by_seconds(const ExportSource& source) {
+std::optional<double> live_by_seconds(const ExportSource& source, const daemon::Coverage& coverage) {
     std::string ignored;
     double ticks = 0;
     double live = 0;
     try {
-        const auto seconds = CoveredSeconds::of(source, ignored);
+        const auto seconds = CoveredSeconds::of(source, coverage, ignored);
         while (seconds && seconds->next()) {
             const daemon::SecondField* const field = seconds->reader().find("module_live");
             if (field == nullptr) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<double> live_by_seconds(const ExportSource& source) {
 
 daemon::Coverage completed_coverage(const ExportSource& source) {
     daemon::Coverage coverage = source.coverage();
-    if (!coverage.loss.live) coverage.loss.live = live_by_seconds(source);
+    if (!coverage.loss.live) coverage.loss.live = live_by_seconds(source, coverage);
     if (!coverage.intervals && source.records() != 0)
         coverage.intervals = gpu::TickRange{source.first_time(), source.last_time() + 1};
     return coverage;

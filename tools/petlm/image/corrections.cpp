@@ -1,7 +1,6 @@
 #include "tools/petlm/image/corrections.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,8 @@
 namespace petacq::image {
 namespace {
 
+constexpr double complete = 0.999;  // share of the time
+
 /// How many randoms each delayed stands for, on average over the run; none if run.json does not tell, or if
 /// the records were made with other rules.
 std::optional<double> weight_of_delayeds(const petlm::ExportSource& source) {
@@ -25,8 +26,11 @@ std::optional<double> weight_of_delayeds(const petlm::ExportSource& source) {
     };
     const double delayeds = number("/ledger/pairs/delayeds_found");
     const double randoms = number("/expected_randoms/from_delayeds");
-    const bool other_rules = source.description().contains("resorted") && !run.contains("resorted");
-    if (other_rules || !(delayeds > 0) || !(randoms > 0)) return std::nullopt;
+    if (!(delayeds > 0) || !(randoms > 0)) return std::nullopt;
+    const auto rules_of = [](const daemon::Coverage& coverage) {
+        return daemon::to_json(coverage).at("rules");
+    };
+    if (rules_of(daemon::coverage_of(run, run, true)) != rules_of(source.coverage())) return std::nullopt;
     return randoms / delayeds;
 }
 
@@ -51,26 +55,32 @@ std::string sentence_about(const petlm::RunPileUp& pile_up) {
 
 }  // namespace
 
-Corrections::Corrections(const petlm::ExportSource& source, const config::Scanner& scanner,
-                         const gpu::PairRule& rule, const corrections::LineFactors& lines,
-                         const RandomsByModules& delayeds, const PairCounts& pairs,
-                         const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
-                         const QuickLookOptions& how, gpu::WorkerPool& pool)
-    : lines_(lines), asked_(lines.normalised() || !lines.object().empty()) {
+Corrections::Corrections(const petlm::ExportSource& source, const daemon::Coverage& coverage,
+                         const config::Scanner& scanner, const gpu::PairRule& rule,
+                         const corrections::LineFactors& lines, const RandomsByModules& delayeds,
+                         const PairCounts& pairs, const corrections::EnergyWindow& window,
+                         const petlm::ImageOptions& options, const QuickLookOptions& how,
+                         gpu::WorkerPool& pool)
+    : lines_(lines) {
+    report_.asked = lines.normalised() || !lines.object().empty();
     std::string why;
-    of_run_ = petlm::RunRandoms::of(source, scanner, why);
+    of_run_ = petlm::RunRandoms::of(source, coverage, scanner, why);
     if (of_run_) {
         use_seconds();
     } else {
         use_delayeds(source, delayeds, why);
     }
+    if (pairs.pairs().empty() && of_run_) {
+        pile_up_made_.made = true;
+        pile_up_made_.sentence = "Pile-up: none, as there are no prompts.";
+    }
     use_lines(options);
     use_scatter(scanner, rule, pairs, window, options, how.max_memory, pool);
-    list_.push_back(randoms_made_);
-    list_.push_back(pile_up_made_);
+    report_.list.push_back(randoms_made_);
+    report_.list.push_back(pile_up_made_);
     use_dead_time(why);
     use_loss(source, why);
-    use_quantity(source, options, how.grid.voxel_mm);
+    use_quantity(coverage, options, how.grid.voxel_mm);
 }
 
 void Corrections::use_seconds() {
@@ -81,6 +91,10 @@ void Corrections::use_seconds() {
         "Randoms: {:.0f} expected from the singles of each second, by pair of crystals; added to what the "
         "image predicts.",
         of_run_->total());
+    if (of_run_->known() < complete) {
+        randoms_made_.sentence += fmt::format(
+            " The seconds tell {:.4g} % of the time, and stand for all of it.", 100 * of_run_->known());
+    }
     const petlm::RunPileUp& pile_up = of_run_->pile_up();
     if (!std::isnan(pile_up.mean)) {
         pile_up_ = pile_up.mean;
@@ -125,7 +139,7 @@ void Corrections::use_lines(const petlm::ImageOptions& options) {
                                  {"sha256", lines_.file().sha256},
                                  {"dead_crystals", static_cast<double>(dead)}};
     }
-    list_.push_back(normalisation);
+    report_.list.push_back(normalisation);
     const bool object = !lines_.object().empty();
     Correction attenuation{
         "attenuation", object, "Attenuation: not corrected; no object was named (--attenuation).", {}};
@@ -133,13 +147,13 @@ void Corrections::use_lines(const petlm::ImageOptions& options) {
         attenuation.sentence = "Attenuation: by " + lines_.object().text() + ".";
         attenuation.figures["object"] = lines_.object().text();
     }
-    list_.push_back(attenuation);
+    report_.list.push_back(attenuation);
 }
 
 void Corrections::use_dead_time(const std::string& why) {
     Correction out{"dead time", false, "", {}};
     const std::vector<double>* const factors = of_run_ ? &of_run_->dead_time().factor : nullptr;
-    if (!asked_) {
+    if (!report_.asked) {
         out.sentence = "Dead time: not corrected without --normalisation or --attenuation.";
     } else if (factors == nullptr || factors->empty()) {
         out.sentence = "Dead time: not corrected, as " +
@@ -152,7 +166,7 @@ void Corrections::use_dead_time(const std::string& why) {
             *least, *most);
         out.figures = {{"least_factor", *least}, {"largest_factor", *most}};
     }
-    list_.push_back(out);
+    report_.list.push_back(out);
 }
 
 void Corrections::use_loss(const petlm::ExportSource& source, const std::string& why) {
@@ -167,7 +181,7 @@ void Corrections::use_loss(const petlm::ExportSource& source, const std::string&
     }
     if (!out.made) out.sentence += petlm::lost_datagrams(source);
     loss_made_ = out.made && of_run_->loss().lost > 0;
-    list_.push_back(out);
+    report_.list.push_back(out);
 }
 
 void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule,
@@ -176,7 +190,10 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
                               gpu::WorkerPool& pool) {
     Correction out{"scatter", false, "Scatter: not corrected; no object was named (--attenuation).", {}};
     if (options.scatter == "none") out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
-    if (!lines_.object().empty() && options.scatter != "none") {
+    if (!lines_.object().empty() && options.scatter != "none" && pairs.pairs().empty()) {
+        out.made = true;
+        out.sentence = "Scatter: none, as there are no prompts.";
+    } else if (!lines_.object().empty() && options.scatter != "none") {
         scatter_ = std::make_unique<Scatter>(
             ScatterData{scanner, rule, lines_,
                         [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
@@ -192,48 +209,47 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
                        {"scale_of_simulation", scatter_->scale()},
                        {"energy_resolution", window.resolution}};
     }
-    list_.push_back(out);
+    report_.list.push_back(out);
 }
 
-void Corrections::use_quantity(const petlm::ExportSource& source, const petlm::ImageOptions& options,
+void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::ImageOptions& options,
                                double voxel_mm) {
     Correction decay{"decay", false, "Decay: not corrected; values are decays in the whole time.", {}};
     Correction calibration{"calibration", false, "Calibration: none without --normalisation.", {}};
-    const daemon::Coverage& coverage = source.coverage();
-    if (coverage.intervals) quantity_.seconds = coverage.seconds();
+    if (coverage.intervals) report_.quantity.seconds = coverage.seconds();
     std::optional<daemon::StatedActivity> source_of_photons = coverage.activity;
     if (options.nuclide) {
         const config::Nuclide* const nuclide = config::find_nuclide(*options.nuclide);
         source_of_photons = daemon::StatedActivity{
             std::string(nuclide->name), nuclide->half_life_s, nuclide->branching_ratio, {}, {}};
     }
-    if (source_of_photons) quantity_.nuclide = source_of_photons->nuclide;
-    if (lines_.normalised() && quantity_.seconds) {
-        const double seconds = *quantity_.seconds;
-        quantity_.activity = true;
-        quantity_.calibrated = lines_.file().activity_factor.has_value();
-        if (coverage.anchor) quantity_.time_of_activity = daemon::utc_text(coverage.anchor->utc);
+    if (source_of_photons) report_.quantity.nuclide = source_of_photons->nuclide;
+    if (lines_.normalised() && report_.quantity.seconds) {
+        const double seconds = *report_.quantity.seconds;
+        report_.quantity.activity = true;
+        report_.quantity.calibrated = lines_.file().activity_factor.has_value();
+        if (coverage.anchor) report_.quantity.time_of_activity = daemon::utc_text(coverage.anchor->utc);
         // A decay per mm^3 and second is 1 kBq/ml. In no time there is none.
-        quantity_.scale =
+        report_.quantity.scale =
             seconds > 0 ? lines_.file().activity_factor.value_or(1) / (std::pow(voxel_mm, 3) * seconds) : 0;
-        quantity_.unit = quantity_.calibrated ? "kBq/ml" : "kBq/ml, uncalibrated";
+        report_.quantity.unit = report_.quantity.calibrated ? "kBq/ml" : "kBq/ml, uncalibrated";
         decay.sentence = fmt::format(
             "Decay: not corrected, as the nuclide is unknown (--nuclide): values are the mean over {:.6g} s, "
             "of positrons rather than decays.",
             seconds);
         if (source_of_photons) {
             const double factor = coverage.decay_factor(source_of_photons->half_life_s);
-            quantity_.scale *= factor / source_of_photons->branching_ratio;
+            report_.quantity.scale *= factor / source_of_photons->branching_ratio;
             decay.made = true;
             decay.sentence = fmt::format(
                 "Decay: activity of {} at the start of the run{}: {:.6g} times the mean over the {:.6g} s "
                 "recorded, and {} positrons per decay.",
                 source_of_photons->nuclide,
-                quantity_.time_of_activity ? ", " + *quantity_.time_of_activity : "", factor, seconds,
-                source_of_photons->branching_ratio);
+                report_.quantity.time_of_activity ? ", " + *report_.quantity.time_of_activity : "", factor,
+                seconds, source_of_photons->branching_ratio);
             decay.figures = {{"factor", factor}, {"branching_ratio", source_of_photons->branching_ratio}};
         }
-        calibration.made = quantity_.calibrated;
+        calibration.made = report_.quantity.calibrated;
         calibration.sentence =
             "Calibration: none; the normalisation has no activity factor, so values are as if the mean "
             "crystal detected every photon.";
@@ -244,10 +260,11 @@ void Corrections::use_quantity(const petlm::ExportSource& source, const petlm::I
         }
     } else if (lines_.normalised()) {
         calibration.sentence =
-            "Calibration: none, as it is not known for how long the records of this file were taken.";
+            "Calibration: none, as the length of the measurement is unknown (that of a run directory is "
+            "known).";
     }
-    list_.push_back(decay);
-    list_.push_back(calibration);
+    report_.list.push_back(decay);
+    report_.list.push_back(calibration);
 }
 
 QuickLookModel Corrections::model() const {
@@ -258,7 +275,7 @@ QuickLookModel Corrections::model() const {
             return (randoms_ ? randoms_(pair) : 0) + scatter_->counts(pair.a, pair.b);
         };
     }
-    if (!asked_ && !loss_made_) return out;
+    if (!report_.asked && !loss_made_) return out;
     out.line.factor = [this](Pair pair) {
         return found(pair.a, pair.b) * lines_.attenuation(pair.a, pair.b);
     };
@@ -267,38 +284,6 @@ QuickLookModel Corrections::model() const {
         return chance > 0 ? chance * lines_.attenuation(a.at, b.at) : 0;
     };
     return out;
-}
-
-std::vector<std::string> Corrections::sentences() const {
-    std::vector<std::string> out;
-    for (const Correction& correction : list_) {
-        const std::string_view name = correction.name;
-        if (!asked_ && name != randoms_made_.name && name != pile_up_made_.name && name != "loss") continue;
-        out.push_back(correction.sentence);
-    }
-    return out;
-}
-
-std::vector<std::string> Corrections::names(bool made) const {
-    std::vector<std::string> out;
-    for (const Correction& correction : list_)
-        if (correction.made == made) out.emplace_back(correction.name);
-    return out;
-}
-
-std::string Corrections::warning() const {
-    if (!asked_) return "For looking, not for quantification: no attenuation, scatter or normalisation.";
-    const auto missing = names(false);
-    std::string text = fmt::format("Corrected for {}.", fmt::join(names(true), ", "));
-    if (!missing.empty()) text += fmt::format(" Not for {}.", fmt::join(missing, ", "));
-    return text;
-}
-
-std::string Corrections::short_warning() const {
-    if (!asked_) return "petlm image: for looking, not quantification (no AC, SC, normalisation)";
-    const auto missing = names(false);
-    if (missing.empty()) return "petlm image: " + quantity_.unit + ", all corrections made (image.json)";
-    return fmt::format("petlm image: {}, uncorrected: {}", quantity_.unit, fmt::join(missing, ", "));
 }
 
 }  // namespace petacq::image
