@@ -79,9 +79,10 @@ std::optional<std::chrono::system_clock::time_point> Coverage::utc_of(std::uint6
                              std::chrono::duration<double>(since));
 }
 
-std::optional<double> Coverage::activity_at_reference_MBq() const {
-    if (!activity || !activity->activity_MBq || !activity->assay || !anchor) return std::nullopt;
-    const double since_s = std::chrono::duration<double>(anchor->utc - *activity->assay).count();
+std::optional<double> Coverage::activity_MBq_at(std::uint64_t tick) const {
+    const auto utc = utc_of(tick);
+    if (!utc || !activity || !activity->activity_MBq || !activity->assay) return std::nullopt;
+    const double since_s = std::chrono::duration<double>(*utc - *activity->assay).count();
     return *activity->activity_MBq * std::exp2(-since_s / activity->half_life_s);
 }
 
@@ -137,7 +138,8 @@ Coverage united(std::span<const Coverage> files, bool same_time) {
         if (all.activity != next.activity) all.activity.reset();
         if (all.intervals && next.intervals) {
             const Intervals both = all.intervals->intersect(*next.intervals);
-            if (!both.empty() && !same_time) {
+            // With open_ticks nobody knows when, within the intervals.
+            if (!both.empty() && !same_time && !all.open_ticks && !next.open_ticks) {
                 throw CoverageError(fmt::format(
                     "they overlap: both cover the ticks {} to {}; their records would count twice",
                     both.span().start, both.span().end));

@@ -38,10 +38,10 @@ std::uint64_t Intervals::ticks_in(gpu::TickRange range) const {
     return sum;
 }
 
-bool Intervals::contains(std::uint64_t time) const {
+gpu::TickRange Intervals::range_at(std::uint64_t time) const {
     const auto at = std::partition_point(ranges_.begin(), ranges_.end(),
                                          [&](const gpu::TickRange& r) { return r.end <= time; });
-    return at != ranges_.end() && at->start <= time;
+    return at != ranges_.end() && at->start <= time ? *at : gpu::TickRange{};
 }
 
 gpu::TickRange Intervals::span() const {

@@ -138,7 +138,7 @@ TextRows coverage_rows(const daemon::Coverage& coverage) {
                                       "the start",
                                       coverage.decay_factor(coverage.activity->half_life_s)));
     }
-    if (const auto activity = coverage.activity_at_reference_MBq())
+    if (const auto activity = coverage.activity_MBq_at(coverage.reference_ticks()))
         rows.emplace_back("activity at the start", fmt::format("{:.6g} MBq", *activity));
     if (const auto& c = coverage.rules.coincidence) {
         rows.emplace_back("coincidence window", ticks_text(c->window_ticks));

@@ -34,7 +34,7 @@ Activity activity_of(const RunOptions& options, const petlm::ExportSource& sourc
         activity.half_life_s = nuclide->half_life_s;
         activity.branching_ratio = nuclide->branching_ratio;
     }
-    activity.at_start_MBq = source.coverage().activity_at_reference_MBq();
+    activity.at_start_MBq = source.coverage().activity_MBq_at(source.coverage().reference_ticks());
     if (!options.activity_MBq.empty())
         activity.at_start_MBq =
             options.activity_MBq.size() == 1 ? options.activity_MBq.front() : options.activity_MBq.at(number);
