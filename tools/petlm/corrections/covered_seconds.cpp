@@ -58,7 +58,7 @@ std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source,
         std::string ignored;
         const daemon::Coverage of_seconds =
             daemon::coverage_of(seconds.reader().description(), run_json(place.directory, ignored), true);
-        if (rules_of(of_seconds) != rules_of(coverage)) {
+        if (!daemon::same_rules(of_seconds.rules, coverage.rules)) {
             why = "the seconds of the run " + json_line(place.run_id) +
                   " were made by other rules than the records: " + rules_of(of_seconds).dump() + " and " +
                   rules_of(coverage).dump();
@@ -111,14 +111,13 @@ bool CoveredSeconds::next() {
         }
         const gpu::TickRange second{reader_->start(), reader_->start() + reader_->length()};
         const Run& run = runs_[run_];
-        ticks_ = run.recorded ? run.recorded->ticks_in(second) : second.ticks();
         if (!covered_) return true;
-        const std::uint64_t inside = run.recorded
-                                         ? run.recorded->intersect(second).intersect(*covered_).ticks()
-                                         : covered_->ticks_in(second);
+        const daemon::Intervals recorded =
+            run.recorded ? run.recorded->intersect(second) : daemon::Intervals(second);
+        const std::uint64_t inside = recorded.intersect(*covered_).ticks();
         if (inside == 0) continue;
         told_ += inside;
-        share_ = open_ * static_cast<double>(inside) / static_cast<double>(ticks_);
+        share_ = open_ * static_cast<double>(inside) / static_cast<double>(recorded.ticks());
         return true;
     }
 }

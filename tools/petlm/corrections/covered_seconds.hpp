@@ -37,9 +37,7 @@ class CoveredSeconds {
     [[nodiscard]] const daemon::SecondsReader& reader() const { return *reader_; }
     /// The number of its run, from 0.
     [[nodiscard]] std::size_t run() const { return run_; }
-    /// Ticks of it in which its run recorded.
-    [[nodiscard]] std::uint64_t ticks() const { return ticks_; }
-    /// The share of these that the file covers.
+    /// The share of it that the file covers, of the time in which its run recorded.
     [[nodiscard]] double share() const { return share_; }
 
     /// After the last next(): the share of the time of the file for which there are seconds.
@@ -59,7 +57,6 @@ class CoveredSeconds {
     std::size_t next_run_ = 0;
     std::size_t run_ = 0;
     std::unique_ptr<daemon::SecondsReader> reader_;
-    std::uint64_t ticks_ = 0;
     double share_ = 1;
     std::uint64_t told_ = 0;  ///< ticks of the intervals for which there were seconds
 };

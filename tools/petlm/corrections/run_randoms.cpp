@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -79,6 +80,20 @@ class RunRandoms::Frames {
     std::size_t seconds_ = 0;
 };
 
+std::optional<double> mean_weight_of_delayeds(const ExportSource& source) {
+    const nlohmann::json& run = source.run();
+    const auto number = [&](const char* pointer) {
+        const nlohmann::json::json_pointer at(pointer);
+        return run.contains(at) && run[at].is_number() ? run[at].get<double>() : 0;
+    };
+    const double delayeds = number("/ledger/pairs/delayeds_found");
+    const double randoms = number("/expected_randoms/from_delayeds");
+    if (!(delayeds > 0) || !(randoms > 0)) return std::nullopt;
+    if (!daemon::same_rules(daemon::coverage_of_run(run).rules, source.coverage().rules))
+        return std::nullopt;
+    return randoms / delayeds;
+}
+
 RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
                        const gpu::CoincidenceRules& rules)
     : geometry_(scanner.geometry), cells_(gpu::PairCells::of(scanner.geometry, rules)) {
@@ -111,7 +126,7 @@ RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
             sums.emplace(reader, geometry);
         }
         const gpu::IntervalSums& of_second = sums->read();
-        const std::uint64_t ticks = seconds.ticks();
+        const std::uint64_t ticks = reader.length();
         estimator.estimate(of_second, ticks, randoms);
         const double trues = static_cast<double>(of_second.counts.prompts) - randoms.total;
         if (trues > 0) {

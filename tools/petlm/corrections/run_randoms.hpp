@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct RunPileUp {
     double least = std::numeric_limits<double>::infinity();  ///< of the seconds with trues
     double most = 0;
 };
+
+/// How many randoms each delayed of the records stands for, on average over the run; none if run.json does
+/// not tell, or if the records were made by other rules.
+std::optional<double> mean_weight_of_delayeds(const ExportSource& source);
 
 /// Both functions of a pair give 0 for pairs that the rules refuse, and where noise makes the estimate
 /// negative. The order of the crystals does not matter.

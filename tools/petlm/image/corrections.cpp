@@ -16,24 +16,6 @@ namespace {
 
 constexpr double complete = 0.999;  // share of the time
 
-/// How many randoms each delayed stands for, on average over the run; none if run.json does not tell, or if
-/// the records were made with other rules.
-std::optional<double> weight_of_delayeds(const petlm::ExportSource& source) {
-    const nlohmann::json& run = source.run();
-    const auto number = [&](const char* pointer) {
-        const nlohmann::json::json_pointer at(pointer);
-        return run.contains(at) && run[at].is_number() ? run[at].get<double>() : 0;
-    };
-    const double delayeds = number("/ledger/pairs/delayeds_found");
-    const double randoms = number("/expected_randoms/from_delayeds");
-    if (!(delayeds > 0) || !(randoms > 0)) return std::nullopt;
-    const auto rules_of = [](const daemon::Coverage& coverage) {
-        return daemon::to_json(coverage).at("rules");
-    };
-    if (rules_of(daemon::coverage_of(run, run, true)) != rules_of(source.coverage())) return std::nullopt;
-    return randoms / delayeds;
-}
-
 std::string sentence_about(const petlm::RunPileUp& pile_up) {
     if (std::isnan(pile_up.mean)) {
         return "Pile-up: not corrected, as no formula gives the pairs that this run lost to multiples: "
@@ -113,7 +95,7 @@ void Corrections::use_delayeds(const petlm::ExportSource& source, const RandomsB
                                  ", and " + why + ".";
         return;
     }
-    const auto weight = weight_of_delayeds(source);
+    const auto weight = petlm::mean_weight_of_delayeds(source);
     randoms_ = [factor = weight.value_or(1), &delayeds](Pair pair) {
         return factor * delayeds.expected(pair);
     };
