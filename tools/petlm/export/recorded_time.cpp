@@ -30,7 +30,7 @@ std::optional<double> live_by_seconds(const ExportSource& source, const daemon::
             const daemon::SecondField* const field = seconds->reader().find("module_live");
             if (field == nullptr) return std::nullopt;
             const daemon::FieldValues values = seconds->reader().values(*field);
-            const double weight = seconds->share() * static_cast<double>(seconds->ticks());
+            const double weight = seconds->share() * static_cast<double>(seconds->reader().length());
             for (std::size_t module = 0; module < values.size(); ++module) {
                 if (std::isnan(values.number(module))) continue;
                 ticks += weight;
