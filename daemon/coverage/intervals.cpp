@@ -64,6 +64,15 @@ Intervals Intervals::intersect(const Intervals& other) const {
     return both;
 }
 
+Intervals Intervals::without(const Intervals& other) const {
+    std::vector<gpu::TickRange> between;
+    std::uint64_t end = 0;
+    for (const gpu::TickRange& range : other.ranges_)
+        between.push_back({std::exchange(end, range.end), range.start});
+    between.push_back({end, UINT64_MAX});
+    return intersect(Intervals(std::move(between)));
+}
+
 Intervals Intervals::unite(const Intervals& other) const {
     std::vector<gpu::TickRange> all = ranges_;
     all.insert(all.end(), other.ranges_.begin(), other.ranges_.end());

@@ -31,6 +31,8 @@ class Intervals {
 
     [[nodiscard]] Intervals intersect(const Intervals& other) const;
     [[nodiscard]] Intervals unite(const Intervals& other) const;
+    /// The times that `other` has not.
+    [[nodiscard]] Intervals without(const Intervals& other) const;
     bool operator==(const Intervals&) const = default;
 
   private:

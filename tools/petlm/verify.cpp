@@ -233,8 +233,11 @@ void verify_coverage(const std::filesystem::path& directory, const nlohmann::jso
              {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::tags}) {
             try {
                 const RecordSource files(directory, kind);
-                if (!files.description().contains("coverage")) continue;
                 const daemon::Coverage& found = files.coverage();
+                if (!files.description().contains("coverage")) {
+                    if (recovered) return;
+                    continue;
+                }
                 if (found.intervals != stated.intervals) {
                     problem(
                         fmt::format("its coverage has other intervals than its {}", daemon::name_of(kind)));
@@ -267,8 +270,8 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
         status = has_problems;
     };
     const std::string state = state_of_run(directory, run);
-    if (state == "recovered") {
-        std::cout << directory.string() << ": recovered; run.json says what is missing\n";
+    if (state == "recovered" || state == "partial") {
+        std::cout << directory.string() << ": " << state << "; run.json says what is missing\n";
     } else if (state != "complete") {
         problem("the run's state is \"" + state + "\", expected \"complete\"" +
                 (state == "interrupted" ? ": petlm recover saves what the run holds" : ""));

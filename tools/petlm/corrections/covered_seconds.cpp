@@ -91,6 +91,11 @@ bool CoveredSeconds::open_next() {
     return true;
 }
 
+const std::vector<daemon::SecondField>& CoveredSeconds::fields() {
+    if (!reader_) open_next();
+    return reader_->fields();
+}
+
 bool CoveredSeconds::next() {
     for (;;) {
         if (!reader_ && !open_next()) return false;

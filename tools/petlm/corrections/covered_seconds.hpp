@@ -28,6 +28,8 @@ class CoveredSeconds {
     static std::unique_ptr<CoveredSeconds> of(const ExportSource& source, const daemon::Coverage& coverage,
                                               std::string& why);
 
+    /// Of the first run.
+    [[nodiscard]] const std::vector<daemon::SecondField>& fields();
     /// Goes to the next second that the file covers in part. Throws std::invalid_argument for a file that is
     /// not complete.
     bool next();
