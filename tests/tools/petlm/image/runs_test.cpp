@@ -74,7 +74,8 @@ class Scans {
         });
         out.about = json::parse(read_file(dir / "i/image.json"));
         const auto prompts = out.out.find(" prompts on ");
-        out.noise = 1 / std::sqrt(std::stod(out.out.substr(out.out.find_last_of(" \n", prompts - 1) + 1)));
+        // Somewhat more than that of the counts: what is near the edges is spread by the iterations.
+        out.noise = 1.3 / std::sqrt(std::stod(out.out.substr(out.out.find_last_of(" \n", prompts - 1) + 1)));
         return out;
     }
     std::string good(const char* program, const std::string& arguments) const {
