@@ -60,6 +60,10 @@ void add_origin(Origin& to, const Origin& more) {
 
 }  // namespace
 
+bool same_rules(const RecordRules& a, const RecordRules& b) {
+    return text_of(a) == text_of(b);
+}
+
 std::uint64_t Coverage::ticks() const {
     if (open_ticks) return *open_ticks;
     return intervals ? intervals->ticks() : 0;

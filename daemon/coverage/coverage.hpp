@@ -45,6 +45,8 @@ struct RecordRules {
     std::optional<config::Energy> energy;
 };
 
+bool same_rules(const RecordRules& a, const RecordRules& b);
+
 /// What did not arrive. Each second and module of it is in the seconds of the run (`module_live`).
 struct Loss {
     /// Mean share of the data of the boards that arrived, over the modules and the intervals; absent:

@@ -97,37 +97,14 @@ void ExportSource::look_at(const std::filesystem::path& file) {
     records_ += reader.trailer()->records;
 }
 
-std::uint64_t ExportSource::time_origin() const {
-    const auto start = value_of(*run_, "start_ticks");
-    if (!start.is_number_unsigned()) return first_time_;
-    return records_ == 0 ? start.get<std::uint64_t>() : std::min(first_time_, start.get<std::uint64_t>());
-}
-
-std::uint64_t ExportSource::time_end() const {
-    const auto stop = value_of(*run_, "stop_ticks");
-    if (!stop.is_number_unsigned()) return last_time_;
-    return std::max(last_time_, stop.get<std::uint64_t>());
-}
-
-std::optional<std::uint64_t> ExportSource::window_ticks() const {
-    const auto value = value_of(*description_, "window_ticks");
-    if (value.is_number_unsigned()) return value.get<std::uint64_t>();
-    return std::nullopt;
-}
-
 bool ExportSource::may_hold_delayeds() const {
-    const auto found = description_->find("delay_ticks");
-    return found == description_->end() || !found->is_null();
+    const auto& rules = coverage_.rules.coincidence;
+    return !rules || rules->delay_ticks;
 }
 
 nlohmann::json ExportSource::said_by_operator() const {
     const auto in_file = value_of(*description_, "operator");
     return in_file.is_object() ? in_file : value_of(*run_, "operator");
-}
-
-nlohmann::json ExportSource::configured(const std::string& pointer) const {
-    const nlohmann::json::json_pointer at("/configuration" + pointer);
-    return run_->contains(at) ? (*run_)[at] : nlohmann::json();
 }
 
 std::uint64_t ExportSource::crystals() const {
