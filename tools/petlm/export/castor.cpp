@@ -281,7 +281,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
 
     const double of_gaps = nuclide ? time.decay_of_gaps(nuclide->half_life_s) : 1;
     std::string common = fmt::format(
-        "Data mode: list-mode\nData type: PET\nStart time (s): {}\nDuration (s): {}\nScanner name: {}\n"
+        "Data mode: list-mode\nData type: PET\nStart time (s): {:.10g}\nDuration (s): {}\nScanner name: {}\n"
         "Calibration factor: {}\n",
         time.start_s(), time.seconds(), name, of_gaps * (model ? model->calibration() : 1));
     if (nuclide) common += fmt::format("Isotope: {}\n", nuclide->nuclide);

@@ -156,7 +156,8 @@ void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, 
 }
 
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
-    const daemon::Coverage coverage = completed_coverage(source);
+    daemon::Coverage coverage = completed_coverage(source);
+    if (options.nuclide) coverage.activity = nuclide_of(source, options);
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
     const auto text_file = format.directory ? options.output / "README.txt"

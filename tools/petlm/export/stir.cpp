@@ -88,7 +88,7 @@ std::string study_lines(const daemon::Coverage& coverage, const RecordedTime& ti
         text += "study time := " + daemon::utc_text(coverage.anchor->utc, "%H:%M:%S+0000") + "\n";
     }
     text += fmt::format(
-        "number of time frames := 1\nimage relative start time (sec)[1] := {}\n"
+        "number of time frames := 1\nimage relative start time (sec)[1] := {:.10g}\n"
         "image duration (sec)[1] := {}\n",
         time.start_s(), time.seconds());
     if (const auto& energy = coverage.rules.energy; energy && energy->filter) {
@@ -109,7 +109,8 @@ std::string study_lines(const daemon::Coverage& coverage, const RecordedTime& ti
 
 /// The frame of all events; "0" frames of a length are left out.
 std::string frame_definition(const RecordedTime& time) {
-    const std::string before = time.start_s() > 0 ? fmt::format("0 {}\n", time.start_s()) : std::string();
+    const std::string before =
+        time.start_s() > 0 ? fmt::format("0 {:.10g}\n", time.start_s()) : std::string();
     return before + fmt::format("1 {}\n", time.seconds());
 }
 
