@@ -48,8 +48,11 @@ class DataBegin {
         if (before_ && subtract_or_zero(first_, *before_) <= pause_) return from_;
         return std::max(subtract_or_zero(first_, max_offset), from_);
     }
-    /// The first datagram since watch(), or of boards that were sending then the latest.
-    [[nodiscard]] const std::optional<Arrival>& arrival() const { return arrival_; }
+    /// The first datagram since watch(), or of boards that were sending then the latest. The latest one, if
+    /// the data begin at `begin` and the first one came before them.
+    [[nodiscard]] const std::optional<Arrival>& arrival(std::uint64_t begin) const {
+        return arrival_ && subtract_or_zero(begin, arrival_->time) > pause_ ? latest_ : arrival_;
+    }
 
   private:
     void add_range(std::uint64_t earliest, std::uint64_t newest) {

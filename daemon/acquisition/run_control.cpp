@@ -120,10 +120,7 @@ void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
 }
 
 void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
-    if (run_.interval.waits_for_data()) {
-        const std::uint64_t begin = flow_.data_begin(next.ticks);
-        if (begin != UINT64_MAX) begin_data(begin);
-    }
+    begin_data(flow_.data_begin(next.ticks));
     count_spectra();
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;
@@ -173,10 +170,13 @@ void RunControl::measure(CollectedSlice& slice) {
     run_.run->append_second(*second);
 }
 
+/// UINT64_MAX: not yet.
 void RunControl::begin_data(std::uint64_t ticks) {
+    const auto known = run_.interval.data_begin();
+    if (!run_.interval.running() || ticks == UINT64_MAX || (known && ticks <= *known)) return;
     run_.interval.begin_data(ticks);
     std::optional<Run::Arrival> arrival;
-    if (const auto& first = flow_.first_arrival()) arrival = {first->time, first->host_ns};
+    if (const auto& at = flow_.arrival(ticks)) arrival = Run::Arrival{at->time, at->host_ns};
     run_.run->begin_data(*run_.interval.data_begin(), arrival);
 }
 
@@ -289,9 +289,7 @@ void RunControl::finish_run() {
     FinishedRun finished;
     RunEnd& end = finished.end;
     const std::uint64_t stop = run_.interval.stop_ticks(flow_.watermark());
-    if (const auto begin = flow_.data_begin_so_far();
-        begin && run_.interval.waits_for_data() && *begin < stop)
-        begin_data(*begin);
+    if (const auto begin = flow_.data_begin_so_far(); begin && *begin < stop) begin_data(*begin);
     end.covered = covered(stop);
     const Ledger at_end = flow_.total(Account::Reading::one_moment);
     end.ledger = at_end - run_.at_start;

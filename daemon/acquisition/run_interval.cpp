@@ -36,7 +36,8 @@ std::optional<std::uint64_t> RunInterval::close_at(std::uint64_t watermark) cons
 }
 
 void RunInterval::begin_data(std::uint64_t ticks) {
-    assert(waits_for_data());
+    assert(running());
+    if (data_begin_ && duration_ && stop_ == add_or_max(*data_begin_, *duration_)) stop_.reset();
     data_begin_ = std::max(start_, ticks);
     if (duration_ && !stop_) stop_ = add_or_max(*data_begin_, *duration_);
 }

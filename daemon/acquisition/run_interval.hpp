@@ -55,7 +55,7 @@ class RunInterval {
     /// A run in progress whose first data have not come, or are not certain to be the first.
     [[nodiscard]] bool waits_for_data() const { return running() && !data_begin_; }
     /// The first data of the run lie at `ticks`, and no earlier ones will come: its duration counts from
-    /// here.
+    /// here. Again if they turn out to begin later: the time before was that of a bad source.
     void begin_data(std::uint64_t ticks);
     [[nodiscard]] const std::optional<std::uint64_t>& data_begin() const { return data_begin_; }
     /// Where the run stops if it ends with this watermark.

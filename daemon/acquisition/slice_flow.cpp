@@ -91,7 +91,7 @@ void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
 }
 
 std::uint64_t SliceFlow::data_begin(std::uint64_t watermark) const {
-    const auto begin = begin_.ticks(max_offset_);
+    const auto begin = ticks_of(begin_);
     return begin && watermark > begin_.first() ? *begin : UINT64_MAX;
 }
 
@@ -99,7 +99,15 @@ std::uint64_t SliceFlow::data_begin(std::uint64_t watermark) const {
 std::optional<std::uint64_t> SliceFlow::data_begin_so_far() const {
     DataBegin begin = begin_;
     if (!tracker_.established() && newest_held_) begin.add_held(earliest_held_, *newest_held_);
-    return begin.ticks(max_offset_);
+    return ticks_of(begin);
+}
+
+/// Not before the members of detector time: a source that had been alone may have set another time before.
+std::optional<std::uint64_t> SliceFlow::ticks_of(const DataBegin& begin) const {
+    const auto ticks = begin.ticks(max_offset_);
+    const std::uint64_t members = tracker_.established() ? tracker_.first_of_members() : UINT64_MAX;
+    if (!ticks || members == UINT64_MAX) return ticks;
+    return std::max(*ticks, subtract_or_zero(members, max_offset_));
 }
 
 std::uint64_t SliceFlow::data_end() const {
@@ -138,7 +146,7 @@ BoardReport SliceFlow::report_on(gpu::TickRange second) {
 void SliceFlow::judge_held_frames() {
     if (!tracker_.established()) return;
     builder_.restrict_times([this](std::uint32_t source) { return tracker_.held_times(source); });
-    if (const auto newest = this->newest()) begin_.add_held(tracker_.earliest(), *newest);
+    if (const auto newest = this->newest()) begin_.add_held(tracker_.first_of_members(), *newest);
     newest_held_.reset();
 }
 
@@ -290,6 +298,7 @@ bool SliceFlow::restart_time() {
 bool SliceFlow::follow_reset(std::int64_t now_ns) {
     if (!decide_all()) return false;
     tracker_.follow_reset(now_ns);
+    if (const auto newest = this->newest()) begin_.add_held(tracker_.first_of_members(), *newest);
     return true;
 }
 

@@ -114,8 +114,10 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t data_begin(std::uint64_t watermark) const;
     /// The same as far as it is known when nothing more is to come.
     [[nodiscard]] std::optional<std::uint64_t> data_begin_so_far() const;
-    /// The datagram that tells the time of day.
-    [[nodiscard]] const std::optional<DataBegin::Arrival>& first_arrival() const { return begin_.arrival(); }
+    /// The datagram that tells the time of day of data that begin there.
+    [[nodiscard]] const std::optional<DataBegin::Arrival>& arrival(std::uint64_t begin) const {
+        return begin_.arrival(begin);
+    }
     /// Past everything that has arrived; 0: nothing has.
     [[nodiscard]] std::uint64_t data_end() const;
     /// Fills in what is known here.
@@ -126,6 +128,7 @@ class SliceFlow {
     bool decide_all();
     void make_room();
     void end_seconds(SliceEnd& end);
+    [[nodiscard]] std::optional<std::uint64_t> ticks_of(const DataBegin& begin) const;
     void look_for_begin(const net::Batch& batch, const net::Datagram& datagram, const Verdict& verdict);
     [[nodiscard]] bool too_many_wait() const;
     void judge_held_frames();

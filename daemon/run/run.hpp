@@ -151,6 +151,7 @@ class Run {
     [[nodiscard]] std::unique_ptr<SecondsFile> make_seconds() const;
     [[nodiscard]] nlohmann::json listmode_description(RecordKind kind) const;
     [[nodiscard]] nlohmann::json description() const;
+    [[nodiscard]] Coverage known_coverage() const;
     [[nodiscard]] Closing closing_of(RecordKind kind) const;
     [[nodiscard]] std::chrono::system_clock::time_point start_utc() const;
     [[nodiscard]] std::chrono::system_clock::time_point stop_utc(std::uint64_t ticks) const;

@@ -124,6 +124,13 @@ std::uint64_t SourceTracker::earliest() const {
     return alone ? second : first;
 }
 
+std::uint64_t SourceTracker::first_of_members() const {
+    std::uint64_t first = UINT64_MAX;
+    for (const Source& source : sources_)
+        if (source.member) first = std::min(first, source.first);
+    return first;
+}
+
 void SourceTracker::admit_members(std::int64_t now_ns) {
     for (Source& source : sources_) {
         if (!in_place(source) || !active(source, now_ns)) continue;

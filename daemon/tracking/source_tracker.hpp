@@ -206,6 +206,9 @@ class SourceTracker {
     /// others.
     [[nodiscard]] std::uint64_t earliest() const;
     [[nodiscard]] std::uint64_t newest() const { return newest_; }
+    /// The earliest believed frame of any member; UINT64_MAX: none. Later than before if the time before was
+    /// that of a source that is no member any more.
+    [[nodiscard]] std::uint64_t first_of_members() const;
     /// Whether some member supports the present time: it is active and in place. The time of one source alone
     /// does not count if more are expected.
     [[nodiscard]] bool supported(std::int64_t now_ns) const;

@@ -141,8 +141,9 @@ std::string Feeding::check_sums(const gpu::SliceResult& result) {
     const __int128 reach = rules.search ? static_cast<__int128>(rules.window) + rules.delay.value_or(0) : 0;
     const __int128 horizon = std::max<__int128>(slice.watermark - reach, decided_below);
     // At the end of a segment all others are decided.
-    const bool last = slice.close_at.has_value();
-    const auto limit = static_cast<std::uint64_t>(horizon);
+    const bool last = slice.ends_segment();
+    const auto limit = slice.decide_before ? std::max(*slice.decide_before, decided_below)
+                                           : static_cast<std::uint64_t>(horizon);
     const Decided& want = expected.segments[segment];
     add_reference_sums(sums, want, c.options.geometry, decided_below,
                        last ? std::nullopt : std::optional(limit));
@@ -194,7 +195,7 @@ std::string Feeding::take(const gpu::SliceResult& result) {
     const PlannedSlice& slice = plan.slices[k];
     std::string wrong_sums = check_sums(result);
     if (!wrong_sums.empty()) return wrong_sums;
-    if (slice.close_at) {
+    if (slice.ends_segment()) {
         std::string difference = check_segment();
         if (!difference.empty()) return difference;
         segment += 1;
@@ -266,6 +267,7 @@ std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, 
             slice.spans = planned.spans;
             slice.watermark = planned.watermark;
             slice.close_at = planned.close_at;
+            slice.decide_before = planned.decide_before;
             slice.ends_interval = planned.ends_interval;
             slice.spectra = planned.spectra;
             pipeline.submit(slice);

@@ -156,6 +156,34 @@ std::optional<gpu::TickRange> random_range(const Case& c, Rng& rng) {
     return gpu::TickRange{raw_time_of(rng.pick(c.frames).raw), raw_time_of(rng.pick(c.frames).raw)};
 }
 
+/// Before some of the slices that end a segment, slices that decide a part of it.
+std::vector<PlannedSlice> decided_in_parts(std::vector<PlannedSlice> slices, const Case& c, Rng& rng) {
+    std::vector<PlannedSlice> all;
+    for (PlannedSlice& slice : slices) {
+        if (slice.close_at && rng.chance(0.5)) {
+            std::vector<std::uint64_t> limits;
+            for (std::size_t i = 0, n = rng.between<std::size_t>(1, 3); i < n; ++i) {
+                const bool any = c.frames.empty() || rng.chance(0.2);
+                const std::uint64_t limit = any ? rng.between<std::uint64_t>(0, *slice.close_at)
+                                                : raw_time_of(rng.pick(c.frames).raw) + rng.between(0U, 1U);
+                limits.push_back(std::min(limit, *slice.close_at));
+            }
+            std::sort(limits.begin(), limits.end());
+            for (const std::uint64_t limit : limits) {
+                PlannedSlice part;
+                part.frames = std::exchange(slice.frames, {});
+                part.spans = std::exchange(slice.spans, {});
+                part.watermark = slice.watermark;
+                part.close_at = slice.close_at;
+                part.decide_before = limit;
+                all.push_back(std::move(part));
+            }
+        }
+        all.push_back(std::move(slice));
+    }
+    return all;
+}
+
 Plan make_plan(const Case& c, const PlanOptions& options, Rng& rng) {
     const std::vector<Arriving> arrived = arrivals(c, options.disorder, rng);
     const std::vector<std::size_t> lengths = slice_lengths(arrived.size(), options, rng);
@@ -197,6 +225,7 @@ Plan make_plan(const Case& c, const PlanOptions& options, Rng& rng) {
     if (plan.slices.empty() || plan.slices.back().close_at || rng.chance(0.5)) plan.slices.emplace_back();
     plan.slices.back().watermark = UINT64_MAX;
     plan.slices.back().close_at = UINT64_MAX;
+    plan.slices = decided_in_parts(std::move(plan.slices), c, rng);
     for (PlannedSlice& slice : plan.slices) {
         slice.ends_interval = rng.chance(0.3);
         slice.spectra = random_range(c, rng);
@@ -210,7 +239,7 @@ Expected reference_run(const Case& c, const Plan& plan) {
     if (c.options.spectra) expected.spectra = config::Spectra::none(c.setup.geometry);
     std::vector<std::uint64_t> closes;
     for (const PlannedSlice& slice : plan.slices) {
-        if (slice.close_at) closes.push_back(*slice.close_at);
+        if (slice.ends_segment()) closes.push_back(*slice.close_at);
     }
     closes.pop_back();  // the last close covers everything
     std::vector<gpu::RecordVector<gpu::Single>> segments(closes.size() + 1);

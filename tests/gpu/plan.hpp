@@ -27,8 +27,11 @@ struct PlannedSlice {
     std::vector<gpu::FrameSpan> spans;  ///< into frames
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
+    std::optional<std::uint64_t> decide_before;
     bool ends_interval = false;
     std::optional<gpu::TickRange> spectra;
+
+    [[nodiscard]] bool ends_segment() const { return close_at && !decide_before; }
 };
 
 /// The last slice closes everything at UINT64_MAX.

@@ -70,7 +70,7 @@ TEST_CASE("a pipeline that fails while a run waits ends it") {
     stand.stream(1000 * ms, 1020 * ms);
     CHECK(stand.finished.size() == 1);
     CHECK(stand.finished.back().end.failed);
-    CHECK(stand.finished.back().end.start_ticks == 1'000'000 * ms);
+    CHECK(stand.finished.back().end.covered.start == 1'000'000 * ms);
     check_after_failure(stand);
 }
 
@@ -130,8 +130,8 @@ TEST_CASE("a live run whose start detector time does not reach fails, and the ne
     REQUIRE(stand.finished.size() == 1);
     CHECK(stand.finished[0].end.failed);
     CHECK(stand.finished[0].end.reason.starts_with("the run could not start: "));
-    CHECK(stand.finished[0].end.start_ticks == stand.finished[0].end.stop_ticks);
-    CHECK(stand.finished[0].end.start_ticks < 2000 * ms);  // no frame became late for it
+    CHECK(stand.finished[0].end.covered.start == stand.finished[0].end.covered.end);
+    CHECK(stand.finished[0].end.covered.start < 2000 * ms);  // no frame became late for it
     CHECK(watermark < 2000 * ms);
     stand.check_closed();
     stand.configure(without_capture);

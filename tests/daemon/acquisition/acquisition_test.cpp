@@ -43,9 +43,9 @@ TEST_CASE("a run without a requested start starts at once and ends past everythi
     const RunEnd& end = stand.finished[0].end;
     CHECK(end.reason == "stopped by operator");
     CHECK_FALSE(end.failed);
-    CHECK(end.start_ticks == 0);
-    CHECK(end.stop_ticks == 1020 * ms + offset + 1);
-    CHECK(end.data_ticks == 20 * ms + offset + 1);
+    CHECK(end.covered.start == 1000 * ms - offset);
+    CHECK(end.covered.end == 1020 * ms + offset + 1);
+    CHECK(end.covered.ticks() == 20 * ms + 2 * offset + 1);
     CHECK(end.ledger.frames.received == 2000);
     CHECK(stand.pool.free_count() == stand.pool.count());
     CHECK_FALSE(acquisition.snapshot()->run);
@@ -58,8 +58,8 @@ TEST_CASE("a run that is stopped before the first frame is empty") {
     stand.begin();
     stand.end();
     REQUIRE(stand.finished.size() == 1);
-    CHECK(stand.finished[0].end.stop_ticks == stand.finished[0].end.start_ticks);
-    CHECK(stand.finished[0].end.data_ticks == 0);
+    CHECK(stand.finished[0].end.covered.end == stand.finished[0].end.covered.start);
+    CHECK(stand.finished[0].end.covered.ticks() == 0);
     stand.check_closed();
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("a run waits for the watermark to reach its start") {
     stand.end();
     stand.silence();
     REQUIRE(stand.finished.size() == 1);
-    CHECK(stand.finished[0].end.start_ticks == 1010 * ms);
+    CHECK(stand.finished[0].end.covered.start == 1010 * ms);
     stand.check_closed();
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("a run that is stopped before the start that was asked for never begin
     stand.silence();
     REQUIRE(stand.finished.size() == 2);
     CHECK_FALSE(stand.finished[1].end.never_began);
-    CHECK(stand.finished[1].end.stop_ticks == 1020 * ms + offset + 1);
+    CHECK(stand.finished[1].end.covered.end == 1020 * ms + offset + 1);
     CHECK(stand.pool.free_count() == stand.pool.count());
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("a stop while no data arrive ends the run after its timeout") {
         stand.stream(1000 * ms, 1020 * ms);
         stand.end();
         REQUIRE(stand.finished.size() == 1);
-        CHECK(stand.finished[0].end.stop_ticks == 1020 * ms + offset + 1);
+        CHECK(stand.finished[0].end.covered.end == 1020 * ms + offset + 1);
     }
     SECTION("of a run whose receiver has stopped") {
         stand.options.stop_timeout = std::chrono::milliseconds(0);
@@ -143,7 +143,7 @@ TEST_CASE("a stop while no data arrive ends the run after its timeout") {
         stand.host_ns += static_cast<std::int64_t>(3'600'000 * ms);  // the lane does not follow
         stand.end();
         REQUIRE(stand.finished.size() == 1);
-        CHECK(stand.finished[0].end.stop_ticks == 1020 * ms + offset + 1);
+        CHECK(stand.finished[0].end.covered.end == 1020 * ms + offset + 1);
     }
     SECTION("not before") {
         stand.make();
@@ -169,8 +169,8 @@ TEST_CASE("a duration counts from the first frame of the run") {
         CHECK(stand.finished.empty());
         stand.stream(1015 * ms, 1017 * ms);
         REQUIRE(stand.finished.size() == 1);
-        CHECK(stand.finished[0].end.start_ticks == 0);
-        CHECK(stand.finished[0].end.stop_ticks == 1005 * ms);
+        CHECK(stand.finished[0].end.covered.start == 1000 * ms - offset);
+        CHECK(stand.finished[0].end.covered.end == 1005 * ms - offset);
     }
     SECTION("or from the start") {
         stand.stream(1000 * ms, 1020 * ms);
@@ -178,10 +178,10 @@ TEST_CASE("a duration counts from the first frame of the run") {
         CHECK(stand.started == 1);
         stand.stream(1020 * ms, 1026 * ms);
         REQUIRE(stand.finished.size() == 1);
-        CHECK(stand.finished[0].end.start_ticks == 1019 * ms - disorder - offset);
-        CHECK(stand.finished[0].end.stop_ticks == 1024 * ms - disorder - offset);
+        CHECK(stand.finished[0].end.covered.start == 1019 * ms - disorder - offset);
+        CHECK(stand.finished[0].end.covered.end == 1024 * ms - disorder - offset);
     }
-    CHECK(stand.finished[0].end.data_ticks == 5 * ms);
+    CHECK(stand.finished[0].end.covered.ticks() == 5 * ms);
     CHECK(stand.finished[0].end.reason == "duration reached");
     stand.check_closed();
 }
@@ -195,7 +195,7 @@ TEST_CASE("runs follow one another, the next one from where the last one ended")
         while (stand.finished.size() < run)
             stand.send(time += ms);
         CHECK(stand.started == static_cast<int>(run));
-        if (run > 1) CHECK(stand.finished[run - 1].end.start_ticks >= stand.finished[run - 2].end.stop_ticks);
+        if (run > 1) CHECK(stand.finished[run - 1].end.covered.start >= stand.finished[run - 2].end.covered.end);
         stand.check_closed();
     }
     CHECK(stand.script.resets == 1);  // before the first one, while nobody sent
@@ -210,7 +210,7 @@ TEST_CASE("boards that are reset end a run in progress") {
     REQUIRE(stand.finished.size() == 1);
     CHECK(stand.finished[0].end.reason == "the boards were reset: detector time went back");
     CHECK_FALSE(stand.finished[0].end.failed);
-    CHECK(stand.finished[0].end.stop_ticks == 50'050 * ms + offset + 1);  // everything before the reset
+    CHECK(stand.finished[0].end.covered.end == 50'050 * ms + offset + 1);  // everything before the reset
     CHECK(stand.script.resets == 2);
     stand.check_closed();
     stand.begin();
@@ -219,7 +219,7 @@ TEST_CASE("boards that are reset end a run in progress") {
     stand.end();
     stand.silence();
     REQUIRE(stand.finished.size() == 2);
-    CHECK(stand.finished[1].end.stop_ticks == 60 * ms + offset + 1);
+    CHECK(stand.finished[1].end.covered.end == 60 * ms + offset + 1);
     stand.check_closed();
 }
 
@@ -250,8 +250,8 @@ TEST_CASE("boards that are reset between runs do not disturb the next one") {
     stand.end();
     stand.silence();
     REQUIRE(stand.finished.size() == 1);
-    CHECK(stand.finished[0].end.start_ticks < 20 * ms);
-    CHECK(stand.finished[0].end.stop_ticks == 50 * ms + offset + 1);
+    CHECK(stand.finished[0].end.covered.start < 20 * ms);
+    CHECK(stand.finished[0].end.covered.end == 50 * ms + offset + 1);
     CHECK(stand.finished[0].end.ledger.frames.received == 3000);
     stand.check_closed();
 }

@@ -53,8 +53,8 @@ struct DetectorStand : AcquisitionStand {
         silence();
         REQUIRE(finished.size() == 1);
         CHECK(finished[0].end.reason == "stopped by operator");
-        CHECK(finished[0].end.stop_ticks >= last + offset + 1);
-        CHECK(finished[0].end.stop_ticks <= last + 20 * ms);
+        CHECK(finished[0].end.covered.end >= last + offset + 1);
+        CHECK(finished[0].end.covered.end <= last + 20 * ms);
         check_closed();
     }
     std::uint64_t sent = 0;       ///< frames of the boards
@@ -83,7 +83,7 @@ TEST_CASE("a wild first datagram of a board decides nothing and costs nothing") 
     stand.pass(50);
     stand.send_all(origin, origin + 50 * ms);
     stand.stop_at(origin + 50 * ms);
-    CHECK(stand.finished[0].end.data_ticks <= 60 * ms);
+    CHECK(stand.finished[0].end.covered.ticks() <= 60 * ms);
     CHECK(stand.in_time == stand.sent);
 }
 
@@ -95,8 +95,8 @@ TEST_CASE("a duration does not count from a wild time") {
     stand.send_all(origin, origin + 2'020 * ms);
     REQUIRE(stand.finished.size() == 1);
     CHECK(stand.finished[0].end.reason == "duration reached");
-    CHECK(stand.finished[0].end.stop_ticks == origin + 2000 * ms);
-    CHECK(stand.finished[0].end.data_ticks == 2000 * ms);
+    CHECK(stand.finished[0].end.covered.end == origin + 2000 * ms - offset);
+    CHECK(stand.finished[0].end.covered.ticks() == 2000 * ms);
     stand.check_closed();
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("nothing from before a common reset is lost") {
     REQUIRE(stand.finished.size() == 1);
     CHECK(stand.finished[0].end.reason == "the boards were reset: detector time went back");
     CHECK_FALSE(stand.finished[0].end.failed);
-    CHECK(stand.finished[0].end.stop_ticks == origin + 100 * ms + offset + 1);
+    CHECK(stand.finished[0].end.covered.end == origin + 100 * ms + offset + 1);
     stand.check_closed();
     stand.begin();
     stand.send_all(60 * ms, 100 * ms);
@@ -154,7 +154,7 @@ TEST_CASE("nothing from before a common reset is lost") {
     stand.silence();
     stand.silence();
     REQUIRE(stand.finished.size() == 2);
-    CHECK(stand.finished[1].end.stop_ticks == 100 * ms + offset + 1);
+    CHECK(stand.finished[1].end.covered.end == 100 * ms + offset + 1);
     stand.check_closed();
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("a run goes on where two boards begin, whatever a source that was alon
     stand.send_all(origin, origin + 90 * ms);
     CHECK(stand.finished.empty());
     stand.stop_at(origin + 90 * ms);
-    CHECK(stand.finished[0].end.data_ticks <= 100 * ms);
+    CHECK(stand.finished[0].end.covered.ticks() <= 100 * ms);
     // The seconds of a source that was alone and ahead are gone: those of the boards lie before them.
     SecondsReader seconds(stand.finished[0].run->path() / "seconds.plm");
     std::uint64_t end = there == 0 ? 0 : origin - 1000 * ms;
@@ -180,7 +180,7 @@ TEST_CASE("a run goes on where two boards begin, whatever a source that was alon
         end = seconds.start() + seconds.length();
         length_s += static_cast<double>(seconds.length()) / (1000.0 * ms);
     }
-    CHECK(end == stand.finished[0].end.stop_ticks);
+    CHECK(end == stand.finished[0].end.covered.end);
     CHECK(length_s == Approx(stand.finished[0].end.seconds.length_s));
     CHECK(seconds.reader().condition().state == FileState::complete);
 }
@@ -261,7 +261,7 @@ TEST_CASE("a run with coincidences of a source that was alone goes on in its tim
     stand.silence();
     REQUIRE(stand.finished.size() == 1);
     CHECK(stand.finished[0].end.reason == "stopped by operator");
-    CHECK(stand.finished[0].end.stop_ticks > ahead);
+    CHECK(stand.finished[0].end.covered.end > ahead);
     CHECK(stand.finished[0].end.ledger.pairs.prompts_found > 0);
     stand.check_closed();
     // The next run is in the time of the boards.

@@ -9,7 +9,6 @@ using namespace std::chrono_literals;
 namespace {
 
 using Clock = RunInterval::Clock;
-constexpr std::uint64_t no_frame = UINT64_MAX;
 const Clock::time_point t0 = Clock::time_point() + 1h;
 
 RunInterval waiting(std::uint64_t start, const RequestedInterval& requested = {}) {
@@ -67,44 +66,47 @@ TEST_CASE("a requested interval ends where it says") {
     CHECK(interval.stop_ticks(1000) == 400);
 }
 
-TEST_CASE("a duration counts from the start, or from the first frame when that comes later") {
+TEST_CASE("a duration counts from the first data") {
     const RequestedInterval for_50{{}, {}, 50};
-    SECTION("no frame yet") {
+    SECTION("no data yet") {
         RunInterval interval = running(100, for_50);
-        interval.settle_duration(no_frame, 1'000'000, 10);
+        CHECK(interval.waits_for_data());
         CHECK_FALSE(interval.close_at(UINT64_MAX));
     }
-    SECTION("a frame before the start: nothing earlier matters") {
+    SECTION("data at the start") {
         RunInterval interval = running(100, for_50);
-        interval.settle_duration(100, 100, 10);
-        CHECK(interval.close_at(150) == 150);
-        interval.settle_duration(90, 2000, 10);  // settled for good
+        interval.begin_data(90);
+        CHECK_FALSE(interval.waits_for_data());
+        CHECK(interval.data_begin() == 100);
         CHECK(interval.close_at(150) == 150);
     }
-    SECTION("a frame after the start: settled when no earlier one can come") {
+    SECTION("data after the start") {
         RunInterval interval = running(100, for_50);
-        interval.settle_duration(300, 310, 10);
-        CHECK_FALSE(interval.close_at(UINT64_MAX));
-        interval.settle_duration(290, 310, 10);
+        interval.begin_data(290);
         CHECK_FALSE(interval.close_at(339));
         CHECK(interval.close_at(340) == 340);
-        CHECK(interval.data_ticks(340, 290) == 50);
     }
-    SECTION("not while the run waits") {
-        RunInterval interval = waiting(100, for_50);
-        interval.settle_duration(50, 60, 0);
-        interval.start();
-        CHECK_FALSE(interval.close_at(UINT64_MAX));
+    SECTION("a run that waits for its start does not wait for data") {
+        const RunInterval interval = waiting(100, for_50);
+        CHECK_FALSE(interval.waits_for_data());
     }
     SECTION("a requested stop comes first") {
         RunInterval interval = running(100, {{}, 120, 50});
-        interval.settle_duration(100, 110, 0);
+        interval.begin_data(100);
         CHECK(interval.close_at(200) == 120);
     }
     SECTION("the end of the range") {
         RunInterval interval = running(100, {{}, {}, UINT64_MAX});
-        interval.settle_duration(100, 100, 0);
+        interval.begin_data(100);
         CHECK(interval.close_at(UINT64_MAX) == UINT64_MAX);
+    }
+    SECTION("when detector time starts again, the data are still to come") {
+        RunInterval interval = running(100, for_50);
+        interval.begin_data(290);
+        interval.time_restarted();
+        CHECK(interval.waits_for_data());
+        interval.begin_data(10);
+        CHECK(interval.close_at(100) == 60);
     }
 }
 
@@ -137,7 +139,6 @@ TEST_CASE("a stop that was asked for comes neither after a requested one nor bef
     empty.ask_to_stop("operator", {}, 0, t0);
     empty.fix_stop(40, t0);
     CHECK(empty.close_at(100) == 100);
-    CHECK(empty.data_ticks(100, 50) == 0);
 }
 
 TEST_CASE("a stop may be asked for at a time") {
@@ -190,9 +191,6 @@ TEST_CASE("a run that ends early stops at the watermark, but not before its star
     RunInterval interval = running(100);
     CHECK(interval.stop_ticks(50) == 100);
     CHECK(interval.stop_ticks(170) == 170);
-    CHECK(interval.data_ticks(170, no_frame) == 0);
-    CHECK(interval.data_ticks(170, 120) == 50);
-    CHECK(interval.data_ticks(170, 20) == 70);
     interval.stop_now("reset", 160);
     CHECK(interval.stop_ticks(170) == 160);
     CHECK(interval.reason() == "reset");

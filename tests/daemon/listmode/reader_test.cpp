@@ -273,8 +273,8 @@ TEST_CASE("Foreign files are refused by name and reason", "[listmode]") {
         return refusal(bytes);
     };
     CHECK(with_header([](FileHeader&) {}) == "not refused");
-    CHECK_THAT(with_header([](FileHeader& h) { h.version = 3; }),
-               contains("version 3, expected version 1 or 2"));
+    CHECK_THAT(with_header([](FileHeader& h) { h.version = 4; }),
+               contains("version 4, expected version 1 to 3"));
     CHECK_THAT(with_header([](FileHeader& h) { h.kind = RecordKind{4}; }), contains("invalid values"));
     CHECK_THAT(with_header([](FileHeader& h) { h.record_bytes = 0; }), contains("invalid values"));
     CHECK_THAT(with_header([](FileHeader& h) { h.header_bytes = 0; }), contains("invalid values"));

@@ -22,6 +22,9 @@ json content_of(const std::string& run, const std::string& start, const std::str
     json content = {{"run_id", run}, {"start_utc", start}, {"state", state}};
     if (state == "running") return content;
     content["stop_utc"] = "2026-03-01T00:00:12.500Z";
+    content["scanner"] = {{"tick_ps", 1e9}};
+    content["start_ticks"] = 1000;
+    content["stop_ticks"] = 13'500;
     content["stop_reason"] = "stopped by operator";
     content["ledger"] = {{"closed", state == "complete"},
                          {"pairs", {{"prompts_found", 12}, {"delayeds_found", 3}}}};

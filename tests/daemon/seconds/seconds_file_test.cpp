@@ -58,6 +58,7 @@ void check_second(const daemon::SecondsReader& reader, const daemon::Second& s) 
     all("crystal_grouped", s.sums.grouped);
     all("crystal_prompts", s.sums.prompts);
     all("crystal_delayeds", s.sums.delayeds);
+    all("module_live", s.live);
     all("module_dead_time", s.dead_time);
     all("module_temperature", s.temperature_C);
     const auto ends = [&](const char* name, auto get) {
