@@ -228,7 +228,7 @@ void verify_coverage(const std::filesystem::path& directory, const nlohmann::jso
                      Problem problem) {
     if (!run.contains("coverage")) return;
     try {
-        const daemon::Coverage stated = daemon::coverage_of(run, nullptr, true);
+        const daemon::Coverage stated = daemon::coverage_of_run(run);
         for (const daemon::RecordKind kind :
              {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::tags}) {
             try {

@@ -60,14 +60,6 @@ bool has_ended(const std::filesystem::path& run, json& document) {
     return true;
 }
 
-/// Of a run that is still written, or has not been asked: by its run.json.
-daemon::Coverage coverage_so_far(const json& document) {
-    json description = {{"tick_ps", document.at("scanner").value("tick_ps", 0.0)}};
-    for (const char* key : {"coverage", "run_id"})
-        if (document.contains(key)) description[key] = document[key];
-    return daemon::coverage_of(description, document, true);
-}
-
 constexpr std::size_t piece_bytes = std::size_t{16} << 20U;
 
 [[noreturn]] void fail(const std::filesystem::path& file, const char* what) {
@@ -164,7 +156,7 @@ Inputs Exchange::open() {
         inputs.documents.push_back(opened[0]);
         inputs.singles.push_back(std::move(*files));
         inputs.ended.push_back(false);
-        inputs.coverages.push_back(coverage_so_far(opened[0]));
+        inputs.coverages.push_back(daemon::coverage_of_run(opened[0]));
     }
     inputs.whole_blocks = follow_;
     return inputs;
@@ -191,7 +183,7 @@ void Exchange::extend(Inputs& inputs, std::size_t run) {
         blocks = bytes_of(files.blocks().subspan(told_[run]));
         // A run that has ended says at last what its singles cover.
         const daemon::Coverage coverage =
-            ended ? coverage_of_singles(runs_[run], document) : coverage_so_far(document);
+            ended ? coverage_of_singles(runs_[run], document) : daemon::coverage_of_run(document);
         if (document == inputs.documents[run]) document = nullptr;
         news = bytes_of(json{ended, document, to_json(coverage)}.dump());
     }

@@ -107,7 +107,7 @@ daemon::Coverage coverage_of_files(const std::filesystem::path& target, daemon::
                 of_files.push_back(daemon::coverage_of(description, run, false));
             coverage = daemon::united(of_files);
         } else if (is_whole_run(target, kind) && has_coverage(run)) {
-            coverage = daemon::coverage_of(run, nullptr, true);  // a recovered run of 1.0
+            coverage = daemon::coverage_of_run(run);  // a recovered run of 1.0
         } else {
             // Files of 1.0 say nothing about themselves that differs from one part of a run to the next.
             coverage = daemon::coverage_of(descriptions.front(), run, is_whole_run(target, kind));

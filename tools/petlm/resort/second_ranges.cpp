@@ -26,15 +26,46 @@ gpu::TickRange range_of(const daemon::SecondsReader& reader) {
     return {reader.start(), reader.start() + reader.length()};
 }
 
-/// The earliest time from `time` on at which a run may have singles; UINT64_MAX: none has.
-std::uint64_t next_single(std::span<const SinglesFiles> runs, std::uint64_t time) {
-    std::uint64_t next = UINT64_MAX;
-    for (const SinglesFiles& run : runs) {
-        const auto blocks = run.blocks_in({time, UINT64_MAX});
-        if (!blocks.empty()) next = std::min(next, std::max(time, blocks.front().first_time));
+/// Looks for the times of singles.
+class Times {
+  public:
+    /// `long_time`: blocks that last longer are read, as far as this host can: they may have silences.
+    Times(std::span<const SinglesFiles> runs, std::uint64_t long_time)
+        : runs_(runs), long_time_(long_time), read_(runs.size()) {}
+
+    /// The earliest time from `time` on at which a run may have singles; UINT64_MAX: none has.
+    std::uint64_t next(std::uint64_t time) {
+        std::uint64_t next = UINT64_MAX;
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
+            const auto blocks = runs_[i].blocks_in({time, UINT64_MAX});
+            if (!blocks.empty()) next = std::min(next, next_in(i, blocks.front(), time));
+        }
+        return next;
     }
-    return next;
-}
+
+  private:
+    struct Read {
+        const SinglesFiles::Block* block = nullptr;
+        daemon::LoadedBlock memory;
+        std::span<const gpu::Single> singles;
+    };
+    std::uint64_t next_in(std::size_t run, const SinglesFiles::Block& block, std::uint64_t time) {
+        if (time <= block.first_time) return block.first_time;
+        if (block.last_time - block.first_time <= long_time_ || !runs_[run].is_here()) return time;
+        Read& read = read_[run];
+        if (read.block != &block) {
+            read.singles = runs_[run].read(block, read.memory);
+            read.block = &block;
+        }
+        return std::partition_point(read.singles.begin(), read.singles.end(),
+                                    [&](const gpu::Single& s) { return s.time < time; })
+            ->time;
+    }
+
+    const std::span<const SinglesFiles> runs_;
+    const std::uint64_t long_time_;
+    std::vector<Read> read_;  ///< of each run, the last block that was read
+};
 
 double mean_of_known(double a, double b) {
     if (std::isnan(a)) return b;
@@ -46,6 +77,7 @@ double mean_of_known(double a, double b) {
 std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
                                           std::span<const SinglesFiles> singles, std::uint64_t second) {
     std::vector<gpu::TickRange> ranges;
+    Times of_singles(singles, 2 * most_empty * second);
     for (const gpu::TickRange& all : times.ranges()) {
         const auto add = [&](std::uint64_t start, std::uint64_t end) {
             ranges.push_back({start, end});
@@ -58,7 +90,7 @@ std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
         };
         for (std::uint64_t start = all.start; start < all.end;) {
             // Up to the first second that may have singles.
-            const std::uint64_t with_single = std::min(next_single(singles, start), all.end) / second;
+            const std::uint64_t with_single = std::min(of_singles.next(start), all.end) / second;
             for (std::uint64_t empty = 0; empty < most_empty && start / second < with_single; ++empty)
                 start = add(start, end_of(start));
             if (with_single > start / second + most_empty)
@@ -101,6 +133,7 @@ daemon::BoardReport BoardReports::of(gpu::TickRange second) {
         };
         by_module("module_temperature", all.temperature_C);
         by_module("module_dead_time", all.dead_time);
+        by_module("module_live", all.live);
     }
     return all;
 }

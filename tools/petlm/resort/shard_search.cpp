@@ -51,7 +51,7 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
     const auto end_seconds = [&](std::uint64_t watermark) {
         while (second + 1 < seconds.size() && seconds[second].end < shard.end &&
                add_or_max(seconds[second].end, reach_) <= watermark) {
-            submit(add_or_max(seconds[second].end, reach_), {true, seconds[second].start});
+            submit_before(seconds[second].end, {true, seconds[second].start});
             ++second;
         }
     };
@@ -78,7 +78,11 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
     }
     end_seconds(UINT64_MAX);
     const std::uint64_t open = second < seconds.size() ? seconds[second].start : shard.start;
-    submit(last ? UINT64_MAX : decided_by, {true, open}, last);
+    if (last) {
+        submit(UINT64_MAX, {true, open}, UINT64_MAX);
+    } else {
+        submit_before(shard.end, {true, open});
+    }
     while (!submitted_.empty())
         collect();
     backend_.pipeline->reset();
@@ -96,7 +100,17 @@ void ShardSearch::add(std::span<const gpu::Single> singles, std::uint64_t waterm
     }
 }
 
-void ShardSearch::submit(std::uint64_t watermark, Submitted what, bool closes) {
+/// Decides what lies before `end`. Near the end of time no watermark does; then all singles are there.
+void ShardSearch::submit_before(std::uint64_t end, Submitted what) {
+    if (end < UINT64_MAX - reach_) {
+        submit(end + reach_, what);
+    } else {
+        submit(UINT64_MAX, what, UINT64_MAX, end);
+    }
+}
+
+void ShardSearch::submit(std::uint64_t watermark, Submitted what, std::optional<std::uint64_t> close_at,
+                         std::optional<std::uint64_t> decide_before) {
     gpu::Pipeline& pipeline = *backend_.pipeline;
     while (submitted_.size() == pipeline.depth())
         collect();
@@ -106,7 +120,8 @@ void ShardSearch::submit(std::uint64_t watermark, Submitted what, bool closes) {
     slice.spans = std::span(&spans_[filling_], filled_ == 0 ? 0 : 1);
     slice.watermark = watermark;
     slice.ends_interval = what.second.has_value();
-    if (closes) slice.close_at = UINT64_MAX;
+    slice.close_at = close_at;
+    slice.decide_before = decide_before;
     pipeline.submit(slice);
     submitted_.push_back(what);
     filling_ = (filling_ + 1) % buffers_.size();

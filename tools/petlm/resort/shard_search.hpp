@@ -41,7 +41,9 @@ class ShardSearch {
         std::optional<std::uint64_t> second;  ///< whose part in the shard it ends
     };
     void add(std::span<const gpu::Single> singles, std::uint64_t watermark, bool counts);
-    void submit(std::uint64_t watermark, Submitted what, bool closes = false);
+    void submit_before(std::uint64_t end, Submitted what);
+    void submit(std::uint64_t watermark, Submitted what, std::optional<std::uint64_t> close_at = {},
+                std::optional<std::uint64_t> decide_before = {});
     void collect();
 
     daemon::Backend backend_;

@@ -134,8 +134,9 @@ void SinglesFiles::append(std::span<const Block> blocks) {
 std::span<const SinglesFiles::Block> SinglesFiles::blocks_in(gpu::TickRange range) const {
     const auto begin = std::partition_point(blocks_.begin(), blocks_.end(),
                                             [&](const Block& b) { return b.last_time < range.start; });
-    const auto end =
-        std::partition_point(begin, blocks_.end(), [&](const Block& b) { return b.first_time < range.end; });
+    const auto end = std::partition_point(begin, blocks_.end(), [&](const Block& b) {
+        return b.first_time < range.end || range.end == UINT64_MAX;
+    });
     return {begin, end};
 }
 

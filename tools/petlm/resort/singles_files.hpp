@@ -62,6 +62,8 @@ class SinglesFiles {
     /// Singles that have come from the other host: those of these blocks, one after the other. They replace
     /// earlier ones.
     void receive(std::span<const Block> blocks, std::vector<gpu::Single> singles);
+    /// Whether they are files of this host.
+    [[nodiscard]] bool is_here() const { return !files_.empty(); }
     /// Reads the singles of a block; valid until `memory` is used again. Throws BadInput when it is damaged.
     /// REQUIRES: of files on another host, that the block has been received.
     std::span<const gpu::Single> read(const Block& block, daemon::LoadedBlock& memory) const;
