@@ -1,6 +1,7 @@
 #include "tools/petcal/normalisation/derive_normalisation.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -204,6 +205,7 @@ DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNor
     scan.max_ring_difference = rules.max_ring_difference;
     const derive::FanModel model(scanner, scan);
     DerivedNormalisation out;
+    out.unknown = source.coverage().unknown;
     const derive::LineCounts counts = read_counts(scanner, source, model, out);
     derive::NormalisationFitOptions how;
     how.threads = std::max(1U, std::thread::hardware_concurrency());
@@ -252,7 +254,8 @@ std::string figures_text(const config::Scanner& scanner, const DerivedNormalisat
                         100 * static_cast<double>(d.used) / prompts);
     text += fmt::format("randoms             {:.2f} % of these, from {}\n",
                         100 * d.randoms / static_cast<double>(d.used), d.randoms_from);
-    text += fmt::format("loss                {}\n", d.loss);
+    text += d.loss + "\n";
+    if (!d.unknown.empty()) text += fmt::format("not told            {}\n", fmt::join(d.unknown, ", "));
     text += fmt::format("counts              {:.0f} per crystal (median, net)\n", fit.crystals.median_counts);
     text +=
         fmt::format("efficiencies        spread {:.2f} %, error {:.2f} % (median, by counts)\n",

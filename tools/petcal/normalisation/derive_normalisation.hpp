@@ -30,7 +30,8 @@ struct DerivedNormalisation {
     std::uint64_t used = 0;  ///< of these, on a line through the source
     double randoms = 0;      ///< expected among those used
     std::string randoms_from;
-    std::string loss;  ///< a sentence
+    std::string loss;                  ///< a sentence
+    std::vector<std::string> unknown;  ///< what the file does not tell
     DeadCrystals dead;
 };
 

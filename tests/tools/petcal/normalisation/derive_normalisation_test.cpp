@@ -178,8 +178,6 @@ TEST_CASE("derive normalisation: insufficient or wrong data are refused, and not
     refused(scans.derive("other"), {"taken with another scanner: expected dimensions", "33"});
     scans.copy("short", "unknown", json{{"expected_randoms", nullptr}}, false);
     refused(scans.derive("unknown"), {"nothing tells its randoms", "has no seconds.plm"});
-    scans.copy("short", "unconfigured", json{{"configuration", nullptr}}, true);
-    refused(scans.derive("unconfigured"), {"in its configuration"});
     std::filesystem::remove(scans.dir / "data/short/coincidences.plm");
     refused(scans.derive("short"), {"coincidences"});
     const auto with = [&](const std::string& option) {

@@ -8,7 +8,7 @@ using namespace petacq::test;
 
 namespace {
 
-constexpr std::uint64_t second = 64'000'000'000;
+constexpr std::uint64_t one_second = 64'000'000'000;
 
 /// A run of 10 s with these tags.
 struct BedRun {
@@ -19,12 +19,12 @@ struct BedRun {
         write_run(directory / "run", {});
         write_tags(directory / "run/tags.plm", std::move(tags));
         whole.tick_ps = export_scanner().tick_ps;
-        whole.intervals = daemon::Intervals(gpu::TickRange{0, 10 * second});
+        whole.intervals = daemon::Intervals(gpu::TickRange{0, 10 * one_second});
         whole.origin.runs = {{"test-run", {}}};
     }
     [[nodiscard]] corrections::BedMovement movement(double from_s, double to_s) const {
-        const gpu::TickRange range{static_cast<std::uint64_t>(from_s * second),
-                                   static_cast<std::uint64_t>(to_s * second)};
+        const gpu::TickRange range{static_cast<std::uint64_t>(from_s * one_second),
+                                   static_cast<std::uint64_t>(to_s * one_second)};
         nlohmann::json description = file_description(export_scanner());
         description["coverage"] = daemon::to_json(daemon::part_of(whole, daemon::Intervals(range)));
         std::filesystem::remove(directory / "run/part.plm");
@@ -34,7 +34,7 @@ struct BedRun {
 };
 
 gpu::Tag at(double s, double mm, unsigned channel = 3) {
-    return tag(static_cast<std::uint64_t>(s * second), channel, gpu::TagKind::position,
+    return tag(static_cast<std::uint64_t>(s * one_second), channel, gpu::TagKind::position,
                static_cast<std::uint32_t>(static_cast<std::int32_t>(std::lround(mm * 1000))));
 }
 
@@ -50,8 +50,8 @@ TEST_CASE("bed: steps are positions with their times", "[petlm][bed]") {
     CHECK(all.in_steps());
     REQUIRE(all.positions.size() == 2);
     CHECK(all.positions[0].mm == Approx(-5));
-    CHECK(all.positions[0].times ==
-          daemon::Intervals({gpu::TickRange{0, 4 * second}, gpu::TickRange{8 * second, 10 * second}}));
+    CHECK(all.positions[0].times == daemon::Intervals({gpu::TickRange{0, 4 * one_second},
+                                                       gpu::TickRange{8 * one_second, 10 * one_second}}));
     CHECK(all.positions[1].mm == Approx(5));
     CHECK(all.still_share == Approx(0.98));
     CHECK_THAT(all.text(), contains("moved by 10 mm, as the position tags of channel 3 say"));

