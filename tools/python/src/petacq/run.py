@@ -84,8 +84,8 @@ class Run:
 
     @property
     def operator(self) -> dict[str, Any]:
-        """What the operator said at the start ("nuclide", "activity_MBq", "assay_utc", "bed_mm", "subject", "keys") and
-        what follows from it ("half_life_s", "branching_ratio", "activity_at_start_MBq"), each if it is known."""
+        """What the operator said at the start ("nuclide", "nuclide_source", "activity_MBq", "assay_utc", "bed_mm", "subject",
+        "keys") and what follows from it ("half_life_s", "branching_ratio", "activity_at_start_MBq"), each if it is known."""
         return self._part("operator", {})
 
     @property
@@ -358,6 +358,7 @@ def _said(operator: dict[str, Any]) -> dict[str, str]:
     names = {
         "subject": "subject",
         "nuclide": "nuclide",
+        "nuclide_source": "source of its values",
         "activity_MBq": "activity at the assay",
         "assay_utc": "time of the assay",
         "activity_at_start_MBq": "activity at the start",
