@@ -196,8 +196,11 @@ void Service::note_start() {
     const AcquisitionSnapshot& now = *reading().acquisition;
     if (run_.open == nullptr || !now.run || noted_start_ == now.run_start) return;
     noted_start_ = now.run_start;
+    run_.data_since = now.run_start ? std::optional(now.taken) : std::nullopt;
+    if (!now.run_start) return;
+    log_info("run {}: its data begin at {} ticks", run_.current->id, *now.run_start);
     // The thread of run_files_ closes the run, too, later.
-    boost::asio::post(run_files_, [run = run_.open, ticks = now.run_start] { run->note_start(ticks); });
+    boost::asio::post(run_files_, [run = run_.open] { run->note_start(); });
 }
 
 void Service::stop(StopRequest request, Reply reply) {
@@ -242,6 +245,7 @@ void Service::run_finished(FinishedRun finished) {
         run_.open = nullptr;
         run_.waiting = false;
         noted_start_.reset();
+        run_.data_since.reset();
         if (!shared->end.never_began) run_.closing = shared->run.get();  // one that never began is discarded
         run_.start_asked.reset();
         show_change();
@@ -261,8 +265,8 @@ void Service::finalise(const std::shared_ptr<FinishedRun>& finished) {
             boost::asio::post(io_, [this, finished] { discarded(finished->end); });
             return;
         }
-        const std::chrono::duration<double> lasted = std::chrono::system_clock::now() - run.started();
-        result.seconds = lasted.count();
+        result.seconds =
+            static_cast<double>(finished->end.covered.ticks()) * setting_.scanner->tick_ps * 1e-12;
         result.ledger = run.finish(finished->end, result.failure);
         result.capture = run.capture_status();
         boost::asio::post(io_, [this, finished, result] {

@@ -162,6 +162,7 @@ AcquisitionOptions acquisition_options(const config::Configuration& configuratio
     o.slice_interval = std::chrono::milliseconds(configuration.pipeline.slice_interval_ms);
     o.max_pending_singles = configuration.pipeline.max_pending_singles;
     o.framing = tracker.framing;
+    o.frames = frame_check(configuration, scanner);
     o.max_offset = tracker.max_offset;
     o.max_disorder = tracker.max_disorder;
     o.flush_reach = tracker.flush_reach;

@@ -89,6 +89,10 @@ struct Slice {
     /// UINT64_MAX: everything). The result of this slice holds only the rest of the closed segment; the next
     /// segment's results come with later slices, even if the watermark is well above close_at.
     std::optional<std::uint64_t> close_at;
+    /// With close_at, and not above it: only singles below this time are decided, as they will be at
+    /// close_at. The segment goes on, and a later slice with the same close_at ends it. So an interval may
+    /// end anywhere in the last window and delay of a segment.
+    std::optional<std::uint64_t> decide_before = {};
     /// Ends an interval: the result has the sums over everything decided since the interval before.
     bool ends_interval = false;
     /// With PipelineOptions::spectra: the frames of the slice with raw times in this range count in the

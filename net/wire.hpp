@@ -195,6 +195,18 @@ inline ValidTimes valid_times(const FrameCheck& check, const Modules& modules, c
     return times;
 }
 
+/// The earliest time of a valid frame that is not below `lowest`; UINT64_MAX: none. Checks every frame.
+inline std::uint64_t earliest_valid_time(const FrameCheck& check, const std::byte* frames, std::size_t count,
+                                         std::uint64_t lowest) {
+    std::uint64_t earliest = UINT64_MAX;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::byte* const frame = frames + i * frame_bytes;
+        const std::uint64_t time = frame_time(frame);
+        if (time < earliest && time >= lowest && check.valid(frame, ~Modules())) earliest = time;
+    }
+    return earliest;
+}
+
 /// Writes 16 bytes. Fields with fewer bits on the wire (markers, du, channel) are truncated.
 void encode_frame(const Frame& f, std::byte* out);
 void encode_tag(const TagFrame& t, std::byte* out);

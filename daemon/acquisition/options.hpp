@@ -27,6 +27,7 @@ struct AcquisitionOptions {
     /// A live run that has not started after this host time fails: detector time does not reach its start.
     std::chrono::milliseconds start_timeout{10'000};
     net::Framing framing = net::Framing::sequenced;
+    net::FrameCheck frames;          ///< of the boards
     std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset, at first
     std::uint64_t max_disorder = 0;  ///< ticks
     std::uint64_t flush_reach = 0;   ///< ticks: what is received last is decided so much later

@@ -55,6 +55,7 @@ bool PipelineFeed::submit(SliceContents& contents, const SliceEnd& end) {
         slice.spans = slot.contents.spans;
         slice.watermark = end.watermark;
         slice.close_at = end.close_at;
+        slice.decide_before = end.decide_before;
         slice.ends_interval = end.second.has_value();
         slice.spectra = spectra_;
         pipeline_->submit(slice);

@@ -17,10 +17,11 @@ namespace petacq::daemon {
 
 /// Where a slice ends in detector time.
 struct SliceEnd {
-    std::uint64_t watermark = 0;                ///< ticks; gpu::Slice says what it promises
-    std::optional<std::uint64_t> close_at;      ///< ticks; gpu::Slice says where it may lie
-    std::optional<DatagramLedger> row;          ///< of a slice that ends a row of the ledger over time
-    std::optional<gpu::TickRange> second = {};  ///< of a slice that ends a second
+    std::uint64_t watermark = 0;                      ///< ticks; gpu::Slice says what it promises
+    std::optional<std::uint64_t> close_at;            ///< ticks; gpu::Slice says where it may lie
+    std::optional<DatagramLedger> row;                ///< of a slice that ends a row of the ledger over time
+    std::optional<gpu::TickRange> second = {};        ///< of a slice that ends a second
+    std::optional<std::uint64_t> decide_before = {};  ///< ticks; gpu::Slice says what it means
 };
 
 /// How many accepted singles and tags the pipeline still holds. Most of them wait for the watermark.

@@ -33,7 +33,7 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
     }
     // Data below the watermark belong to the time before the run.
     std::uint64_t earliest = std::max(flow_.next_watermark(now_ns).ticks, flow_.calibrated_from());
-    if (run->capture() != nullptr && flow_.newest() != 0) {
+    if (run->capture() != nullptr && flow_.newest()) {
         // No datagram with times from here on has arrived: the capture will hold all of them.
         earliest = std::max(earliest, add_or_max(flow_.end_of_received(), options_.max_disorder));
     }
@@ -120,7 +120,10 @@ void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
 }
 
 void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
-    run_.interval.settle_duration(flow_.earliest(), next.ticks, flow_.max_offset());
+    if (run_.interval.waits_for_data()) {
+        const std::uint64_t begin = flow_.data_begin(next.ticks);
+        if (begin != UINT64_MAX) begin_data(begin);
+    }
     count_spectra();
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;
@@ -139,7 +142,7 @@ void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
 /// Whether the slice ends a row of the ledger over time. The last row ends with the run.
 bool RunControl::row_ends(const SliceEnd& end, Cut cut) {
     if (!run_.interval.running() || end.close_at || (options_.replay && cut != Cut::step)) return false;
-    return run_.run->ledger_series().row_ends(end.watermark, flow_.earliest());
+    return run_.run->ledger_series().row_ends(end.watermark, run_.interval.data_begin().value_or(UINT64_MAX));
 }
 
 void RunControl::account(CollectedSlice& slice) {
@@ -170,6 +173,20 @@ void RunControl::measure(CollectedSlice& slice) {
     run_.run->append_second(*second);
 }
 
+void RunControl::begin_data(std::uint64_t ticks) {
+    run_.interval.begin_data(ticks);
+    std::optional<Run::Arrival> arrival;
+    if (const auto& first = flow_.first_arrival()) arrival = {first->time, first->host_ns};
+    run_.run->begin_data(*run_.interval.data_begin(), arrival);
+}
+
+/// From the first data, or the start if boards were sending then, to the stop or the end of what has arrived.
+gpu::TickRange RunControl::covered(std::uint64_t stop) const {
+    const std::uint64_t begin = run_.interval.data_begin().value_or(stop);
+    const std::uint64_t end = std::min(stop, flow_.data_end());
+    return {std::min(begin, stop), std::max(std::min(begin, stop), end)};
+}
+
 /// The segment before the run has been closed, or the pipeline has failed.
 void RunControl::start_run() {
     flow_.collect_all();
@@ -180,6 +197,7 @@ void RunControl::start_run() {
     flow_.pipeline().restart_high_water();
     batches_.restart_low_water();
     run_.interval.start();
+    flow_.watch_data(run_.interval.start_ticks(), limits_.host_ns());
     if (options_.tap != nullptr) options_.tap->begin_run(run_.run->id());
     if (watch_) watch_->start_run(run_.interval.start_ticks());
     run_.run->ledger_series().start(run_.interval.start_ticks(), options_.second, run_.at_start);
@@ -270,12 +288,14 @@ void RunControl::finish_run() {
     if (options_.tap != nullptr) options_.tap->end_run();
     FinishedRun finished;
     RunEnd& end = finished.end;
-    end.start_ticks = run_.interval.start_ticks();
-    end.stop_ticks = run_.interval.stop_ticks(flow_.watermark());
-    end.data_ticks = run_.interval.data_ticks(end.stop_ticks, flow_.earliest());
+    const std::uint64_t stop = run_.interval.stop_ticks(flow_.watermark());
+    if (const auto begin = flow_.data_begin_so_far();
+        begin && run_.interval.waits_for_data() && *begin < stop)
+        begin_data(*begin);
+    end.covered = covered(stop);
     const Ledger at_end = flow_.total(Account::Reading::one_moment);
     end.ledger = at_end - run_.at_start;
-    run_.run->ledger_series().add_last(end.stop_ticks, flow_.earliest(), at_end);
+    run_.run->ledger_series().add_last(end.covered.end, end.covered.start, at_end);
     end.seconds = run_.seconds;
     if (flow_.pipeline().histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
     if (run_.run->counts_spectra()) {
@@ -321,9 +341,9 @@ void RunControl::follow_reset(SourceTracker::Back back, std::int64_t now_ns) {
     run_.interval.time_restarted();
     if (!run_.interval.running()) return;
     run_.run->ledger_series().time_restarted();
-    if (!meter_) return;
     // Its seconds are those of a time that was none.
-    run_.run->discard_seconds();
+    run_.run->start_again();
+    if (!meter_) return;
     run_.seconds = {};
     watch_->start_run(run_.interval.start_ticks());
 }
@@ -343,7 +363,7 @@ void RunControl::describe(AcquisitionSnapshot& snapshot) const {
         snapshot.detector_faults = watch_->faults();
     }
     if (!run_.interval.running() || !run_.run) return;
-    snapshot.run_start = run_.interval.start_ticks();
+    snapshot.run_start = run_.interval.data_begin();
     snapshot.run = snapshot.total - run_.at_start;
     run_.run->complete(*snapshot.run);
 }

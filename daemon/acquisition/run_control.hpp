@@ -81,6 +81,8 @@ class RunControl {
     void finish_run();
     [[nodiscard]] bool has_records() const;
     void measure(CollectedSlice& slice);
+    void begin_data(std::uint64_t ticks);
+    [[nodiscard]] gpu::TickRange covered(std::uint64_t stop) const;
     void follow_reset(SourceTracker::Back back, std::int64_t now_ns);
 
     const AcquisitionOptions options_;

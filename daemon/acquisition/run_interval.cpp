@@ -35,18 +35,14 @@ std::optional<std::uint64_t> RunInterval::close_at(std::uint64_t watermark) cons
     return std::nullopt;
 }
 
-void RunInterval::settle_duration(std::uint64_t earliest, std::uint64_t watermark, std::uint64_t max_offset) {
-    if (!running() || !duration_ || stop_ || earliest == UINT64_MAX) return;
-    if (start_ < earliest && watermark <= add_or_max(earliest, max_offset)) return;
-    stop_ = add_or_max(std::max(start_, earliest), *duration_);
+void RunInterval::begin_data(std::uint64_t ticks) {
+    assert(waits_for_data());
+    data_begin_ = std::max(start_, ticks);
+    if (duration_ && !stop_) stop_ = add_or_max(*data_begin_, *duration_);
 }
 
 std::uint64_t RunInterval::stop_ticks(std::uint64_t watermark) const {
     return std::max(stop_.value_or(watermark), start_);
-}
-
-std::uint64_t RunInterval::data_ticks(std::uint64_t stop, std::uint64_t earliest) const {
-    return subtract_or_zero(stop, std::max(start_, earliest));
 }
 
 void RunInterval::ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop,
@@ -98,6 +94,7 @@ void RunInterval::fail(const std::string& reason) {
 void RunInterval::time_restarted() {
     if (none() || waits_for_request()) return;
     start_ = 0;
+    data_begin_.reset();
     if (running() && duration_ && !request_) stop_.reset();
 }
 

@@ -2,9 +2,10 @@
 //
 //   none --wait()--> waiting --start()--> running --finish()--> none
 //
-// A run waits until the watermark reaches its start, and runs until the watermark reaches its stop. The stop
-// may be known from the beginning, follow from the duration once the first frame is known, or be fixed after
-// somebody has asked for it. Times are ticks of detector time unless their name says otherwise.
+// A run waits until the watermark reaches its start, then for its first data, and runs until the watermark
+// reaches its stop. The stop may be known from the beginning, follow from the duration once the first data
+// are known, or be fixed after somebody has asked for it. Times are ticks of detector time unless their name
+// says otherwise.
 #pragma once
 
 #include <chrono>
@@ -18,7 +19,7 @@ namespace petacq::daemon {
 struct RequestedInterval {
     std::optional<std::uint64_t> start;     ///< absent: now
     std::optional<std::uint64_t> stop;      ///< absent: when asked to, or after `duration`
-    std::optional<std::uint64_t> duration;  ///< from the start, or from the first frame if that comes later
+    std::optional<std::uint64_t> duration;  ///< from the first data
 };
 
 class RunInterval {
@@ -51,15 +52,14 @@ class RunInterval {
     /// Where the slice that moves the watermark to `watermark` closes its segment: at the start of a run that
     /// waits, at the stop of a run in progress, if the watermark reaches it.
     [[nodiscard]] std::optional<std::uint64_t> close_at(std::uint64_t watermark) const;
-    /// Fixes the stop of a run with a duration once the earliest frame is known for certain: otherwise the
-    /// stop would depend on which source is heard first. A frame earlier than `earliest` (UINT64_MAX: none
-    /// yet) can no longer count when the run starts at or after it, or when the watermark has passed it by
-    /// `max_offset`.
-    void settle_duration(std::uint64_t earliest, std::uint64_t watermark, std::uint64_t max_offset);
+    /// A run in progress whose first data have not come, or are not certain to be the first.
+    [[nodiscard]] bool waits_for_data() const { return running() && !data_begin_; }
+    /// The first data of the run lie at `ticks`, and no earlier ones will come: its duration counts from
+    /// here.
+    void begin_data(std::uint64_t ticks);
+    [[nodiscard]] const std::optional<std::uint64_t>& data_begin() const { return data_begin_; }
     /// Where the run stops if it ends with this watermark.
     [[nodiscard]] std::uint64_t stop_ticks(std::uint64_t watermark) const;
-    /// The part of the run up to `stop` that lies after the earliest frame.
-    [[nodiscard]] std::uint64_t data_ticks(std::uint64_t stop, std::uint64_t earliest) const;
     [[nodiscard]] const std::string& reason() const { return reason_; }
     [[nodiscard]] bool failed() const { return failed_; }
 
@@ -110,6 +110,7 @@ class RunInterval {
     State state_ = State::none;
     std::uint64_t start_ = 0;
     bool requested_ = false;  ///< start_ was asked for
+    std::optional<std::uint64_t> data_begin_;
     std::optional<std::uint64_t> stop_;
     std::optional<std::uint64_t> duration_;
     std::optional<Clock::time_point> start_deadline_;

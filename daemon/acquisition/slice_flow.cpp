@@ -9,6 +9,15 @@
 
 namespace petacq::daemon {
 
+namespace {
+
+/// Sources that are silent for longer, in ticks, are not sending.
+std::uint64_t pause_of(const TrackerOptions& tracker) {
+    return static_cast<std::uint64_t>(static_cast<double>(tracker.source_timeout_ns) * tracker.ticks_per_ns);
+}
+
+}  // namespace
+
 SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tracker,
                      std::unique_ptr<gpu::Pipeline> pipeline, BatchExchange& batches,
                      std::vector<const net::ReceiverCounters*> receivers, AcquisitionProgress& progress,
@@ -17,6 +26,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
       sink_(std::move(sink)),
       batches_(batches),
       tracker_(tracker),
+      begin_(pause_of(tracker)),
       max_offset_(options.max_offset),
       account_(std::move(receivers), options.framing),
       builder_(options.slice_frames, batches.count()),
@@ -28,6 +38,10 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
     cuts_.emplace(options.second, options.rules.reach());
     readings_.emplace(options.second, options.geometry.bdm_count, options.framing == net::Framing::sequenced,
                       options.sources);
+    std::vector<std::vector<std::uint32_t>> modules;
+    for (const SourceModules& source : options.sources)
+        modules.push_back(source.bdms);
+    presence_.emplace(options.second, pause_of(tracker), options.geometry.bdm_count, modules);
 }
 
 std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns) {
@@ -41,12 +55,60 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
     account_.add_frames(datagram.frames);
     builder_.add(batch, datagram, verdict);
     if (datagram.timed_frames == 0) return 0;
+    if (!begin_settled_) look_for_begin(batch, datagram, verdict);
     const std::uint64_t time = datagram.last_time;
     if (!tracker_.established()) {
-        newest_held_ = std::max(newest_held_, time);
+        newest_held_ = std::max(newest_held_.value_or(0), time);
         return 0;
     }
     return verdict.time_low <= time && time <= verdict.time_high ? time : 0;
+}
+
+/// The first frames of a run may lie anywhere in its first datagrams.
+void SliceFlow::look_for_begin(const net::Batch& batch, const net::Datagram& datagram,
+                               const Verdict& verdict) {
+    const std::uint64_t first = std::min(datagram.first_time, datagram.last_time);
+    const std::uint64_t lowest = std::max(subtract_or_zero(first, options_.max_disorder), feed_.watermark());
+    const std::uint64_t earliest =
+        net::earliest_valid_time(options_.frames, batch.data + datagram.offset, datagram.frames, lowest);
+    if (earliest < first) tracker_.note_earlier(verdict.source, earliest);
+    if (!tracker_.established()) {
+        earliest_held_ = std::min(earliest_held_, earliest);
+        return;
+    }
+    const auto believed = [&](std::uint64_t time) {
+        return verdict.time_low <= time && time <= verdict.time_high;
+    };
+    if (earliest == UINT64_MAX || !believed(earliest) || !believed(datagram.last_time)) return;
+    begin_.add(earliest, {std::max(datagram.first_time, datagram.last_time), datagram.arrival_ns});
+    begin_settled_ = feed_.watermark() > begin_.first();
+}
+
+void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
+    const bool sending = tracker_.established() && tracker_.supported(now_ns);
+    begin_.watch(from, sending ? newest() : std::nullopt);
+    begin_settled_ = false;
+}
+
+std::uint64_t SliceFlow::data_begin(std::uint64_t watermark) const {
+    const auto begin = begin_.ticks(max_offset_);
+    return begin && watermark > begin_.first() ? *begin : UINT64_MAX;
+}
+
+/// Before detector time is known, what is held counts.
+std::optional<std::uint64_t> SliceFlow::data_begin_so_far() const {
+    DataBegin begin = begin_;
+    if (!tracker_.established() && newest_held_) begin.add_held(earliest_held_, *newest_held_);
+    return begin.ticks(max_offset_);
+}
+
+std::uint64_t SliceFlow::data_end() const {
+    const auto newest = this->newest();
+    if (!newest) return 0;
+    const std::uint64_t end = add_or_max(*newest, max_offset_ + 1);
+    // A wild time inside a datagram does not prolong a run. A replay takes every frame.
+    const bool wild = !input_ended_ && latest_single_ > add_or_max(*newest, options_.max_disorder);
+    return wild ? end : std::max(end, add_or_max(latest_single_, 1));
 }
 
 /// Missing datagrams have no time of their own. They count at the time of the datagram that reveals the gap
@@ -59,11 +121,15 @@ void SliceFlow::read_besides_hits(const net::Datagram& datagram, const Verdict& 
         readings_->add_temperature(time, datagram.last_bdm, datagram.temperature_16ths);
     if (verdict.lost != 0)
         readings_->add_lost(timed && tracker_.established() ? time : tracker_.newest(), verdict.lost);
+    if (!timed || !tracker_.established()) return;
+    presence_->add({verdict.source, datagram.first_time, time, datagram.timed_frames, verdict.lost,
+                    datagram.first_bdm, datagram.last_bdm, datagram.hits});
 }
 
 BoardReport SliceFlow::report_on(gpu::TickRange second) {
     BoardReport report;
     readings_->take(second, report);
+    presence_->take(second, report.live);
     return report;
 }
 
@@ -72,7 +138,8 @@ BoardReport SliceFlow::report_on(gpu::TickRange second) {
 void SliceFlow::judge_held_frames() {
     if (!tracker_.established()) return;
     builder_.restrict_times([this](std::uint32_t source) { return tracker_.held_times(source); });
-    newest_held_ = 0;
+    if (const auto newest = this->newest()) begin_.add_held(tracker_.earliest(), *newest);
+    newest_held_.reset();
 }
 
 void SliceFlow::establish_time(std::int64_t now_ns) {
@@ -145,20 +212,19 @@ bool SliceFlow::submit(SliceEnd end) {
 /// Submits the slice in pieces up to its last second. All its frames are in the first piece.
 void SliceFlow::end_seconds(SliceEnd& end) {
     if (!cuts_) return;
-    const std::uint64_t to =
-        end.close_at ? std::min(*end.close_at, add_or_max(end_of_received(), options_.flush_reach))
-                     : end.watermark;
-    cuts_->advance(feed_.watermark(), to, earliest_single(),
-                   [&](std::uint64_t watermark, gpu::TickRange second) {
-                       feed_.submit(builder_.contents(), {watermark, {}, {}, second});
-                       make_room();
-                   });
-    if (end.close_at) end.second = cuts_->close(to);
-}
-
-std::uint64_t SliceFlow::earliest_single() const {
-    const std::uint64_t earliest = tracker_.earliest();
-    return earliest == UINT64_MAX ? earliest : subtract_or_zero(earliest, max_offset_);
+    // Data that begin so late that nothing of theirs has been decided have begun when the segment ends.
+    const std::uint64_t begin =
+        end.close_at ? data_begin_so_far().value_or(UINT64_MAX) : data_begin(end.watermark);
+    const std::uint64_t to = end.close_at ? std::min(*end.close_at, data_end()) : end.watermark;
+    cuts_->advance(feed_.watermark(), to, begin, [&](std::uint64_t watermark, gpu::TickRange second) {
+        feed_.submit(builder_.contents(), {watermark, {}, {}, second});
+        make_room();
+    });
+    if (!end.close_at) return;
+    end.second = cuts_->close(to, begin, [&](gpu::TickRange second) {
+        feed_.submit(builder_.contents(), {end.watermark, end.close_at, {}, second, second.end});
+        make_room();
+    });
 }
 
 void SliceFlow::make_room() {
@@ -174,6 +240,7 @@ void SliceFlow::close_segment(std::uint64_t close_at) {
 bool SliceFlow::collect(bool wait) {
     CollectedSlice* const slice = feed_.collect(wait);
     if (slice == nullptr) return false;
+    latest_single_ = std::max(latest_single_, slice->result.latest_pending_time);
     account_.add(slice->result);
     if (readings_) readings_->add(slice->result.tags);
     sink_(*slice);
@@ -189,10 +256,16 @@ void SliceFlow::collect_all() {
 bool SliceFlow::decide_all() {
     close_segment(UINT64_MAX);
     collect_all();
-    newest_held_ = 0;
+    newest_held_.reset();
+    earliest_held_ = UINT64_MAX;
+    latest_single_ = 0;
+    input_ended_ = false;
+    begin_.watch(0, std::nullopt);
+    begin_settled_ = false;
     calibrated_from_ = 0;
     if (cuts_) cuts_->restart();
     if (readings_) readings_->clear();
+    if (presence_) presence_->clear();
     return feed_.reset();
 }
 
@@ -202,7 +275,7 @@ std::string SliceFlow::set_calibration(const config::Calibration& calibration, s
     if (!failure.empty()) return failure;
     // No frame received so far has a later time, by whichever calibration.
     max_offset_ = std::max(max_offset_, max_offset);
-    calibrated_from_ = newest() == 0 ? 0 : add_or_max(end_of_received(), options_.max_disorder);
+    calibrated_from_ = !newest() ? 0 : add_or_max(end_of_received(), options_.max_disorder);
     max_offset_ = max_offset;
     tracker_.set_max_offset(max_offset);
     return {};
@@ -220,21 +293,20 @@ bool SliceFlow::follow_reset(std::int64_t now_ns) {
     return true;
 }
 
-std::uint64_t SliceFlow::newest() const {
-    return tracker_.established() ? tracker_.newest() : newest_held_;
+std::optional<std::uint64_t> SliceFlow::newest() const {
+    if (!tracker_.established()) return newest_held_;
+    return tracker_.earliest() == UINT64_MAX ? std::nullopt : std::optional(tracker_.newest());
 }
 
 std::uint64_t SliceFlow::end_of_received() const {
-    if (newest() == 0) return feed_.watermark();
-    return std::max(add_or_max(newest(), max_offset_ + 1), feed_.watermark());
+    return std::max(data_end(), feed_.watermark());
 }
 
 std::uint64_t SliceFlow::end_of_input() {
     submit({feed_.watermark(), {}, {}});
     collect_all();
-    const std::uint64_t newest = std::max(this->newest(), feed_.latest_pending_time());
-    if (newest == 0) return feed_.watermark();
-    return std::max(add_or_max(newest, max_offset_ + 1), feed_.watermark());
+    input_ended_ = true;
+    return end_of_received();
 }
 
 Ledger SliceFlow::total(Account::Reading reading) const {

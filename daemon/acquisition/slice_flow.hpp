@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "daemon/acquisition/account.hpp"
+#include "daemon/acquisition/data_begin.hpp"
 #include "daemon/acquisition/options.hpp"
 #include "daemon/acquisition/pipeline_feed.hpp"
+#include "daemon/seconds/board_presence.hpp"
 #include "daemon/seconds/board_readings.hpp"
 
 namespace petacq::daemon {
@@ -30,7 +32,7 @@ class SliceFlow {
               std::vector<const net::ReceiverCounters*> receivers, AcquisitionProgress& progress, Sink sink);
 
     /// Adds a datagram to the slice if it is accepted. Returns the time of its last frame if it has frames
-    /// and the time is believed, else 0 (also for the time 0, which ends nothing).
+    /// and the time is believed, else 0 (also for the time 0, which ends no step and has no latency).
     std::uint64_t add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns);
     /// All datagrams of the batch have been added. The batch returns after the pipeline has used it.
     void keep(net::Batch* batch);
@@ -90,11 +92,8 @@ class SliceFlow {
 
     [[nodiscard]] PipelineFeed& pipeline() { return feed_; }
     [[nodiscard]] std::uint64_t watermark() const { return feed_.watermark(); }
-    /// The earliest believed frame time since detector time began; UINT64_MAX: none. A run of fixed duration
-    /// counts from here.
-    [[nodiscard]] std::uint64_t earliest() const { return tracker_.earliest(); }
-    /// The newest; 0: none.
-    [[nodiscard]] std::uint64_t newest() const;
+    /// The newest believed frame time since detector time began; absent: none.
+    [[nodiscard]] std::optional<std::uint64_t> newest() const;
     /// Past all believed frames, so that a wild one does not prolong a run, and not below the watermark.
     [[nodiscard]] std::uint64_t end_of_received() const;
     /// Coincidences, saved singles and tags found since the daemon started.
@@ -108,6 +107,17 @@ class SliceFlow {
     [[nodiscard]] TrackerStatus sources(std::int64_t now_ns) const { return tracker_.status(now_ns); }
     /// Everything since the daemon started; without what only the run knows.
     [[nodiscard]] Ledger total(Account::Reading reading) const;
+    /// A run that holds the times from `from` on starts to wait for its data.
+    void watch_data(std::uint64_t from, std::int64_t now_ns);
+    /// Where data begin: of the run, or without one of detector time. UINT64_MAX: no data yet, or earlier
+    /// ones may still come when the watermark is `watermark`.
+    [[nodiscard]] std::uint64_t data_begin(std::uint64_t watermark) const;
+    /// The same as far as it is known when nothing more is to come.
+    [[nodiscard]] std::optional<std::uint64_t> data_begin_so_far() const;
+    /// The datagram that tells the time of day.
+    [[nodiscard]] const std::optional<DataBegin::Arrival>& first_arrival() const { return begin_.arrival(); }
+    /// Past everything that has arrived; 0: nothing has.
+    [[nodiscard]] std::uint64_t data_end() const;
     /// Fills in what is known here.
     void describe(AcquisitionSnapshot& snapshot, std::int64_t now_ns) const;
 
@@ -116,7 +126,7 @@ class SliceFlow {
     bool decide_all();
     void make_room();
     void end_seconds(SliceEnd& end);
-    [[nodiscard]] std::uint64_t earliest_single() const;
+    void look_for_begin(const net::Batch& batch, const net::Datagram& datagram, const Verdict& verdict);
     [[nodiscard]] bool too_many_wait() const;
     void judge_held_frames();
     void read_besides_hits(const net::Datagram& datagram, const Verdict& verdict);
@@ -125,7 +135,12 @@ class SliceFlow {
     const Sink sink_;
     BatchExchange& batches_;
     SourceTracker tracker_;
-    std::uint64_t newest_held_ = 0;  ///< before detector time begins
+    DataBegin begin_;
+    bool begin_settled_ = false;       ///< no frame can change begin_ any more
+    std::uint64_t latest_single_ = 0;  ///< of all that were undecided when a slice was collected
+    bool input_ended_ = false;
+    std::uint64_t earliest_held_ = UINT64_MAX;  ///< before detector time begins
+    std::optional<std::uint64_t> newest_held_;  ///< likewise
     std::uint64_t max_offset_;
     std::uint64_t calibrated_from_ = 0;
     Account account_;
@@ -133,6 +148,7 @@ class SliceFlow {
     PipelineFeed feed_;
     std::optional<gpu::SecondCuts> cuts_;    ///< absent: nothing is measured by second
     std::optional<BoardReadings> readings_;  ///< likewise
+    std::optional<BoardPresence> presence_;  ///< likewise
 };
 
 }  // namespace petacq::daemon

@@ -56,7 +56,8 @@ struct AcquisitionSnapshot {
     std::uint64_t bytes_received = 0;  ///< UDP payload, since the daemon started
     Ledger total;                      ///< since the daemon started; without pairs and saved singles
     std::optional<Ledger> run;         ///< since the run started
-    std::uint64_t run_start = 0;       ///< ticks; where the run started, if there is one
+    /// Ticks: where the data of the run begin; absent: they have not begun.
+    std::optional<std::uint64_t> run_start;
     TrackerStatus sources;
     std::uint64_t watermark = 0;  ///< ticks, of the latest slice
     std::shared_ptr<const gpu::SinglesHistograms>

@@ -131,6 +131,9 @@ Coverage coverage_from_json(const nlohmann::json& document);
 /// does run.json of its run (null: there is none). `whole_run`: the file is all that the run has of its kind.
 Coverage coverage_of(const nlohmann::json& description, const nlohmann::json& run, bool whole_run);
 
+/// That of a run by its run.json. Throws as coverage_from_json() does.
+Coverage coverage_of_run(const nlohmann::json& run);
+
 /// SHA-256 of what gives crystals and ticks their meaning: geometry, dimensions and tick.
 std::string scanner_sha256(const config::Scanner& scanner);
 

@@ -297,6 +297,13 @@ Coverage coverage_from_json(const json& document) {
     return coverage;
 }
 
+Coverage coverage_of_run(const json& run) {
+    json description = {{"tick_ps", member(member(run, "scanner"), "tick_ps")},
+                        {"run_id", member(run, "run_id")}};
+    if (run.contains("coverage")) description["coverage"] = run.at("coverage");
+    return coverage_of(description, run, true);
+}
+
 Coverage coverage_of(const json& description, const json& run, bool whole_run) {
     if (description.contains("coverage")) return coverage_from_json(description.at("coverage"));
     return coverage_of_1_0(description, run, whole_run);

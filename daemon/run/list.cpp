@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/json_file.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/reserve.hpp"
@@ -51,9 +52,10 @@ json summary_of(const std::filesystem::path& directory, const std::string& run) 
         summary["state"] = value_at(content, "/state");
         summary["start_utc"] = value_at(content, "/start_utc");
         summary["stop_utc"] = value_at(content, "/stop_utc");
-        const auto from = time_of(summary["start_utc"]);
-        const auto to = time_of(summary["stop_utc"]);
-        if (from && to) summary["seconds"] = std::chrono::duration<double>(*to - *from).count();
+        if (content.contains("stop_ticks")) {
+            const Coverage coverage = coverage_of_run(content);
+            if (coverage.intervals) summary["seconds"] = coverage.seconds();
+        }
         // What a run does not write is unknown, not 0.
         if (value_at(content, "/configuration/listmode/write_coincidences") != false) {
             summary["prompts"] = value_at(content, "/ledger/pairs/prompts_found");

@@ -1,6 +1,7 @@
 #include "daemon/run/run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "daemon/host/logging.hpp"
@@ -21,9 +22,25 @@ RunDirectory make_directory(const RunSetting& setting, const RunRequest& request
 /// Lost files named in the failure of a run.
 constexpr std::size_t most_lost_named = 3;
 
+/// What is known of the coverage of a run before its data.
+Coverage known_coverage(const RunSetting& setting, const RunRequest& request, const RunDirectory& directory) {
+    Coverage coverage;
+    coverage.tick_ps = setting.scanner->tick_ps;
+    coverage.rules = {setting.configuration->coincidence, setting.configuration->energy};
+    if (const OperatorData& said = request.operator_data; said.nuclide) {
+        const config::Nuclide* const nuclide = config::find_nuclide(*said.nuclide);
+        coverage.activity = StatedActivity{*said.nuclide, nuclide->half_life_s, nuclide->branching_ratio,
+                                           said.activity_MBq, said.assay};
+    }
+    coverage.origin = {{{directory.run_id(), std::filesystem::absolute(directory.path()).lexically_normal()}},
+                       setting.calibration.sha256,
+                       scanner_sha256(*setting.scanner)};
+    return coverage;
+}
+
 /// Null if nothing was measured.
 nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
-    const double seconds = static_cast<double>(end.data_ticks) * setting.scanner->tick_ps * 1e-12;
+    const double seconds = static_cast<double>(end.covered.ticks()) * setting.scanner->tick_ps * 1e-12;
     if (!setting.rules.search || end.seconds.length_s <= 0 || seconds <= 0) return nullptr;
     nlohmann::json document = {{"pairs_per_s", end.seconds.randoms / seconds},
                                {"pairs", end.seconds.randoms},
@@ -46,6 +63,11 @@ void add_files(nlohmann::json& files, RecordKind kind, const std::vector<ListMod
                          {"first_time", time(part.first_time)},
                          {"last_time", time(part.last_time)}});
     }
+}
+
+template <class Number>
+nlohmann::json number_or_null(const std::optional<Number>& number) {
+    return number ? nlohmann::json(*number) : nlohmann::json();
 }
 
 nlohmann::json failure_or_null(const std::string& failure) {
@@ -73,7 +95,8 @@ Run::Run(const RunSetting& setting, const RunRequest& request)
     : setting_(setting),
       request_(request),
       started_(request.started.value_or(std::chrono::system_clock::now())),
-      directory_(make_directory(setting, request)) {
+      directory_(make_directory(setting, request)),
+      coverage_(known_coverage(setting, request, directory_)) {
     try {
         open_files();
     } catch (...) {
@@ -113,14 +136,44 @@ void Run::write_description(nlohmann::json content) {
     description_identity_ = FileIdentity::of(directory_.file(run_file));
 }
 
-void Run::note_start(std::uint64_t ticks) {
-    nlohmann::json content = description();
-    content["start_ticks"] = ticks;
+void Run::note_start() {
     try {
-        write_description(std::move(content));
+        write_description(description());
     } catch (const std::exception& e) {
         log_warning("run {}: its start could not be written: {}", id(), e.what());
     }
+}
+
+void Run::begin_data(std::uint64_t ticks, const std::optional<Arrival>& arrival) {
+    std::optional<std::chrono::system_clock::time_point> utc;
+    if (arrival) {
+        using std::chrono::nanoseconds;
+        using std::chrono::system_clock;
+        const auto clock_time = [&] {
+            if (!request_.replayed.empty())
+                return system_clock::time_point(
+                    std::chrono::duration_cast<system_clock::duration>(nanoseconds(arrival->host_ns)));
+            const auto ago =
+                std::chrono::steady_clock::now().time_since_epoch() - nanoseconds(arrival->host_ns);
+            return system_clock::now() - std::chrono::duration_cast<system_clock::duration>(ago);
+        };
+        Coverage at_arrival;
+        at_arrival.tick_ps = setting_.scanner->tick_ps;
+        at_arrival.anchor = TimeAnchor{arrival->ticks, clock_time()};
+        utc = at_arrival.utc_of(ticks);
+    }
+    coverage_.begin(ticks, utc);
+}
+
+void Run::start_again() {
+    seconds_->start_again();
+    coverage_.restart();
+}
+
+/// That of the first data; before them, that of the command.
+std::chrono::system_clock::time_point Run::start_utc() const {
+    const auto anchor = coverage_.of(RecordKind::coincidences).anchor;
+    return anchor ? anchor->utc : started_;
 }
 
 void Run::discard() {
@@ -146,20 +199,21 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
     o.files = o.on_first_record ? 1 : listmode.files;
     o.compression = listmode.compression;
     o.split = {listmode.split_bytes, ticks_of(listmode.split_s, *setting_.scanner)};
-    return std::make_unique<ListModeWriter>(directory_.file(file), o, listmode_description());
+    o.closing = closing_of(kind);
+    return std::make_unique<ListModeWriter>(directory_.file(file), o, listmode_description(kind));
 }
 
 std::unique_ptr<SecondsFile> Run::make_seconds() const {
     const config::ListMode& listmode = setting_.configuration->listmode;
-    nlohmann::json header = listmode_description();
+    nlohmann::json header = listmode_description(RecordKind::seconds);
     header["window_mode"] = name_of(setting_.rules.mode);
     header["multiples_policy"] = name_of(setting_.rules.policy);
-    return std::make_unique<SecondsFile>(directory_.file(seconds_file), setting_.scanner->geometry,
-                                         std::move(header), listmode.compression,
-                                         std::chrono::milliseconds(listmode.sync_interval_ms));
+    return std::make_unique<SecondsFile>(
+        directory_.file(seconds_file), setting_.scanner->geometry, std::move(header), listmode.compression,
+        std::chrono::milliseconds(listmode.sync_interval_ms), closing_of(RecordKind::seconds));
 }
 
-nlohmann::json Run::listmode_description() const {
+nlohmann::json Run::listmode_description(RecordKind kind) const {
     const config::Coincidence& c = setting_.configuration->coincidence;
     nlohmann::json header = {{"run_id", directory_.run_id()},
                              {"start_utc", utc_text(started_)},
@@ -168,7 +222,8 @@ nlohmann::json Run::listmode_description() const {
                              {"tick_ps", setting_.scanner->tick_ps},
                              {"crystals", setting_.scanner->geometry.crystal_count()},
                              {"crystals_in_ring", setting_.scanner->geometry.crystals_in_ring()},
-                             {"window_ticks", c.window_ticks}};
+                             {"window_ticks", c.window_ticks},
+                             {"coverage", to_json(coverage_.of(kind))}};
     header["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
     header["delayeds"] = c.delay_ticks ? nlohmann::json(name_of(c.delayeds)) : nlohmann::json();
     if (const auto said = to_json(request_.operator_data, started_); !said.is_null())
@@ -176,14 +231,36 @@ nlohmann::json Run::listmode_description() const {
     return header;
 }
 
+/// What is known only at the end of a file.
+Closing Run::closing_of(RecordKind kind) const {
+    return [this, kind](const PartTimes& times) {
+        nlohmann::json closing = {{"coverage", to_json(coverage_.of_part(kind, times))},
+                                  {"start_utc", utc_text(start_utc())}};
+        if (const auto said = to_json(request_.operator_data, start_utc()); !said.is_null())
+            closing["operator"] = said;
+        return closing;
+    };
+}
+
 nlohmann::json Run::description() const {
     nlohmann::json content;
     content["run_id"] = directory_.run_id();
-    content["start_utc"] = utc_text(started_);
+    const Coverage coverage = coverage_.of(RecordKind::coincidences);
+    content["start_utc"] = utc_text(start_utc());
+    if (coverage.intervals) {
+        content["start_ticks"] = coverage.span().start;
+        content["stop_ticks"] = coverage.span().end;
+    } else if (coverage.anchor) {
+        content["start_ticks"] = coverage.anchor->ticks;
+    }
+    content["coverage"] = to_json(coverage);
+    content["asked"] = {{"start_ticks", number_or_null(request_.start_ticks)},
+                        {"stop_ticks", number_or_null(request_.stop_ticks)},
+                        {"duration_s", number_or_null(request_.duration_s)}};
     content["note"] = request_.note;
-    if (const auto said = to_json(request_.operator_data, started_); !said.is_null())
+    if (const auto said = to_json(request_.operator_data, start_utc()); !said.is_null())
         content["operator"] = said;
-    content["duration_s"] = request_.duration_s ? nlohmann::json(*request_.duration_s) : nlohmann::json();
+    content["duration_s"] = number_or_null(request_.duration_s);
     content["version"] = version;
     content["backend"] = setting_.backend;
     content["backend_choice"] = setting_.backend_choice;
@@ -194,13 +271,12 @@ nlohmann::json Run::description() const {
     return content;
 }
 
-/// A replay takes its time from the data.
-std::chrono::system_clock::time_point Run::stopped(const RunEnd& end) const {
-    if (!request_.started) return std::chrono::system_clock::now();
-    constexpr double longest_s = 1e9;  // what any clock holds
-    const std::chrono::duration<double> lasted(
-        std::min(longest_s, static_cast<double>(end.data_ticks) * setting_.scanner->tick_ps * 1e-12));
-    return started_ + std::chrono::duration_cast<std::chrono::system_clock::duration>(lasted);
+/// Of the end of the data; a run without data ended when it was stopped.
+std::chrono::system_clock::time_point Run::stop_utc(std::uint64_t ticks) const {
+    if (const auto utc = coverage_.of(RecordKind::coincidences).utc_of(ticks)) return *utc;
+    if (!request_.replayed.empty()) return started_;
+    return started_ + std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                          std::chrono::steady_clock::now() - started_steady_);
 }
 
 void Run::append(gpu::SliceResult& result) {
@@ -312,6 +388,10 @@ std::string Run::save_spectra(const RunEnd& end) const {
 
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
+    Loss loss;
+    if (end.seconds.length_s > 0 && !std::isnan(end.seconds.live_s))
+        loss.live = end.seconds.live_s / end.seconds.length_s;
+    coverage_.end(end.covered, loss);
     const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
     for (const Writer& w : writers()) {
         w.writer->finish();
@@ -342,10 +422,9 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     }
     done();
     nlohmann::json content = description();
-    content["stop_utc"] = utc_text(stopped(end));
+    content["stop_utc"] = utc_text(stop_utc(end.covered.end));
     content["stop_reason"] = failure.empty() ? end.reason : failure;
-    content["start_ticks"] = end.start_ticks;
-    content["stop_ticks"] = end.stop_ticks;
+    if (end.covered.ticks() == 0) content["start_ticks"] = content["stop_ticks"] = end.covered.end;
     content["ledger"] = to_json(ledger);
     content["expected_randoms"] = expected_randoms(end, setting_);
     content["files"] = nlohmann::json::array();

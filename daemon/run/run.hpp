@@ -24,6 +24,7 @@
 #include "daemon/run/ledger_series.hpp"
 #include "daemon/run/operator_data.hpp"
 #include "daemon/run/reserve.hpp"
+#include "daemon/run/run_coverage.hpp"
 #include "daemon/seconds/file.hpp"
 #include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
@@ -39,7 +40,7 @@ struct RunRequest {
     std::string note;
     OperatorData operator_data;
     std::vector<std::string> replayed;  ///< the captures being replayed; empty: live data
-    /// When the data of a replay were taken; absent: now.
+    /// When the first packet of a replay was taken; absent: now.
     std::optional<std::chrono::system_clock::time_point> started;
 };
 
@@ -61,9 +62,7 @@ struct RunEnd {
     std::string reason;                 ///< "stopped by operator", "duration reached", a failure, ...
     bool failed = false;                ///< whether the reason is a failure
     bool never_began = false;           ///< it has no data, and nothing of it is kept
-    std::uint64_t start_ticks = 0;      ///< the run holds the singles from this time on
-    std::uint64_t stop_ticks = 0;       ///< and before this time
-    std::uint64_t data_ticks = 0;       ///< the part of this interval from the first frame on
+    gpu::TickRange covered;             ///< the run holds the singles of these times; empty: it had no data
     Ledger ledger;                      ///< without the counters of the writers
     gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
     config::Spectra spectra;            ///< if requested; empty: not known, since the pipeline has failed
@@ -77,8 +76,8 @@ struct CaptureStatus {
 /// `run.capture` of the status document, and part of `capture` in run.json.
 nlohmann::json to_json(const CaptureStatus& capture);
 
-/// One thread calls append(), append_second(), discard_seconds() and mark(). Any thread calls finish(), after
-/// the last append(), and the const functions.
+/// One thread calls append(), append_second(), start_again(), begin_data() and mark(). Any thread calls
+/// finish(), after the last append(), and the const functions.
 class Run {
   public:
     /// Creates the directory and the files and writes the first run.json. Throws RunDirectoryError for errors
@@ -89,8 +88,16 @@ class Run {
     void append(gpu::SliceResult& result);
     /// Takes a second of the run, in order. The last one ends where the run stops.
     void append_second(const Second& second) { seconds_->append(second); }
-    /// Detector time has started again, before the run had any record: discards its seconds.
-    void discard_seconds() { seconds_->start_again(); }
+    /// Detector time has started again, before the run had any record: discards its seconds, and what is
+    /// known of its begin.
+    void start_again();
+    /// The first data of the run lie at this tick. `arrival_ns`: host time at which a datagram with frames up
+    /// to `arrival_ticks` arrived, on the steady clock or, in a replay, since 1970; absent: unknown.
+    struct Arrival {
+        std::uint64_t ticks = 0;
+        std::int64_t host_ns = 0;
+    };
+    void begin_data(std::uint64_t ticks, const std::optional<Arrival>& arrival);
     /// Whether the run saves spectra.
     [[nodiscard]] bool counts_spectra() const { return setting_.configuration->spectra.enabled; }
     /// Memory for the spectra, with the name of the calibration. They are large, so that the thread that ends
@@ -130,9 +137,10 @@ class Run {
     /// Instead of finish(): removes the run, which has no data, so that its id can be used again. Nobody else
     /// may use the run any more.
     void discard();
-    /// The run begins at this time: writes it into run.json, for readers of a run in progress. Waits for the
-    /// disk; the caller sees to it that finish() comes later. Only logs I/O errors, which finish() will meet.
-    void note_start(std::uint64_t ticks);
+    /// The data of the run have begun: writes that into run.json, for readers of a run in progress. Waits for
+    /// the disk; the caller sees to it that finish() comes later. Only logs I/O errors, which finish() will
+    /// meet.
+    void note_start();
 
     [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
     [[nodiscard]] std::chrono::system_clock::time_point started() const { return started_; }
@@ -141,9 +149,11 @@ class Run {
   private:
     [[nodiscard]] std::unique_ptr<ListModeWriter> make_writer(RecordKind kind, const char* file) const;
     [[nodiscard]] std::unique_ptr<SecondsFile> make_seconds() const;
-    [[nodiscard]] nlohmann::json listmode_description() const;
+    [[nodiscard]] nlohmann::json listmode_description(RecordKind kind) const;
     [[nodiscard]] nlohmann::json description() const;
-    [[nodiscard]] std::chrono::system_clock::time_point stopped(const RunEnd& end) const;
+    [[nodiscard]] Closing closing_of(RecordKind kind) const;
+    [[nodiscard]] std::chrono::system_clock::time_point start_utc() const;
+    [[nodiscard]] std::chrono::system_clock::time_point stop_utc(std::uint64_t ticks) const;
     /// Returns the reason if spectra were requested and cannot be saved, else "".
     [[nodiscard]] std::string save_spectra(const RunEnd& end) const;
     /// Files that another program has removed, replaced or cut since they were written, with the reason.
@@ -163,7 +173,9 @@ class Run {
     RunSetting setting_;
     RunRequest request_;
     std::chrono::system_clock::time_point started_;
+    std::chrono::steady_clock::time_point started_steady_ = std::chrono::steady_clock::now();
     RunDirectory directory_;
+    RunCoverage coverage_;
     std::unique_ptr<RunReserve> reserve_;
     FileIdentity description_identity_;             ///< of the first run.json
     std::unique_ptr<ListModeWriter> coincidences_;  ///< if requested

@@ -13,13 +13,13 @@ namespace petacq::daemon {
 
 SecondsFile::SecondsFile(const std::filesystem::path& path, const config::Geometry& geometry,
                          nlohmann::json description, config::Compression compression,
-                         std::chrono::milliseconds sync_interval)
-    : record_(geometry), sync_interval_(sync_interval) {
+                         std::chrono::milliseconds sync_interval, Closing closing)
+    : record_(geometry), sync_interval_(sync_interval), closing_(std::move(closing)) {
     description["modules"] = geometry.bdm_count;
     description["fields"] = record_.description();
     const auto block_bytes = static_cast<std::uint32_t>(record_.bytes() + sizeof(BlockHeader));
     file_ = std::make_unique<ListModeFile>(path, RecordKind::seconds, block_bytes, description, compression,
-                                           record_.bytes());
+                                           record_.bytes(), static_cast<bool>(closing_));
     part_.name = path.filename().string();
     counts_.bytes = file_->bytes();
     try {
@@ -185,7 +185,7 @@ bool SecondsFile::call(Action action) {
 void SecondsFile::fail(const std::string& why) {
     std::string both = why;
     try {
-        file_->close();
+        close_file();
     } catch (const std::system_error& error) {
         both += "; the index could not be written either: " + error.code().message();
     }
@@ -198,7 +198,12 @@ void SecondsFile::fail(const std::string& why) {
 }
 
 void SecondsFile::close() {
-    call([&] { file_->close(); });
+    call([&] { close_file(); });
+}
+
+void SecondsFile::close_file() {
+    if (!closing_) return file_->close();
+    file_->close(closing_({{}, {}, part_.records != 0 ? std::optional(part_.last_time) : std::nullopt}));
 }
 
 }  // namespace petacq::daemon

@@ -40,10 +40,11 @@ struct SecondsCounts {
 class SecondsFile {
   public:
     /// Creates the file, and starts the thread. `description` goes into the header, with the fields of the
-    /// record. Throws as ListModeFile's constructor does; leaves nothing behind then.
+    /// record; `closing` makes the closing description (empty: there is none). Throws as ListModeFile's
+    /// constructor does; leaves nothing behind then.
     SecondsFile(const std::filesystem::path& path, const config::Geometry& geometry,
                 nlohmann::json description, config::Compression compression,
-                std::chrono::milliseconds sync_interval);
+                std::chrono::milliseconds sync_interval, Closing closing = {});
     /// Finishes the file.
     ~SecondsFile();
     SecondsFile(const SecondsFile&) = delete;
@@ -78,12 +79,14 @@ class SecondsFile {
     void write(const Bytes& record);
     void empty();
     void close();
+    void close_file();
     template <class Action>
     bool call(Action action);
     void fail(const std::string& why);
 
     const SecondRecord record_;
     const std::chrono::milliseconds sync_interval_;
+    const Closing closing_;
     std::unique_ptr<ListModeFile> file_;  ///< used by the thread alone until finish()
     ListModePart part_;                   ///< likewise
 

@@ -104,6 +104,11 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
                ends([](const Ends& e) { return e.peak; }));
     of_modules("module_peak_energy", "keV/16", "Sum of their energies.",
                ends([](const Ends& e) { return e.peak_energy; }));
+    of_modules(
+        "module_live", "",
+        "Share of the second for which the data of the module's boards arrived; lost datagrams, where the "
+        "framing numbers them, and silent boards lower it. NaN: nobody has heard of the module.",
+        s.live);
     of_modules("module_dead_time", "ticks", "Time in which the module was blind; NaN: unknown.", s.dead_time);
     of_modules("module_temperature", "degC", "Mean temperature; NaN: unknown.", s.temperature_C);
 

@@ -84,7 +84,9 @@ struct RunState {
     Run* open = nullptr;           ///< the current run, until the acquisition is done with it
     const Run* closing = nullptr;  ///< the current run, while another thread finalises it
     std::shared_ptr<const AcquisitionSnapshot> start;  ///< when the current run started; nullptr before that
-    std::string last_id;                               ///< of the last run that was finalised
+    /// Since when the run in progress has had data; absent: it waits for them.
+    std::optional<std::chrono::steady_clock::time_point> data_since;
+    std::string last_id;  ///< of the last run that was finalised
     std::optional<Ledger> last_ledger;
     std::optional<EndedRun> ended;                     ///< the last run, also one of an earlier daemon
     std::optional<CalibrationInUse> next_calibration;  ///< taken when the current run has ended

@@ -86,12 +86,13 @@ void add_run(json& strip, const Observation& seen) {
     const AcquisitionSnapshot& a = *seen.now->acquisition;
     strip["run_id"] = run.id;
     strip["note"] = run.note;
-    const std::chrono::duration<double> elapsed = seen.now->taken - seen.run->start->taken;
+    const std::chrono::duration<double> elapsed =
+        seen.now->taken - seen.run->data_since.value_or(seen.now->taken);
     strip["elapsed_s"] = std::max(0.0, elapsed.count());
     strip["requested_s"] = number_if(run.duration_s.has_value(), run.duration_s.value_or(0));
-    if (!run.duration_s && run.stop_ticks && a.run && *run.stop_ticks > a.run_start) {
+    if (!run.duration_s && run.stop_ticks && a.run_start && *run.stop_ticks > *a.run_start) {
         strip["requested_s"] =
-            static_cast<double>(*run.stop_ticks - a.run_start) * seen.scanner().tick_ps * 1e-12;
+            static_cast<double>(*run.stop_ticks - *a.run_start) * seen.scanner().tick_ps * 1e-12;
     }
     if (a.run && seen.configuration().listmode.write_coincidences)
         strip["prompts"] = a.run->pairs.prompts_found;
@@ -112,6 +113,20 @@ json no_data(const Observation& seen) {
     json strip = strip_of("no_data", "NO DATA", std::move(text));
     if (in_progress(*seen.run)) add_run(strip, seen);
     strip["since_utc"] = utc_text(arrival.latest_utc);
+    return strip;
+}
+
+/// A run in progress has had no data yet.
+json waiting_for_data(const Observation& seen) {
+    json strip = strip_of("waiting_for_data", "WAITING FOR DATA", "");
+    add_run(strip, seen);
+    const std::chrono::duration<double> quiet = seen.now->taken - seen.now->arrival.latest;
+    std::string text = "run " + seen.run->current->id + " begins with its first data: ";
+    text += silent(*seen.now) ? "no frames have arrived for " + duration_text(quiet.count())
+                              : "frames arrive, but the time of their boards is not known yet";
+    if (!strip["requested_s"].is_null())
+        text += "; its " + duration_text(strip["requested_s"].get<double>()) + " count from then";
+    strip["text"] = text;
     return strip;
 }
 
@@ -184,10 +199,11 @@ json make_recording(const Observation& seen) {
     const RunState& run = *seen.run;
     if (run.current) {
         const StageState* const stage = in_progress(run) ? stalled(*seen.now) : nullptr;
-        json strip = stage != nullptr    ? held_up(seen, *stage)
-                     : silent(*seen.now) ? no_data(seen)
-                     : in_progress(run)  ? recording(seen)
-                                         : not_recording(seen);
+        json strip = stage != nullptr                      ? held_up(seen, *stage)
+                     : in_progress(run) && !run.data_since ? waiting_for_data(seen)
+                     : silent(*seen.now)                   ? no_data(seen)
+                     : in_progress(run)                    ? recording(seen)
+                                                           : not_recording(seen);
         strip["text"] = strip["text"].get<std::string>() + earlier_text(run);
         return strip;
     }

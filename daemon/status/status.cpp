@@ -68,8 +68,12 @@ json make_run(const Observation& seen) {
                      {"start_ticks", or_null(run.start_ticks)},
                      {"stop_ticks", or_null(run.stop_ticks)},
                      {"waiting", seen.run->waiting},
+                     {"waiting_for_data", false},
                      {"capture", nullptr}};
-    if (seen.now->acquisition->run) document["start_ticks"] = seen.now->acquisition->run_start;
+    if (seen.now->acquisition->run) {
+        document["start_ticks"] = or_null(seen.now->acquisition->run_start);
+        document["waiting_for_data"] = !seen.now->acquisition->run_start;
+    }
     if (seen.now->run && seen.now->run->capture) document["capture"] = to_json(*seen.now->run->capture);
     return document;
 }

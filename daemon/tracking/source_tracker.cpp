@@ -181,6 +181,18 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     return verdict;
 }
 
+/// Not of a wild time: a frame further back than the disorder allows is late, whatever its time says.
+void SourceTracker::note_earlier(std::uint32_t source, std::uint64_t time) {
+    Source& s = sources_[source];
+    const auto lower = [&](std::uint64_t& earliest) {
+        if (earliest != UINT64_MAX && time < earliest && earliest - time <= options_.max_disorder)
+            earliest = time;
+    };
+    lower(s.times.earliest);
+    lower(s.row_times.earliest);
+    if (s.member) lower(s.first);
+}
+
 Verdict SourceTracker::believed_times() const {
     if (!reference_) return {};
     return {subtract_or_zero(*reference_, options_.max_jump), believed_high_};

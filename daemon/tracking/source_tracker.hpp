@@ -176,6 +176,9 @@ class SourceTracker {
     /// Accounts for one datagram. Allocates only for a source's first one.
     Verdict observe(const net::Datagram& datagram, std::int64_t now_ns);
 
+    /// The datagram observed last has a valid frame of this time, which is neither its first nor its last.
+    void note_earlier(std::uint32_t source, std::uint64_t time);
+
     /// Frames below it (after time offset) are not waited for. Never decreases. `latest_pending_time`: time
     /// of the newest undecided single in the pipeline, 0 for none.
     std::uint64_t watermark(std::int64_t now_ns, std::uint64_t latest_pending_time);
@@ -197,7 +200,8 @@ class SourceTracker {
     /// The frame times that are believed of a source whose frames have waited for detector time to begin. It
     /// may have begun long after the first frames of a member.
     [[nodiscard]] Verdict held_times(std::uint32_t source) const;
-    /// The earliest and the newest believed frame of all members since time began; UINT64_MAX and 0: none.
+    /// The earliest and the newest believed frame of all members since time began; UINT64_MAX and 0: none, or
+    /// the newest frame has the time 0.
     /// With three members or more, earliest() ignores a single one that is more than max_disorder before all
     /// others.
     [[nodiscard]] std::uint64_t earliest() const;

@@ -93,6 +93,7 @@ class CudaPipeline final : public Pipeline {
         r.slot.late_below = std::exchange(watermark_, slice.watermark);
         r.slot.watermark = slice.watermark;
         r.slot.close_at = slice.close_at;
+        r.slot.decide_before = slice.decide_before;
         r.slot.ends_interval = slice.ends_interval;
         r.slot.spectra = slice.spectra;
         r.spans = slice.spans;

@@ -63,6 +63,7 @@ struct Slot {
     std::uint64_t late_below = 0;  // the watermark of the slice before
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
+    std::optional<std::uint64_t> decide_before;
     bool ends_interval = false;
     std::optional<TickRange> spectra;
     std::uint32_t frames = 0;
@@ -95,7 +96,9 @@ struct Slot {
         return {reinterpret_cast<const SpanRow*>(host_table + table_head), row_count};
     }
     [[nodiscard]] std::size_t table_bytes() const { return table_head + row_count * sizeof(SpanRow); }
+    /// All singles belong to the segment.
     [[nodiscard]] bool everything() const { return close_at && *close_at == UINT64_MAX; }
+    [[nodiscard]] bool ends_segment() const { return close_at && !decide_before; }
 };
 
 }  // namespace petacq::gpu::cuda

@@ -282,16 +282,18 @@ FindArguments Stages::find_arguments(const Slot& slot) const {
     a.count = count_;
     a.taken = taken_;
     a.totals = slot.found;
-    a.closing = slot.close_at.has_value();
+    a.ends_segment = slot.ends_segment();
     a.everything = slot.everything();
     a.horizon = slot.horizon;
+    a.segment_end = slot.close_at.value_or(UINT64_MAX);
     a.sums = sums();
     return a;
 }
 
 void Stages::search(Slot& slot, cudaStream_t stream) {
     const std::uint64_t reach = options_.rules.reach();
-    slot.horizon = slot.close_at ? *slot.close_at : (slot.watermark > reach ? slot.watermark - reach : 0);
+    const std::uint64_t by_watermark = slot.watermark > reach ? slot.watermark - reach : 0;
+    slot.horizon = slot.ends_segment() ? *slot.close_at : slot.decide_before.value_or(by_watermark);
     const FindArguments a = find_arguments(slot);
     if (!options_.rules.search) {
         launch_take_all(a, stream);
@@ -320,7 +322,7 @@ void Stages::emit_part(const Slot& slot, Kind kind, std::uint64_t low, cudaStrea
 void Stages::found(Slot& slot) {
     const FindTotals& t = *slot.host_found;
     begin_ = t.decided;
-    taken_ = slot.close_at ? 0 : t.next - t.decided;
+    taken_ = slot.ends_segment() ? 0 : t.next - t.decided;
     SliceResult& result = slot.result;
     SingleCounts& c = result.counts;
     c = {};

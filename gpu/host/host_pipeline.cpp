@@ -69,6 +69,7 @@ class HostPipeline final : public Pipeline {
         s.late_below = std::exchange(watermark_, slice.watermark);
         s.watermark = slice.watermark;
         s.close_at = slice.close_at;
+        s.decide_before = slice.decide_before;
         s.ends_interval = slice.ends_interval;
         s.spectra = slice.spectra;
         s.frames = 0;

@@ -29,6 +29,7 @@ struct Slot {
     std::uint64_t late_below = 0;  ///< the watermark of the slice before
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
+    std::optional<std::uint64_t> decide_before;
     bool ends_interval = false;
     std::optional<TickRange> spectra;
 
@@ -44,6 +45,8 @@ struct Slot {
     // Search, and the result:
     Search search;
     SliceResult result;
+
+    [[nodiscard]] bool ends_segment() const { return close_at && !decide_before; }
 };
 
 }  // namespace petacq::gpu

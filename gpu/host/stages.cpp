@@ -85,18 +85,22 @@ void OrderStage::order(Slot& slot, std::size_t part) {
     }
 }
 
-/// All windows that end below the watermark are decided, or, at the end of a segment, those that start below
-/// it.
+/// All windows that end below the watermark are decided, or, towards the end of a segment, those that start
+/// below `decide_before` or the end.
 void OrderStage::finish(Slot& slot) {
     orderer_.finish();
     const std::span<const Single> singles(slot.singles);
-    slot.horizon = slot.watermark > reach_ ? slot.watermark - reach_ : 0;
-    const std::uint64_t limit = slot.close_at.value_or(slot.horizon);
-    const auto end =
-        std::partition_point(singles.begin(), singles.end(), [=](const Single& s) { return s.time < limit; });
-    const bool everything = slot.close_at == UINT64_MAX;
-    slot.search.decided = everything ? singles.size() : static_cast<std::size_t>(end - singles.begin());
-    slot.search.singles = slot.close_at ? singles.first(slot.search.decided) : singles;
+    const std::uint64_t by_watermark = slot.watermark > reach_ ? slot.watermark - reach_ : 0;
+    slot.horizon = slot.decide_before.value_or(by_watermark);
+    const auto below = [&](std::uint64_t limit) {
+        const auto end = std::partition_point(singles.begin(), singles.end(),
+                                              [=](const Single& s) { return s.time < limit; });
+        return static_cast<std::size_t>(end - singles.begin());
+    };
+    std::size_t of_segment = singles.size();
+    if (slot.close_at && *slot.close_at != UINT64_MAX) of_segment = below(*slot.close_at);
+    slot.search.singles = singles.first(of_segment);
+    slot.search.decided = slot.ends_segment() ? of_segment : below(slot.horizon);
     carry_ = singles.subspan(slot.search.decided);
 }
 
@@ -106,7 +110,7 @@ void OrderStage::reset() {
 }
 
 std::size_t SearchStage::start(Slot& slot) {
-    if (slot.close_at) taken_ = std::min(taken_, slot.search.decided);
+    if (slot.ends_segment()) taken_ = std::min(taken_, slot.search.decided);
     finder_.divide(slot.search, taken_, held_);
     return slot.search.count;
 }
@@ -134,7 +138,7 @@ void SearchStage::finish(Slot& slot) {
     tags_.describe(result);
     held_.clear();
     taken_ = 0;
-    if (slot.close_at) return;
+    if (slot.ends_segment()) return;
     for (Search::Share& share : slot.search.in_use()) {
         hold(share.records, slot.horizon);
         taken_ = std::max(taken_, share.next);

@@ -22,7 +22,8 @@ struct Look {
 };
 constexpr std::array looks{
     Look{"recording", "\u25CF", "*", Style::good}, Look{"not_recording", "\u25A0", "o", Style::title},
-    Look{"no_data", "\u2715", "x", Style::bad}, Look{"interrupted", "\u25B2", "!", Style::warning}};
+    Look{"waiting_for_data", "\u25CB", "-", Style::title}, Look{"no_data", "\u2715", "x", Style::bad},
+    Look{"interrupted", "\u25B2", "!", Style::warning}};
 constexpr Look unknown{"", "?", "?", Style::plain};
 
 const Look& look_of(const json& recording) {

@@ -15,7 +15,7 @@ function announce(kind, text) {
   announced = kind;
 }
 
-const symbols = {recording: "●", not_recording: "■", interrupted: "▲", no_data: "✕", unknown: "?"};
+const symbols = {recording: "●", not_recording: "■", waiting_for_data: "○", interrupted: "▲", no_data: "✕", unknown: "?"};
 
 /** The strip and the title of the page say whether data are being recorded. `state`: of symbols. */
 function show_strip(state, word, text) {

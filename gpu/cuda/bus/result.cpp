@@ -126,7 +126,7 @@ void RecordOrder::take(Slot& slot, WorkerPool& pool, RecordVector<Coincidence>& 
         std::copy(mixed_.begin(), mixed_.end(), out.begin());
     }
     held_.clear();
-    if (slot.close_at) return;
+    if (slot.ends_segment()) return;
     // The watermark may not have moved: records that were held may stay so.
     const auto hold = std::partition_point(out.begin(), out.end(),
                                            [&](const Coincidence& c) { return c.time < slot.horizon; });

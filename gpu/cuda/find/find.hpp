@@ -50,10 +50,11 @@ struct FindRules {
 struct FindArguments {
     const Single* singles = nullptr;  ///< ordered
     std::uint32_t count = 0;
-    std::uint32_t taken = 0;    ///< the first of them already belong to a group
-    std::uint64_t horizon = 0;  ///< singles below it may open windows
-    bool everything = false;    ///< all singles may
-    bool closing = false;       ///< singles at or above the horizon are ignored
+    std::uint32_t taken = 0;                 ///< the first of them already belong to a group
+    std::uint64_t horizon = 0;               ///< singles below it may open windows
+    std::uint64_t segment_end = UINT64_MAX;  ///< singles at or above it are ignored
+    bool everything = false;                 ///< all singles belong to the segment
+    bool ends_segment = false;               ///< all singles of the segment may open windows
     FindRules rules{};
     FindTotals* totals = nullptr;
     std::uint32_t* exits = nullptr;        ///< [single]

@@ -10,15 +10,17 @@ constexpr std::uint32_t super_singles = single_tile * super_tiles;
 __global__ void bounds_kernel(const __grid_constant__ FindArguments a) {
     FindTotals& t = *a.totals;
     const bool nothing = t.long_run != 0;
-    std::uint32_t decided = nothing ? 0 : a.count;
-    if (!a.everything && !nothing) {
-        decided =
-            warp_partition_point(0, a.count, [&](std::uint32_t i) { return a.singles[i].time < a.horizon; });
-    }
+    const auto below = [&](std::uint64_t limit) {
+        return warp_partition_point(0, a.count, [&](std::uint32_t i) { return a.singles[i].time < limit; });
+    };
+    std::uint32_t view = nothing ? 0 : a.count;
+    if (!nothing && !a.everything && a.segment_end != UINT64_MAX) view = below(a.segment_end);
+    std::uint32_t decided = view;
+    if (!nothing && !a.ends_segment) decided = below(a.horizon);
     if (threadIdx.x != 0) return;
     t.decided = decided;
-    t.view = nothing ? 0 : (a.closing ? decided : a.count);
-    t.first_anchor = a.closing ? min(a.taken, decided) : a.taken;
+    t.view = view;
+    t.first_anchor = a.ends_segment ? min(a.taken, decided) : a.taken;
     t.next = max(t.first_anchor, a.rules.greedy ? 0 : decided);
     t.newest_time = a.count > 0 && !nothing ? a.singles[a.count - 1].time : 0;
 }

@@ -1,0 +1,40 @@
+// What the run in progress covers, as far as it is known: its writers ask when they close a file.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "daemon/coverage/coverage.hpp"
+#include "daemon/listmode/format.hpp"
+#include "daemon/listmode/series.hpp"
+#include "net/mutex.hpp"
+
+namespace petacq::daemon {
+
+/// Safe from any thread.
+class RunCoverage {
+  public:
+    /// What is known before the data: without intervals and anchor.
+    explicit RunCoverage(Coverage known) : coverage_(std::move(known)) {}
+
+    /// The first data lie at this tick; absent: the time of day is not known.
+    void begin(std::uint64_t ticks, std::optional<std::chrono::system_clock::time_point> utc);
+    /// Detector time starts again: the data are still to come.
+    void restart();
+    void end(gpu::TickRange covered, Loss loss);
+
+    /// Of all files of this kind. Singles have no rule of coincidences, tags have no rules.
+    [[nodiscard]] Coverage of(RecordKind kind) const;
+    /// Of one file of this kind that is closed. If the run goes on without it, after a failure, it ends with
+    /// its last record.
+    [[nodiscard]] Coverage of_part(RecordKind kind, const PartTimes& times) const;
+
+  private:
+    mutable net::Mutex mutex_;
+    Coverage coverage_ PETACQ_GUARDED_BY(mutex_);
+    std::optional<std::uint64_t> begin_ PETACQ_GUARDED_BY(mutex_);
+};
+
+}  // namespace petacq::daemon

@@ -1,0 +1,111 @@
+// For which share of a second the data of each module arrived: what boards that were silent and datagrams
+// that were lost leave of it. The figures of a second depend only on the data in it.
+#pragma once
+
+#include <algorithm>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "gpu/tick_range.hpp"
+
+namespace petacq::daemon {
+
+/// One datagram of a source. Times are ticks.
+struct HeardDatagram {
+    std::uint32_t source = 0;      ///< Verdict::source
+    std::uint64_t first_time = 0;  ///< of its frames, as far as its first and last one tell
+    std::uint64_t last_time = 0;
+    std::uint32_t frames = 0;
+    std::int64_t lost = 0;  ///< datagrams that it shows to be missing; negative: they were thought missing
+    std::uint8_t first_bdm = 0;
+    std::uint8_t last_bdm = 0;
+    bool hits = true;  ///< the modules say something
+};
+
+/// One thread at a time.
+///
+/// Lost datagrams count where the time of their source has a gap. A gap without lost datagrams is silence if
+/// it is longer than `pause` and than twenty times the source's mean distance of frames: a source of a low
+/// rate is not silent. A module of several sources has the share of the best of them.
+class BoardPresence {
+  public:
+    /// `second`, `pause`: ticks. `listed`: the modules of each source that is expected, in the tracker's
+    /// order.
+    BoardPresence(std::uint64_t second, std::uint64_t pause, std::uint32_t bdm_count,
+                  std::span<const std::vector<std::uint32_t>> listed);
+
+    void add(const HeardDatagram& d) {
+        if (d.source >= sources_.size()) sources_.resize(d.source + 1);
+        Source& source = sources_[d.source];
+        const std::uint64_t begin = std::min(d.first_time, d.last_time);
+        const std::uint64_t end = std::max(d.first_time, d.last_time);
+        if (d.hits && d.source >= listed_) source.modules[d.first_bdm] = source.modules[d.last_bdm] = true;
+        if (!source.heard || d.lost != 0 || begin > source.end + pause_) [[unlikely]]
+            add_gap(d.source, begin, d.lost);
+        if (end > source.end) {
+            source.ticks += end - source.end;
+            source.frames += d.frames;
+            if (source.frames > averaged_frames) {
+                source.ticks /= 2;
+                source.frames /= 2;
+            }
+            source.end = end;
+        }
+        counts(end / second_, d.source).received += 1;
+    }
+    /// The share of each module, 0 to 1, in the next range, which is not before those taken so far. NaN:
+    /// nobody has heard of the module.
+    void take(gpu::TickRange range, std::vector<double>& live);
+    /// Detector time starts again.
+    void clear();
+
+  private:
+    struct Source {
+        std::bitset<256> modules;
+        bool heard = false;
+        std::uint64_t end = 0;     ///< newest time
+        std::uint64_t ticks = 0;   ///< of the latest datagrams, with the pauses between them
+        std::uint64_t frames = 0;  ///< in these
+    };
+    struct Counts {
+        double received = 0;
+        double lost = 0;
+    };
+    struct Gap {
+        std::uint32_t source = 0;
+        gpu::TickRange range;
+        bool first = false;  ///< before the first datagram
+    };
+    /// Beyond this, lost datagrams far apart in time count together.
+    static constexpr std::uint64_t most_seconds = 256;
+    static constexpr std::size_t most_gaps = 65'536;
+    /// Frames over which their distance is averaged, at most.
+    static constexpr std::uint64_t averaged_frames = 4096;
+
+    [[nodiscard]] std::uint64_t longest_pause(const Source& source) const;
+    Counts& counts(std::uint64_t second, std::uint32_t source) {
+        if (open_ == nullptr || open_second_ != second) open(second);
+        if (open_->size() <= source) open_->resize(sources_.size());
+        return (*open_)[source];
+    }
+    void open(std::uint64_t second);
+    void add_gap(std::uint32_t source, std::uint64_t begin, std::int64_t lost);
+    void add_lost(std::uint32_t source, gpu::TickRange over, double lost);
+    [[nodiscard]] double live_of(std::uint32_t source, gpu::TickRange range) const;
+
+    const std::uint64_t second_;
+    const std::uint64_t pause_;
+    const std::uint32_t bdm_count_;
+    std::vector<Source> sources_;
+    std::size_t listed_;
+    std::map<std::uint64_t, std::vector<Counts>> seconds_;  ///< [time / second][source]
+    std::vector<Counts>* open_ = nullptr;                   ///< of the second of the latest datagram
+    std::uint64_t open_second_ = 0;
+    std::vector<Gap> gaps_;
+};
+
+}  // namespace petacq::daemon
