@@ -28,9 +28,8 @@ Coverage known_coverage(const RunSetting& setting, const RunRequest& request, co
     coverage.tick_ps = setting.scanner->tick_ps;
     coverage.rules = {setting.configuration->coincidence, setting.configuration->energy};
     if (const OperatorData& said = request.operator_data; said.nuclide) {
-        const config::Nuclide* const nuclide = config::find_nuclide(*said.nuclide);
-        coverage.activity = StatedActivity{*said.nuclide, nuclide->half_life_s, nuclide->branching_ratio,
-                                           said.activity_MBq, said.assay};
+        coverage.activity = StatedActivity{said.nuclide->name, said.nuclide->half_life_s,
+                                           said.nuclide->branching_ratio, said.activity_MBq, said.assay};
     }
     coverage.origin = {{{directory.run_id(), std::filesystem::absolute(directory.path()).lexically_normal()}},
                        setting.calibration.sha256,

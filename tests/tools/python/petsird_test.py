@@ -346,7 +346,9 @@ class Petsird(unittest.TestCase):
         shutil.copytree(self.run_.path, other)
         records = self.records.copy()
         records["dt"][500] += 1
-        (other / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [len(records)], window_ticks=320))
+        coverage = self.run_.coincidences.description["coverage"]
+        file = support.listmode(records.tobytes(), [len(records)], coverage=coverage)
+        (other / "coincidences.plm").write_bytes(file)
         options = tool.Options(tof_resolution_ps=28)
         self.assertEqual(compare(self.run_, self.path, options).prompts, len(self.prompts))
         with self.assertRaisesRegex(petacq.PetacqError, "events of"):

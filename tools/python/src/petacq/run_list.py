@@ -106,8 +106,8 @@ def _listed(folder: Path) -> ListedRun:
         id=folder.name,
         path=folder,
         state=state_of(folder, state) if isinstance(state, str) else None,
-        start=said_start(run),
-        stop=coverage.stop,
+        start=_to_ms(said_start(run)),
+        stop=_to_ms(coverage.stop),
         duration_s=coverage.duration_s if coverage.intervals is not None else None,
         prompts=_value(run, "ledger", "pairs", "prompts_found") if pairs else None,
         delayeds=_value(run, "ledger", "pairs", "delayeds_found") if pairs else None,
@@ -116,6 +116,11 @@ def _listed(folder: Path) -> ListedRun:
         ledger_closed=_value(run, "ledger", "closed"),
         bytes=size,
     )
+
+
+def _to_ms(when: datetime | None) -> datetime | None:
+    """As petctl runs tells it."""
+    return when and when.replace(microsecond=when.microsecond // 1000 * 1000)
 
 
 def _size(path: Path) -> int:
