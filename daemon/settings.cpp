@@ -83,9 +83,13 @@ std::uint32_t default_threads(const config::Configuration& configuration, std::s
 }  // namespace
 
 gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration) {
-    const auto& c = configuration.coincidence;
-    gpu::CoincidenceRules rules;
+    gpu::CoincidenceRules rules = coincidence_rules(configuration.coincidence);
     rules.search = configuration.listmode.write_coincidences;
+    return rules;
+}
+
+gpu::CoincidenceRules coincidence_rules(const config::Coincidence& c) {
+    gpu::CoincidenceRules rules;
     rules.window = c.window_ticks;
     rules.mode = c.window_mode;
     rules.policy = c.multiples_policy;

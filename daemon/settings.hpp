@@ -36,6 +36,7 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
 std::uint64_t largest_offset(const config::Calibration& calibration);
 
 gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration);
+gpu::CoincidenceRules coincidence_rules(const config::Coincidence& coincidence);
 
 AcquisitionOptions acquisition_options(const config::Configuration& configuration,
                                        const config::Scanner& scanner, const TrackerOptions& tracker);

@@ -58,6 +58,10 @@ void add_origin(Origin& to, const Origin& more) {
 
 }  // namespace
 
+bool same_rules(const RecordRules& a, const RecordRules& b) {
+    return text_of(a) == text_of(b);
+}
+
 std::uint64_t Coverage::ticks() const {
     if (open_ticks) return *open_ticks;
     return intervals ? intervals->ticks() : 0;
@@ -77,6 +81,13 @@ std::optional<std::chrono::system_clock::time_point> Coverage::utc_of(std::uint6
     if (std::abs(since) > longest_s) return std::nullopt;
     return anchor->utc + std::chrono::duration_cast<std::chrono::system_clock::duration>(
                              std::chrono::duration<double>(since));
+}
+
+std::optional<double> Coverage::activity_MBq_at(std::uint64_t tick) const {
+    const auto utc = utc_of(tick);
+    if (!utc || !activity || !activity->activity_MBq || !activity->assay) return std::nullopt;
+    const double since_s = std::chrono::duration<double>(*utc - *activity->assay).count();
+    return *activity->activity_MBq * std::exp2(-since_s / activity->half_life_s);
 }
 
 double Coverage::decay_factor(double half_life_s) const {
@@ -131,7 +142,8 @@ Coverage united(std::span<const Coverage> files, bool same_time) {
         if (all.activity != next.activity) all.activity.reset();
         if (all.intervals && next.intervals) {
             const Intervals both = all.intervals->intersect(*next.intervals);
-            if (!both.empty() && !same_time) {
+            // With open_ticks nobody knows when, within the intervals.
+            if (!both.empty() && !same_time && !all.open_ticks && !next.open_ticks) {
                 throw CoverageError(fmt::format(
                     "they overlap: both cover the ticks {} to {}; their records would count twice",
                     both.span().start, both.span().end));

@@ -45,6 +45,8 @@ struct RecordRules {
     std::optional<config::Energy> energy;
 };
 
+bool same_rules(const RecordRules& a, const RecordRules& b);
+
 /// What did not arrive. Each second and module of it is in the seconds of the run (`module_live`).
 struct Loss {
     /// Mean share of the data of the boards that arrived, over the modules and the intervals; absent:
@@ -106,6 +108,10 @@ struct Coverage {
     [[nodiscard]] double since_reference_s(std::uint64_t tick) const;
     /// Absent without an anchor, or if no clock holds it.
     [[nodiscard]] std::optional<std::chrono::system_clock::time_point> utc_of(std::uint64_t tick) const;
+    /// The stated activity, decayed to a tick. Absent if nobody has stated one, or the time of day is not
+    /// known.
+    [[nodiscard]] std::optional<double> activity_MBq_at(  // NOLINT(readability-identifier-naming): a unit
+        std::uint64_t tick) const;
     /// Activity at the reference divided by its mean over the recorded time; 1 if that is not known.
     [[nodiscard]] double decay_factor(double half_life_s) const;
 };
@@ -124,6 +130,9 @@ Coverage with_rules(Coverage of_singles, const config::Coincidence& coincidence,
                     const config::Energy& energy);
 
 nlohmann::json to_json(const Coverage& coverage);
+/// Writes it into run.json, with the members that follow from it: start and stop in ticks and UTC, and the
+/// activity at the start.
+void state_in(nlohmann::json& run, const Coverage& coverage);
 /// Throws std::invalid_argument for what is no coverage.
 Coverage coverage_from_json(const nlohmann::json& document);
 

@@ -183,7 +183,11 @@ std::optional<TimeAnchor> anchor_of_1_0(const json& run, std::uint64_t begin, do
 
 void set_intervals_of_1_0(Coverage& coverage, const json& description, const json& run, bool whole_run) {
     const auto recorded = recorded_by_1_0(run, coverage.tick_ps);
-    if (recorded) coverage.anchor = anchor_of_1_0(run, recorded->start, coverage.tick_ps);
+    if (recorded) {
+        coverage.anchor = anchor_of_1_0(run, recorded->start, coverage.tick_ps);
+    } else if (const auto start = ticks(run, "start_ticks")) {
+        coverage.anchor = anchor_of_1_0(run, *start, coverage.tick_ps);  // the run was interrupted
+    }
     const json& cut = member(description, "cut");
     const json& gate = member(description, "gate");
     const bool derived = description.contains("merged") || (cut.is_object() && gate.is_object());
@@ -254,6 +258,22 @@ json to_json(const Coverage& coverage) {
                      {"scanner_sha256", or_null(coverage.origin.scanner_sha256)}};
     if (!coverage.unknown.empty()) out["unknown"] = coverage.unknown;
     return out;
+}
+
+void state_in(json& run, const Coverage& coverage) {
+    run["coverage"] = to_json(coverage);
+    if (!coverage.intervals) return;
+    const std::uint64_t reference = coverage.reference_ticks();
+    const gpu::TickRange none{reference, reference};
+    const auto [start, stop] = coverage.intervals->empty() ? none : coverage.span();
+    run["start_ticks"] = start;
+    run["stop_ticks"] = stop;
+    if (const auto utc = coverage.utc_of(start)) run["start_utc"] = utc_text(*utc);
+    if (const auto utc = coverage.utc_of(stop)) run["stop_utc"] = utc_text(*utc);
+    const auto said = run.find("operator");
+    if (const auto activity = coverage.activity_MBq_at(start);
+        activity && said != run.end() && said->is_object())
+        (*said)["activity_at_start_MBq"] = *activity;
 }
 
 Coverage coverage_from_json(const json& document) {

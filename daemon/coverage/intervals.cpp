@@ -38,10 +38,10 @@ std::uint64_t Intervals::ticks_in(gpu::TickRange range) const {
     return sum;
 }
 
-bool Intervals::contains(std::uint64_t time) const {
+gpu::TickRange Intervals::range_at(std::uint64_t time) const {
     const auto at = std::partition_point(ranges_.begin(), ranges_.end(),
                                          [&](const gpu::TickRange& r) { return r.end <= time; });
-    return at != ranges_.end() && at->start <= time;
+    return at != ranges_.end() && at->start <= time ? *at : gpu::TickRange{};
 }
 
 gpu::TickRange Intervals::span() const {
@@ -62,6 +62,15 @@ Intervals Intervals::intersect(const Intervals& other) const {
         }
     }
     return both;
+}
+
+Intervals Intervals::without(const Intervals& other) const {
+    std::vector<gpu::TickRange> between;
+    std::uint64_t end = 0;
+    for (const gpu::TickRange& range : other.ranges_)
+        between.push_back({std::exchange(end, range.end), range.start});
+    between.push_back({end, UINT64_MAX});
+    return intersect(Intervals(std::move(between)));
 }
 
 Intervals Intervals::unite(const Intervals& other) const {

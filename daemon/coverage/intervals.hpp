@@ -23,12 +23,16 @@ class Intervals {
     [[nodiscard]] std::uint64_t ticks() const;
     /// Ticks of `range` that are in the set.
     [[nodiscard]] std::uint64_t ticks_in(gpu::TickRange range) const;
-    [[nodiscard]] bool contains(std::uint64_t time) const;
+    [[nodiscard]] bool contains(std::uint64_t time) const { return range_at(time).ticks() != 0; }
+    /// The range that has the time; empty if none has.
+    [[nodiscard]] gpu::TickRange range_at(std::uint64_t time) const;
     /// From the first time to the end of the last range; {0, 0} when empty.
     [[nodiscard]] gpu::TickRange span() const;
 
     [[nodiscard]] Intervals intersect(const Intervals& other) const;
     [[nodiscard]] Intervals unite(const Intervals& other) const;
+    /// The times that `other` has not.
+    [[nodiscard]] Intervals without(const Intervals& other) const;
     bool operator==(const Intervals&) const = default;
 
   private:

@@ -22,7 +22,7 @@ struct Normalisation {
     std::vector<float> efficiency;  ///< [crystal]; 0: dead
     /// [modules from a to b around the ring, 0 to half of them][column of a in its module][column of b in its
     /// module], a being the crystal from which fewer modules have to be counted upwards to reach the other;
-    /// of the same or opposite modules that of the lower number.
+    /// of the same or opposite modules that whose place in the ring is lower.
     std::vector<float> transaxial;
     std::vector<float> axial;  ///< [ring of a][ring of b], symmetrical
     /// Turns the activity concentration that an image states, as if each photon in a crystal were detected

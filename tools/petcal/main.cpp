@@ -117,7 +117,7 @@ CLI::App* add_derive_normalisation(CLI::App* derive, Options& o) {
     CLI::App* app = derive->add_subcommand(
         "normalisation", "Efficiencies and geometric factors from a run of a known cylinder");
     app->add_option("--scanner", o.scanner, "Scanner description")->required();
-    app->add_option("--run", n.run, "Run directory with coincidences")->required();
+    app->add_option("--run", n.run, "Run directory with coincidences, or a file of them")->required();
     app->add_option("--cylinder", n.cylinder, cylinder_help)->delimiter(',')->expected(5)->required();
     app->add_option("--attenuation-per-cm", n.attenuation_per_cm, "Of the cylinder, at 511 keV")
         ->capture_default_str();
@@ -141,6 +141,9 @@ CLI::App* add_derive_activity(CLI::App* derive, Options& o) {
         ->required();
     app->add_option("--margin-mm", a.margin_mm, "Voxels nearer to the surface do not count")
         ->capture_default_str();
+    app->add_flag(
+        "--in-air", a.in_air,
+        "The source neither attenuates nor scatters: take an image that was not corrected for that");
     app->add_option("-o,--output", a.output, "Normalisation to write")->required();
     return app;
 }

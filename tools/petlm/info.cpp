@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/host/progress_line.hpp"
+#include "daemon/host/utc.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "tools/petlm/commands.hpp"
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -44,7 +46,8 @@ Contents contents_of(daemon::ListModeReader& reader) {
     return contents;
 }
 
-nlohmann::json to_json(const daemon::ListModeReader& reader, const Contents& contents) {
+nlohmann::json to_json(const daemon::ListModeReader& reader, const Contents& contents,
+                       const daemon::Coverage& coverage) {
     const auto& condition = contents.condition;
     nlohmann::json json = {{"file", reader.path().string()},
                            {"kind", daemon::name_of(reader.kind())},
@@ -60,6 +63,7 @@ nlohmann::json to_json(const daemon::ListModeReader& reader, const Contents& con
                            {"missing_records", condition.missing_records},
                            {"tail_bytes", condition.tail_bytes},
                            {"payload_crc32c", fmt::format("{:08x}", condition.payload_crc)},
+                           {"coverage", daemon::to_json(coverage)},
                            {"description", reader.description()}};
     if (condition.records != 0) {
         json["first_time"] = contents.first_time;
@@ -82,7 +86,41 @@ std::string names_in(const nlohmann::json& fields) {
     return text;
 }
 
-void print(const daemon::ListModeReader& reader, const Contents& contents) {
+/// What the file covers, for people.
+void print(const daemon::Coverage& coverage) {
+    const auto in_s = [&](std::uint64_t ticks) {
+        return static_cast<double>(ticks) * coverage.tick_ps * 1e-12;
+    };
+    if (coverage.intervals) {
+        const auto& ranges = coverage.intervals->ranges();
+        const auto [start, end] = coverage.span();
+        std::cout << fmt::format("covers       {:.9g} s{}\n", coverage.seconds(),
+                                 ranges.size() == 1 ? "" : fmt::format(", in {} intervals", ranges.size()));
+        if (!ranges.empty()) {
+            std::cout << fmt::format("from         {} to {} ticks, {:.9g} to {:.9g} s\n", start, end,
+                                     in_s(start), in_s(end));
+            if (const auto utc = coverage.utc_of(start))
+                std::cout << "             first time " << daemon::utc_text(*utc) << '\n';
+        }
+    }
+    if (coverage.anchor) {
+        std::cout << fmt::format("run start    {} ticks, {}\n", coverage.anchor->ticks,
+                                 daemon::utc_text(coverage.anchor->utc));
+    }
+    if (const auto& c = coverage.rules.coincidence)
+        std::cout << "coincidence  " << json_line(config::to_json(*c)) << '\n';
+    if (const auto& e = coverage.rules.energy)
+        std::cout << "energy       " << json_line(config::to_json(*e)) << '\n';
+    if (coverage.loss.live)
+        std::cout << fmt::format("arrived      {:.4g} % of the data\n", 100 * *coverage.loss.live);
+    if (!coverage.loss.seconds_complete) std::cout << "seconds      do not cover all of it\n";
+    for (const daemon::OriginRun& run : coverage.origin.runs)
+        std::cout << fmt::format("of run       {} {}\n", run.run_id, run.directory.string());
+    for (const std::string& what : coverage.unknown)
+        std::cout << "not known    " << what << '\n';
+}
+
+void print(const daemon::ListModeReader& reader, const Contents& contents, const daemon::Coverage& coverage) {
     const auto& condition = contents.condition;
     std::cout << "file         " << reader.path().string() << ", " << reader.file_bytes() << " bytes\n"
               << "kind         " << daemon::name_of(reader.kind()) << ", " << reader.header().record_bytes
@@ -102,7 +140,9 @@ void print(const daemon::ListModeReader& reader, const Contents& contents) {
         std::cout << '\n';
     }
     std::cout << fmt::format("payload      crc32c {:08x}\n", condition.payload_crc);
+    print(coverage);
     for (const auto& [key, value] : reader.description().items()) {
+        if (key == "coverage") continue;
         const bool fields = key == "fields" && reader.kind() == daemon::RecordKind::seconds;
         std::cout << fmt::format("{:<12} {}\n", key, fields ? names_in(value) : json_line(value));
     }
@@ -129,11 +169,13 @@ int info(const InfoOptions& options) {
         daemon::ListModeReader reader(files[i]);
         const Contents contents = contents_of(reader);
         if (contents.condition.state != daemon::FileState::complete) status = has_problems;
+        const daemon::Coverage coverage = coverage_of_files(files[i], reader.kind(), {reader.description()},
+                                                            run_of(files[i], reader.description()));
         if (as_json) {
-            document["files"].push_back(to_json(reader, contents));
+            document["files"].push_back(to_json(reader, contents, coverage));
         } else {
             if (i != 0) std::cout << '\n';
-            print(reader, contents);
+            print(reader, contents, coverage);
         }
     }
     if (as_json) {

@@ -244,6 +244,11 @@ void add_image(CLI::App& app, int& status) {
     sub.add_option("--nuclide", o.nuclide,
                    "With --normalisation: correct for its decay; default: the one that the operator named")
         ->type_name(petacq::config::nuclide_type());
+    sub.add_option("--bed", o.bed,
+                   "If the bed moved, as position tags say: combine the images of the positions at which it "
+                   "was still, or ignore it")
+        ->check(CLI::IsMember({"combine", "ignore"}))
+        ->capture_default_str();
     sub.add_option("--voxel-mm", o.voxel_mm, "Edge of a voxel; default: the smaller crystal pitch");
     sub.add_option("--size", o.size, "Voxels across, instead of --voxel-mm");
     sub.add_option("--fov-mm", o.fov_mm, "Width across; default: the bore");

@@ -35,6 +35,10 @@ class RecordCheck {
             crystal_count_ = crystals->get<std::uint64_t>();
         }
         if (reader.kind() == daemon::RecordKind::seconds) describe_seconds();
+        if (reader.description().contains("coverage")) {
+            report_unreadable(
+                [&] { covered_ = daemon::coverage_of(reader.description(), nullptr, false).intervals; });
+        }
     }
     void block() {
         if (reader_.kind() == daemon::RecordKind::seconds) return seconds_of_block();
@@ -55,6 +59,7 @@ class RecordCheck {
             if (last && !daemon::in_order(*last, all[i])) report(i, "is not in order");
             last = all[i];
             fields(i, all[i]);
+            if (!covers({all[i].time, all[i].time + 1})) report_outside(i);
         }
     }
     void fields(std::size_t i, const gpu::Coincidence& pair) {
@@ -73,19 +78,35 @@ class RecordCheck {
         if (tag.channel >= channels) report(i, "has a channel beyond 15");
     }
     void describe_seconds() {
+        report_unreadable([&] { seconds_.emplace(reader_.description(), reader_.header().record_bytes); });
+    }
+    /// `read` reads a part of the description.
+    template <class Read>
+    void report_unreadable(Read read) {
         try {
-            seconds_.emplace(reader_.description(), reader_.header().record_bytes);
+            read();
         } catch (const std::invalid_argument& error) {
             ++problems;
             text_ += fmt::format("{}: {}\n", reader_.path().string(), error.what());
         }
     }
+    /// Whether the file says that it covers all of these times, or does not say what it covers.
+    bool covers(gpu::TickRange times) {
+        if (!covered_) return true;
+        // No set holds 2^64-1, the last tick of a file that covers all times from then on.
+        if (times.end == 0) times = {times.start - 1, times.start};
+        if (times.start < covering_.start || times.end > covering_.end)
+            covering_ = covered_->range_at(times.start);
+        return covering_.start <= times.start && times.end <= covering_.end;
+    }
+    void report_outside(std::size_t i) { report(i, "is of a time that the file does not cover"); }
     void seconds_of_block() {
         if (!seconds_) return;
         const std::size_t bytes = reader_.header().record_bytes;
         for (std::size_t i = 0; i < reader_.block().records; ++i) {
             const std::string wrong = seconds_->next(reader_.payload().subspan(i * bytes, bytes));
             if (!wrong.empty()) report(i, wrong);
+            if (!covers(seconds_->last())) report_outside(i);
         }
     }
     void report_crystal(std::size_t i) {
@@ -103,6 +124,8 @@ class RecordCheck {
     std::uint64_t crystal_count_ = UINT64_MAX;
     std::tuple<std::optional<gpu::Coincidence>, std::optional<gpu::Single>, std::optional<gpu::Tag>> last_;
     std::optional<SecondsCheck> seconds_;
+    std::optional<daemon::Intervals> covered_;  ///< absent: the file does not say
+    gpu::TickRange covering_;                   ///< of these, the one with the last record
 };
 
 /// Numbers of records in a file, or in all files of a run.
@@ -199,6 +222,40 @@ std::uint64_t bytes_of(const std::vector<std::filesystem::path>& files) {
     return sum;
 }
 
+/// What run.json says about the coverage must agree with the files that say something.
+template <class Problem>
+void verify_coverage(const std::filesystem::path& directory, const nlohmann::json& run, bool recovered,
+                     Problem problem) {
+    if (!run.contains("coverage")) return;
+    try {
+        const daemon::Coverage stated = daemon::coverage_of(run, nullptr, true);
+        for (const daemon::RecordKind kind :
+             {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::tags}) {
+            try {
+                const RecordSource files(directory, kind);
+                const daemon::Coverage& found = files.coverage();
+                if (!files.description().contains("coverage")) {
+                    if (recovered) return;
+                    continue;
+                }
+                if (found.intervals != stated.intervals) {
+                    problem(
+                        fmt::format("its coverage has other intervals than its {}", daemon::name_of(kind)));
+                }
+                const bool has_rules = kind == daemon::RecordKind::coincidences;
+                if (has_rules && to_json(found).at("rules") != to_json(stated).at("rules"))
+                    problem("its coverage has other rules than its coincidences");
+                // Of each kind something else may have survived.
+                if (recovered) return;
+            } catch (const daemon::NotListMode&) {
+                // the run has none of them, or a file that was reported
+            }
+        }
+    } catch (const std::exception& error) {
+        problem(error.what());
+    }
+}
+
 /// The ledger in run.json must agree with the files.
 int verify_run(const std::filesystem::path& directory, const Totals& totals) {
     std::string why;
@@ -213,8 +270,8 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
         status = has_problems;
     };
     const std::string state = state_of_run(directory, run);
-    if (state == "recovered") {
-        std::cout << directory.string() << ": recovered; run.json says what is missing\n";
+    if (state == "recovered" || state == "partial") {
+        std::cout << directory.string() << ": " << state << "; run.json says what is missing\n";
     } else if (state != "complete") {
         problem("the run's state is \"" + state + "\", expected \"complete\"" +
                 (state == "interrupted" ? ": petlm recover saves what the run holds" : ""));
@@ -224,6 +281,7 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
         const auto name = file["name"].get<std::string>();
         if (!std::filesystem::exists(directory / name)) problem("there is no " + name);
     }
+    verify_coverage(directory, run, state == "recovered", problem);
     if (!run.contains("ledger")) return status;
     const auto compare = [&](const char* counter, std::uint64_t found, const char* where = "files") {
         const nlohmann::json::json_pointer at(std::string("/ledger") + counter);

@@ -16,6 +16,7 @@
 #include "daemon/listmode/writer.hpp"
 #include "tests/daemon/listmode/support.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/configuration.hpp"
 #include "tests/support/program.hpp"
 #include "tools/geometry/hit_finder.hpp"
 
@@ -74,12 +75,15 @@ inline void write_run(const std::filesystem::path& directory,
                       const config::Scanner& scanner = export_scanner(), std::size_t parts = 1,
                       const nlohmann::json& coincidence = nlohmann::json::object()) {
     std::filesystem::create_directories(directory);
+    nlohmann::json rules = {{"window_ticks", 300}, {"delay_ticks", 10000}};
+    rules.update(coincidence);
     const std::uint64_t stop = records.empty() ? run_start : records.back().time + 1000;
     const nlohmann::json run = {{"run_id", "test-run"},
                                 {"state", "complete"},
+                                {"start_utc", "2026-11-20T18:45:00.123Z"},
                                 {"start_ticks", run_start},
                                 {"stop_ticks", stop},
-                                {"configuration", {{"coincidence", coincidence}}},
+                                {"configuration", *configuration_with({{"coincidence", rules}}).document},
                                 {"scanner", config::to_json(scanner)}};
     write_file(directory / "run.json", run.dump());
     for (std::size_t part = 0; part < parts; ++part) {

@@ -5,6 +5,8 @@
 
 #include "config/error.hpp"
 #include "config/json_file.hpp"
+#include "daemon/coverage/coverage.hpp"
+#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 
 namespace petacq::petcal {
@@ -29,13 +31,15 @@ std::string text_at(const json& run, const char* pointer) {
 }
 
 /// Both must say the same if both say anything.
-void check_same(const std::filesystem::path& directory, const json& reference, const json& run,
-                const char* pointer, const std::string& what) {
-    const std::string then = text_at(reference, pointer);
-    const std::string now = text_at(run, pointer);
+void check_same(const std::filesystem::path& directory, const std::string& then, const std::string& now,
+                const std::string& what) {
     if (then.empty() || now.empty() || then == now) return;
     fail(directory, "the reference was taken with another " + what + ": " + then + ", expected " + now +
                         " as in the run; take another reference");
+}
+
+std::string nuclide_of(const daemon::Coverage& coverage) {
+    return coverage.activity ? coverage.activity->nuclide : "";
 }
 
 /// Adds the true prompts of each pair of modules in a second. Randoms are known for modules around the ring;
@@ -97,7 +101,7 @@ DailyRun load_daily_run(const std::filesystem::path& directory) {
              std::string("expected ") + daemon::spectra_file + "; set spectra.enabled in the configuration");
     DailyRun run;
     run.directory = directory;
-    run.started = text_at(content, "/start_utc");
+    if (const auto anchor = daemon::coverage_of_run(content).anchor) run.started = daemon::utc_text(anchor->utc);
     daemon::RecordedDetector recorded(directory);
     run.scanner = recorded.scanner();
     run.spectra = config::load_spectra(directory / daemon::spectra_file, run.scanner.geometry);
@@ -112,9 +116,11 @@ DailyRun load_daily_reference(const std::filesystem::path& directory, const std:
     if (place.empty()) fail(run, "its configuration has no detector_reference; expected --reference");
     const json then = run_json(place);
     daemon::check_comparable(place, daemon::RecordedDetector(place), now.configuration(), now.scanner());
-    const json content = run_json(run);
-    check_same(place, then, content, "/calibration_sha256", "calibration");
-    check_same(place, then, content, "/operator/nuclide", "nuclide");
+    const daemon::Coverage of_reference = daemon::coverage_of_run(then);
+    const daemon::Coverage of_run = daemon::coverage_of_run(run_json(run));
+    check_same(place, of_reference.origin.calibration_sha256, of_run.origin.calibration_sha256,
+               "calibration");
+    check_same(place, nuclide_of(of_reference), nuclide_of(of_run), "nuclide");
     return load_daily_run(place);
 }
 

@@ -49,6 +49,14 @@ AboutImage about_image(const DeriveActivityOptions& o, const normalisation::Norm
     // Without a factor petlm image adds that the unit is not calibrated.
     constexpr std::string_view unit = "kBq/ml";
     if (text("unit").substr(0, unit.size()) != unit) refuse("unit", std::string(unit), text("unit"));
+    for (const char* correction : {"attenuation", "scatter"}) {
+        const json::json_pointer made(std::string("/corrections/") + correction + "/made");
+        if (o.in_air || (about.contains(made) && about.at(made) == true)) continue;
+        throw config::Error(fmt::format(
+            "{}: expected an image that was corrected for {}, found one that was not: make it with "
+            "--attenuation, or give --in-air if the source neither attenuates nor scatters",
+            file.string(), correction));
+    }
     const json stated = value("activity_factor");
     double applied = 1;
     if (!stated.is_null()) applied = stated.is_number() ? stated.get<double>() : 0;

@@ -17,6 +17,8 @@ struct DeriveActivityOptions {
     std::vector<double> cylinder;         ///< mm: x, y, z, radius, length; along the axis
     double concentration_kBq_ml = 0;      ///< at the time of the image; NOLINT(readability-identifier-naming)
     double margin_mm = 4;                 ///< from the surface of the cylinder to the voxels that count
+    /// The source neither attenuates nor scatters: the image need not be corrected for that.
+    bool in_air = false;
     std::filesystem::path output;
 };
 
@@ -32,8 +34,8 @@ struct DerivedActivity {
 };
 
 /// Makes `normalisation` with the factor that gives the image the concentration. Throws config::Error when
-/// the image was not made with the normalisation, when the cylinder reaches out of it or holds too few
-/// voxels, and when the image is not even in it.
+/// the image was not made with the normalisation, was not corrected for attenuation and scatter, when the
+/// cylinder reaches out of it or holds too few voxels, and when the image is not even in it.
 DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActivityOptions& options);
 
 std::string figures_text(const DerivedActivity& derived);

@@ -7,21 +7,25 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <thread>
 
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
 #include "config/error.hpp"
 #include "daemon/host/progress_line.hpp"
+#include "daemon/host/utc.hpp"
 #include "daemon/listmode/reader.hpp"
+#include "daemon/run/directory.hpp"
 #include "daemon/settings.hpp"
 #include "tools/petcal/normalisation/report_normalisation.hpp"
 #include "tools/petcal/results.hpp"
 #include "tools/petcal/text.hpp"
 #include "tools/petcal/units.hpp"
+#include "tools/petlm/corrections/fits.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
-#include "tools/petlm/records/record_source.hpp"
-#include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/source.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petcal {
 
@@ -32,31 +36,26 @@ using nlohmann::json;
 constexpr double least_share = 0.25;  // of the prompts, on lines through the source
 constexpr double most_randoms = 0.5;  // of the prompts used
 
-/// run.json of a run that was taken with this scanner.
-json run_of(const config::Scanner& scanner, const std::filesystem::path& directory) {
-    std::string why;
-    json run = petlm::run_json(directory, why);
-    if (run.is_null()) throw config::Error(why);
+/// Throws unless the run was taken with this scanner.
+void check_scanner(const config::Scanner& scanner, const petlm::ExportSource& source) {
     const json ours = to_json(scanner);
     for (const char* key : {"geometry", "dimensions", "tick_ps"}) {
-        const json taken = run.value(json::json_pointer(std::string("/scanner/") + key), json());
+        const json taken = source.run().value(json::json_pointer(std::string("/scanner/") + key), json());
         if (taken == ours.at(key)) continue;
-        throw config::Error(directory.string() + ": taken with another scanner: expected " + key + " " +
+        throw config::Error(source.target().string() + ": taken with another scanner: expected " + key + " " +
                             ours.at(key).dump() + ", found " + taken.dump());
     }
-    return run;
 }
 
-gpu::CoincidenceRules rules_of(const json& run, const std::filesystem::path& directory) {
-    try {
-        return daemon::coincidence_rules(config::configuration_from_json(run.at("configuration"), "/"));
-    } catch (const json::exception&) {
-        throw config::Error((directory / "run.json").string() + ": expected a configuration, found none");
-    }
+gpu::CoincidenceRules rules_of(const petlm::ExportSource& source) {
+    const daemon::RecordRules& rules = source.coverage().rules;
+    if (rules.coincidence && rules.energy) return daemon::coincidence_rules(*rules.coincidence);
+    throw config::Error(source.target().string() +
+                        ": expected the rules by which its records were made, found none; a run has them in "
+                        "its configuration");
 }
 
-derive::CylinderScan scan_of(const config::Scanner& scanner, const gpu::CoincidenceRules& rules,
-                             const DeriveNormalisationOptions& o) {
+derive::CylinderScan scan_of(const config::Scanner& scanner, const DeriveNormalisationOptions& o) {
     const config::Dimensions& d = scanner.dimensions;
     for (const double value : o.cylinder) {
         if (!std::isfinite(value)) throw config::Error("--cylinder: expected finite numbers");
@@ -83,48 +82,38 @@ derive::CylinderScan scan_of(const config::Scanner& scanner, const gpu::Coincide
     // Near the edge, scattered pairs and a source that is not quite in its place weigh most.
     const double edge = std::max(0.1 * scan.radius_mm, d.crystal_pitch_y_mm);
     scan.edge_mm = std::min({edge, scan.radius_mm / 2, scan.length_mm / 4});
-    scan.min_module_difference = rules.min_module_difference;
-    scan.max_ring_difference = rules.max_ring_difference;
     return scan;
 }
 
-/// Counts the prompts on lines that count; calls `delayed` with the delayeds on such lines.
-void read_records(const DeriveNormalisationOptions& options, const derive::FanModel& model,
-                  derive::LineCounts& counts, const std::function<void(const gpu::Coincidence&)>& delayed,
-                  DerivedNormalisation& out) {
-    const std::uint32_t crystals = model.geometry().crystal_count();
-    petlm::RecordSource source(options.run, daemon::RecordKind::coincidences);
-    daemon::ProgressLine progress("reading " + options.run.filename().string(), source.total_bytes());
-    while (source.next()) {
-        progress.show(source.bytes_done());
-        for (const gpu::Coincidence& c : source.reader().coincidences()) {
-            if (std::max(c.crystal_a, c.crystal_b) >= crystals)
-                throw config::Error(options.run.string() + ": a pair of crystals " +
-                                    std::to_string(c.crystal_a) + " and " + std::to_string(c.crystal_b) +
-                                    "; expected numbers below " + std::to_string(crystals));
-            if (c.crystal_a == c.crystal_b) continue;
-            const bool prompt = c.kind == gpu::Kind::prompt;
-            if (prompt) ++out.prompts;
-            if (!model.counts(c.crystal_a, c.crystal_b)) continue;
-            if (prompt) {
-                ++out.used;
-                counts.add(c.crystal_a, c.crystal_b, 1, 1);
-            } else {
-                delayed(c);
-            }
-        }
-    }
+/// The share of the true pairs of two crystals that was recorded, by dead time and loss.
+double live_of(const petlm::RunRandoms* of_run, std::uint32_t a, std::uint32_t b) {
+    const double live = of_run != nullptr ? of_run->live(a, b) : 1;
+    return live > 0 ? live : 1;
 }
 
-/// How many randoms each delayed stands for; 0: run.json does not tell.
-double weight_of_delayeds(const json& run) {
-    const auto number = [&run](const char* pointer) {
-        const json value = run.value(json::json_pointer(pointer), json());
-        return value.is_number() ? value.get<double>() : 0;
-    };
-    const double delayeds = number("/ledger/pairs/delayeds_found");
-    const double randoms = number("/expected_randoms/from_delayeds");
-    return delayeds > 0 && randoms > 0 ? randoms / delayeds : 0;
+/// Counts the prompts on lines that count, each for those that dead time and loss took; calls `delayed` with
+/// the delayeds on such lines.
+void read_records(const petlm::ExportSource& source, const derive::FanModel& model,
+                  const petlm::RunRandoms* of_run, derive::LineCounts& counts,
+                  const std::function<void(const gpu::Coincidence&)>& delayed, DerivedNormalisation& out) {
+    source.for_each_block(
+        model.geometry().crystal_count(),
+        [&](const daemon::ListModeReader& reader) {
+            for (const gpu::Coincidence& c : reader.coincidences()) {
+                if (c.crystal_a == c.crystal_b) continue;
+                const bool prompt = c.kind == gpu::Kind::prompt;
+                if (prompt) ++out.prompts;
+                if (!model.counts(c.crystal_a, c.crystal_b)) continue;
+                if (prompt) {
+                    ++out.used;
+                    const double stands_for = 1 / live_of(of_run, c.crystal_a, c.crystal_b);
+                    counts.add(c.crystal_a, c.crystal_b, stands_for, stands_for * stands_for);
+                } else {
+                    delayed(c);
+                }
+            }
+        },
+        "reading");
 }
 
 void subtract_expected(const petlm::RunRandoms& randoms, const derive::FanModel& model,
@@ -134,18 +123,19 @@ void subtract_expected(const petlm::RunRandoms& randoms, const derive::FanModel&
     const auto one_in = static_cast<std::uint32_t>(std::ceil(model.most_pairs() / most_pairs));
     model.for_each_pair(one_in, [&](std::uint32_t a, std::uint32_t b) {
         const double expected = one_in * randoms.sum(a, b);
-        counts.add(a, b, -expected, 0);
+        counts.add(a, b, -expected / live_of(&randoms, a, b), 0);
         out.randoms += expected;
     });
 }
 
-derive::LineCounts read_counts(const config::Scanner& scanner, const DeriveNormalisationOptions& options,
-                               const json& run, const derive::FanModel& model, DerivedNormalisation& out) {
+derive::LineCounts read_counts(const config::Scanner& scanner, const petlm::ExportSource& source,
+                               const derive::FanModel& model, DerivedNormalisation& out) {
+    const std::string name = source.target().string();
     std::string why;
-    const auto expected = petlm::RunRandoms::of_run(options.run, run, scanner, why);
-    const double weight = expected ? 0 : weight_of_delayeds(run);
+    const auto expected = petlm::RunRandoms::of(source, scanner, why);
+    const double weight = expected ? 0 : petlm::mean_weight_of_delayeds(source).value_or(0);
     if (!expected && weight == 0)
-        throw config::Error(options.run.string() +
+        throw config::Error(name +
                             ": nothing tells its randoms: expected seconds.plm or delayeds with their weight "
                             "in run.json, but " +
                             why);
@@ -155,20 +145,24 @@ derive::LineCounts read_counts(const config::Scanner& scanner, const DeriveNorma
         counts.add(c.crystal_a, c.crystal_b, -weight, weight * weight);
         out.randoms += weight;
     };
-    read_records(options, model, counts, delayed, out);
-    if (out.prompts == 0 || static_cast<double>(out.used) < least_share * static_cast<double>(out.prompts))
+    read_records(source, model, expected.get(), counts, delayed, out);
+    if (out.prompts == 0)
+        throw config::Error(fmt::format("{}: expected prompts of the cylinder, found none in {:.6g} s", name,
+                                        source.coverage().seconds()));
+    if (static_cast<double>(out.used) < least_share * static_cast<double>(out.prompts))
         throw config::Error(fmt::format(
             "{}: {} of {} prompts lie on lines through the source; expected at least {:.0f} %: check "
             "--cylinder",
-            options.run.string(), out.used, out.prompts, 100 * least_share));
+            name, out.used, out.prompts, 100 * least_share));
     if (expected) subtract_expected(*expected, model, counts, out);
     out.randoms_from = expected ? "the singles of each second"
                                 : fmt::format("delayeds of weight {:.3g}, as {}", weight, why);
+    out.loss = expected ? sentence_of(expected->loss()) : "Loss: not corrected, as " + why + ".";
     if (out.randoms > most_randoms * static_cast<double>(out.used))
         throw config::Error(
             fmt::format("{}: {:.0f} of {} prompts are random; expected less than {:.0f} %: "
                         "measure with less activity",
-                        options.run.string(), out.randoms, out.used, 100 * most_randoms));
+                        name, out.randoms, out.used, 100 * most_randoms));
     counts.finish();
     return counts;
 }
@@ -183,40 +177,34 @@ normalisation::Normalisation normalisation_of(const derive::NormalisationFit& fi
     return n;
 }
 
-std::map<std::string, std::string> origin_of(const config::Scanner& scanner, const json& run,
+std::map<std::string, std::string> origin_of(const config::Scanner& scanner,
+                                             const petlm::ExportSource& source,
                                              const DeriveNormalisationOptions& o,
                                              const derive::CylinderScan& scan) {
     auto origin = made_by("petcal derive normalisation");
-    const auto text = [&run](const char* key) {
-        const json value = run.value(key, json());
-        return value.is_string() ? value.get<std::string>() : "unknown";
-    };
+    origin.merge(corrections::facts_for_normalisation(source.coverage(), scanner, scan.depth_mm));
+    const daemon::Coverage& coverage = source.coverage();
     origin["scanner"] = scanner.name;
-    origin["run"] = text("run_id");
-    origin["run_start_utc"] = text("start_utc");
-    origin["run_json_sha256"] = config::sha256_of_file(o.run / "run.json");
-    origin["calibration_sha256"] = text("calibration_sha256");
+    origin["run"] = coverage.origin.runs.empty() ? "unknown" : coverage.origin.runs.front().run_id;
+    origin["run_start_utc"] = coverage.anchor ? daemon::utc_text(coverage.anchor->utc) : "unknown";
+    if (std::filesystem::exists(o.run / daemon::run_file))
+        origin["run_json_sha256"] = config::sha256_of_file(o.run / daemon::run_file);
     origin["source"] = fmt::format("cylinder {:g} mm", fmt::join(o.cylinder, ","));
     origin["attenuation_per_cm"] = fmt::format("{:g}", o.attenuation_per_cm);
-    origin["depth_mm"] = fmt::format("{:g}", scan.depth_mm);
+    origin["corrected_for"] = o.attenuation_per_cm > 0 ? "attenuation" : "nothing";
     return origin;
 }
 
-}  // namespace
-
-DerivedNormalisation derive_normalisation(const config::Scanner& scanner,
-                                          const DeriveNormalisationOptions& options) {
-    const json run = run_of(scanner, options.run);
-    const derive::CylinderScan scan = scan_of(scanner, rules_of(run, options.run), options);
+DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNormalisationOptions& options) {
+    derive::CylinderScan scan = scan_of(scanner, options);
+    const petlm::ExportSource source(options.run);
+    check_scanner(scanner, source);
+    const gpu::CoincidenceRules rules = rules_of(source);
+    scan.min_module_difference = rules.min_module_difference;
+    scan.max_ring_difference = rules.max_ring_difference;
     const derive::FanModel model(scanner, scan);
     DerivedNormalisation out;
-    const auto counts = [&] {
-        try {
-            return read_counts(scanner, options, run, model, out);
-        } catch (const daemon::NotListMode& e) {
-            throw config::Error(e.what());
-        }
-    }();
+    const derive::LineCounts counts = read_counts(scanner, source, model, out);
     derive::NormalisationFitOptions how;
     how.threads = std::max(1U, std::thread::hardware_concurrency());
     constexpr std::uint64_t usual_passes = 40;
@@ -226,10 +214,25 @@ DerivedNormalisation derive_normalisation(const config::Scanner& scanner,
     out.fit = derive::fit_normalisation(model, counts, how);
     out.normalisation = normalisation_of(out.fit);
     out.dead = find_dead(scanner.geometry, out.normalisation.efficiency);
-    out.normalisation.origin = origin_of(scanner, run, options, scan);
+    out.normalisation.origin = origin_of(scanner, source, options, scan);
     if (!options.report.empty()) write_normalisation_report(options.report, scanner, out);
     save(options.output, scanner.geometry, out.normalisation);
     return out;
+}
+
+}  // namespace
+
+DerivedNormalisation derive_normalisation(const config::Scanner& scanner,
+                                          const DeriveNormalisationOptions& options) {
+    try {
+        return derive_from(scanner, options);
+    } catch (const daemon::NotListMode& e) {
+        throw config::Error(e.what());
+    } catch (const petlm::BadInput& e) {
+        throw config::Error(e.what());
+    } catch (const std::system_error& e) {
+        throw config::Error(e.what());
+    }
 }
 
 std::string figures_text(const config::Scanner& scanner, const DerivedNormalisation& d) {
@@ -249,6 +252,7 @@ std::string figures_text(const config::Scanner& scanner, const DerivedNormalisat
                         100 * static_cast<double>(d.used) / prompts);
     text += fmt::format("randoms             {:.2f} % of these, from {}\n",
                         100 * d.randoms / static_cast<double>(d.used), d.randoms_from);
+    text += fmt::format("loss                {}\n", d.loss);
     text += fmt::format("counts              {:.0f} per crystal (median, net)\n", fit.crystals.median_counts);
     text +=
         fmt::format("efficiencies        spread {:.2f} %, error {:.2f} % (median, by counts)\n",

@@ -15,7 +15,7 @@
 namespace petacq::petcal {
 
 struct DeriveNormalisationOptions {
-    std::filesystem::path run;     ///< run directory with coincidences
+    std::filesystem::path run;     ///< run directory with coincidences, or a file of them
     std::vector<double> cylinder;  ///< mm: x, y, z, radius, length; along the axis
     double attenuation_per_cm = 0.096;
     std::optional<double> depth_mm;  ///< mean depth of detection; absent: half of a crystal
@@ -30,6 +30,7 @@ struct DerivedNormalisation {
     std::uint64_t used = 0;  ///< of these, on a line through the source
     double randoms = 0;      ///< expected among those used
     std::string randoms_from;
+    std::string loss;  ///< a sentence
     DeadCrystals dead;
 };
 

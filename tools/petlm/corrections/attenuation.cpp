@@ -137,6 +137,18 @@ void AttenuatingObject::add(nifti::Volume map, const std::string& name) {
     maps_.push_back(std::make_shared<const Map>(std::move(map), name));
 }
 
+void AttenuatingObject::move(double mm) {
+    for (AttenuatingCylinder& cylinder : cylinders_) {
+        cylinder.shape.from[2] += mm;
+        cylinder.shape.to[2] += mm;
+    }
+    for (auto& map : maps_) {
+        nifti::Volume moved = map->volume;
+        moved.first[2] += mm;
+        map = std::make_shared<const Map>(std::move(moved), map->name);
+    }
+}
+
 double AttenuatingObject::integral(const Vector3& from, const Vector3& to) const {
     double sum = 0;
     for (const AttenuatingCylinder& cylinder : cylinders_) {

@@ -41,6 +41,9 @@ class AttenuatingObject {
     /// Throws config::Error for negative values and for values above most_per_cm. `name` is for errors.
     void add(nifti::Volume map, const std::string& name);
 
+    /// Moves all of it along the axis of the scanner.
+    void move(double mm);
+
     [[nodiscard]] bool empty() const { return cylinders_.empty() && maps_.empty(); }
     /// The integral of the coefficient along the straight line between two different points; a map has the
     /// same value everywhere in a voxel.

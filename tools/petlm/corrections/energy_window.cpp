@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numbers>
 
 namespace petacq::corrections {
@@ -21,14 +20,12 @@ double EnergyWindow::accepted(double energy) const {
     return below(upper) - below(lower);
 }
 
-EnergyWindow PhotopeakWidth::window(const nlohmann::json& run) const {
+EnergyWindow PhotopeakWidth::window(const std::optional<config::Energy>& rule) const {
     EnergyWindow out;
-    const auto number = [&](const char* pointer, double& value) {
-        const nlohmann::json::json_pointer at(pointer);
-        if (run.is_object() && run.contains(at) && run[at].is_number()) value = run[at].get<double>();
-    };
-    number("/configuration/energy/lower_keV", out.lower);
-    number("/configuration/energy/upper_keV", out.upper);
+    if (rule) {
+        out.lower = rule->filter ? rule->lower_keV : 0;
+        out.upper = rule->filter ? rule->upper_keV : 2 * photopeak;
+    }
     if (count_ >= least_count) {
         const double sigma = std::sqrt(squares_ / static_cast<double>(count_));
         out.resolution = std::clamp(fwhm_per_sigma * sigma / photopeak, 0.01, 0.5);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "config/configuration.hpp"
 
 namespace petacq::corrections {
 
@@ -28,9 +30,9 @@ class PhotopeakWidth {
         squares_ += above * above;
         ++count_;
     }
-    /// The window as in run.json, and the measured resolution; the defaults of EnergyWindow where it is not
-    /// known.
-    [[nodiscard]] EnergyWindow window(const nlohmann::json& run) const;
+    /// The window of the rules of the records, and the measured resolution; the defaults of EnergyWindow
+    /// where they are not known.
+    [[nodiscard]] EnergyWindow window(const std::optional<config::Energy>& rule) const;
 
   private:
     double squares_ = 0;

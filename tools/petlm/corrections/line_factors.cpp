@@ -27,6 +27,7 @@ double cosines_over_square(const Vector3& a, const Vector3& outward_a, const Vec
 
 LineFactors::LineFactors(const config::Scanner& scanner, double depth_mm, const LineOptions& options)
     : geometry_(scanner.geometry), depth_mm_(depth_mm), object_(AttenuatingObject::of(options.attenuation)) {
+    if (options.object_mm != 0) object_.move(options.object_mm);
     if (options.normalisation) normalisation_ = normalisation::load(*options.normalisation, geometry_);
     for (std::uint32_t crystal = 0; crystal < geometry_.crystal_count(); ++crystal) {
         places_.push_back(config::crystal_place(scanner, crystal));

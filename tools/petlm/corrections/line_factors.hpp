@@ -17,6 +17,7 @@ namespace petacq::corrections {
 struct LineOptions {
     std::optional<std::filesystem::path> normalisation;
     std::vector<std::string> attenuation;  ///< as AttenuatingObject::of takes them
+    double object_mm = 0;                  ///< by which the object is moved along the axis
 };
 
 /// The model of a line is

@@ -1,13 +1,15 @@
 #include "tools/petlm/corrections/run_randoms.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
-#include "config/configuration.hpp"
-#include "config/error.hpp"
 #include "daemon/seconds/sums_reader.hpp"
 #include "daemon/settings.hpp"
 #include "gpu/randoms.hpp"
@@ -20,76 +22,13 @@ void add_scaled(std::vector<double>& to, const std::vector<double>& more, double
         to[i] += factor * more[i];
 }
 
-/// Adds up the dead time of a run, second by second. The boards tell it now and then: seconds shorter than
-/// half a second belong to the next one, or at the end of the run to the previous one.
-class DeadTimeSum {
-  public:
-    DeadTimeSum(const daemon::SecondsReader& seconds, std::size_t modules, double least_ticks)
-        : field_(seconds.find("module_dead_time")),
-          least_ticks_(least_ticks),
-          known_(field_ != nullptr && field_->count == modules),
-          dead_(modules),
-          sums_(modules * modules) {}
-
-    void add(const daemon::SecondsReader& seconds, double trues) {
-        if (!known_) return;
-        const daemon::FieldValues dead = seconds.values(*field_);
-        for (std::size_t m = 0; m < dead_.size(); ++m)
-            dead_[m] += dead.number(m);
-        ticks_ += static_cast<double>(seconds.length());
-        trues_ += trues;
-        if (ticks_ < least_ticks_) return;
-        live_ = live();
-        add_pairs();
-    }
-    [[nodiscard]] RunDeadTime mean(double trues) && {
-        if (known_ && trues_ > 0) {
-            if (live_.empty()) live_ = live();
-            add_pairs();
-        }
-        if (!known_ || !(trues > 0)) return {};
-        for (double& sum : sums_)
-            sum /= trues;
-        return {std::move(sums_)};
-    }
-
-  private:
-    [[nodiscard]] std::vector<double> live() const {
-        std::vector<double> out;
-        for (const double dead : dead_)
-            out.push_back(1 - dead / ticks_);
-        return out;
-    }
-    void add_pairs() {
-        // Not of a module that was blind all the time, nor of one that told nothing (NaN).
-        for (const double share : live_)
-            known_ = known_ && share > 0 && share <= 1;
-        for (std::size_t m = 0; m < live_.size(); ++m) {
-            for (std::size_t n = 0; n < live_.size(); ++n)
-                sums_[m * live_.size() + n] += trues_ / (live_[m] * live_[n]);
-        }
-        std::fill(dead_.begin(), dead_.end(), 0);
-        ticks_ = 0;
-        trues_ = 0;
-    }
-
-    const daemon::SecondField* field_;
-    double least_ticks_;
-    bool known_;
-    std::vector<double> dead_;  // [module] ticks, not yet in the sums
-    double ticks_ = 0;
-    double trues_ = 0;
-    std::vector<double> live_;  // [module] share of the time, latest
-    std::vector<double> sums_;  // [module a * modules + module b]
-};
-
 }  // namespace
 
-/// Sums over seconds, each times its ticks.
+/// Sums over seconds, each times its ticks: their shape. The total is that of the covered share of each.
 struct RunRandoms::Frame {
     gpu::CrystalValues rates;
     std::vector<gpu::PairChances> chances;
-    double total = 0;  ///< randoms
+    double total = 0;  ///< randoms in the file
 
     Frame(std::size_t crystals, std::size_t cell_pairs) : chances(cell_pairs) {
         for (std::vector<double>& of_kind : rates.of)
@@ -97,8 +36,8 @@ struct RunRandoms::Frame {
     }
 
     void add(const Frame& more) { add_times(more.rates, more.chances, 1, more.total); }
-    void add(const gpu::RandomsByPair& second, double randoms) {
-        add_times(second.rates, second.chances, second.ticks, randoms);
+    void add(const gpu::RandomsByPair& second, double randoms, double share) {
+        add_times(second.rates, second.chances, second.ticks, share * randoms);
     }
 
   private:
@@ -116,54 +55,106 @@ struct RunRandoms::Frame {
     }
 };
 
-RunRandoms::RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& scanner,
+/// The seconds of one run, as frames.
+class RunRandoms::Frames {
+  public:
+    void add(const gpu::RandomsByPair& second, double randoms, double share, const Frame& empty) {
+        if (seconds_ == most_frames * in_frame_) {
+            // All frames are full: two become one.
+            for (std::size_t f = 0; f < most_frames / 2; ++f) {
+                list_[2 * f].add(list_[2 * f + 1]);
+                if (f != 0) list_[f] = std::move(list_[2 * f]);
+            }
+            list_.erase(list_.begin() + most_frames / 2, list_.end());
+            in_frame_ *= 2;
+        }
+        if (seconds_++ % in_frame_ == 0) list_.push_back(empty);
+        list_.back().add(second, randoms, share);
+    }
+    [[nodiscard]] std::size_t of_second(std::size_t second) const { return second / in_frame_; }
+    [[nodiscard]] std::vector<Frame>& list() { return list_; }
+
+  private:
+    std::vector<Frame> list_;
+    std::size_t in_frame_ = 1;  // seconds
+    std::size_t seconds_ = 0;
+};
+
+std::optional<double> mean_weight_of_delayeds(const ExportSource& source) {
+    const nlohmann::json& run = source.run();
+    const auto number = [&](const char* pointer) {
+        const nlohmann::json::json_pointer at(pointer);
+        return run.contains(at) && run[at].is_number() ? run[at].get<double>() : 0;
+    };
+    const double delayeds = number("/ledger/pairs/delayeds_found");
+    const double randoms = number("/expected_randoms/from_delayeds");
+    if (!(delayeds > 0) || !(randoms > 0)) return std::nullopt;
+    if (!daemon::same_rules(daemon::coverage_of_run(run).rules, source.coverage().rules))
+        return std::nullopt;
+    return randoms / delayeds;
+}
+
+RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
                        const gpu::CoincidenceRules& rules)
     : geometry_(scanner.geometry), cells_(gpu::PairCells::of(scanner.geometry, rules)) {
     const config::Geometry& geometry = scanner.geometry;
-    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-    const daemon::SecondField* const pile_up = seconds.find("pile_up");
-    daemon::SumsReader sums(seconds, geometry);
-    DeadTimeSum dead_time(seconds, geometry.bdm_count, 0.5e12 / scanner.tick_ps);
+    const Frame empty(geometry.crystal_count(), std::size_t{cells_.count()} * cells_.count());
+    ModuleLosses losses(geometry.bdm_count, 0.5e12 / scanner.tick_ps);
     gpu::RandomsEstimator estimator(geometry, rules);
     gpu::ExpectedRandoms randoms;
     std::vector<Frame> frames;
-    std::size_t in_frame = 1;  // seconds
-    double found = 0;          // trues
+    std::vector<Moment> of_run;
+    Frames frames_of_run;
+    std::optional<daemon::SumsReader> sums;
+    std::size_t run = SIZE_MAX;
+    double found = 0;  // trues
     double without_losses = 0;
+    const auto end_run = [&] {
+        for (std::size_t i = 0; i < of_run.size(); ++i)
+            of_run[i].frame = frames.size() + frames_of_run.of_second(i);
+        seconds_.insert(seconds_.end(), of_run.begin(), of_run.end());
+        std::move(frames_of_run.list().begin(), frames_of_run.list().end(), std::back_inserter(frames));
+        of_run.clear();
+        frames_of_run = {};
+        losses.end_run();
+    };
     while (seconds.next()) {
-        if (seconds_.size() == most_frames * in_frame) {
-            // All frames are full: two become one.
-            for (std::size_t f = 0; f < most_frames / 2; ++f) {
-                frames[2 * f].add(frames[2 * f + 1]);
-                if (f != 0) frames[f] = std::move(frames[2 * f]);
-            }
-            frames.erase(frames.begin() + most_frames / 2, frames.end());
-            in_frame *= 2;
+        const daemon::SecondsReader& reader = seconds.reader();
+        if (run != seconds.run()) {
+            end_run();
+            run = seconds.run();
+            sums.emplace(reader, geometry);
         }
-        const gpu::IntervalSums& of_second = sums.read();
-        estimator.estimate(of_second, seconds.length(), randoms);
+        const gpu::IntervalSums& of_second = sums->read();
+        const std::uint64_t ticks = reader.length();
+        estimator.estimate(of_second, ticks, randoms);
         const double trues = static_cast<double>(of_second.counts.prompts) - randoms.total;
         if (trues > 0) {
-            const double factor = pile_up != nullptr ? seconds.values(*pile_up).number() : unknown;
-            found += trues;
-            without_losses += factor * trues;
+            const daemon::SecondField* const pile_up = reader.find("pile_up");
+            const double factor = pile_up != nullptr ? reader.values(*pile_up).number()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+            found += seconds.share() * trues;
+            without_losses += seconds.share() * factor * trues;
             pile_up_.least = std::min(pile_up_.least, factor);
             pile_up_.most = std::max(pile_up_.most, factor);
         }
-        dead_time.add(seconds, std::max(trues, 0.0));
-        if (seconds_.size() % in_frame == 0)
-            frames.emplace_back(geometry.crystal_count(), std::size_t{cells_.count()} * cells_.count());
-        frames.back().add(estimator.by_pair(), randoms.total);
-        const double s = static_cast<double>(seconds.length()) * scanner.tick_ps * 1e-12;
-        seconds_.push_back({seconds.start(), 0, s > 0 ? std::max(randoms.total, 0.0) / s : 0});
+        losses.add(reader, static_cast<double>(ticks), seconds.share(), trues, of_second.module_pairs);
+        frames_of_run.add(estimator.by_pair(), randoms.total, seconds.share(), empty);
+        const double s = static_cast<double>(ticks) * scanner.tick_ps * 1e-12;
+        of_run.push_back({reader.start(), 0, s > 0 ? std::max(randoms.total, 0.0) / s : 0});
     }
-    for (std::size_t i = 0; i < seconds_.size(); ++i) {
-        seconds_[i].frame = i / in_frame;
-        const double total = frames[seconds_[i].frame].total;
-        seconds_[i].per_s = total > 0 ? seconds_[i].per_s / total : 0;
+    end_run();
+    known_ = seconds.known();
+    for (Frame& frame : frames)
+        frame.total = known_ > 0 ? std::max(frame.total, 0.0) / known_ : 0;
+    for (Moment& second : seconds_) {
+        const double total = frames[second.frame].total;
+        second.per_s = total > 0 ? second.per_s / total : 0;
     }
+    std::sort(seconds_.begin(), seconds_.end(),
+              [](const Moment& a, const Moment& b) { return a.start < b.start; });
     if (found > 0) pile_up_.mean = without_losses / found;
-    dead_time_ = std::move(dead_time).mean(found);
+    losses.finish(dead_time_, loss_);
     finish(frames, geometry, rules);
 }
 
@@ -178,7 +169,7 @@ void RunRandoms::finish(const std::vector<Frame>& frames, const config::Geometry
         const Frame& frame = frames[f];
         pairs.use(frame.rates);
         const double unscaled = pairs.total(frame.chances);
-        const double scale = unscaled > 0 ? std::max(frame.total, 0.0) / unscaled : 0;
+        const double scale = unscaled > 0 ? frame.total / unscaled : 0;
         totals_.push_back(scale * unscaled);
         for (std::size_t x = 0; x < kinds; ++x) {
             for (std::size_t i = 0; i < geometry.crystal_count(); ++i)
@@ -191,30 +182,23 @@ void RunRandoms::finish(const std::vector<Frame>& frames, const config::Geometry
     }
 }
 
-std::unique_ptr<RunRandoms> RunRandoms::of_run(const std::filesystem::path& directory,
-                                               const nlohmann::json& run, const config::Scanner& scanner,
-                                               std::string& why) {
-    const auto file = directory / "seconds.plm";
-    const bool is_run = std::filesystem::is_directory(directory);
-    if (!is_run || !std::filesystem::exists(file)) {
-        why = is_run ? "the run has no seconds.plm" : "a file need not be the whole run";
+std::unique_ptr<RunRandoms> RunRandoms::of(const ExportSource& source, const daemon::Coverage& coverage,
+                                           const config::Scanner& scanner, std::string& why) {
+    const auto& rules = coverage.rules.coincidence;
+    if (!rules) {
+        why = "it is not known by which rules its records were made";
         return nullptr;
     }
     try {
-        const auto rules =
-            daemon::coincidence_rules(config::configuration_from_json(run.at("configuration"), "/"));
-        daemon::SecondsReader seconds(file);
-        auto randoms = std::make_unique<RunRandoms>(seconds, scanner, rules);
-        if (seconds.reader().condition().state == daemon::FileState::complete) return randoms;
-        why = "seconds.plm is not complete; petlm recover makes a sound file of its whole blocks";
-    } catch (const nlohmann::json::exception&) {
-        why = "run.json has no configuration";
+        const auto seconds = CoveredSeconds::of(source, coverage, why);
+        if (!seconds) return nullptr;
+        auto randoms = std::make_unique<RunRandoms>(*seconds, scanner, daemon::coincidence_rules(*rules));
+        if (randoms->known() >= least_known) return randoms;
+        why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * randoms->known());
     } catch (const std::invalid_argument& error) {
         why = std::string("seconds.plm cannot be used: ") + error.what();
     } catch (const daemon::NotListMode& error) {
         why = error.what();
-    } catch (const config::Error& error) {
-        why = std::string("the configuration in run.json: ") + error.what();
     }
     return nullptr;
 }
@@ -252,8 +236,7 @@ double RunRandoms::rate(std::uint64_t time, std::uint32_t a, std::uint32_t b) co
     return std::max(product(second.frame, a, b), 0.0) * second.per_s;
 }
 
-double RunRandoms::live(std::uint32_t a, std::uint32_t b) const {
-    if (dead_time_.factor.empty()) return 1;
+std::size_t RunRandoms::modules_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
     const auto module = [this](std::uint32_t crystal) {
         const std::uint32_t ring = crystal / geometry_.crystals_in_ring();
         const std::uint32_t row = ring / (geometry_.blocks.z * geometry_.crystals.z);
@@ -261,7 +244,15 @@ double RunRandoms::live(std::uint32_t a, std::uint32_t b) const {
             crystal % geometry_.crystals_in_ring() / geometry_.crystals_per_module_y();
         return std::size_t{row} * geometry_.modules_in_ring() + around;
     };
-    return 1 / dead_time_.factor[module(a) * geometry_.bdm_count + module(b)];
+    return module(crystal_a) * geometry_.bdm_count + module(crystal_b);
+}
+
+double RunRandoms::seen(std::uint32_t a, std::uint32_t b) const {
+    return dead_time_.factor.empty() ? 1 : 1 / dead_time_.factor[modules_of(a, b)];
+}
+
+double RunRandoms::arrived(std::uint32_t a, std::uint32_t b) const {
+    return loss_.arrived.empty() ? 1 : loss_.arrived[modules_of(a, b)];
 }
 
 double RunRandoms::total() const {

@@ -1,4 +1,5 @@
-// The randoms to be expected among the prompts of each pair of crystals, from the seconds of a run.
+// The randoms to be expected among the prompts of each pair of crystals of a run, or of a part of it or of
+// several, from the seconds of the runs.
 //
 // Every second has its estimate (gpu/randoms.hpp). To add up thousands of them for each pair would take too
 // long, and in one second most crystals have too few singles for the rate of a pair. So neighbouring seconds
@@ -8,22 +9,25 @@
 // total. The approximation is that the distribution over the crystals does not change within a frame; its
 // level may.
 //
-// The same pass over the seconds gives the pile-up factor of the run, and its dead time.
+// Of a second that a file covers in part, its share of the randoms counts. So the totals of the parts of a
+// run add up to that of the run.
+//
+// The same pass over the seconds gives the pile-up factor, dead time and losses.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "daemon/seconds/reader.hpp"
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/pair_cells.hpp"
+#include "tools/petlm/corrections/covered_seconds.hpp"
+#include "tools/petlm/corrections/module_losses.hpp"
 
 namespace petacq::petlm {
 
@@ -37,12 +41,9 @@ struct RunPileUp {
     double most = 0;
 };
 
-/// True pairs of two modules that would be found without dead time, for each one found: 1 / ((1 - d) (1 -
-/// e)), where d and e are the shares of the time in which they were blind (module_dead_time); of each second,
-/// weighted with the trues of the run. Empty: the boards did not report it, or there are no trues.
-struct RunDeadTime {
-    std::vector<double> factor;  ///< [module a * modules + module b]
-};
+/// How many randoms each delayed of the records stands for, on average over the run; none if run.json does
+/// not tell, or if the records were made by other rules.
+std::optional<double> mean_weight_of_delayeds(const ExportSource& source);
 
 /// Both functions of a pair give 0 for pairs that the rules refuse, and where noise makes the estimate
 /// negative. The order of the crystals does not matter.
@@ -50,30 +51,45 @@ class RunRandoms {
   public:
     static constexpr std::size_t most_frames = 16;
 
+    /// Seconds that tell less than this share of the time of a file are not used; others stand for all of it.
+    static constexpr double least_known = 0.8;
+
     /// Reads all seconds. Throws std::invalid_argument when they lack a field or are those of another
     /// scanner.
-    RunRandoms(daemon::SecondsReader& seconds, const config::Scanner& scanner,
-               const gpu::CoincidenceRules& rules);
+    RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner, const gpu::CoincidenceRules& rules);
 
-    /// Of a run directory and its run.json. Null if the run has no seconds, or none that can be used; `why`
-    /// gives the reason in that case.
-    static std::unique_ptr<RunRandoms> of_run(const std::filesystem::path& directory,
-                                              const nlohmann::json& run, const config::Scanner& scanner,
-                                              std::string& why);
+    /// Of the records of a file or run directory, or of the part of them that `coverage` describes. Null if
+    /// its runs have no seconds that can be used; `why` gives the reason in that case.
+    static std::unique_ptr<RunRandoms> of(const ExportSource& source, const daemon::Coverage& coverage,
+                                          const config::Scanner& scanner, std::string& why);
+    static std::unique_ptr<RunRandoms> of(const ExportSource& source, const config::Scanner& scanner,
+                                          std::string& why) {
+        return of(source, source.coverage(), scanner, why);
+    }
 
-    /// Over the whole run.
+    /// Over all that the file covers.
     [[nodiscard]] double sum(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
     /// Per second, in the second that holds the time (ticks), or else in the last one before it.
     [[nodiscard]] double rate(std::uint64_t time, std::uint32_t crystal_a, std::uint32_t crystal_b) const;
-    /// Over the whole run and all pairs.
+    /// Over all that the file covers and all pairs.
     [[nodiscard]] double total() const;
     [[nodiscard]] const RunPileUp& pile_up() const { return pile_up_; }
     [[nodiscard]] const RunDeadTime& dead_time() const { return dead_time_; }
+    [[nodiscard]] const RunLoss& loss() const { return loss_; }
+    /// The share of the time of the file for which there are seconds; they stand for all of it.
+    [[nodiscard]] double known() const { return known_; }
     /// The share of the true pairs of two crystals that dead time leaves; 1 if it is unknown.
-    [[nodiscard]] double live(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
+    [[nodiscard]] double seen(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
+    /// The share of those that arrived; 1 if it is unknown, 0 if one of the modules was silent all the time.
+    [[nodiscard]] double arrived(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
+    /// Of both together.
+    [[nodiscard]] double live(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
+        return seen(crystal_a, crystal_b) * arrived(crystal_a, crystal_b);
+    }
 
   private:
     struct Frame;
+    class Frames;
     struct Moment {
         std::uint64_t start;
         std::size_t frame;
@@ -81,6 +97,7 @@ class RunRandoms {
     };
     void finish(const std::vector<Frame>& frames, const config::Geometry& geometry,
                 const gpu::CoincidenceRules& rules);
+    [[nodiscard]] std::size_t modules_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
     [[nodiscard]] double product(std::size_t frame, std::uint32_t a, std::uint32_t b) const;
 
     config::Geometry geometry_;
@@ -91,6 +108,8 @@ class RunRandoms {
     std::vector<double> chances_;  ///< [pair of cells][kind][kind][frame], scaled
     RunPileUp pile_up_;
     RunDeadTime dead_time_;
+    RunLoss loss_;
+    double known_ = 1;
 };
 
 }  // namespace petacq::petlm

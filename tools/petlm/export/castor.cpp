@@ -10,6 +10,7 @@
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -24,24 +25,22 @@ class Events {
         : stem_(std::move(stem)), kind_(kind), data_(stem_.string() + ".cdf") {}
 
     struct Layout {
-        std::uint64_t origin;
+        const RecordedTime& time;
         double tick_ps;
         bool tof;
         bool kind;
         const std::optional<RandomsPerPair>& randoms;  ///< for prompts
         const LineModel* model;                        ///< for prompts; null: no factors were asked for
-        double seconds;                                ///< of the run, as the header states it
     };
 
     void write(const gpu::Coincidence& c, const Layout& layout) {
-        const auto time = static_cast<std::uint32_t>(milliseconds(c.time - layout.origin, layout.tick_ps));
-        data_.put(time);
+        data_.put(static_cast<std::uint32_t>(layout.time.milliseconds(c.time)));
         const LineModel* const model = model_of(layout);
         if (model != nullptr && model->attenuates())
             data_.put(static_cast<float>(1 / model->attenuation(c.crystal_a, c.crystal_b)));
         if (layout.kind) data_.put(kind_);
         if (has_scatter(layout))
-            data_.put(static_cast<float>(model->scatter(c.crystal_a, c.crystal_b) / layout.seconds));
+            data_.put(static_cast<float>(model->scatter(c.crystal_a, c.crystal_b) / layout.time.seconds()));
         if (has_randoms(layout))
             data_.put(static_cast<float>(layout.randoms->rate(c.time, c.crystal_a, c.crystal_b)));
         if (model != nullptr) {
@@ -73,7 +72,7 @@ class Events {
             text += "Normalization correction flag: 1\n";
             if (model->attenuates()) text += "Attenuation correction flag: 1\n";
             if (has_scatter(layout)) text += "Scatter correction flag: 1\n";
-            for (const auto& sentence : sentences_of(model->list()))
+            for (const auto& sentence : model->sentences())
                 text += "# " + sentence + '\n';
         }
         write_text(stem_.string() + ".cdh", text);
@@ -129,12 +128,10 @@ void write_scanner_header(const std::filesystem::path& file, const config::Scann
     const double axial = 2 * std::abs(first) + d.crystal_pitch_z_mm;
     // Most scanners see half a ring's radius to either side well; voxels are half a crystal wide.
     const double transaxial = d.ring_radius_mm;
-    const auto modules = source.configured("/coincidence/min_module_difference");
+    const std::uint32_t modules = pair_rule(source, g).min_module_difference;
     // CASToR compares the angle between the orientations of the crystals, which are those of their modules.
     // The value lies between the largest excluded angle and the smallest accepted one.
-    const double angle = modules.is_number_unsigned() && modules != 0
-                             ? (modules.get<double>() - 0.5) * 360 / g.modules_in_ring()
-                             : 0;
+    const double angle = modules != 0 ? (modules - 0.5) * 360 / g.modules_in_ring() : 0;
     std::string text;
     const auto line = [&](const char* key, const auto& value) {
         text += fmt::format("{}: {}\n", key, value);
@@ -160,30 +157,29 @@ void write_scanner_header(const std::filesystem::path& file, const config::Scann
     write_text(file, text);
 }
 
-/// Largest axial distance (mm) between rings whose pairs the run accepted; none without a limit.
+/// Largest axial distance (mm) between rings whose pairs were recorded; none without a limit.
 std::optional<double> largest_axial_difference(const config::Scanner& scanner, const ExportSource& source) {
-    const auto limit = source.configured("/coincidence/max_ring_difference");
+    const std::uint32_t apart = pair_rule(source, scanner.geometry).max_ring_difference;
     const auto rings = scanner.geometry.rings();
-    if (!limit.is_number_unsigned() || limit.get<std::uint64_t>() + 1 >= rings) return std::nullopt;
+    if (apart >= rings - 1) return std::nullopt;
     const auto z_of = [&](std::uint32_t ring) {
         return config::crystal_place(scanner, ring * scanner.geometry.crystals_in_ring()).front_centre_mm[2];
     };
     double largest = 0;
-    const auto apart = limit.get<std::uint32_t>();
     for (std::uint32_t ring = 0; ring + apart < rings; ++ring)
         largest = std::max(largest, z_of(ring + apart) - z_of(ring));
     return largest;
 }
 
 void describe(Exported& exported, const ExportSource& source, const ExportOptions& options,
-              const config::Scanner& scanner) {
+              const config::Scanner& scanner, const RecordedTime& time) {
     const std::string name = file_name_of(scanner);
     exported.files = {"prompts.cdh, prompts.cdf: header and events of the prompts",
                       name + ".hscan, " + name + ".lut: the scanner; copy both to config/scanner of CASToR"};
     if (exported.delayeds != 0) {
         exported.files.insert(exported.files.begin() + 1, "delayeds.cdh, delayeds.cdf: the delayeds");
     }
-    exported.notes.push_back("Times are milliseconds from the start of the run.");
+    exported.notes.push_back(time_sentence(time));
     exported.notes.push_back(depth_sentence(options, scanner));
     // Gaps between rings differ, so the largest axial distance also admits a few larger ring differences.
     for (auto& sentence :
@@ -215,8 +211,8 @@ void describe_lines(Exported& exported, const LineModel& model, std::uint64_t li
                     bool tof) {
     exported.files.push_back(fmt::format(
         "lines.cdh, lines.cdf: the {} lines of the run with their factors, for castor-recon -norm", lines));
-    for (auto& sentence : sentences_of(model.list()))
-        exported.notes.push_back(std::move(sentence));
+    for (const auto& sentence : model.sentences())
+        exported.notes.push_back(sentence);
     exported.notes.emplace_back(
         "With -norm lines.cdh the image is in kBq/ml, up to the calibration. The normalisation factor holds "
         "the solid angle of the line, its normalisation, dead time and pile-up.");
@@ -247,11 +243,11 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     outputs.claim(options.output / "lines.cdh");
     outputs.claim(options.output / "lines.cdf");
 
-    const config::Nuclide* const nuclide = nuclide_of(source, options);
-    const std::uint64_t length_ms = milliseconds(source.time_end() - source.time_origin(), scanner.tick_ps);
-    if (length_ms >= UINT32_MAX) {
-        throw BadInput(source.target().string() + ": " + std::to_string(length_ms / 1000) +
-                       " s long; castor counts 32-bit milliseconds, up to 4294967 s");
+    const auto nuclide = nuclide_of(source, options);
+    const RecordedTime time(completed_coverage(source));
+    if (time.end_ms() > UINT32_MAX) {
+        throw BadInput(source.target().string() + ": ends " + std::to_string(time.end_ms() / 1000) +
+                       " s after the start; castor counts 32-bit milliseconds, up to 4294967 s");
     }
     gpu::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
     std::unique_ptr<const LineModel> model;
@@ -259,21 +255,19 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         check_castor_lines(source, scanner, options);
         model = std::make_unique<const LineModel>(source, scanner, options, pool);
     }
-    // One millisecond longer: CASToR leaves out events that are not before the end.
-    const double seconds = static_cast<double>(length_ms + 1) / 1000;
-    const Events::Layout layout{source.time_origin(),
+    const Events::Layout layout{time,
                                 scanner.tick_ps,
                                 options.tof_resolution_ps.has_value(),
                                 options.event_kind,
                                 options.randoms,
-                                model.get(),
-                                seconds};
+                                model.get()};
     Events prompts(options.output / "prompts", unknown_event);
     std::unique_ptr<Events> delayeds;
     const auto open_delayeds = [&] {
         if (!delayeds) delayeds = std::make_unique<Events>(options.output / "delayeds", random_event);
     };
-    if (source.description().contains("delay_ticks") && source.may_hold_delayeds()) open_delayeds();
+    const auto& rules = source.coverage().rules.coincidence;
+    if (rules && rules->delay_ticks) open_delayeds();
     source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
         for (const auto& c : reader.coincidences()) {
             if (c.kind == gpu::Kind::prompt) {
@@ -285,16 +279,17 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         }
     });
 
+    const double of_gaps = nuclide ? time.decay_of_gaps(nuclide->half_life_s) : 1;
     std::string common = fmt::format(
-        "Data mode: list-mode\nData type: PET\nStart time (s): 0\nDuration (s): {}\nScanner name: {}\n"
+        "Data mode: list-mode\nData type: PET\nStart time (s): {}\nDuration (s): {}\nScanner name: {}\n"
         "Calibration factor: {}\n",
-        seconds, name, model ? model->calibration() : 1);
-    if (nuclide != nullptr) common += fmt::format("Isotope: {}\n", nuclide->name);
+        time.start_s(), time.seconds(), name, of_gaps * (model ? model->calibration() : 1));
+    if (nuclide) common += fmt::format("Isotope: {}\n", nuclide->nuclide);
     if (const auto axial = largest_axial_difference(scanner, source)) {
         // Slightly larger, so that rounding excludes no pair.
         common += fmt::format("Maximum axial difference mm: {:.4f}\n", *axial + 1e-3);
     }
-    const std::uint64_t window = source.window_ticks().value_or(0);
+    const std::uint64_t window = rules ? rules->window_ticks : 0;
     const double resolution = options.tof_resolution_ps.value_or(0);
     prompts.finish(common, layout, window, resolution);
     if (delayeds) delayeds->finish(common, layout, window, resolution);
@@ -304,17 +299,21 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     Exported exported;
     exported.prompts = prompts.events();
     exported.delayeds = delayeds ? delayeds->events() : 0;
-    describe(exported, source, options, scanner);
+    describe(exported, source, options, scanner, time);
     if (model) {
         const std::uint64_t lines = write_castor_lines(options.output, scanner, *model, pool);
         describe_lines(exported, *model, lines, prompts.ignored(), options.tof_resolution_ps.has_value());
     }
-    if (nuclide != nullptr) {
+    if (nuclide) {
         exported.notes.push_back(fmt::format(
             "CASToR corrects for the decay of {0} since the start of the run, and for its branching "
             "ratio, with the values in misc/isotopes_pet.txt of its configuration. If that file "
             "lacks it, add the line: {0} {1:.9g} {2}",
-            nuclide->name, nuclide->half_life_s, nuclide->branching_ratio));
+            nuclide->nuclide, nuclide->half_life_s, nuclide->branching_ratio));
+        if (of_gaps != 1) {
+            exported.notes.push_back(fmt::format(
+                "CASToR knows no gaps. The calibration factor has {:.6g} for the decay in them.", of_gaps));
+        }
     }
     return exported;
 }

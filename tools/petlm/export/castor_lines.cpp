@@ -39,7 +39,7 @@ std::uint64_t write_castor_lines(const std::filesystem::path& directory, const c
         "Scanner name: {}\nNormalization correction flag: 1\n",
         lines.load(), file_name_of(scanner));
     if (model.attenuates()) text += "Attenuation correction flag: 1\n";
-    for (const auto& sentence : sentences_of(model.list()))
+    for (const auto& sentence : model.sentences())
         text += "# " + sentence + '\n';
     write_text(directory / "lines.cdh", text);
     return lines;

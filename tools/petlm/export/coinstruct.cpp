@@ -1,10 +1,12 @@
 // CoinStruct: pairs of {crystal, energy, time}. docs/reference/formats/coinstruct.md.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -19,7 +21,7 @@ class Pairs {
     Pairs(const std::filesystem::path& file, std::uint64_t origin) : out_(file), origin_(origin) {}
     void write(const gpu::Coincidence& c) {
         // Added as integers, which is exact, unless the sum overflows.
-        const std::uint64_t first = c.time - origin_;
+        const std::uint64_t first = c.time - std::min(c.time, origin_);
         const double later =
             first > UINT64_MAX - c.dt ? static_cast<double>(first) + c.dt : static_cast<double>(first + c.dt);
         out_.put(CoinStructPair{{c.crystal_a, c.energy_a, static_cast<double>(first)},
@@ -45,7 +47,7 @@ Exported export_coinstruct(const ExportSource& source, const ExportOptions& opti
     const auto beside = delayeds_beside(options.output);
     outputs.claim(options.output);
     outputs.claim(beside);
-    const std::uint64_t origin = options.time_from_start ? source.time_origin() : 0;
+    const std::uint64_t origin = options.time_from_start ? completed_coverage(source).reference_ticks() : 0;
     Pairs prompts(options.output, origin);
     std::unique_ptr<Pairs> delayeds;
     source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {

@@ -8,7 +8,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "config/nuclides.hpp"
+#include "daemon/settings.hpp"
+#include "tools/petlm/corrections/bed.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -70,15 +74,17 @@ std::string counts_text(const Exported& exported) {
     return fmt::format("{} prompts, {} delayeds", exported.prompts, exported.delayeds);
 }
 
-std::string description_text(const ExportSource& source, const ExportOptions& options,
-                             const Exported& exported) {
+std::string description_text(const ExportSource& source, const daemon::Coverage& coverage,
+                             const ExportOptions& options, const Exported& exported) {
     std::string text =
         fmt::format("Made by petlm export --format {} from {}.\n", options.format, source.target().string());
     const auto& description = source.description();
-    for (const char* key : {"run_id", "start_utc", "scanner", "tick_ps"}) {
+    for (const char* key : {"run_id", "scanner", "tick_ps"}) {
         if (!description.contains(key)) continue;
         text += fmt::format("{}: {}\n", key, json_line(description[key]));
     }
+    for (const auto& [name, value] : coverage_rows(coverage))
+        text += fmt::format("{}: {}\n", name, value);
     if (const auto said = source.said_by_operator(); !said.is_null())
         text += fmt::format("operator: {}\n", json_line(said));
     text += counts_text(exported) + ".\n";
@@ -95,19 +101,18 @@ std::string description_text(const ExportSource& source, const ExportOptions& op
     return text;
 }
 
-/// The dead time and pile-up of a run: sets `found` if they are known.
+/// Dead time, pile-up and loss: sets `found` as far as they are known.
 void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair& randoms) {
     const bool pile_up = !std::isnan(of_run->pile_up().mean);
-    const auto& dead_time = of_run->dead_time().factor;
-    if (!pile_up && dead_time.empty()) return;
     const double factor = pile_up ? of_run->pile_up().mean : 1;
     randoms.found = [of_run, factor](std::uint32_t a, std::uint32_t b) {
         return of_run->live(a, b) / factor;
     };
+    randoms.loss_sentence = sentence_of(of_run->loss());
     randoms.found_sentence = pile_up
                                  ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
                                  : "Pile-up: not corrected, as no formula holds for the policy on multiples.";
-    if (dead_time.empty()) {
+    if (const auto& dead_time = of_run->dead_time().factor; dead_time.empty()) {
         randoms.found_sentence +=
             " Dead time: not corrected, as the boards did not report it in all seconds.";
     } else {
@@ -122,20 +127,36 @@ void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair&
 std::string add_randoms(const ExportSource& source, ExportOptions& options) {
     std::string why;
     const std::shared_ptr<const RunRandoms> randoms =
-        RunRandoms::of_run(source.target(), source.run(), source.scanner(options.scanner), why);
+        RunRandoms::of(source, source.scanner(options.scanner), why);
     if (randoms) {
         options.randoms = {[randoms](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
                                return randoms->rate(time, a, b);
                            },
                            [randoms](std::uint32_t a, std::uint32_t b) { return randoms->sum(a, b); },
                            nullptr,
+                           {},
                            {}};
         add_losses(randoms, *options.randoms);
     }
     return why;
 }
 
+/// What users must know of the records, whatever the format.
+void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, bool loss_corrected,
+                  Exported& exported) {
+    for (const auto& what : coverage.unknown)
+        exported.lost.push_back(source.target().string() + " does not tell " + what + ".");
+    if (const auto live = coverage.loss.live; live && *live < 1 && !loss_corrected) {
+        exported.lost.push_back(fmt::format(
+            "{:.4g} % of the data of the boards did not arrive; the files are not corrected for that.",
+            100 * (1 - *live)));
+    }
+    if (const auto bed = corrections::bed_movement(source); bed.moved())
+        exported.lost.push_back(bed.text() + "; the files do not have its positions.");
+}
+
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
+    const daemon::Coverage coverage = completed_coverage(source);
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
     const auto text_file = format.directory ? options.output / "README.txt"
@@ -146,12 +167,13 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     Exported exported = format.exporter(source, options, outputs);
     if (!no_randoms.empty())
         exported.lost.push_back(options.format + ": no randoms by pairs of crystals: " + no_randoms + ".");
+    add_warnings(source, coverage, options.corrects_lines(), exported);
     const auto state = source.run().find("state");
     if (!source.run().is_null() && state != source.run().end() && *state != "complete") {
         exported.lost.push_back("The run's state is " + state->dump() + ", not complete: run.json says why.");
     }
     exported.text = text_file;
-    write_text(text_file, description_text(source, options, exported));
+    write_text(text_file, description_text(source, coverage, options, exported));
     outputs.commit();
     return exported;
 }
@@ -171,27 +193,16 @@ void Exported::count(const daemon::ListModeReader& reader) {
         ++(c.kind == gpu::Kind::prompt ? prompts : delayeds);
 }
 
-const config::Nuclide* nuclide_of(const ExportSource& source) {
-    const auto said = source.said_by_operator();
-    const auto name = said.is_object() ? said.value("nuclide", nlohmann::json()) : nlohmann::json();
-    return name.is_string() ? config::find_nuclide(name.get_ref<const std::string&>()) : nullptr;
-}
-
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry) {
-    gpu::CoincidenceRules rules;
-    const auto set = [&](std::uint32_t& to, const char* key) {
-        const auto value = source.configured(std::string("/coincidence/") + key);
-        if (value.is_number_unsigned())
-            to = static_cast<std::uint32_t>(std::min<std::uint64_t>(value.get<std::uint64_t>(), UINT32_MAX));
-    };
-    set(rules.min_module_difference, "min_module_difference");
-    set(rules.max_ring_difference, "max_ring_difference");
-    return gpu::PairRule::of(geometry, rules);
+    const auto& rules = source.coverage().rules.coincidence;
+    return gpu::PairRule::of(geometry, rules ? daemon::coincidence_rules(*rules) : gpu::CoincidenceRules{});
 }
 
-const config::Nuclide* nuclide_of(const ExportSource& source, const ExportOptions& options) {
-    if (!options.nuclide) return nuclide_of(source);
-    if (const config::Nuclide* const found = config::find_nuclide(*options.nuclide)) return found;
+std::optional<daemon::StatedActivity> nuclide_of(const ExportSource& source, const ExportOptions& options) {
+    if (!options.nuclide) return source.coverage().activity;
+    if (const config::Nuclide* const found = config::find_nuclide(*options.nuclide))
+        return daemon::StatedActivity{
+            std::string(found->name), found->half_life_s, found->branching_ratio, {}, {}};
     std::string known;
     for (const config::Nuclide& nuclide : config::nuclides)
         known += (known.empty() ? "" : ", ") + std::string(nuclide.name);
@@ -224,11 +235,13 @@ std::string depth_sentence(const ExportOptions& options, const config::Scanner& 
 
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how) {
     std::vector<std::string> sentences;
-    for (const char* limit : {"min_module_difference", "max_ring_difference"}) {
-        const auto value = source.configured(std::string("/coincidence/") + limit);
-        if (!value.is_number_unsigned()) continue;
-        sentences.push_back("The run accepted only pairs with " + std::string(limit) + " " + value.dump() +
-                            how);
+    const auto add = [&](const char* name, std::optional<std::uint32_t> limit) {
+        if (limit)
+            sentences.push_back(fmt::format("Only pairs with {} {} were recorded{}", name, *limit, how));
+    };
+    if (const auto& coincidence = source.coverage().rules.coincidence) {
+        add("min_module_difference", coincidence->min_module_difference);
+        add("max_ring_difference", coincidence->max_ring_difference);
     }
     return sentences;
 }

@@ -1,7 +1,6 @@
 // petlm export: records in the formats of other software. Each format is implemented in a file of its own.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -9,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "config/nuclides.hpp"
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
@@ -25,9 +23,10 @@ struct RandomsPerPair {
     std::function<double(std::uint64_t time, std::uint32_t crystal_a, std::uint32_t crystal_b)> rate;
     /// Counts in the whole run.
     std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)> sum;
-    /// The share of the true pairs that dead time and pile-up leave; null: unknown.
+    /// The share of the true pairs that dead time, pile-up and lost data leave; null: unknown.
     std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)> found;
-    std::string found_sentence;  ///< about `found`
+    std::string found_sentence;  ///< about dead time and pile-up
+    std::string loss_sentence = {};
 };
 
 struct ExportOptions {
@@ -83,24 +82,16 @@ Exported export_coinstruct(const ExportSource& source, const ExportOptions& opti
 Exported export_csv(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 Exported export_hdf5(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 
-/// Whole milliseconds in `ticks`.
-inline std::uint64_t milliseconds(std::uint64_t ticks, double tick_ps) {
-    // Multiplied first: the product is exact as long as it fits, so whole milliseconds come out right.
-    return static_cast<std::uint64_t>(std::min(static_cast<double>(ticks) * tick_ps / 1e9, 0x1p63));
-}
-
 /// The depth asked for, or half a crystal. Throws UsageError when it lies outside the crystal.
 double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner);
 /// A sentence about that depth.
 std::string depth_sentence(const ExportOptions& options, const config::Scanner& scanner);
-/// Which pairs the run takes, by the configuration in run.json; without one, all of two crystals.
+/// Which pairs could have been recorded; all of two crystals where the rules are not known.
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry);
-/// A sentence for each limit (module difference, ring difference) of the run, followed by `how`.
+/// A sentence for each limit (module difference, ring difference) of the records, followed by `how`.
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how);
-/// The nuclide that the operator named; nullptr if there is none.
-const config::Nuclide* nuclide_of(const ExportSource& source);
-/// The one in the options, or else that one.
-const config::Nuclide* nuclide_of(const ExportSource& source, const ExportOptions& options);
+/// The nuclide in the options, or else the stated one.
+std::optional<daemon::StatedActivity> nuclide_of(const ExportSource& source, const ExportOptions& options);
 /// Throws UsageError if files of so many bytes about `lines` lines are more than the options allow.
 void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std::uint64_t bytes);
 /// The name of the scanner, with '_' for everything but letters, digits, '_' and '-'.

@@ -1,15 +1,19 @@
 // HDF5: a column per field. docs/reference/formats/hdf5.md.
 #include <algorithm>
 #include <initializer_list>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <utility>
 
 #include "config/hdf5/handle.hpp"
+#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/hdf5_chunk.hpp"
 #include "tools/petlm/export/hdf5_parts.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/in_order.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
@@ -209,24 +213,51 @@ void write_operator(hid_t file, const nlohmann::json& said) {
         if (!key.empty()) json_attribute(free.id(), key, value);
 }
 
+/// The times and the loss of the coverage as numbers.
+void write_times(hid_t file, const ExportSource& source) {
+    const daemon::Coverage coverage = completed_coverage(source);
+    const auto number = [&](const char* name, double value) {
+        attribute(file, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, value);
+    };
+    if (source.coverage().intervals) {
+        number("start_s", coverage.since_reference_s(coverage.span().start));
+        number("duration_s", coverage.seconds());
+        if (const auto stop = coverage.utc_of(coverage.span().end))
+            attribute(file, "stop_utc", daemon::utc_text(*stop));
+        if (coverage.activity) number("decay_factor", coverage.decay_factor(coverage.activity->half_life_s));
+    }
+    if (coverage.loss.live) number("live", *coverage.loss.live);
+    if (!coverage.origin.calibration_sha256.empty())
+        attribute(file, "calibration_sha256", coverage.origin.calibration_sha256);
+}
+
 void describe(hid_t file, const ExportSource& source) {
+    // Attributes that are made here, whatever the description has.
+    const std::set<std::string> own = {"made_by", "operator",           "coverage",
+                                       "start_s", "duration_s",         "decay_factor",
+                                       "live",    "calibration_sha256", "stop_utc"};
     for (const auto& [key, value] : source.description().items()) {
-        if (value.is_null() || key.empty() || key == "made_by" || key == "operator") continue;
+        if (value.is_null() || key.empty() || own.contains(key)) continue;
         json_attribute(file, key, value);
     }
+    json_attribute(file, "coverage", daemon::to_json(source.coverage()));
+    write_times(file, source);
     if (const nlohmann::json said = source.said_by_operator(); !said.is_null()) write_operator(file, said);
     if (source.run().is_null()) return;
-    for (const char* key : {"state", "stop_utc", "stop_reason", "note", "calibration_sha256"}) {
+    for (const char* key : {"state", "stop_reason", "note"}) {
         const auto value = source.run().value(key, nlohmann::json());
         if (value.is_string() && !source.description().contains(key)) attribute(file, key, text_of(value));
     }
     text_data_set(file, "run_json", text_of(source.run()));
 }
 
-/// seconds.plm of the run that is exported as a whole; empty if there is none.
-std::filesystem::path seconds_of(const ExportSource& source) {
+/// Those of a run directory as they are, otherwise those of the runs of the records in part. Null: there are
+/// none, `why` gives the reason.
+std::unique_ptr<CoveredSeconds> seconds_of(const ExportSource& source, std::string& why) {
     const std::filesystem::path file = source.target() / daemon::seconds_file;
-    return std::filesystem::is_directory(source.target()) && std::filesystem::exists(file) ? file : "";
+    if (std::filesystem::is_directory(source.target()) && std::filesystem::exists(file))
+        return std::make_unique<CoveredSeconds>(file);
+    return CoveredSeconds::of(source, source.coverage(), why);
 }
 
 Exported write_file(const std::filesystem::path& path, const ExportSource& source) {
@@ -235,10 +266,14 @@ Exported write_file(const std::filesystem::path& path, const ExportSource& sourc
     attribute(file.id(), "made_by", "petlm export --format hdf5");
     describe(file.id(), source);
     Exported exported = write_records(file.id(), source);
-    if (const auto seconds = seconds_of(source); !seconds.empty()) {
-        const std::uint64_t count = write_hdf5_seconds(file.id(), seconds);
+    std::string why;
+    if (const auto seconds = seconds_of(source, why)) {
+        const std::uint64_t count = write_hdf5_seconds(file.id(), *seconds);
         exported.notes.push_back("The group /seconds has " + std::to_string(count) +
-                                 " seconds: a data set per field, each with its units and a description.");
+                                 " seconds: a data set per field, each with its units and a description. The "
+                                 "data set 'covered' is the share of each second that the records cover.");
+    } else {
+        exported.lost.push_back("hdf5: no seconds: " + why + ".");
     }
     require(H5Fflush(file.id(), H5F_SCOPE_LOCAL) >= 0 && file.close());
     return exported;

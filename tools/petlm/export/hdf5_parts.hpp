@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
 #include "config/hdf5/handle.hpp"
+#include "tools/petlm/corrections/covered_seconds.hpp"
 
 namespace petacq::petlm {
 
@@ -26,9 +26,9 @@ void attribute(hid_t object, const char* name, hid_t file_type, hid_t memory_typ
 /// For text that is too long for an attribute.
 void text_data_set(hid_t file, const char* name, const std::string& text);
 
-/// Writes the seconds of a run to the group "seconds": a data set [second] or [second][module or crystal] for
-/// each field. Returns their number. Throws BadInput for a file that is not whole, otherwise as
-/// daemon::SecondsReader does.
-std::uint64_t write_hdf5_seconds(hid_t file, const std::filesystem::path& seconds);
+/// Writes the seconds to the group "seconds": a data set [second] or [second][module or crystal] for each
+/// field, and "covered" [second], the share of each that the records cover. Returns their number. Throws
+/// BadInput for files that are not complete and runs whose seconds have different fields.
+std::uint64_t write_hdf5_seconds(hid_t file, CoveredSeconds& seconds);
 
 }  // namespace petacq::petlm

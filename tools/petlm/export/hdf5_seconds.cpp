@@ -1,6 +1,7 @@
 // HDF5: the seconds of a run, and what all of the file is made of.
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <vector>
 
 #include "daemon/seconds/reader.hpp"
@@ -58,76 +59,93 @@ hid_t type_of(daemon::FieldType type) {
     return H5T_IEEE_F64LE;
 }
 
-/// The data set of one field.
+daemon::SecondField covered_field() {
+    daemon::SecondField field;
+    field.name = "covered";
+    field.type = daemon::FieldType::f64;
+    field.count = 1;
+    field.help = "Share of the recorded time of this second that the records cover";
+    return field;
+}
+
+[[noreturn]] void refuse(const daemon::SecondsReader& seconds) {
+    throw BadInput(seconds.reader().path().string() +
+                   ": its seconds have other fields than those of the first run; expected runs of one "
+                   "version of petacqd");
+}
+
+/// The data set of one field. It grows with each second.
 class FieldSet {
   public:
-    FieldSet(hid_t group, const daemon::SecondField& field, hsize_t seconds)
-        : field_(&field),
-          rank_(field.shape == daemon::FieldShape::number ? 1 : 2),
-          space_(make_space(seconds)) {
+    FieldSet(hid_t group, const daemon::SecondField& field)
+        : field_(field), rank_(field.shape == daemon::FieldShape::number ? 1 : 2) {
         constexpr hsize_t numbers_in_chunk = 1024;
         constexpr int gzip_level = 1;
+        const std::array<hsize_t, 2> none{0, field.count};
+        const std::array<hsize_t, 2> most{H5S_UNLIMITED, field.count};
         const std::array<hsize_t, 2> chunk{rank_ == 1 ? numbers_in_chunk : 1, field.count};
+        const Hdf5Space space(H5Screate_simple(rank_, none.data(), most.data()));
         const Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
-        require(space_ && creation && H5Pset_chunk(creation.id(), rank_, chunk.data()) >= 0 &&
+        require(space && creation && H5Pset_chunk(creation.id(), rank_, chunk.data()) >= 0 &&
                 H5Pset_shuffle(creation.id()) >= 0 && H5Pset_deflate(creation.id(), gzip_level) >= 0);
-        set_ = Hdf5DataSet(H5Dcreate2(group, field.name.c_str(), type_of(field.type), space_.id(),
-                                      H5P_DEFAULT, creation.id(), H5P_DEFAULT));
+        set_ = Hdf5DataSet(H5Dcreate2(group, field.name.c_str(), type_of(field.type), space.id(), H5P_DEFAULT,
+                                      creation.id(), H5P_DEFAULT));
         require(static_cast<bool>(set_));
         attribute(set_.id(), "units", field.unit.empty() ? "1" : field.unit);
         attribute(set_.id(), "description", field.help);
     }
-    void write(hsize_t second, std::span<const std::byte> record) {
+    /// `values`: field.count numbers of the type of the field.
+    void write(hsize_t second, const std::byte* values) {
+        const std::array<hsize_t, 2> size{second + 1, field_.count};
         const std::array<hsize_t, 2> start{second, 0};
-        const std::array<hsize_t, 2> count{1, field_->count};
+        const std::array<hsize_t, 2> count{1, field_.count};
+        require(H5Dset_extent(set_.id(), size.data()) >= 0);
+        const Hdf5Space all(H5Dget_space(set_.id()));
         const Hdf5Space memory(H5Screate_simple(rank_, count.data(), nullptr));
-        require(memory &&
-                H5Sselect_hyperslab(space_.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
-                                    nullptr) >= 0 &&
-                H5Dwrite(set_.id(), type_of(field_->type), memory.id(), space_.id(), H5P_DEFAULT,
-                         record.data() + field_->offset) >= 0);
+        require(all && memory &&
+                H5Sselect_hyperslab(all.id(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >=
+                    0 &&
+                H5Dwrite(set_.id(), type_of(field_.type), memory.id(), all.id(), H5P_DEFAULT, values) >= 0);
     }
     void close() { require(set_.close()); }
+    [[nodiscard]] const daemon::SecondField& field() const { return field_; }
 
   private:
-    [[nodiscard]] Hdf5Space make_space(hsize_t seconds) const {
-        const std::array<hsize_t, 2> size{seconds, field_->count};
-        const std::array<hsize_t, 2> most{H5S_UNLIMITED, field_->count};
-        return Hdf5Space(H5Screate_simple(rank_, size.data(), most.data()));
-    }
-
-    const daemon::SecondField* field_;
+    daemon::SecondField field_;
     int rank_;
-    Hdf5Space space_;
     Hdf5DataSet set_;
 };
 
 }  // namespace
 
-std::uint64_t write_hdf5_seconds(hid_t file, const std::filesystem::path& seconds) {
-    daemon::SecondsReader reader(seconds);
-    const auto& trailer = reader.reader().trailer();
-    if (!trailer) {
-        throw BadInput(seconds.string() +
-                       ": no index: the file is truncated or damaged; petlm recover makes a sound file of "
-                       "its whole seconds");
-    }
+std::uint64_t write_hdf5_seconds(hid_t file, CoveredSeconds& seconds) {
     const Hdf5Group group(H5Gcreate2(file, "seconds", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(group));
+    const std::vector<daemon::SecondField> fields = seconds.fields();
     std::vector<FieldSet> sets;
-    for (const daemon::SecondField& field : reader.fields())
-        if (field.count != 0) sets.emplace_back(group.id(), field, trailer->records);
+    for (const daemon::SecondField& field : fields)
+        if (field.count != 0) sets.emplace_back(group.id(), field);
+    FieldSet covered(group.id(), covered_field());
     std::uint64_t second = 0;
-    for (; second < trailer->records && reader.next(); ++second) {
-        for (FieldSet& set : sets)
-            set.write(second, reader.record());
-    }
-    if (reader.next() || second != trailer->records ||
-        reader.reader().condition().state != daemon::FileState::complete) {
-        throw BadInput(seconds.string() + ": damaged; 'petlm recover' copies its whole blocks");
+    try {
+        for (; seconds.next(); ++second) {
+            const daemon::SecondsReader& reader = seconds.reader();
+            if (reader.fields().size() != fields.size()) refuse(reader);
+            for (FieldSet& set : sets) {
+                const daemon::SecondField* const field = reader.find(set.field().name);
+                if (field == nullptr || field->type != set.field().type || field->count != set.field().count)
+                    refuse(reader);
+                set.write(second, reader.record().data() + field->offset);
+            }
+            const double share = seconds.share();
+            covered.write(second, reinterpret_cast<const std::byte*>(&share));
+        }
+    } catch (const std::invalid_argument& error) {
+        throw BadInput(seconds.reader().reader().path().string() + ": " + error.what());
     }
     for (FieldSet& set : sets)
         set.close();
+    covered.close();
     return second;
 }
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "tools/petlm/corrections/decay.hpp"
-#include "tools/petlm/corrections/measured_time.hpp"
+#include "tools/petlm/corrections/module_losses.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -52,7 +52,7 @@ LineModel::LineModel(const ExportSource& source, const config::Scanner& scanner,
       scale_(solid_angle_scale(scanner.dimensions)) {
     use_lines(options);
     use_scatter(source, scanner, options, pool);
-    use_run(source, scanner, options);
+    use_run(source, options);
 }
 
 double LineModel::found(std::uint32_t a, std::uint32_t b) const {
@@ -64,31 +64,28 @@ double LineModel::trues(std::uint32_t a, std::uint32_t b) const {
 }
 
 double LineModel::calibration() const {
-    return per_measured_ * (lines_.normalised() ? lines_.file().activity_factor.value_or(1) : 1);
+    return lines_.normalised() ? lines_.file().activity_factor.value_or(1) : 1;
 }
 
 void LineModel::use_lines(const ExportOptions& options) {
-    ExportCorrection normalisation{
-        "normalisation", lines_.normalised(),
-        "Normalisation: only the solid angle of each line; no file was named (--normalisation)."};
     if (lines_.normalised()) {
         const auto& efficiency = lines_.file().efficiency;
-        normalisation.sentence =
-            fmt::format("Normalisation: by {} (SHA-256 {}), in which {} crystals are dead.",
-                        options.lines.normalisation->string(), lines_.file().sha256,
-                        std::count(efficiency.begin(), efficiency.end(), 0.0F));
+        sentences_.push_back(fmt::format("Normalisation: by {} (SHA-256 {}), in which {} crystals are dead.",
+                                         options.lines.normalisation->string(), lines_.file().sha256,
+                                         std::count(efficiency.begin(), efficiency.end(), 0.0F)));
+    } else {
+        sentences_.emplace_back(
+            "Normalisation: only the solid angle of each line; no file was named (--normalisation).");
     }
-    list_.push_back(normalisation);
-    list_.push_back({"attenuation", attenuates(),
-                     attenuates() ? "Attenuation: by " + lines_.object().text() + "."
-                                  : "Attenuation: not corrected; no object was named (--attenuation)."});
+    sentences_.push_back(attenuates() ? "Attenuation: by " + lines_.object().text() + "."
+                                      : "Attenuation: not corrected; no object was named (--attenuation).");
 }
 
 void LineModel::use_scatter(const ExportSource& source, const config::Scanner& scanner,
                             const ExportOptions& options, gpu::WorkerPool& pool) {
-    ExportCorrection out{"scatter", false, "Scatter: not corrected; no object was named (--attenuation)."};
+    std::string sentence = "Scatter: not corrected; no object was named (--attenuation).";
     if (options.scatter == "none") {
-        out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
+        sentence = "Scatter: not corrected, as asked for (--scatter none).";
     } else if (attenuates()) {
         image::PairCounts pairs(scanner.geometry.crystal_count(), most_pairs, pool);
         corrections::PhotopeakWidth photopeak;
@@ -108,60 +105,44 @@ void LineModel::use_scatter(const ExportSource& source, const config::Scanner& s
             image::ScatterData{scanner, rule_, lines_,
                                [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
                                [this](std::uint32_t a, std::uint32_t b) { return randoms(a, b); }, pairs,
-                               photopeak.window(source.run())},
+                               photopeak.window(source.coverage().rules.energy)},
             pool, most_memory);
-        out.made = true;
-        out.sentence = scatter_->sentence();
+        sentence = scatter_->sentence();
     }
-    list_.push_back(out);
+    sentences_.push_back(std::move(sentence));
 }
 
-void LineModel::use_run(const ExportSource& source, const config::Scanner& scanner,
-                        const ExportOptions& options) {
-    list_.push_back({"randoms", static_cast<bool>(randoms_.sum),
-                     randoms_.sum ? "Randoms: expected from the singles of each second, by pair of crystals."
-                                  : "Randoms: not estimated, as " + options.no_seconds + "."});
-    list_.push_back({"dead time and pile-up", static_cast<bool>(randoms_.found),
-                     randoms_.found
-                         ? randoms_.found_sentence
-                         : "Dead time and pile-up: not corrected, as " + options.no_seconds + "."});
-    const double span =
-        static_cast<double>(source.time_end() - source.time_origin()) * scanner.tick_ps * 1e-12;
-    const double measured = corrections::measured_time(source, scanner.tick_ps).seconds;
-    if (measured > 0) per_measured_ = span / measured;
-    list_.push_back(
-        {"measured time", measured > 0,
-         measured > 0
-             ? fmt::format("Measured time: {:.6g} s, in a run of {:.6g} s.", measured, span)
-             : fmt::format("Measured time: not known, as this is a file, not a run directory; taken to "
-                           "be {:.6g} s, that of its records.",
-                           span)});
-    ExportCorrection decay{"decay", false, "Decay: not corrected, as the nuclide is unknown (--nuclide)."};
-    if (const config::Nuclide* const nuclide = nuclide_of(source, options)) {
-        const double factor = corrections::decay_factor(*nuclide, span);
+void LineModel::use_run(const ExportSource& source, const ExportOptions& options) {
+    sentences_.push_back(randoms_.sum
+                             ? "Randoms: expected from the singles of each second, by pair of crystals."
+                             : "Randoms: not estimated, as " + options.no_seconds + ".");
+    sentences_.push_back(randoms_.found
+                             ? randoms_.found_sentence
+                             : "Dead time and pile-up: not corrected, as " + options.no_seconds + ".");
+    sentences_.push_back(randoms_.found ? randoms_.loss_sentence
+                                        : "Loss: not corrected, as " + options.no_seconds + "." +
+                                              lost_datagrams(source));
+    const daemon::Coverage coverage = completed_coverage(source);
+    sentences_.push_back(
+        source.coverage().seconds() > 0
+            ? fmt::format("Recorded time: {:.6g} s, from {:.6g} s after the start of the run on.",
+                          coverage.seconds(), coverage.since_reference_s(coverage.span().start))
+            : fmt::format("Recorded time: not known; taken to be {:.6g} s, that of the records.",
+                          coverage.seconds()));
+    if (const auto nuclide = nuclide_of(source, options)) {
+        const double factor = coverage.decay_factor(nuclide->half_life_s);
         decay_ = factor / nuclide->branching_ratio;
-        decay.made = true;
-        decay.sentence = fmt::format(
-            "Decay: of {}, to the start of the run: {:.6g} times the mean over {:.6g} s, and {} positrons "
-            "per "
-            "decay.",
-            nuclide->name, factor, span, nuclide->branching_ratio);
+        sentences_.push_back(fmt::format(
+            "Decay: of {}, to the start of the run: {:.6g} times the mean over the recorded time, and {} "
+            "positrons per decay.",
+            nuclide->nuclide, factor, nuclide->branching_ratio));
+    } else {
+        sentences_.emplace_back("Decay: not corrected, as the nuclide is unknown (--nuclide).");
     }
-    list_.push_back(decay);
-    const bool calibrated = lines_.normalised() && lines_.file().activity_factor;
-    list_.push_back({"calibration", calibrated,
-                     calibrated ? fmt::format("Calibration: activity factor {:.6g} of the normalisation.",
-                                              *lines_.file().activity_factor)
-                                : "Calibration: none; values are as if the mean crystal detected every "
-                                  "photon."});
-}
-
-std::vector<std::string> sentences_of(const std::vector<ExportCorrection>& list) {
-    std::vector<std::string> out;
-    out.reserve(list.size());
-    for (const auto& correction : list)
-        out.push_back(correction.sentence);
-    return out;
+    sentences_.push_back(lines_.normalised() && lines_.file().activity_factor
+                             ? fmt::format("Calibration: activity factor {:.6g} of the normalisation.",
+                                           *lines_.file().activity_factor)
+                             : "Calibration: none; values are as if the mean crystal detected every photon.");
 }
 
 }  // namespace petacq::petlm

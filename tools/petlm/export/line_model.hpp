@@ -16,17 +16,10 @@
 
 namespace petacq::petlm {
 
-/// A correction of an export, made or not.
-struct ExportCorrection {
-    const char* name;
-    bool made = false;
-    std::string sentence;  ///< with its figure, or why it was not made
-};
-
 /// The model of a line is
 ///     prompts = trues * attenuation * (positrons per mm^3, integrated along the line in mm)
 ///               + randoms + scatter,
-/// all in the whole run. No function depends on the order of the crystals. Thread-safe.
+/// all in the recorded time. No function depends on the order of the crystals. Thread-safe.
 class LineModel {
   public:
     /// Reads the records of the target for the scatter. Throws UsageError, and as corrections::LineFactors
@@ -37,7 +30,7 @@ class LineModel {
     LineModel& operator=(const LineModel&) = delete;
 
     /// face^2 cos cos / (2 pi distance^2) * normalisation * live / pile-up, mm^2. 0 if one of the crystals
-    /// is dead or the run refuses the pair.
+    /// is dead or the rules refuse the pair.
     [[nodiscard]] double trues(std::uint32_t a, std::uint32_t b) const;
     /// The share of the pairs that leaves the object, above 0; 1 without an object.
     [[nodiscard]] double attenuation(std::uint32_t a, std::uint32_t b) const {
@@ -54,36 +47,31 @@ class LineModel {
     [[nodiscard]] bool attenuates() const { return !lines_.object().empty(); }
     [[nodiscard]] bool has_randoms() const { return static_cast<bool>(randoms_.sum); }
     [[nodiscard]] bool scatters() const { return scatter_ != nullptr; }
-    /// The true activity divided by that of an image in which each photon is detected; 1 if it is unknown. If
-    /// records were taken during a part of the run only (a gate, a cut), times the run's length over that
-    /// part's, since the programs divide by the length of the run.
+    /// The true activity divided by that of an image in which each photon is detected; 1 if it is unknown.
     [[nodiscard]] double calibration() const;
-    /// From positrons per second, the mean over the run, to the activity at its start; 1 without a nuclide.
+    /// From positrons per second, the mean over the recorded time, to the activity at the start of the run; 1
+    /// without a nuclide.
     [[nodiscard]] double decay() const { return decay_; }
-    /// Each correction, in the order in which they are listed.
-    [[nodiscard]] const std::vector<ExportCorrection>& list() const { return list_; }
+    /// One for each correction, with its figure or why it was not made.
+    [[nodiscard]] const std::vector<std::string>& sentences() const { return sentences_; }
 
   private:
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const;
     void use_lines(const ExportOptions& options);
     void use_scatter(const ExportSource& source, const config::Scanner& scanner, const ExportOptions& options,
                      gpu::WorkerPool& pool);
-    void use_run(const ExportSource& source, const config::Scanner& scanner, const ExportOptions& options);
+    void use_run(const ExportSource& source, const ExportOptions& options);
 
     gpu::PairRule rule_;
     corrections::LineFactors lines_;
     RandomsPerPair randoms_;
     double scale_;  ///< of the solid angle
     double decay_ = 1;
-    double per_measured_ = 1;  ///< length of the run / time in which records were taken
     std::unique_ptr<image::Scatter> scatter_;
-    std::vector<ExportCorrection> list_;
+    std::vector<std::string> sentences_;
 };
 
 /// Number of pairs that the rule accepts, in either order once.
 std::uint64_t good_pairs(const config::Geometry& geometry, const gpu::PairRule& rule);
-
-/// A sentence each, for people.
-std::vector<std::string> sentences_of(const std::vector<ExportCorrection>& list);
 
 }  // namespace petacq::petlm

@@ -10,6 +10,7 @@
 #include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/export/stir_lines.hpp"
 #include "tools/petlm/export/stir_projections.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -62,19 +63,15 @@ void write_crystal_map(const std::filesystem::path& file, const config::Scanner&
 }
 
 std::uint32_t largest_ring_difference(const config::Scanner& scanner, const ExportSource& source) {
-    const std::uint32_t all = scanner.geometry.rings() - 1;
-    const auto limit = source.configured("/coincidence/max_ring_difference");
-    if (!limit.is_number_unsigned()) return all;
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(all, limit.get<std::uint64_t>()));
+    return std::min(scanner.geometry.rings() - 1, pair_rule(source, scanner.geometry).max_ring_difference);
 }
 
-/// Number of tangential positions that the projection data need for the pairs that the run accepted. A pair
+/// Number of tangential positions that the projection data need for the pairs that were recorded. A pair
 /// whose detectors are n apart around the ring is at +-(detectors / 2 - n).
 std::uint32_t tangential_positions(const config::Scanner& scanner, const ExportSource& source) {
     const auto& g = scanner.geometry;
     const std::uint32_t half = g.crystals_in_ring() / 2;
-    const auto limit = source.configured("/coincidence/min_module_difference");
-    const std::uint64_t modules = limit.is_number_unsigned() ? limit.get<std::uint64_t>() : 0;
+    const std::uint64_t modules = pair_rule(source, g).min_module_difference;
     const std::uint64_t crystals = modules == 0 ? 0 : (modules - 1) * g.blocks.y * g.crystals.y + 1;
     // Crystals less than 2 apart are always left out: STIR's projectors look one position further on either
     // side, and none lies beyond.
@@ -82,24 +79,38 @@ std::uint32_t tangential_positions(const config::Scanner& scanner, const ExportS
     return half > nearest ? static_cast<std::uint32_t>(2 * (half - nearest) + 1) : 1;
 }
 
-/// The lines of an Interfile header about start and nuclide of the run, as far as they are known.
-std::string study_lines(const ExportSource& source, const config::Nuclide* nuclide) {
+/// The lines of an Interfile header about time, energy window and nuclide, as far as they are known.
+std::string study_lines(const daemon::Coverage& coverage, const RecordedTime& time,
+                        const std::optional<daemon::StatedActivity>& nuclide) {
     std::string text;
-    const auto start = source.description().value("start_utc", nlohmann::json());
-    const auto time =
-        start.is_string() ? daemon::utc_time(start.get_ref<const std::string&>()) : std::nullopt;
-    if (time) {
-        text += "study date := " + daemon::utc_text(*time, "%Y:%m:%d") + "\n";
-        text += "study time := " + daemon::utc_text(*time, "%H:%M:%S+0000") + "\n";
+    if (coverage.anchor) {
+        text += "study date := " + daemon::utc_text(coverage.anchor->utc, "%Y:%m:%d") + "\n";
+        text += "study time := " + daemon::utc_text(coverage.anchor->utc, "%H:%M:%S+0000") + "\n";
     }
-    if (nuclide != nullptr) {
+    text += fmt::format(
+        "number of time frames := 1\nimage relative start time (sec)[1] := {}\n"
+        "image duration (sec)[1] := {}\n",
+        time.start_s(), time.seconds());
+    if (const auto& energy = coverage.rules.energy; energy && energy->filter) {
+        text += fmt::format(
+            "number of energy windows := 1\nenergy window lower level[1] := {}\n"
+            "energy window upper level[1] := {}\n",
+            energy->lower_keV, energy->upper_keV);
+    }
+    if (nuclide) {
         text += fmt::format(
             "number of radionuclides := 1\nradionuclide name[1] := {}\nradionuclide halflife (sec)[1] := "
             "{:.9g}\n"
             "radionuclide branching factor[1] := {}\n",
-            nuclide->name, nuclide->half_life_s, nuclide->branching_ratio);
+            nuclide->nuclide, nuclide->half_life_s, nuclide->branching_ratio);
     }
     return text;
+}
+
+/// The frame of all events; "0" frames of a length are left out.
+std::string frame_definition(const RecordedTime& time) {
+    const std::string before = time.start_s() > 0 ? fmt::format("0 {}\n", time.start_s()) : std::string();
+    return before + fmt::format("1 {}\n", time.seconds());
 }
 
 constexpr const char* list_mode_parameters =
@@ -107,14 +118,14 @@ constexpr const char* list_mode_parameters =
     "crystal map filename := crystal_map.txt\ntemplate projection data filename := template.hs\n"
     "END CListModeDataSAFIR Parameters :=\n";
 
-std::string binning_parameters(const char* prefix, bool delayeds, std::uint64_t length_ms) {
+std::string binning_parameters(const char* prefix, bool delayeds) {
     return fmt::format(
         "lm_to_projdata Parameters :=\ninput file := listmode.par\noutput filename prefix := {}\n"
         "template_projdata := template.hs\n"
-        "; frame_definition file: one line, number and length in seconds of the frames\n"
-        "frame_definition file := frames.fdef\nstore prompts := {}\nstore delayeds := {}\n; run of {} ms\n"
+        "; frame_definition file: number and length in seconds of the frames; number 0: time to skip\n"
+        "frame_definition file := frames.fdef\nstore prompts := {}\nstore delayeds := {}\n"
         "END :=\n",
-        prefix, delayeds ? 0 : 1, delayeds ? 1 : 0, length_ms);
+        prefix, delayeds ? 0 : 1, delayeds ? 1 : 0);
 }
 
 }  // namespace
@@ -132,17 +143,16 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     const StirDetectors detectors(scanner);
     const StirProjections projections{largest_ring_difference(scanner, source),
                                       tangential_positions(scanner, source)};
-    const config::Nuclide* const nuclide = nuclide_of(source, options);
+    const auto nuclide = nuclide_of(source, options);
+    const daemon::Coverage coverage = completed_coverage(source);
+    const RecordedTime time(coverage);
     gpu::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
     std::unique_ptr<const LineModel> model;
     if (options.corrects_lines()) {
         check_stir_lines(options, scanner.geometry, projections);
         model = std::make_unique<const LineModel>(source, scanner, options, pool);
     }
-    const std::uint64_t origin = source.time_origin();
-    // STIR takes the length of the run from the last time record.
-    const std::uint64_t length_ms = milliseconds(source.time_end() - origin, scanner.tick_ps) + 1;
-    if (length_ms >= most_milliseconds) {
+    if (time.end_ms() >= most_milliseconds) {
         throw BadInput(source.target().string() +
                        ": too long; stir (SAFIR list-mode) counts milliseconds with 48 bits");
     }
@@ -153,24 +163,24 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     std::uint64_t last_ms = UINT64_MAX;
     source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
         for (const auto& c : reader.coincidences()) {
-            const std::uint64_t ms = milliseconds(c.time - origin, scanner.tick_ps);
+            const std::uint64_t ms = time.milliseconds(c.time);
             if (ms != last_ms) out.put(time_record | ms);
             last_ms = ms;
             out.put(record_of(c, detectors));
             ++(c.kind == gpu::Kind::prompt ? exported.prompts : exported.delayeds);
         }
     });
-    out.put(time_record | length_ms);
+    // STIR takes the end of the data from the last time record.
+    out.put(time_record | time.end_ms());
     out.close();
 
-    const std::string study = study_lines(source, nuclide);
+    const std::string study = study_lines(coverage, time, nuclide);
     write_crystal_map(options.output / "crystal_map.txt", scanner, detectors, depth_mm);
     write_stir_header(options.output / "template.hs", "template.s", scanner, projections, depth_mm, study);
     write_text(options.output / "template.s", "");
     write_text(options.output / "listmode.par", list_mode_parameters);
-    write_text(options.output / "lm_to_projdata.par", binning_parameters("sinograms", false, length_ms));
-    const double length_s = static_cast<double>(length_ms) / 1000;
-    write_text(options.output / "frames.fdef", fmt::format("1 {}\n", length_s));
+    write_text(options.output / "lm_to_projdata.par", binning_parameters("sinograms", false));
+    write_text(options.output / "frames.fdef", frame_definition(time));
 
     exported.files = {"listmode.clm.safir: the events, prompts and delayeds in their order",
                       "listmode.par: the file that STIR opens as list-mode data",
@@ -178,8 +188,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
                       "template.hs, template.s: projection data of this scanner without data",
                       "lm_to_projdata.par, frames.fdef: parameters to bin the events"};
     if (exported.delayeds != 0) {
-        write_text(options.output / "lm_to_projdata_delayeds.par",
-                   binning_parameters("delayeds", true, length_ms));
+        write_text(options.output / "lm_to_projdata_delayeds.par", binning_parameters("delayeds", true));
         exported.files.emplace_back("lm_to_projdata_delayeds.par: the same for the delayeds");
     }
     if (options.randoms) {
@@ -190,20 +199,19 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
             "randoms.hs, randoms.s: the randoms to be expected among the prompts, as projection data");
     }
     exported.notes = {
-        "Run STIR's programs in this directory: the file names are relative.",
-        "Times are milliseconds from the start of the run.",
+        "Run STIR's programs in this directory: the file names are relative.", time_sentence(time),
         fmt::format("Detectors of a ring are numbered from -y towards +x, as STIR does: detector = (crystal "
                     "mod {0} + {1}) mod {0}; ring = crystal / {0}.",
                     scanner.geometry.crystals_in_ring(), detectors.detector_of(0)),
         depth_sentence(options, scanner)};
     if (model) {
-        write_stir_lines(options.output, {scanner, detectors, projections, depth_mm, study, length_s}, *model,
-                         pool, exported);
+        write_stir_lines(options.output, {scanner, detectors, projections, depth_mm, study, time.seconds()},
+                         *model, pool, exported);
     } else {
         exported.lost.emplace_back(
             "stir: no factors of lines were written; they require --normalisation or --attenuation.");
     }
-    if (nuclide != nullptr) {
+    if (nuclide) {
         exported.notes.push_back(
             "template.hs states start and nuclide of the run. STIR's reader of SAFIR list-mode takes neither "
             "from "
@@ -214,7 +222,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
          {"stir: SAFIR list-mode does not hold energies.", "stir: SAFIR list-mode does not hold TOF.",
           "stir: times are whole milliseconds."})
         exported.lost.emplace_back(lost);
-    if (!source.configured("/coincidence/min_module_difference").is_null()) {
+    if (pair_rule(source, scanner.geometry).min_module_difference != 0) {
         exported.lost.push_back(
             "stir: the template leaves out lines that are too close to the edge for the run's "
             "min_module_difference; at the limit it has some lines that the run did not accept.");

@@ -34,7 +34,7 @@ double stir_voxel_mm(const config::Scanner& scanner) {
 
 std::string comments(const LineModel& model) {
     std::string text;
-    for (const auto& sentence : sentences_of(model.list()))
+    for (const auto& sentence : model.sentences())
         text += "; " + sentence + '\n';
     return text;
 }
@@ -133,8 +133,8 @@ void write_stir_lines(const std::filesystem::path& directory, const StirLines& h
     }
     write_text(directory / "osem.par", osem_parameters(model, background, how.projections.segments));
     exported.files.emplace_back("osem.par: parameters for OSMAPOSL, after lm_to_projdata lm_to_projdata.par");
-    for (auto& sentence : sentences_of(model.list()))
-        exported.notes.push_back(std::move(sentence));
+    for (const auto& sentence : model.sentences())
+        exported.notes.push_back(sentence);
     exported.notes.push_back(
         fmt::format("The image of osem.par is in kBq/ml, up to the calibration. STIR's projectors state "
                     "lengths in voxels: "

@@ -19,7 +19,7 @@ struct StirLines {
     const StirProjections& projections;
     double depth_mm;
     const std::string& study;  ///< lines for the headers
-    double seconds;            ///< of the run
+    double seconds;            ///< recorded
 };
 
 /// Adds the files that write_stir_lines() may write.

@@ -89,7 +89,7 @@ void write_stir_header(const std::filesystem::path& file, const std::string& dat
     line("Number of crystals per singles unit in transaxial direction", 1);
     line("Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic)", "Generic");
     line("Name of crystal map", "crystal_map.txt");
-    text += "end scanner parameters :=\nnumber of time frames := 1\n!END OF INTERFILE :=\n";
+    text += "end scanner parameters :=\n!END OF INTERFILE :=\n";
     write_text(file, text);
 }
 

@@ -1,7 +1,6 @@
 #include "tools/petlm/image/corrections.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,27 +8,13 @@
 #include <optional>
 
 #include "config/nuclides.hpp"
-#include "tools/petlm/corrections/decay.hpp"
-#include "tools/petlm/corrections/measured_time.hpp"
+#include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 
 namespace petacq::image {
 namespace {
 
-/// How many randoms each delayed stands for, on average over the run; none if run.json does not tell, or if
-/// the records were made with other rules.
-std::optional<double> weight_of_delayeds(const petlm::ExportSource& source) {
-    const nlohmann::json& run = source.run();
-    const auto number = [&](const char* pointer) {
-        const nlohmann::json::json_pointer at(pointer);
-        return run.contains(at) && run[at].is_number() ? run[at].get<double>() : 0;
-    };
-    const double delayeds = number("/ledger/pairs/delayeds_found");
-    const double randoms = number("/expected_randoms/from_delayeds");
-    const bool other_rules = source.description().contains("resorted") && !run.contains("resorted");
-    if (other_rules || !(delayeds > 0) || !(randoms > 0)) return std::nullopt;
-    return randoms / delayeds;
-}
+constexpr double complete = 0.999;  // share of the time
 
 std::string sentence_about(const petlm::RunPileUp& pile_up) {
     if (std::isnan(pile_up.mean)) {
@@ -52,25 +37,32 @@ std::string sentence_about(const petlm::RunPileUp& pile_up) {
 
 }  // namespace
 
-Corrections::Corrections(const petlm::ExportSource& source, const config::Scanner& scanner,
-                         const gpu::PairRule& rule, const corrections::LineFactors& lines,
-                         const RandomsByModules& delayeds, const PairCounts& pairs,
-                         const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
-                         const QuickLookOptions& how, gpu::WorkerPool& pool)
-    : lines_(lines), asked_(lines.normalised() || !lines.object().empty()) {
+Corrections::Corrections(const petlm::ExportSource& source, const daemon::Coverage& coverage,
+                         const config::Scanner& scanner, const gpu::PairRule& rule,
+                         const corrections::LineFactors& lines, const RandomsByModules& delayeds,
+                         const PairCounts& pairs, const corrections::EnergyWindow& window,
+                         const petlm::ImageOptions& options, const QuickLookOptions& how,
+                         gpu::WorkerPool& pool)
+    : lines_(lines) {
+    report_.asked = lines.normalised() || !lines.object().empty();
     std::string why;
-    of_run_ = petlm::RunRandoms::of_run(source.target(), source.run(), scanner, why);
+    of_run_ = petlm::RunRandoms::of(source, coverage, scanner, why);
     if (of_run_) {
         use_seconds();
     } else {
         use_delayeds(source, delayeds, why);
     }
+    if (pairs.pairs().empty() && of_run_) {
+        pile_up_made_.made = true;
+        pile_up_made_.sentence = "Pile-up: none, as there are no prompts.";
+    }
     use_lines(options);
     use_scatter(scanner, rule, pairs, window, options, how.max_memory, pool);
-    list_.push_back(randoms_made_);
-    list_.push_back(pile_up_made_);
+    report_.list.push_back(randoms_made_);
+    report_.list.push_back(pile_up_made_);
     use_dead_time(why);
-    use_quantity(source, scanner, options, how.grid.voxel_mm);
+    use_loss(source, why);
+    use_quantity(coverage, options, how.grid.voxel_mm);
 }
 
 void Corrections::use_seconds() {
@@ -81,6 +73,10 @@ void Corrections::use_seconds() {
         "Randoms: {:.0f} expected from the singles of each second, by pair of crystals; added to what the "
         "image predicts.",
         of_run_->total());
+    if (of_run_->known() < complete) {
+        randoms_made_.sentence += fmt::format(
+            " The seconds tell {:.4g} % of the time, and stand for all of it.", 100 * of_run_->known());
+    }
     const petlm::RunPileUp& pile_up = of_run_->pile_up();
     if (!std::isnan(pile_up.mean)) {
         pile_up_ = pile_up.mean;
@@ -99,7 +95,7 @@ void Corrections::use_delayeds(const petlm::ExportSource& source, const RandomsB
                                  ", and " + why + ".";
         return;
     }
-    const auto weight = weight_of_delayeds(source);
+    const auto weight = petlm::mean_weight_of_delayeds(source);
     randoms_ = [factor = weight.value_or(1), &delayeds](Pair pair) {
         return factor * delayeds.expected(pair);
     };
@@ -125,7 +121,7 @@ void Corrections::use_lines(const petlm::ImageOptions& options) {
                                  {"sha256", lines_.file().sha256},
                                  {"dead_crystals", static_cast<double>(dead)}};
     }
-    list_.push_back(normalisation);
+    report_.list.push_back(normalisation);
     const bool object = !lines_.object().empty();
     Correction attenuation{
         "attenuation", object, "Attenuation: not corrected; no object was named (--attenuation).", {}};
@@ -133,13 +129,13 @@ void Corrections::use_lines(const petlm::ImageOptions& options) {
         attenuation.sentence = "Attenuation: by " + lines_.object().text() + ".";
         attenuation.figures["object"] = lines_.object().text();
     }
-    list_.push_back(attenuation);
+    report_.list.push_back(attenuation);
 }
 
 void Corrections::use_dead_time(const std::string& why) {
     Correction out{"dead time", false, "", {}};
     const std::vector<double>* const factors = of_run_ ? &of_run_->dead_time().factor : nullptr;
-    if (!asked_) {
+    if (!report_.asked) {
         out.sentence = "Dead time: not corrected without --normalisation or --attenuation.";
     } else if (factors == nullptr || factors->empty()) {
         out.sentence = "Dead time: not corrected, as " +
@@ -152,7 +148,22 @@ void Corrections::use_dead_time(const std::string& why) {
             *least, *most);
         out.figures = {{"least_factor", *least}, {"largest_factor", *most}};
     }
-    list_.push_back(out);
+    report_.list.push_back(out);
+}
+
+void Corrections::use_loss(const petlm::ExportSource& source, const std::string& why) {
+    Correction out{"loss", false, "Loss: not corrected, as " + why + ".", {}};
+    if (of_run_) {
+        const petlm::RunLoss& loss = of_run_->loss();
+        out.made = !loss.arrived.empty();
+        out.sentence = sentence_of(loss);
+        if (out.made)
+            out.figures = {
+                {"lost", loss.lost}, {"factor", loss.factor}, {"largest_factor", loss.largest_factor}};
+    }
+    if (!out.made) out.sentence += petlm::lost_datagrams(source);
+    loss_made_ = out.made && of_run_->loss().lost > 0;
+    report_.list.push_back(out);
 }
 
 void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule,
@@ -161,7 +172,10 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
                               gpu::WorkerPool& pool) {
     Correction out{"scatter", false, "Scatter: not corrected; no object was named (--attenuation).", {}};
     if (options.scatter == "none") out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
-    if (!lines_.object().empty() && options.scatter != "none") {
+    if (!lines_.object().empty() && options.scatter != "none" && pairs.pairs().empty()) {
+        out.made = true;
+        out.sentence = "Scatter: none, as there are no prompts.";
+    } else if (!lines_.object().empty() && options.scatter != "none") {
         scatter_ = std::make_unique<Scatter>(
             ScatterData{scanner, rule, lines_,
                         [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
@@ -177,47 +191,50 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
                        {"scale_of_simulation", scatter_->scale()},
                        {"energy_resolution", window.resolution}};
     }
-    list_.push_back(out);
+    report_.list.push_back(out);
 }
 
-void Corrections::use_quantity(const petlm::ExportSource& source, const config::Scanner& scanner,
-                               const petlm::ImageOptions& options, double voxel_mm) {
-    Correction decay{"decay", false, "Decay: not corrected; values are decays in the whole run.", {}};
+void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::ImageOptions& options,
+                               double voxel_mm) {
+    Correction decay{"decay", false, "Decay: not corrected; values are decays in the whole time.", {}};
     Correction calibration{"calibration", false, "Calibration: none without --normalisation.", {}};
-    const corrections::MeasuredTime time = corrections::measured_time(source, scanner.tick_ps);
-    quantity_.seconds = time.seconds;
-    const config::Nuclide* const nuclide =
-        options.nuclide ? config::find_nuclide(*options.nuclide) : petlm::nuclide_of(source);
-    if (nuclide != nullptr) quantity_.nuclide = nuclide->name;
-    if (lines_.normalised() && time.seconds > 0) {
-        quantity_.activity = true;
-        quantity_.calibrated = lines_.file().activity_factor.has_value();
-        quantity_.time_of_activity = time.start_utc;
-        // A decay per mm^3 and second is 1 kBq/ml.
-        quantity_.scale = lines_.file().activity_factor.value_or(1) / (std::pow(voxel_mm, 3) * time.seconds);
-        quantity_.unit = quantity_.calibrated ? "kBq/ml" : "kBq/ml, uncalibrated";
+    if (coverage.intervals) report_.quantity.seconds = coverage.seconds();
+    std::optional<daemon::StatedActivity> source_of_photons = coverage.activity;
+    if (options.nuclide) {
+        const config::Nuclide* const nuclide = config::find_nuclide(*options.nuclide);
+        source_of_photons = daemon::StatedActivity{
+            std::string(nuclide->name), nuclide->half_life_s, nuclide->branching_ratio, {}, {}};
+    }
+    if (source_of_photons) report_.quantity.nuclide = source_of_photons->nuclide;
+    if (lines_.normalised() && report_.quantity.seconds) {
+        const double seconds = *report_.quantity.seconds;
+        report_.quantity.activity = true;
+        report_.quantity.calibrated = lines_.file().activity_factor.has_value();
+        if (coverage.anchor) report_.quantity.time_of_activity = daemon::utc_text(coverage.anchor->utc);
+        // A decay per mm^3 and second is 1 kBq/ml. In no time there is none.
+        report_.quantity.scale =
+            seconds > 0 ? lines_.file().activity_factor.value_or(1) / (std::pow(voxel_mm, 3) * seconds) : 0;
+        report_.quantity.unit = report_.quantity.calibrated ? "kBq/ml" : "kBq/ml, uncalibrated";
         decay.sentence = fmt::format(
             "Decay: not corrected, as the nuclide is unknown (--nuclide): values are the mean over {:.6g} s, "
-            "of "
-            "positrons rather than decays.",
-            time.seconds);
-        if (nuclide != nullptr) {
-            const double factor = corrections::decay_factor(*nuclide, time.seconds);
-            quantity_.scale *= factor / nuclide->branching_ratio;
+            "of positrons rather than decays.",
+            seconds);
+        if (source_of_photons) {
+            const double factor = coverage.decay_factor(source_of_photons->half_life_s);
+            report_.quantity.scale *= factor / source_of_photons->branching_ratio;
             decay.made = true;
             decay.sentence = fmt::format(
-                "Decay: activity of {} at the start of the run{}: {:.6g} times the mean over {:.6g} s, and "
-                "{} "
-                "positrons per decay.",
-                nuclide->name, time.start_utc ? ", " + *time.start_utc : "", factor, time.seconds,
-                nuclide->branching_ratio);
-            decay.figures = {{"factor", factor}, {"branching_ratio", nuclide->branching_ratio}};
+                "Decay: activity of {} at the start of the run{}: {:.6g} times the mean over the {:.6g} s "
+                "recorded, and {} positrons per decay.",
+                source_of_photons->nuclide,
+                report_.quantity.time_of_activity ? ", " + *report_.quantity.time_of_activity : "", factor,
+                seconds, source_of_photons->branching_ratio);
+            decay.figures = {{"factor", factor}, {"branching_ratio", source_of_photons->branching_ratio}};
         }
-        calibration.made = quantity_.calibrated;
+        calibration.made = report_.quantity.calibrated;
         calibration.sentence =
             "Calibration: none; the normalisation has no activity factor, so values are as if the mean "
-            "crystal "
-            "detected every photon.";
+            "crystal detected every photon.";
         if (calibration.made) {
             calibration.sentence = fmt::format("Calibration: activity factor {:.6g} of the normalisation.",
                                                *lines_.file().activity_factor);
@@ -228,8 +245,8 @@ void Corrections::use_quantity(const petlm::ExportSource& source, const config::
             "Calibration: none, as the length of the measurement is unknown (that of a run directory is "
             "known).";
     }
-    list_.push_back(decay);
-    list_.push_back(calibration);
+    report_.list.push_back(decay);
+    report_.list.push_back(calibration);
 }
 
 QuickLookModel Corrections::model() const {
@@ -240,7 +257,7 @@ QuickLookModel Corrections::model() const {
             return (randoms_ ? randoms_(pair) : 0) + scatter_->counts(pair.a, pair.b);
         };
     }
-    if (!asked_) return out;
+    if (!report_.asked && !loss_made_) return out;
     out.line.factor = [this](Pair pair) {
         return found(pair.a, pair.b) * lines_.attenuation(pair.a, pair.b);
     };
@@ -249,38 +266,6 @@ QuickLookModel Corrections::model() const {
         return chance > 0 ? chance * lines_.attenuation(a.at, b.at) : 0;
     };
     return out;
-}
-
-std::vector<std::string> Corrections::sentences() const {
-    std::vector<std::string> out;
-    for (const Correction& correction : list_) {
-        if (!asked_ && correction.name != randoms_made_.name && correction.name != pile_up_made_.name)
-            continue;
-        out.push_back(correction.sentence);
-    }
-    return out;
-}
-
-std::vector<std::string> Corrections::names(bool made) const {
-    std::vector<std::string> out;
-    for (const Correction& correction : list_)
-        if (correction.made == made) out.emplace_back(correction.name);
-    return out;
-}
-
-std::string Corrections::warning() const {
-    if (!asked_) return "For looking, not for quantification: no attenuation, scatter or normalisation.";
-    const auto missing = names(false);
-    std::string text = fmt::format("Corrected for {}.", fmt::join(names(true), ", "));
-    if (!missing.empty()) text += fmt::format(" Not for {}.", fmt::join(missing, ", "));
-    return text;
-}
-
-std::string Corrections::short_warning() const {
-    if (!asked_) return "petlm image: for looking, not quantification (no AC, SC, normalisation)";
-    const auto missing = names(false);
-    if (missing.empty()) return "petlm image: " + quantity_.unit + ", all corrections made (image.json)";
-    return fmt::format("petlm image: {}, no {}", quantity_.unit, fmt::join(missing, ", "));
 }
 
 }  // namespace petacq::image

@@ -11,7 +11,6 @@ namespace petacq::image {
 namespace {
 
 constexpr double most_by_default = 256;
-constexpr double most_voxels = 1024;
 
 double length_of(const config::Scanner& scanner) {
     const auto last = scanner.geometry.crystal_count() - 1;

@@ -1,12 +1,14 @@
 #include "tools/petlm/image/image.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -14,9 +16,11 @@
 #include "config/nuclides.hpp"
 #include "daemon/host/progress_line.hpp"
 #include "tools/nifti/nifti.hpp"
+#include "tools/petlm/corrections/fits.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/image/corrections.hpp"
 #include "tools/petlm/image/pictures.hpp"
+#include "tools/petlm/image/positions.hpp"
 #include "tools/petlm/image/quick_look.hpp"
 #include "tools/petlm/image/statement.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -50,6 +54,8 @@ void check_options(const ImageOptions& o) {
         throw UsageError("--scatter: expected simulation or none, found '" + *o.scatter + "'");
     if (o.scatter == "simulation" && o.lines.attenuation.empty())
         throw UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
+    if (o.bed != "combine" && o.bed != "ignore")
+        throw UsageError("--bed: expected combine or ignore, found '" + o.bed + "'");
     if (o.nuclide && config::find_nuclide(*o.nuclide) == nullptr) {
         std::string known;
         for (const config::Nuclide& nuclide : config::nuclides)
@@ -77,7 +83,7 @@ std::uint64_t memory_by_default() {
     return most;
 }
 
-/// Sentences about problems of the run, and about settings of the run that are not known.
+/// Sentences about problems of the run, and about what the file does not tell.
 std::vector<std::string> doubts_about(const ExportSource& source) {
     const auto& run = source.run();
     std::vector<std::string> doubts;
@@ -95,15 +101,12 @@ std::vector<std::string> doubts_about(const ExportSource& source) {
         if (ledger.is_object() && ledger.value("closed", nlohmann::json()) != true)
             doubts.emplace_back("The ledger of this run is not closed.");
     }
-    for (const char* limit : {"min_module_difference", "max_ring_difference"}) {
-        const auto coincidence = source.configured("/coincidence");
-        const auto found = coincidence.find(limit);
-        // null is no limit.
-        if (found != coincidence.end() && (found->is_number_unsigned() || found->is_null())) continue;
+    const std::vector<std::string>& unknown = source.coverage().unknown;
+    if (!unknown.empty()) {
         doubts.push_back(
-            fmt::format("The run's {} is not known: no such limit was assumed. If it had one, "
-                        "sensitivity and randoms are wrong.",
-                        limit));
+            fmt::format("The file does not tell: {}. Where this matters, values may be wrong; of "
+                        "limits to pairs that are not known, none was assumed.",
+                        fmt::join(unknown, ", ")));
     }
     return doubts;
 }
@@ -120,13 +123,23 @@ struct Counts {
            gpu::WorkerPool& pool)
         : pairs(geometry.crystal_count(), capacity, pool), delayeds(geometry, rule) {}
 
-    void read(const ExportSource& source, const config::Scanner& scanner) {
+    /// Those with times in `within`; absent: all.
+    void read(const ExportSource& source, const config::Scanner& scanner,
+              const std::optional<daemon::Intervals>& within) {
         const auto start = Clock::now();
+        std::vector<gpu::Coincidence> chosen;
         source.for_each_block(
             scanner.geometry.crystal_count(),
             [&](const daemon::ListModeReader& reader) {
-                pairs.add(reader.coincidences());
-                for (const gpu::Coincidence& c : reader.coincidences()) {
+                std::span<const gpu::Coincidence> records = reader.coincidences();
+                if (within) {
+                    chosen.clear();
+                    std::copy_if(records.begin(), records.end(), std::back_inserter(chosen),
+                                 [&](const gpu::Coincidence& c) { return within->contains(c.time); });
+                    records = chosen;
+                }
+                pairs.add(records);
+                for (const gpu::Coincidence& c : records) {
                     if (c.kind == gpu::Kind::delayed) {
                         delayeds.add(c.crystal_a, c.crystal_b);
                     } else {
@@ -142,12 +155,17 @@ struct Counts {
     }
 };
 
-std::vector<std::string> summary(const ImageOptions& options, const ExportSource& source,
-                                 const Counts& counts, const image::Corrections& corrections,
-                                 const image::QuickLookOptions& how, double depth_mm,
-                                 const image::QuickLook& look) {
-    const image::Grid& grid = how.grid;
-    std::vector<std::string> lines = doubts_about(source);
+/// The image of a part, and what stands beside it.
+struct MadePart {
+    image::QuickLook look;
+    image::Report report;
+    std::vector<std::string> sentences;
+    double scale = 1;  ///< by which the image was multiplied since EM
+};
+
+std::vector<std::string> sentences_about(const Counts& counts, const image::Report& report,
+                                         const image::QuickLook& look) {
+    std::vector<std::string> lines;
     lines.push_back(fmt::format("{} prompts on {} pairs of crystals, {} delayeds.", counts.prompts,
                                 counts.pairs.pairs().size(), counts.delayeds.total()));
     if (counts.pairs.share() < 1) {
@@ -156,18 +174,25 @@ std::vector<std::string> summary(const ImageOptions& options, const ExportSource
             "of the allowed memory (--max-memory-gb).",
             std::llround(1 / counts.pairs.share()), counts.pairs.prompts()));
     }
-    for (const std::string& sentence : corrections.sentences())
+    for (const std::string& sentence : report.sentences())
         lines.push_back(sentence);
+    if (look.em.outside != 0)
+        lines.push_back(fmt::format("{} prompts lie on lines that miss the image.", look.em.outside));
+    return lines;
+}
+
+std::vector<std::string> sentences_about(const ImageOptions& options, const image::QuickLookOptions& how,
+                                         double depth_mm, const char* depth_from,
+                                         const std::vector<MadePart>& parts, double read_s) {
+    const image::Grid& grid = how.grid;
+    const image::QuickLook& look = parts.front().look;
+    std::vector<std::string> lines;
     lines.push_back(fmt::format(
         "{} x {} x {} voxels of {:.4g} mm; {} of {} subsets; smoothed by {:.3g} mm FWHM; photons interact "
         "{:.3g} mm behind the front face{}.",
         grid.n[0], grid.n[1], grid.n[2], grid.voxel_mm,
         options.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", options.iterations),
-        options.subsets, how.smooth_mm, depth_mm,
-        options.depth_mm ? "" : ", half a crystal (--depth-mm; data of petsim: 0)"));
-    if (look.em.outside != 0) {
-        lines.push_back(fmt::format("{} prompts lie on lines that miss the image.", look.em.outside));
-    }
+        options.subsets, how.smooth_mm, depth_mm, depth_from));
     lines.push_back(fmt::format("Computed by {}; system matrix of {:.2f} GB, {}.", look.backend,
                                 static_cast<double>(look.em.matrix_bytes) / 1e9,
                                 look.em.matrix_kept
@@ -176,10 +201,35 @@ std::vector<std::string> summary(const ImageOptions& options, const ExportSource
     lines.push_back(fmt::format("Memory allowed: {:.3g} GB (--max-memory-gb), room for {} pairs of crystals.",
                                 static_cast<double>(how.max_memory) / 1e9,
                                 image::pair_capacity(how.max_memory)));
+    double sensitivity_s = 0;
+    double em_s = 0;
+    double build_s = 0;
+    for (const MadePart& part : parts) {
+        sensitivity_s += part.look.sensitivity_s;
+        em_s += part.look.em_s;
+        build_s += part.look.em.build_s;
+    }
     lines.push_back(fmt::format(
         "Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image ({:.1f} of it to build the matrix).",
-        counts.seconds, look.sensitivity_s, look.em_s, look.em.build_s));
+        read_s, sensitivity_s, em_s, build_s));
     return lines;
+}
+
+/// Half a crystal, or that of the normalisation, unless another is asked for.
+std::pair<double, const char*> depth_of(const ImageOptions& options, const config::Scanner& scanner) {
+    if (options.depth_mm) return {depth_of_interaction(options.depth_mm, scanner), ""};
+    if (const auto depth = corrections::depth_of_normalisation(options.lines, scanner))
+        return {depth_of_interaction(depth, scanner), ", as for the normalisation"};
+    return {depth_of_interaction(std::nullopt, scanner), ", half a crystal (--depth-mm; data of petsim: 0)"};
+}
+
+template <class Make>
+auto within_memory(const Make& make) {
+    try {
+        return make();
+    } catch (const std::invalid_argument& error) {
+        throw UsageError(std::string("--max-memory-gb: ") + error.what());
+    }
 }
 
 void write_nifti(const std::filesystem::path& file, const image::Grid& grid, std::span<const float> image,
@@ -195,6 +245,51 @@ void write_nifti(const std::filesystem::path& file, const image::Grid& grid, std
     out.close();
 }
 
+/// What is the same for all parts.
+struct Making {
+    const ImageOptions& options;
+    const ExportSource& source;
+    const config::Scanner& scanner;
+    const gpu::PairRule& rule;
+    double depth_mm;
+    gpu::WorkerPool& pool;
+};
+
+MadePart make(const Making& m, const image::Part& part, bool whole, image::QuickLookOptions how,
+              double& read_s) {
+    corrections::LineOptions lines = m.options.lines;
+    lines.object_mm = part.bed_mm;
+    const corrections::LineFactors factors(m.scanner, m.depth_mm, lines);
+    MadePart out;
+    if (factors.normalised())
+        out.sentences = check_fit(factors, *lines.normalisation, part.coverage, m.scanner);
+    Counts counts(m.scanner.geometry, m.rule, image::pair_capacity(how.max_memory), m.pool);
+    counts.read(m.source, m.scanner, whole ? std::nullopt : part.coverage.intervals);
+    read_s += counts.seconds;
+    const image::Corrections corrections = within_memory([&] {
+        return image::Corrections(m.source, part.coverage, m.scanner, m.rule, factors, counts.delayeds,
+                                  counts.pairs, counts.photopeak.window(part.coverage.rules.energy),
+                                  m.options, how, m.pool);
+    });
+    out.report = corrections.report();
+    out.scale = corrections.scale();
+    // Decays of all positions together.
+    if (!out.report.quantity.activity && part.coverage.ticks() > 0)
+        out.scale *= m.source.coverage().seconds() / part.coverage.seconds();
+    how.scale = out.scale;
+    out.look = within_memory([&] {
+        daemon::ProgressLine progress("image of " + m.source.target().filename().string(),
+                                      std::uint64_t{how.iterations} * how.subsets,
+                                      daemon::ProgressUnit::steps);
+        how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
+        return image::make_quick_look(m.scanner, m.rule, counts.pairs, factors, corrections.model(), m.pool,
+                                      how);
+    });
+    const auto about = sentences_about(counts, out.report, out.look);
+    out.sentences.insert(out.sentences.end(), about.begin(), about.end());
+    return out;
+}
+
 }  // namespace
 
 int image(const ImageOptions& options) {
@@ -206,7 +301,7 @@ int image(const ImageOptions& options) {
     }
     const config::Scanner scanner = source.scanner(options.scanner);
     image::QuickLookOptions how;
-    const double depth_mm = depth_of_interaction(options.depth_mm, scanner);
+    const auto [depth_mm, depth_from] = depth_of(options, scanner);
     how.grid = image::choose_grid(scanner, options);
     how.iterations = options.iterations;
     how.subsets = options.subsets;
@@ -214,51 +309,52 @@ int image(const ImageOptions& options) {
     how.backend = options.backend;
     how.max_memory = options.max_memory_gb ? static_cast<std::uint64_t>(*options.max_memory_gb * 1e9)
                                            : memory_by_default();
-
-    const auto within_memory = [](const auto& make) {
-        try {
-            return make();
-        } catch (const std::invalid_argument& error) {
-            throw UsageError(std::string("--max-memory-gb: ") + error.what());
-        }
-    };
     within_memory([&] { image::check_before_reading(how); });
-    const corrections::LineFactors factors(scanner, depth_mm, options.lines);
+    const image::Parts parts = image::parts_of(source, options.bed);
+    image::CombinedImage combined(how.grid, parts.list);
     const auto no_pictures = image::no_pictures_reason();
+    gpu::WorkerPool pool(options.threads != 0 ? options.threads
+                                              : std::max(1U, std::thread::hardware_concurrency()));
+    const gpu::PairRule rule = pair_rule(source, scanner.geometry);
+    const Making making{options, source, scanner, rule, depth_mm, pool};
     Outputs outputs(options.force);
     outputs.make_directory(options.output);
     for (const char* file : {"image.nii", "image.json", "projections.png", "slices.png", "README.txt"})
         outputs.claim(options.output / file);
 
-    gpu::WorkerPool pool(options.threads != 0 ? options.threads
-                                              : std::max(1U, std::thread::hardware_concurrency()));
-    const gpu::PairRule rule = pair_rule(source, scanner.geometry);
-    Counts counts(scanner.geometry, rule, image::pair_capacity(how.max_memory), pool);
-    counts.read(source, scanner);
-    if (counts.prompts == 0) {
-        throw BadInput(options.target.string() + ": no prompts, so there is nothing to make an image of");
+    std::vector<MadePart> made;
+    double read_s = 0;
+    const bool whole = parts.list.size() == 1;
+    for (const image::Part& part : parts.list) {
+        made.push_back(make(making, part, whole, how, read_s));
+        if (whole) continue;
+        image::QuickLook& look = made.back().look;
+        combined.add(part, look.em.image, look.sensitivity, made.back().scale);
+        look.em.image = {};
+        look.sensitivity = {};
     }
-    const image::Corrections corrections = within_memory([&] {
-        return image::Corrections(source, scanner, rule, factors, counts.delayeds, counts.pairs,
-                                  counts.photopeak.window(source.run()), options, how, pool);
-    });
-    how.scale = corrections.scale();
-    const image::QuickLook look = within_memory([&] {
-        daemon::ProgressLine progress("image of " + source.target().filename().string(),
-                                      std::uint64_t{how.iterations} * how.subsets,
-                                      daemon::ProgressUnit::steps);
-        how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
-        return image::make_quick_look(scanner, rule, counts.pairs, factors, corrections.model(), pool, how);
-    });
+    const std::vector<float> image = whole ? std::move(made.front().look.em.image) : combined.finish();
+    how.grid = combined.grid();
 
-    const auto lines = summary(options, source, counts, corrections, how, depth_mm, look);
-    const image::Statement statement{source.target(), how.grid, corrections, lines, !no_pictures};
-    write_nifti(options.output / "image.nii", how.grid, look.em.image, corrections.short_warning());
+    std::vector<std::string> lines = doubts_about(source);
+    if (!parts.sentence.empty()) lines.push_back(parts.sentence);
+    image::Statement statement{source.target(), source.coverage(), how.grid, {}, lines, !no_pictures};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        statement.parts.push_back({parts.list[i].bed_mm, made[i].report});
+        for (const std::string& sentence : made[i].sentences) {
+            lines.push_back(
+                whole ? sentence
+                      : fmt::format("Bed at {:+.6g} mm from its middle: {}", parts.list[i].bed_mm, sentence));
+        }
+    }
+    for (const std::string& sentence : sentences_about(options, how, depth_mm, depth_from, made, read_s))
+        lines.push_back(sentence);
+    const image::Report report = image::report_of_all(statement);
+    write_nifti(options.output / "image.nii", how.grid, image, report.short_warning());
     if (!no_pictures) {
-        const image::PictureTexts texts = image::picture_texts(corrections);
-        image::write_projections(options.output / "projections.png", how.grid, look.em.image, texts,
-                                 options.max);
-        image::write_slices(options.output / "slices.png", how.grid, look.em.image, texts, options.max);
+        const image::PictureTexts texts = image::picture_texts(report);
+        image::write_projections(options.output / "projections.png", how.grid, image, texts, options.max);
+        image::write_slices(options.output / "slices.png", how.grid, image, texts, options.max);
     }
     write_text(options.output / "image.json", image::json_text(statement));
     write_text(options.output / "README.txt", image::readme(statement));
@@ -267,7 +363,7 @@ int image(const ImageOptions& options) {
     if (no_pictures) std::cerr << "petlm: no PNG pictures: " << *no_pictures << '\n';
     for (const auto& line : lines)
         std::cout << line << '\n';
-    std::cout << corrections.warning() << "\nSee " << (options.output / "README.txt").string() << '\n';
+    std::cout << report.warning() << "\nSee " << (options.output / "README.txt").string() << '\n';
     return ok;
 }
 

@@ -28,6 +28,7 @@ struct ImageOptions {
     corrections::LineOptions lines;      ///< normalisation and attenuation
     std::optional<std::string> scatter;  ///< simulation or none; by default simulation if there is an object
     std::optional<std::string> nuclide;  ///< instead of the one that the operator named
+    std::string bed = "combine";         ///< if it moved in steps; or ignore
     std::string backend = "auto";        ///< auto, cpu or cuda
     std::uint32_t threads = 0;           ///< 0: one per core
     std::optional<double> max_memory_gb;
@@ -41,6 +42,9 @@ int image(const ImageOptions& options);
 }  // namespace petacq::petlm
 
 namespace petacq::image {
+
+/// No grid is longer or wider.
+inline constexpr std::uint32_t most_voxels = 1024;
 
 /// The grid of an image. By default it covers the whole bore and the whole length of the crystals, with
 /// voxels as wide as the smaller crystal pitch, or wider, so that there are at most 256 along each axis.

@@ -52,9 +52,9 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
     const std::uint64_t budget = matrix_budget(options, counts.pairs().size());
     const std::vector<Point> points = points_of(factors.ends());
     auto start = Clock::now();
-    const auto sensitive = few_lines(scanner.geometry, options.grid)
-                               ? sum_of_lines(factors, scanner, options.grid, rule, model.line.factor, pool)
-                               : sensitivity(factors, scanner, rule, options.grid, pool, model.ray);
+    look.sensitivity = few_lines(scanner.geometry, options.grid)
+                           ? sum_of_lines(factors, scanner, options.grid, rule, model.line.factor, pool)
+                           : sensitivity(factors, scanner, rule, options.grid, pool, model.ray);
     look.sensitivity_s = seconds_since(start);
 
     start = Clock::now();
@@ -68,7 +68,7 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
         options.backend, cuda_projectors(), options.grid, points,
         [&] { return make_host_projector(options.grid, points, pool, budget); },
         [&](Projector& projector) {
-            look.em = reconstruct(projector, options.grid, points, lines, sensitive, pool, em);
+            look.em = reconstruct(projector, options.grid, points, lines, look.sensitivity, pool, em);
         });
     look.backend = (computed.cuda ? "CUDA" : std::to_string(pool.size()) + " threads of the CPU") + " (" +
                    computed.why + ")";

@@ -32,7 +32,8 @@ struct QuickLookModel {
 };
 
 struct QuickLook {
-    EmResult em;  ///< em.image is scaled and smoothed
+    EmResult em;                     ///< em.image is scaled and smoothed
+    std::vector<float> sensitivity;  ///< [voxel]
     std::string backend;
     double sensitivity_s = 0;
     double em_s = 0;
@@ -43,8 +44,8 @@ std::size_t pair_capacity(std::uint64_t max_memory);
 /// Checks the options as far as possible before the records are read. Throws config::Error for an unusable
 /// back-end, std::invalid_argument when the images alone do not fit into the memory.
 void check_before_reading(const QuickLookOptions& options);
-/// Throws config::Error (unusable back-end), std::invalid_argument (too little memory), std::runtime_error
-/// (the GPU fails).
+/// Without prompts all values are 0. Throws config::Error (unusable back-end), std::invalid_argument (too
+/// little memory), std::runtime_error (the GPU fails).
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
                           const corrections::LineFactors& factors, const QuickLookModel& model,
                           gpu::WorkerPool& pool, const QuickLookOptions& options);

@@ -17,7 +17,6 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/run/reserve.hpp"
 #include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -59,6 +58,14 @@ bool has_ended(const std::filesystem::path& run, json& document) {
     if (daemon::is_being_written(run)) return false;
     document = run_document(run);  // it may have ended between the two looks
     return true;
+}
+
+/// Of a run that is still written, or has not been asked: by its run.json.
+daemon::Coverage coverage_so_far(const json& document) {
+    json description = {{"tick_ps", document.at("scanner").value("tick_ps", 0.0)}};
+    for (const char* key : {"coverage", "run_id"})
+        if (document.contains(key)) description[key] = document[key];
+    return daemon::coverage_of(description, document, true);
 }
 
 constexpr std::size_t piece_bytes = std::size_t{16} << 20U;
@@ -157,6 +164,7 @@ Inputs Exchange::open() {
         inputs.documents.push_back(opened[0]);
         inputs.singles.push_back(std::move(*files));
         inputs.ended.push_back(false);
+        inputs.coverages.push_back(coverage_so_far(opened[0]));
     }
     inputs.whole_blocks = follow_;
     return inputs;
@@ -172,7 +180,6 @@ void Exchange::extend(Inputs& inputs, std::size_t run) {
     SinglesFiles& files = inputs.singles[run];
     std::vector<std::byte> news;
     std::vector<std::byte> blocks;
-    std::vector<std::byte> seconds;
     if (ranks_.rank() == from) {
         json document = run_document(runs_[run]);
         const bool ended = !follow_ || has_ended(runs_[run], document);
@@ -182,15 +189,18 @@ void Exchange::extend(Inputs& inputs, std::size_t run) {
                            ": its singles are incomplete; 'petlm recover' copies their whole blocks");
         }
         blocks = bytes_of(files.blocks().subspan(told_[run]));
-        if (ended) seconds = bytes_of(std::span<const gpu::TickRange>(recorded_seconds(runs_[run])));
+        // A run that has ended says at last what its singles cover.
+        const daemon::Coverage coverage =
+            ended ? coverage_of_singles(runs_[run], document) : coverage_so_far(document);
         if (document == inputs.documents[run]) document = nullptr;
-        news = bytes_of(json{ended, document}.dump());
+        news = bytes_of(json{ended, document, to_json(coverage)}.dump());
     }
-    for (auto* const bytes : {&news, &blocks, &seconds})
+    for (auto* const bytes : {&news, &blocks})
         ranks_.broadcast(*bytes, from);
     const auto told = json::parse(text_of(news));
     inputs.ended[run] = told[0].get<bool>();
     if (!told[1].is_null()) inputs.documents[run] = told[1];
+    inputs.coverages[run] = daemon::coverage_from_json(told[2]);
     const auto added = values_of<SinglesFiles::Block>(blocks);
     told_[run] += added.size();
     if (!can_read(run, ranks_.rank())) files.append(added);
@@ -205,8 +215,6 @@ void Exchange::extend(Inputs& inputs, std::size_t run) {
         }
         std::this_thread::sleep_for(poll_interval);
     }
-    const auto recorded = values_of<gpu::TickRange>(seconds);
-    inputs.recorded.insert(inputs.recorded.end(), recorded.begin(), recorded.end());
 }
 
 std::vector<Exchange::Shipped> Exchange::shipped(const Inputs& inputs, gpu::TickRange range, int from,

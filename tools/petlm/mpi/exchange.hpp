@@ -25,7 +25,7 @@ class Exchange {
     [[nodiscard]] Inputs open();
 
     /// Learns where the singles lie that have been written since the last call, and, of runs that have ended,
-    /// the final documents and the recorded seconds. Throws BadInput if a run that ended as complete is not.
+    /// the final documents and coverages. Throws BadInput if a run that ended as complete is not.
     void extend(Inputs& inputs);
 
     [[nodiscard]] bool follows() const { return follow_; }

@@ -54,20 +54,6 @@ nlohmann::json identity_of(const Inputs& inputs, const Engines& engines, const I
             {"partial", options.partial}};
 }
 
-/// Where seconds of the runs begin or end besides multiples of a second, as far as it is known.
-std::vector<std::uint64_t> divisions_of(const Inputs& inputs) {
-    std::vector<std::uint64_t> divisions;
-    for (const nlohmann::json& document : inputs.documents) {
-        for (const char* key : {"start_ticks", "stop_ticks"})
-            if (const auto ticks = ticks_in(document, key)) divisions.push_back(*ticks);
-    }
-    for (const gpu::TickRange& recorded : inputs.recorded) {
-        divisions.push_back(recorded.start);
-        divisions.push_back(recorded.end);
-    }
-    return divisions;
-}
-
 /// One rank at work.
 class Rank {
   public:
@@ -185,14 +171,18 @@ class Rank {
         found.start = own_begin();
         ShardResult result;
         if (found.start < found.end) {
-            result = search.search(
-                inputs_.singles, found, plan_.limit(),
-                seconds_in(found, divisions_of(inputs_), inputs_.singles, engines_.ticks_per_s()));
+            // Pieces of the seconds of the run, however far those are known.
+            const daemon::Intervals times =
+                inputs_.settled ? inputs_.searched.intersect(found) : daemon::Intervals(found);
+            result = search.search(inputs_.singles, found, plan_.limit(),
+                                   second_ranges(times, inputs_.singles, engines_.ticks_per_s()));
         }
         check_taken(result.taken, inputs_);
         result.range = found;
+        const daemon::Coverage covered = daemon::part_of(
+            covered_by_result(inputs_, engines_.configuration, options_.output), result.range);
         write_part(options_.output, shard, result, inputs_.singles.front().block_bytes(),
-                   engines_.description(inputs_.singles.front().description()));
+                   engines_.description(inputs_.singles.front().description(), covered));
         singles_ += result.taken.received;
     }
 
@@ -213,12 +203,11 @@ class Rank {
             send_parts();
             return;
         }
-        join_parts(
-            inputs_, engines_,
-            {parts_, [this](std::size_t shard) { return state_of(shard); },
-             second_ranges(inputs_.recorded, inputs_.singles, engines_.ticks_per_s(), inputs_.interval),
-             fmt::format("{} ranks{}", ranks_.size(), back_end_)},
-            options_.output);
+        join_parts(inputs_, engines_,
+                   {parts_, [this](std::size_t shard) { return state_of(shard); },
+                    second_ranges(inputs_.searched, inputs_.singles, engines_.ticks_per_s()),
+                    fmt::format("{} ranks{}", ranks_.size(), back_end_)},
+                   options_.output);
         std::filesystem::remove_all(options_.output / inputs_directory);
     }
 

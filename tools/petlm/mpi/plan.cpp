@@ -14,8 +14,10 @@ std::uint64_t watermark_of(const Inputs& inputs, const InputOptions& options) {
     for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
         const auto blocks = inputs.singles[i].blocks();
         std::uint64_t known = blocks.empty() ? 0 : blocks.back().last_time;
-        if (inputs.ended[i])
-            known = ends_with_first ? interval_of(inputs.documents[i], inputs.singles[i]).end : UINT64_MAX;
+        if (inputs.ended[i]) {
+            known =
+                ends_with_first ? times_of(inputs.coverages[i], inputs.singles[i]).span().end : UINT64_MAX;
+        }
         watermark = std::min(watermark, known);
     }
     return watermark;
@@ -58,34 +60,31 @@ void Plan::go_on_after(gpu::TickRange stretch) {
 
 /// As settle_interval(), from the starts alone. Absent: a run has not started, or has no singles yet.
 std::optional<std::uint64_t> Plan::begin_of(const Inputs& inputs) const {
-    if (inputs.runs.size() == 1 || options_.partial) return options_.from;
-    std::uint64_t earliest = UINT64_MAX;
-    std::uint64_t begin = options_.from;
+    std::optional<std::uint64_t> begin;
     for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
-        const bool started =
-            ticks_in(inputs.documents[i], "start_ticks") && !inputs.singles[i].blocks().empty();
+        const daemon::Coverage& coverage = inputs.coverages[i];
+        const bool started = (coverage.anchor || coverage.intervals) && !inputs.singles[i].blocks().empty();
         if (!started && !inputs.ended[i]) return std::nullopt;
-        const std::uint64_t start = interval_of(inputs.documents[i], inputs.singles[i]).start;
-        earliest = std::min(earliest, start);
-        begin = std::max(begin, start);
+        const std::uint64_t start = times_of(coverage, inputs.singles[i]).span().start;
+        if (!begin) begin = start;
+        begin = options_.partial ? std::min(*begin, start) : std::max(*begin, start);
     }
-    return begin == earliest ? options_.from : begin;
+    return std::max(begin.value_or(0), options_.from);
 }
 
 std::vector<gpu::TickRange> Plan::next(Inputs& inputs) {
     if (finished_) return {};
+    const bool all_ended = std::find(inputs.ended.begin(), inputs.ended.end(), false) == inputs.ended.end();
+    if (all_ended && !inputs.settled) {
+        settle_interval(inputs, options_);
+        limit_ = inputs.interval.end;
+        if (begin_ && (inputs.interval.start < *begin_ || inputs.interval.end < position_))
+            throw BadInput("the runs have another interval than the parts; --force starts again");
+    }
     if (!begin_) {
-        begin_ = begin_of(inputs);
+        begin_ = all_ended ? inputs.interval.start : begin_of(inputs);
         if (!begin_) return {};
         position_ = *begin_;
-    }
-    const bool all_ended = std::find(inputs.ended.begin(), inputs.ended.end(), false) == inputs.ended.end();
-    if (all_ended && !settled_) {
-        settle_interval(inputs, options_);
-        settled_ = true;
-        limit_ = inputs.interval.end;
-        if (inputs.interval.start != *begin_ || inputs.interval.end < position_)
-            throw BadInput("the runs have another interval than the parts; --force starts again");
     }
     const std::uint64_t known = all_ended ? inputs.interval.end : watermark_of(inputs, options_);
     const std::uint64_t end = known == UINT64_MAX ? known : known - std::min(known, reach_);

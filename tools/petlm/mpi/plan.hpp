@@ -44,7 +44,6 @@ class Plan {
     std::optional<std::uint64_t> begin_;  ///< of the first shard
     std::uint64_t position_ = 0;
     std::uint64_t limit_ = UINT64_MAX;
-    bool settled_ = false;
     bool finished_ = false;
 };
 

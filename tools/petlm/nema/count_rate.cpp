@@ -28,15 +28,16 @@ struct Rates {
 
 Rates rates_of(const LineAcquisition& a, double intrinsic_per_s) {
     const StripCounts& sum = a.sum;
+    const double per_count = a.loss_factor / a.seconds;
     Rates r;
-    r.total = sum.total / a.seconds;
-    r.total_error = std::sqrt(sum.total) / a.seconds;
-    r.trues = sum.trues() / a.seconds;
-    r.trues_error = std::sqrt(sum.variance_of_trues()) / a.seconds;
-    r.randoms = a.randoms_sum / a.seconds;
+    r.total = sum.total * per_count;
+    r.total_error = std::sqrt(sum.total) * per_count;
+    r.trues = sum.trues() * per_count;
+    r.trues_error = std::sqrt(sum.variance_of_trues()) * per_count;
+    r.randoms = a.randoms_sum * per_count;
     r.intrinsic = intrinsic_per_s;
     r.scatter = r.total - r.trues - r.randoms - r.intrinsic;
-    r.scatter_error = std::sqrt(sum.variance_of_background()) / a.seconds;
+    r.scatter_error = std::sqrt(sum.variance_of_background()) * per_count;
     r.necr = r.total > 0 ? r.trues * r.trues / r.total : 0;
     // With the share s of trues: d(trues^2 / total) = (2 s - s^2) d trues - s^2 d background.
     const double share = r.total > 0 ? r.trues / r.total : 0;
@@ -45,9 +46,9 @@ Rates rates_of(const LineAcquisition& a, double intrinsic_per_s) {
     const double variance = of_trues * of_trues * sum.variance_of_trues() +
                             of_rest * of_rest * sum.variance_of_background() -
                             2 * of_trues * of_rest * sum.covariance();
-    r.necr_error = std::sqrt(std::max(0.0, variance)) / a.seconds;
+    r.necr_error = std::sqrt(std::max(0.0, variance)) * per_count;
     r.necr_subtracted = r.total > 0 ? r.trues * r.trues / (r.total + r.randoms) : 0;
-    r.scatter_fraction = background_share(sum, a.randoms_sum + r.intrinsic * a.seconds);
+    r.scatter_fraction = background_share(sum, a.randoms_sum + r.intrinsic / per_count);
     return r;
 }
 
@@ -75,7 +76,7 @@ int count_rate(const CountRateOptions& options) {
     Report report{"count-rate", "Count rates", "4 (Scatter fraction, count losses and randoms)"};
     LineMeasurement measured = measure(options, report);
     describe(options, measured, report);
-    std::erase_if(measured.acquisitions, [](const LineAcquisition& a) { return !(a.seconds > 0); });
+    if (measured.acquisitions.empty()) throw petlm::BadInput("no run has recorded for any time");
     std::stable_sort(measured.acquisitions.begin(), measured.acquisitions.end(),
                      [](const auto& a, const auto& b) { return a.mean_MBq < b.mean_MBq; });
     const double volume = measured.phantom->volume_ml();
@@ -84,7 +85,9 @@ int count_rate(const CountRateOptions& options) {
         "activity divided by "
         "the volume of the phantom. NECR = trues² / total; the other NECR, trues² / (total + randoms), holds "
         "where "
-        "delayed coincidences are subtracted.");
+        "delayed coincidences are subtracted. Rates are those that would have arrived: they are multiplied "
+        "with "
+        "loss_factor for the data of the boards that did not.");
 
     Table table{"rates", "Rates, per second", {}, {}};
     table.columns = {"run",
@@ -103,7 +106,8 @@ int count_rate(const CountRateOptions& options) {
                      "necr_error",
                      "necr_delayeds_subtracted",
                      "scatter_fraction",
-                     "scatter_fraction_error"};
+                     "scatter_fraction_error",
+                     "loss_factor"};
     std::vector<double> activities;
     std::vector<double> trues;
     std::vector<double> trues_errors;
@@ -116,7 +120,7 @@ int count_rate(const CountRateOptions& options) {
         table.rows.push_back({a.run, a.seconds, a.mean_MBq, 1e3 * a.mean_MBq / volume, r.total, r.total_error,
                               r.trues, r.trues_error, r.randoms, r.scatter, r.scatter_error, r.intrinsic,
                               r.necr, r.necr_error, r.necr_subtracted, r.scatter_fraction.value,
-                              r.scatter_fraction.error});
+                              r.scatter_fraction.error, a.loss_factor});
         activities.push_back(a.mean_MBq);
         trues.push_back(r.trues);
         trues_errors.push_back(r.trues_error);

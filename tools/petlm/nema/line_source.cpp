@@ -130,8 +130,8 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
     measured.slices = slices_of(bins, phantom);
     measured.intrinsic_per_s.assign(measured.slices.to - measured.slices.from, 0);
     for (const auto& run : runs) {
-        const RandomsOverTime randoms(*run);
-        const std::vector<double> shares = randoms.shares(bins, radius);
+        const IntervalSeconds seconds(*run, run->whole());
+        const std::vector<double> shares = seconds.shares(bins, radius);
         const auto intervals = options.frame_s ? run->frames(*options.frame_s) : std::vector{run->whole()};
         run->for_each(intervals, bins, [&](std::size_t i, const Sinograms& sinograms) {
             LineAcquisition one;
@@ -139,7 +139,10 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
             one.seconds = run->seconds_of(intervals[i]);
             one.mean_MBq = run->mean_MBq(intervals[i]);
             one.slices = strips_of(bins, sinograms, phantom, measured.slices);
-            const double all = randoms.in(intervals[i]);
+            if (!(one.seconds > 0)) return;
+            const IntervalSeconds of_frame(*run, intervals[i]);
+            const double all = of_frame.randoms();
+            one.loss_factor = of_frame.loss_factor();
             for (std::size_t slice = 0; slice < one.slices.size(); ++slice) {
                 one.randoms.push_back(all * shares[measured.slices.from + slice]);
                 one.sum += one.slices[slice];
@@ -147,13 +150,12 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
             }
             measured.acquisitions.push_back(std::move(one));
         });
-        report.inputs.push_back(run->sentence());
+        report.inputs.push_back(run->sentence() + ' ' + seconds.loss_sentence());
+        add_warnings(*run, report.warnings);
     }
     if (options.background) {
-        RunOptions of_background;
-        of_background.runs = {*options.background};
-        of_background.scanner = options.scanner;
-        const Run run(of_background, 0);
+        const auto background = background_of(*options.background, options, *runs.front());
+        const Run& run = *background;
         run.for_each({run.whole()}, bins, [&](std::size_t, const Sinograms& sinograms) {
             const auto [first, last] = columns_within(bins, radius);
             for (std::size_t i = 0; i < measured.intrinsic_per_s.size(); ++i) {

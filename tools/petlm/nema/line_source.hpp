@@ -63,6 +63,7 @@ struct LineAcquisition {
     std::vector<double> randoms;
     StripCounts sum;
     double randoms_sum = 0;
+    double loss_factor = 1;  ///< IntervalSeconds; not in the counts
 };
 struct LineMeasurement {
     const LinePhantom* phantom;
@@ -72,7 +73,7 @@ struct LineMeasurement {
     std::vector<double> intrinsic_per_s;        ///< [slice] prompts without a source; 0 if not measured
     double intrinsic_sum_per_s = 0;
 };
-/// Reads all runs. Throws as Run and RandomsOverTime do.
+/// Reads all runs. Throws as Run and IntervalSeconds do.
 LineMeasurement measure(const CountRateOptions& options, Report& report);
 
 /// What both tests of clause 4 do, and where they differ from the standard.

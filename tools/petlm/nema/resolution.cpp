@@ -64,6 +64,7 @@ int resolution(const ResolutionOptions& options) {
         const PointImage image(*run, depth, options.max_ring_difference.value_or(UINT32_MAX));
         const PointWidths widths = image.widths();
         report.inputs.push_back(run->sentence());
+        add_warnings(*run, report.warnings);
         add_row(table, *run, image, widths);
         if (image.prompts() < least_prompts) {
             report.warnings.push_back(

@@ -6,7 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "config/nuclides.hpp"
+#include "tools/petlm/corrections/bed.hpp"
+#include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -18,31 +21,20 @@ const petlm::ExportSource& checked(const petlm::ExportSource& source) {
         throw petlm::UsageError(source.target().string() + " holds " + daemon::name_of(source.kind()) +
                                 "; a NEMA test takes coincidences");
     }
-    if (source.records() == 0) throw petlm::BadInput(source.target().string() + ": no coincidences");
     return source;
 }
 
-/// The activity in run.json, or that of the options.
+/// The stated activity, or that of the options.
 Activity activity_of(const RunOptions& options, const petlm::ExportSource& source, std::size_t number) {
     Activity activity;
-    const nlohmann::json said = source.said_by_operator();
-    const auto number_said = [&](const char* key) -> std::optional<double> {
-        const auto value = said.is_object() ? said.value(key, nlohmann::json()) : nlohmann::json();
-        if (!value.is_number()) return std::nullopt;
-        return value.get<double>();
-    };
-    const auto named = said.is_object() ? said.value("nuclide", nlohmann::json()) : nlohmann::json();
-    if (named.is_string()) activity.nuclide = named.get<std::string>();
-    if (options.nuclide) activity.nuclide = *options.nuclide;
-    const config::Nuclide* const nuclide = config::find_nuclide(activity.nuclide);
-    if (options.nuclide && nuclide == nullptr) {
-        std::string names;
-        for (const auto& known : config::nuclides)
-            names += (names.empty() ? "" : ", ") + std::string(known.name);
-        throw petlm::UsageError("--nuclide: expected one of " + names + ", found " + *options.nuclide);
+    petlm::ExportOptions of_nuclide;
+    of_nuclide.nuclide = options.nuclide;
+    if (const auto nuclide = petlm::nuclide_of(source, of_nuclide)) {
+        activity.nuclide = nuclide->nuclide;
+        activity.half_life_s = nuclide->half_life_s;
+        activity.branching_ratio = nuclide->branching_ratio;
     }
-    if (nuclide != nullptr) activity.half_life_s = nuclide->half_life_s;
-    activity.at_start_MBq = number_said("activity_at_start_MBq");
+    activity.at_start_MBq = source.coverage().activity_MBq_at(source.coverage().reference_ticks());
     if (!options.activity_MBq.empty())
         activity.at_start_MBq =
             options.activity_MBq.size() == 1 ? options.activity_MBq.front() : options.activity_MBq.at(number);
@@ -53,26 +45,52 @@ Activity activity_of(const RunOptions& options, const petlm::ExportSource& sourc
     return activity;
 }
 
+/// Throws petlm::UsageError unless both can be compared.
+void check_alike(const Run& first, const Run& other) {
+    const auto refuse = [&](const std::string& what) {
+        throw petlm::UsageError(other.source().target().string() + ": " + what + " that of " +
+                                first.source().target().string());
+    };
+    if (config::to_json(first.scanner()) != config::to_json(other.scanner())) refuse("its scanner is not");
+    const auto rules = [](const Run& run) { return daemon::to_json(run.coverage()).at("rules"); };
+    const auto known = [](const Run& run) {
+        return run.coverage().rules.coincidence && run.coverage().rules.energy;
+    };
+    if (known(first) && known(other) && rules(first) != rules(other)) {
+        throw petlm::UsageError(
+            fmt::format("{}: its records were made by other rules, {}, than those of {}, {}",
+                        other.source().target().string(), rules(other).dump(),
+                        first.source().target().string(), rules(first).dump()));
+    }
+}
+
 }  // namespace
 
-double Activity::mean_MBq(double from_s, double to_s) const {
+double Activity::mean_MBq(const daemon::Coverage& coverage) const {
     if (!at_start_MBq) return std::nan("");
-    if (!half_life_s) return *at_start_MBq;
-    const double decay = std::log(2.0) / *half_life_s;
-    const double length = decay * (to_s - from_s);
-    return *at_start_MBq * std::exp(-decay * from_s) * (length > 0 ? -std::expm1(-length) / length : 1);
+    return half_life_s ? *at_start_MBq / coverage.decay_factor(*half_life_s) : *at_start_MBq;
 }
 
 double branching_of(const Activity& activity) {
     constexpr double of_standard = 0.9060;
-    const config::Nuclide* const nuclide = config::find_nuclide(activity.nuclide);
-    return nuclide == nullptr || nuclide->name == "Na-22" ? of_standard : nuclide->branching_ratio;
+    return activity.nuclide.empty() || activity.nuclide == "Na-22" ? of_standard : activity.branching_ratio;
 }
 
 Run::Run(const RunOptions& options, std::size_t number)
     : source_(options.runs.at(number)),
-      scanner_(checked(source_).scanner(options.scanner)),
+      coverage_(petlm::completed_coverage(checked(source_))),
+      scanner_(source_.scanner(options.scanner)),
       activity_(activity_of(options, source_, number)) {}
+
+daemon::Coverage Run::part(const petlm::Interval& interval) const {
+    return daemon::part_of(coverage_, gpu::TickRange{interval.from, interval.to});
+}
+
+petlm::Interval Run::whole() const {
+    const gpu::TickRange span = coverage_.span();
+    if (source_.records() == 0) return {span.start, span.end};
+    return {std::min(span.start, source_.first_time()), std::max(span.end, source_.last_time() + 1)};
+}
 
 std::string Run::name() const {
     const auto path = source_.target().lexically_normal();
@@ -80,17 +98,18 @@ std::string Run::name() const {
 }
 
 double Run::seconds_of(const petlm::Interval& interval) const {
-    return static_cast<double>(interval.to - interval.from) * scanner_.tick_ps * 1e-12;
+    return part(interval).seconds();
 }
 
 double Run::mean_MBq(const petlm::Interval& interval) const {
-    const std::uint64_t start = whole().from;
-    return activity_.mean_MBq(seconds_of({start, interval.from}), seconds_of({start, interval.to}));
+    return activity_.mean_MBq(part(interval));
 }
 
 std::string Run::sentence() const {
     std::string text = fmt::format("{}: {} records in {:.6g} s", source_.target().string(), source_.records(),
-                                   seconds_of(whole()));
+                                   coverage_.seconds());
+    if (const double from = coverage_.since_reference_s(coverage_.span().start); from != 0)
+        text += fmt::format(", from {:.6g} s after the start on", from);
     if (activity_.at_start_MBq) {
         text += fmt::format(
             ", {:.5g} MBq at the start, {}", *activity_.at_start_MBq,
@@ -120,25 +139,30 @@ std::vector<petlm::Interval> Run::frames(double seconds) const {
 }
 
 std::vector<Run::AtPosition> Run::positions(unsigned channel) const {
-    const auto target = source_.target();
-    const auto directory = std::filesystem::is_directory(target) ? target : target.parent_path();
-    std::vector<AtPosition> found;
-    petlm::RecordSource tags(directory, daemon::RecordKind::tags);
-    while (tags.next()) {
-        for (const gpu::Tag& tag : tags.reader().tags()) {
-            if (tag.channel != channel || tag.kind != static_cast<std::uint8_t>(gpu::TagKind::position))
-                continue;
-            const double mm = 1e-3 * static_cast<std::int32_t>(tag.value);
-            if (!found.empty() && found.back().bed_mm == mm) continue;
-            if (!found.empty()) found.back().interval.to = tag.time;
-            found.push_back({{tag.time, whole().to}, mm});
+    std::vector<gpu::Tag> moves;
+    for (const petlm::RunPlace& place : petlm::places_of_runs(source_.target(), coverage_)) {
+        if (place.directory.empty()) continue;
+        petlm::RecordSource tags(place.directory, daemon::RecordKind::tags);
+        while (tags.next()) {
+            for (const gpu::Tag& tag : tags.reader().tags())
+                if (tag.channel == channel && tag.kind == static_cast<std::uint8_t>(gpu::TagKind::position))
+                    moves.push_back(tag);
         }
     }
-    if (found.empty()) {
-        throw petlm::BadInput(directory.string() + ": no position tags of channel " +
-                              std::to_string(channel));
+    std::stable_sort(moves.begin(), moves.end(),
+                     [](const gpu::Tag& a, const gpu::Tag& b) { return a.time < b.time; });
+    std::vector<AtPosition> found;
+    for (const gpu::Tag& tag : moves) {
+        const double mm = 1e-3 * static_cast<std::int32_t>(tag.value);
+        if (!found.empty() && found.back().bed_mm == mm) continue;
+        if (!found.empty()) found.back().interval.to = tag.time;
+        found.push_back({{tag.time, std::max(tag.time, whole().to)}, mm});
     }
-    std::erase_if(found, [](const AtPosition& at) { return at.interval.to <= at.interval.from; });
+    if (found.empty()) {
+        throw petlm::BadInput(source_.target().string() + ": no position tags of channel " +
+                              std::to_string(channel) + " in its run");
+    }
+    std::erase_if(found, [&](const AtPosition& at) { return !(seconds_of(at.interval) > 0); });
     return found;
 }
 
@@ -166,7 +190,7 @@ void Run::for_each(const std::vector<petlm::Interval>& intervals, const SliceBin
         finish();
 }
 
-std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options) {
+std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options, bool bed_may_move) {
     if (options.activity_MBq.size() > 1 && options.activity_MBq.size() != options.runs.size()) {
         throw petlm::UsageError(
             fmt::format("--activity-mbq: expected 1 value or {}, one for each run, found {}",
@@ -175,13 +199,30 @@ std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options) {
     std::vector<std::unique_ptr<Run>> runs;
     for (std::size_t i = 0; i < options.runs.size(); ++i) {
         runs.push_back(std::make_unique<Run>(options, i));
-        const auto description = [](const Run& run) { return config::to_json(run.scanner()); };
-        if (description(*runs.front()) != description(*runs.back())) {
-            throw petlm::UsageError(options.runs[i].string() + ": its scanner is not that of " +
-                                    options.runs.front().string());
+        check_alike(*runs.front(), *runs.back());
+        if (bed_may_move) continue;
+        if (const auto bed = corrections::bed_movement(runs.back()->source()); bed.moved()) {
+            throw petlm::BadInput(options.runs[i].string() + ": " + bed.text() +
+                                  "; expected a bed that stood still: petlm cut takes a part of the run, and "
+                                  "petlm nema sensitivity --by-position every position");
         }
     }
     return runs;
+}
+
+std::unique_ptr<Run> background_of(const std::filesystem::path& target, const RunOptions& options,
+                                   const Run& run) {
+    RunOptions only;
+    only.runs = {target};
+    only.scanner = options.scanner;
+    auto background = std::make_unique<Run>(only, 0);
+    check_alike(run, *background);
+    return background;
+}
+
+void add_warnings(const Run& run, std::vector<std::string>& warnings) {
+    for (const std::string& what : run.source().coverage().unknown)
+        warnings.push_back(fmt::format("{}: not known: {}.", run.name(), what));
 }
 
 void check_output(const std::filesystem::path& directory, bool force) {

@@ -23,19 +23,20 @@ struct Activity {
     std::optional<double> at_start_MBq;  // NOLINT(readability-identifier-naming)
     std::string nuclide;                 ///< "" unknown
     std::optional<double> half_life_s;   ///< none: taken as constant
+    double branching_ratio = 1;
 
-    /// Its mean over an interval, seconds from the start of the run; NaN if it is unknown.
-    [[nodiscard]] double mean_MBq(double from_s, double to_s) const;  // NOLINT(readability-identifier-naming)
+    /// Its mean over the recorded time; NaN if it is unknown.
+    [[nodiscard]] double mean_MBq(
+        const daemon::Coverage& coverage) const;  // NOLINT(readability-identifier-naming)
 };
-/// Positrons per decay by which clause 5 divides: 0.9060 for Na-22 and unknown nuclides, otherwise that of
-/// config/nuclides.hpp.
+/// Positrons per decay by which clause 5 divides: 0.9060 for Na-22 and unknown nuclides, otherwise its own.
 double branching_of(const Activity& activity);
 
 /// Not thread-safe.
 class Run {
   public:
-    /// Throws petlm::UsageError for a target that holds no coincidences and for contradictory options,
-    /// petlm::BadInput for one without prompts, and as ExportSource does. `number`: which of the options'
+    /// Throws petlm::UsageError for a target that holds no coincidences and for contradictory options, and
+    /// as ExportSource does. `number`: which of the options'
     /// runs.
     Run(const RunOptions& options, std::size_t number);
 
@@ -43,15 +44,21 @@ class Run {
     [[nodiscard]] const config::Scanner& scanner() const { return scanner_; }
     [[nodiscard]] const Activity& activity() const { return activity_; }
     [[nodiscard]] std::string name() const;
-    /// From the start of the run to its end, ticks, with the last record.
-    [[nodiscard]] petlm::Interval whole() const { return {source_.time_origin(), source_.time_end() + 1}; }
+    /// What it covers.
+    [[nodiscard]] const daemon::Coverage& coverage() const { return coverage_; }
+    /// The part of it in an interval.
+    [[nodiscard]] daemon::Coverage part(const petlm::Interval& interval) const;
+    /// From the first to the last recorded time and record, ticks.
+    [[nodiscard]] petlm::Interval whole() const;
+    /// Recorded time.
     [[nodiscard]] double seconds_of(const petlm::Interval& interval) const;
     [[nodiscard]] double mean_MBq(
         const petlm::Interval& interval) const;  // NOLINT(readability-identifier-naming)
     /// What the report says of the run.
     [[nodiscard]] std::string sentence() const;
 
-    /// Equal parts of the run; a rest of less than half a part is left out.
+    /// Equal parts of the time from the start to the end of the records; a rest of less than half a part is
+    /// left out.
     [[nodiscard]] std::vector<petlm::Interval> frames(double seconds) const;
     /// The time at each position of the bed, from the position tags of a channel. Throws petlm::BadInput when
     /// there are none.
@@ -68,35 +75,41 @@ class Run {
 
   private:
     petlm::ExportSource source_;
+    daemon::Coverage coverage_;
     config::Scanner scanner_;
     Activity activity_;
 };
 
-/// All runs of the options. Throws petlm::UsageError when they are not of one scanner.
-std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options);
+/// All runs of the options. Throws petlm::UsageError when their scanners or the rules of their records
+/// differ, petlm::BadInput when the bed moved unless it may.
+std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options, bool bed_may_move = false);
+/// The run without a source that is compared with `run`. Throws as runs_of() does.
+std::unique_ptr<Run> background_of(const std::filesystem::path& target, const RunOptions& options,
+                                   const Run& run);
+/// What a report must name of a run: what it does not tell.
+void add_warnings(const Run& run, std::vector<std::string>& warnings);
 /// Throws petlm::UsageError when the directory has results already and they are not to be replaced.
 void check_output(const std::filesystem::path& directory, bool force);
 
-/// The randoms to be expected in the seconds of a run. docs/explanation/randoms.md
-class RandomsOverTime {
+/// What the seconds of a run tell about an interval: randoms and loss. docs/explanation/randoms.md
+class IntervalSeconds {
   public:
-    /// Throws petlm::BadInput when the run has no seconds that can be used.
-    explicit RandomsOverTime(const Run& run);
+    /// Throws petlm::BadInput when there are no seconds that can be used.
+    IntervalSeconds(const Run& run, const petlm::Interval& interval);
 
-    /// Of all pairs; a second that lies in the interval in part counts in part.
-    [[nodiscard]] double in(const petlm::Interval& interval) const;
-    /// [slice] which part of the randoms of the whole run lies in the slice, no further than `radius_mm` from
+    /// To be expected among the prompts, of all pairs.
+    [[nodiscard]] double randoms() const { return of_pairs_->total(); }
+    /// By which counts have to be multiplied for the data of the boards that did not arrive; 1 if that is not
+    /// known.
+    [[nodiscard]] double loss_factor() const { return of_pairs_->loss().factor; }
+    [[nodiscard]] std::string loss_sentence() const;
+    /// [slice] which part of the randoms of the interval lies in the slice, no further than `radius_mm` from
     /// the axis. Of scanners with more than some millions of pairs, a sample of them is taken.
     [[nodiscard]] std::vector<double> shares(const SliceBins& bins, double radius_mm) const;
 
   private:
-    struct Second {
-        petlm::Interval ticks;
-        double randoms;
-    };
     std::uint32_t crystals_;
     std::unique_ptr<petlm::RunRandoms> of_pairs_;
-    std::vector<Second> seconds_;
 };
 
 }  // namespace petacq::nema

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "tools/petlm/export/export.hpp"
@@ -79,10 +80,11 @@ struct AtPosition {
     double background_error = 0;
     double randoms = unknown;  ///< of all prompts, as a share
     double branching = 1;
+    double loss_factor = 1;  ///< IntervalSeconds
 
-    [[nodiscard]] double per_s() const { return counts / seconds - background_per_s; }
+    [[nodiscard]] double per_s() const { return loss_factor * counts / seconds - background_per_s; }
     [[nodiscard]] double error_per_s() const {
-        return std::hypot(std::sqrt(counts) / seconds, background_error);
+        return std::hypot(loss_factor * std::sqrt(counts) / seconds, background_error);
     }
     /// cps/Bq
     [[nodiscard]] double sensitivity() const { return per_s() / (1e6 * mean_MBq); }
@@ -91,13 +93,10 @@ struct AtPosition {
     [[nodiscard]] double percent_error() const { return 100 * sensitivity_error() / branching; }
 };
 
-/// Randoms per prompt; NaN if the run does not tell.
-double randoms_share(const std::optional<RandomsOverTime>& randoms, const petlm::Interval& interval,
-                     const Sinograms& sinograms) {
-    double prompts = static_cast<double>(sinograms.outside);
-    for (const std::uint32_t count : sinograms.counts)
-        prompts += count;
-    return randoms && prompts > 0 ? randoms->in(interval) / prompts : unknown;
+/// In the sinograms and outside.
+double prompts_of(const Sinograms& sinograms) {
+    return std::accumulate(sinograms.counts.begin(), sinograms.counts.end(),
+                           static_cast<double>(sinograms.outside));
 }
 
 /// The mean over the positions in the middle of the axis, by the trapezoidal rule: `positions` are ascending.
@@ -158,12 +157,14 @@ void fill(Report& report, const std::vector<AtPosition>& positions) {
                      "cps_per_Bq_error",
                      "absolute_percent",
                      "absolute_percent_error",
-                     "randoms_per_prompt"};
+                     "randoms_per_prompt",
+                     "loss_factor"};
     Chart::Curve curve{"absolute sensitivity", {}, {}};
     for (const AtPosition& at : positions) {
         table.rows.push_back({at.run, at.bed_mm, at.z_mm, at.seconds, at.mean_MBq, at.counts,
                               at.background_per_s, at.per_s(), at.error_per_s(), at.sensitivity(),
-                              at.sensitivity_error(), at.percent(), at.percent_error(), at.randoms});
+                              at.sensitivity_error(), at.percent(), at.percent_error(), at.randoms,
+                              at.loss_factor});
         curve.x.push_back(at.z_mm);
         curve.y.push_back(at.percent());
         if (at.counts < least_prompts_of_position) {
@@ -215,17 +216,15 @@ void describe(const SliceBins& bins, const SensitivityOptions& options,
 int sensitivity(const SensitivityOptions& options) {
     check_output(options.output, options.force);
     Report report{"sensitivity", "Sensitivity", "5 (Sensitivity)"};
-    const auto runs = runs_of(options);
+    const auto runs = runs_of(options, options.position_channel.has_value());
     const config::Scanner& scanner = runs.front()->scanner();
     const SliceBins bins(scanner, petlm::depth_of_interaction(options.depth_mm, scanner),
                          scanner.dimensions.crystal_pitch_y_mm / 2);
     Sinograms background(bins);
     double background_s = 0;
     if (options.background) {
-        RunOptions only;
-        only.runs = {*options.background};
-        only.scanner = options.scanner;
-        const Run run(only, 0);
+        const auto background_run = background_of(*options.background, options, *runs.front());
+        const Run& run = *background_run;
         background_s = run.seconds_of(run.whole());
         run.for_each({run.whole()}, bins, [&](std::size_t, const Sinograms& found) { background = found; });
         report.inputs.push_back("Background: " + run.sentence());
@@ -237,11 +236,16 @@ int sensitivity(const SensitivityOptions& options) {
                                     ": the activity of the source is not known: the operator did not say it "
                                     "at the start of the run; give it with --activity-mbq");
         }
-        std::optional<RandomsOverTime> randoms;
+        std::string of_loss;
+        bool seconds_known = false;
         try {
-            randoms.emplace(*run);
+            of_loss = ' ' + IntervalSeconds(*run, run->whole()).loss_sentence();
+            seconds_known = true;
         } catch (const petlm::BadInput& error) {
-            report.warnings.push_back(std::string("The share of randoms is not known: ") + error.what());
+            report.warnings.push_back(
+                std::string("The share of randoms is not known, and loss of data is not "
+                            "corrected: ") +
+                error.what());
         }
         std::vector<petlm::Interval> intervals;
         std::vector<double> beds;
@@ -271,7 +275,11 @@ int sensitivity(const SensitivityOptions& options) {
             at.seconds = run->seconds_of(intervals[i]);
             at.mean_MBq = run->mean_MBq(intervals[i]);
             at.branching = branching_of(run->activity());
-            at.randoms = randoms_share(randoms, intervals[i], sinograms);
+            if (seconds_known) {
+                const IntervalSeconds seconds(*run, intervals[i]);
+                at.randoms = seconds.randoms() / prompts_of(sinograms);
+                at.loss_factor = seconds.loss_factor();
+            }
             if (background_s > 0) {
                 const double masked = sum_of(counts_in(bins, background, mask));
                 at.background_per_s = masked / background_s;
@@ -279,9 +287,10 @@ int sensitivity(const SensitivityOptions& options) {
             }
             positions.push_back(at);
         });
-        report.inputs.push_back(run->sentence());
+        report.inputs.push_back(run->sentence() + of_loss);
+        add_warnings(*run, report.warnings);
     }
-    if (positions.empty()) throw petlm::BadInput("no counts of a source in any run");
+    if (positions.empty()) throw petlm::BadInput("no coincidences of a source in any run");
     std::stable_sort(positions.begin(), positions.end(),
                      [](const auto& a, const auto& b) { return a.z_mm < b.z_mm; });
     describe(bins, options, positions, report);

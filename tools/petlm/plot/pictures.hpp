@@ -14,6 +14,7 @@
 
 #include "config/scanner.hpp"
 #include "config/spectra.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "tools/petlm/plot/axes.hpp"
 #include "tools/petlm/plot/detector_findings.hpp"
 #include "tools/petlm/plot/histograms.hpp"
@@ -37,10 +38,16 @@ struct PictureData {
     std::string seconds_trouble;  ///< SecondsOverTime::trouble
     std::optional<DetectorFindings> detector;
     std::uint64_t end_ticks = 0;  ///< end of the time axis, which starts with bins.times
-    bool delayeds = false;        ///< the run searched for delayeds
-    bool window_known = false;    ///< bins.differences spans the coincidence window
-    std::optional<std::pair<double, double>> energy_window;  ///< keV
+    daemon::Coverage coverage;
 
+    /// Delayeds were searched for, or nobody knows.
+    [[nodiscard]] bool delayeds() const {
+        return !coverage.rules.coincidence || coverage.rules.coincidence->delay_ticks;
+    }
+    /// Null: there is none, or it is not known.
+    [[nodiscard]] const config::Energy* energy_window() const {
+        return coverage.rules.energy && coverage.rules.energy->filter ? &*coverage.rules.energy : nullptr;
+    }
     [[nodiscard]] double seconds(std::uint64_t ticks) const {
         return static_cast<double>(ticks) * scanner.tick_ps * 1e-12;
     }

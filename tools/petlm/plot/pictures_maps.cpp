@@ -128,7 +128,7 @@ Picture sinogram(const PictureData& data) {
         "end {} mm behind the"
         " front faces of the crystals; counts are as they are, without correction for the number of crystal "
         "pairs in a bin, which is uneven.",
-        data.delayeds ? "Prompts less delayeds" : "Prompts", data.depth_mm);
+        data.delayeds() ? "Prompts less delayeds" : "Prompts", data.depth_mm);
     if (beyond != 0) p.caption += fmt::format(" {} pairs are beyond its edge.", grouped(beyond));
     p.alt =
         "Sinogram: counts over the distance of a line from the axis in millimetres and its angle in degrees.";
@@ -136,7 +136,7 @@ Picture sinogram(const PictureData& data) {
     show_map(p,
              {lines.angles(), lines.radial(), net(data.pairs.prompts.sinogram, data.pairs.delayeds.sinogram)},
              {"s (mm)", -lines.radius_mm(), lines.radius_mm()}, {"\u03c6 (degrees)", 0, 180},
-             data.delayeds ? "prompts \u2212 delayeds" : "prompts");
+             data.delayeds() ? "prompts \u2212 delayeds" : "prompts");
     p.csv = [&data, &lines](OutputFile& out) {
         out.text("phi_deg,s_mm,prompts,delayeds\n");
         for (std::uint32_t i = 0; i < data.pairs.prompts.sinogram.size(); ++i) {
@@ -169,7 +169,7 @@ Picture axial_profile(const PictureData& data) {
     p.caption = fmt::format(
         "{} in each plane of the single-slice rebinning: half way between the rings of the two crystals. The"
         " scanner sees its middle with more ring pairs than its ends.",
-        data.delayeds ? "Prompts less delayeds" : "Prompts");
+        data.delayeds() ? "Prompts less delayeds" : "Prompts");
     p.alt = "Profile along the axis: counts over z in millimetres.";
     p.height = 300;
     p.draw = [edges, counts, height = p.height](cairo_t* cairo, const Theme& theme) {

@@ -26,7 +26,7 @@ void draw(cairo_t* cairo, const Theme& theme, const PictureData& data, std::size
     Plot plot(cairo, theme, {0, 0, picture_width, panel}, {"phase", 0, 1},
               count_axis("pairs per second", {prompts, delayeds}), margins);
     std::vector<LegendEntry> entries = {{"prompts", {theme.prompts}}};
-    if (data.delayeds) {
+    if (data.delayeds()) {
         entries.push_back({"delayeds", {theme.delayeds, false, true}});
         plot.steps(edges, delayeds, entries[1].pen);
     }

@@ -58,7 +58,7 @@ void draw_randoms(cairo_t* cairo, const Theme& theme, const PictureData& data) {
         entries.push_back({"estimated randoms", {theme.singles}});
         draw_rows(plot, data, expected, entries.back().pen);
     }
-    if (data.delayeds) {
+    if (data.delayeds()) {
         entries.push_back({"weighted delayeds", {theme.delayeds, false, true}});
         draw_rows(plot, data, measured, entries.back().pen);
     }
@@ -144,7 +144,7 @@ Picture corrections_over_time(const PictureData& data) {
     p.name = "corrections";
     p.title = "Randoms and lost pairs over time";
     p.caption = "Above: prompts, and the random coincidences among them";
-    p.caption += data.delayeds ? ", from the delayeds with their weight" : "";
+    p.caption += data.delayeds() ? ", from the delayeds with their weight" : "";
     p.caption += any_known(rows.randoms) ? ", and as the noise-free estimate" : "";
     p.caption += ". Below: ";
     p.caption += any_known(rows.pile_up) ? "pairs that the multiples policy dropped, by the pile-up factor"

@@ -47,15 +47,15 @@ std::string peak_text(const std::vector<double>& values) {
 }
 
 void draw_window(Plot& plot, const PictureData& data) {
-    if (!data.energy_window) return;
-    plot.vertical(data.energy_window->first);
-    plot.vertical(data.energy_window->second);
+    if (data.energy_window() == nullptr) return;
+    plot.vertical(data.energy_window()->lower_keV);
+    plot.vertical(data.energy_window()->upper_keV);
 }
 
 std::string window_text(const PictureData& data) {
-    if (!data.energy_window) return "";
-    return fmt::format(" Vertical lines: the energy window, {} to {} keV.", data.energy_window->first,
-                       data.energy_window->second);
+    if (data.energy_window() == nullptr) return "";
+    return fmt::format(" Vertical lines: the energy window, {} to {} keV.", data.energy_window()->lower_keV,
+                       data.energy_window()->upper_keV);
 }
 
 /// The first two fields of a row of a CSV; the last bin reaches to infinity.
@@ -111,9 +111,9 @@ Picture energy_of_pairs(const PictureData& data) {
         const std::vector<LegendEntry> entries = {{"prompts", {theme.prompts, true}},
                                                   {"delayeds", {theme.delayeds, true, true}}};
         plot.steps(energy_edges(), prompts, entries[0].pen);
-        if (data.delayeds) plot.steps(energy_edges(), delayeds, entries[1].pen);
+        if (data.delayeds()) plot.steps(energy_edges(), delayeds, entries[1].pen);
         draw_window(plot, data);
-        plot.legend(std::span(entries).first(data.delayeds ? 2 : 1));
+        plot.legend(std::span(entries).first(data.delayeds() ? 2 : 1));
     };
     p.csv = [&data](OutputFile& out) {
         out.text("from_keV,to_keV,prompts,delayeds\n");
@@ -141,11 +141,12 @@ Picture time_differences(const PictureData& data) {
     p.caption =
         fmt::format("Time of the crystal with the larger number less that of the other, in bins of {} ps. ",
                     bins.width * data.scanner.tick_ps);
-    if (data.delayeds)
+    if (data.delayeds())
         p.caption += "The delayeds, shifted back by their delay, are the level of the randoms. ";
-    p.caption += fmt::format("{}: \u00b1{} ticks of {} ps.",
-                             data.window_known ? "Coincidence window" : "Range (the file names no window)",
-                             bins.window, data.scanner.tick_ps);
+    p.caption += fmt::format(
+        "{}: \u00b1{} ticks of {} ps.",
+        data.coverage.rules.coincidence ? "Coincidence window" : "Range (the file names no window)",
+        bins.window, data.scanner.tick_ps);
     if (beyond != 0) p.caption += fmt::format(" {} pairs are further apart and not shown.", grouped(beyond));
     p.alt =
         "Histogram of the time differences of the two photons of each coincidence in nanoseconds: prompts"
@@ -161,8 +162,8 @@ Picture time_differences(const PictureData& data) {
         const std::vector<LegendEntry> entries = {{"prompts", {theme.prompts, true}},
                                                   {"delayeds", {theme.delayeds, true, true}}};
         plot.steps(edges, prompts, entries[0].pen);
-        if (data.delayeds) plot.steps(edges, delayeds, entries[1].pen);
-        plot.legend(std::span(entries).first(data.delayeds ? 2 : 1));
+        if (data.delayeds()) plot.steps(edges, delayeds, entries[1].pen);
+        plot.legend(std::span(entries).first(data.delayeds() ? 2 : 1));
     };
     p.csv = [&data, bins](OutputFile& out) {
         out.text("from_ticks,to_ticks,prompts,delayeds\n");

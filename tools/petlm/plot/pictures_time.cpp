@@ -101,7 +101,7 @@ void draw_pair_rates(cairo_t* cairo, const Theme& theme, const PictureData& data
               count_axis("pairs per second", {prompts, delayeds}), panel_margins);
     std::vector<LegendEntry> entries = {{"prompts", {theme.prompts}}};
     const std::vector<double> edges = bin_edges(data);
-    if (data.delayeds) {
+    if (data.delayeds()) {
         entries.push_back({"prompts \u2212 delayeds", {theme.trues}});
         entries.push_back({"delayeds", {theme.delayeds, false, true}});
         plot.steps(edges, delayeds, entries[2].pen);
@@ -188,7 +188,7 @@ Picture rates_over_time(const PictureData& data) {
     if (both)
         p.caption =
             "Above: frames through the pipeline and singles accepted, from ledger.csv. Below: " + p.caption;
-    if (data.delayeds) p.caption += " Prompts less delayeds are trues and scattered.";
+    if (data.delayeds()) p.caption += " Prompts less delayeds are trues and scattered.";
     p.alt = fmt::format("Rates over time: {} prompts and {} delayeds in {:.6g} s.",
                         grouped(data.pairs.prompts.pairs), grouped(data.pairs.delayeds.pairs),
                         data.seconds(data.end_ticks - data.bins.times.begin));

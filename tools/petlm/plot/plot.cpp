@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -21,11 +22,9 @@ constexpr std::array all_pictures = {"energy-singles", "energy-pairs",  "time-di
                                      "sinogram",       "axial-profile", "michelogram",      "flood-maps",
                                      "energy-modules"};
 
-/// The coincidence window; if the file names none, the largest time difference in the first block.
-std::uint32_t window_of(const ExportSource& source, bool& known) {
-    const auto window = source.window_ticks();
-    known = window.has_value();
-    if (window) return static_cast<std::uint32_t>(std::min<std::uint64_t>(*window, UINT32_MAX));
+/// The coincidence window; if it is not known, the largest time difference in the first block.
+std::uint32_t window_of(const ExportSource& source) {
+    if (const auto& rules = source.coverage().rules.coincidence) return rules->window_ticks;
     std::uint32_t largest = 0;
     RecordSource first(source.target(), daemon::RecordKind::coincidences);
     if (first.next()) {
@@ -35,21 +34,14 @@ std::uint32_t window_of(const ExportSource& source, bool& known) {
     return largest;
 }
 
-std::optional<std::pair<double, double>> energy_window_of(const ExportSource& source) {
-    const auto lower = source.configured("/energy/lower_keV");
-    const auto upper = source.configured("/energy/upper_keV");
-    if (source.configured("/energy/filter") != true || !lower.is_number() || !upper.is_number())
-        return std::nullopt;
-    return std::pair(lower.get<double>(), upper.get<double>());
-}
-
-/// Where the time axis of the pictures starts: at the data, as the run may have started long before.
-std::uint64_t begin_of(const ExportSource& source, const std::optional<LedgerRows>& ledger) {
-    std::uint64_t begin = source.records() != 0 ? source.first_time() : source.time_origin();
-    if (ledger)
-        begin =
-            source.records() != 0 ? std::min(begin, ledger->from_ticks.front()) : ledger->from_ticks.front();
-    return begin;
+/// The time axis: all that is covered, and all records.
+Interval axis_of(const ExportSource& source, const daemon::Coverage& coverage) {
+    Interval axis{coverage.span().start, coverage.span().end};
+    if (source.records() != 0) {
+        axis.from = std::min(axis.from, source.first_time());
+        axis.to = std::max(axis.to, source.last_time());
+    }
+    return axis;
 }
 
 /// The cycles of each channel that has any.
@@ -68,35 +60,24 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     // Files beside a single file describe the whole run, of which that file may be a part.
     const bool is_run = std::filesystem::is_directory(source.target());
     LedgerOverTime over_time = is_run ? ledger_over_time(source.target()) : LedgerOverTime{};
-    std::optional<LedgerRows>& ledger = over_time.rows;
     SecondsOverTime seconds = is_run ? seconds_over_time(source.target()) : SecondsOverTime{};
     auto detector =
         is_run ? find_in_detector(source.target(), options.reference) : std::optional<DetectorFindings>();
     auto spectra = is_run ? spectra_of(source.target(), scanner) : std::nullopt;
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
-    const std::uint64_t begin = begin_of(source, ledger);
-    const std::uint64_t end = std::max(source.time_end(), begin);
-    bool window_known = false;
-    const std::uint32_t window = window_of(source, window_known);
-    PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, most_time_bins), window);
+    daemon::Coverage coverage = completed_coverage(source);
+    const auto [begin, end] = axis_of(source, coverage);
+    PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, most_time_bins),
+                  window_of(source));
     if (is_run) bins.phases = phases_of(source.target());
     KindHistograms pairs = histograms_of(source, bins);
-    const bool delayeds = source.may_hold_delayeds();
-    return {std::move(scanner),
-            depth,
-            std::move(bins),
-            std::move(pairs),
-            std::move(singles),
-            std::move(spectra),
-            std::move(ledger),
-            std::move(over_time.trouble),
-            std::move(seconds.rows),
-            std::move(seconds.trouble),
-            std::move(detector),
-            end,
-            delayeds,
-            window_known,
-            energy_window_of(source)};
+    return {std::move(scanner),        depth,
+            std::move(bins),           std::move(pairs),
+            std::move(singles),        std::move(spectra),
+            std::move(over_time.rows), std::move(over_time.trouble),
+            std::move(seconds.rows),   std::move(seconds.trouble),
+            std::move(detector),       end,
+            std::move(coverage)};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tools/html/escaped.hpp"
+#include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 #include "tools/petlm/plot/verdict.hpp"
 #include "tools/petlm/records/run.hpp"
@@ -19,7 +20,7 @@ namespace petacq::petlm {
 namespace {
 
 using nlohmann::json;
-using Rows = std::vector<std::pair<std::string, std::string>>;
+using Rows = TextRows;
 
 constexpr std::string_view style = R"(
 :root { color-scheme: light dark; --back: #fff; --text: #1f2933; --muted: #52606d; --line: #d5dbe1; --panel: #f5f7f9; --bad: #a51d1d; }
@@ -111,28 +112,12 @@ Rows operator_rows(const json& run, const json& description) {
     add("positrons per decay", said, "branching_ratio");
     add("activity at the assay", said, "activity_MBq", " MBq");
     add("time of the assay", said, "assay_utc");
-    add("activity at the start", said, "activity_at_start_MBq", " MBq");
     add("bed position", said, "bed_mm", " mm");
     add("subject", said, "subject");
     if (!said.is_object() || !said.contains("keys") || !said["keys"].is_object()) return rows;
     for (const auto& member : said["keys"].items())
         add(text_of(member.key()), said["keys"], member.key());
     return rows;
-}
-
-/// "2026-11-24T04:14:02.365Z" as "2026-11-24 04:14:02.365 UTC"; other texts as they are.
-std::string utc_text(std::string text) {
-    if (text.size() < 20 || text[10] != 'T' || text.back() != 'Z') return text;
-    text[10] = ' ';
-    return text.replace(text.size() - 1, 1, " UTC");
-}
-
-/// "400" as "400 ticks (4 ns)".
-std::string ticks_text(const std::string& ticks, double tick_ps) {
-    if (ticks.empty()) return "";
-    const bool is_number = ticks.find_first_not_of("0123456789") == std::string::npos;
-    return ticks + " ticks" +
-           (is_number ? fmt::format(" ({:.6g} ns)", std::stod(ticks) * tick_ps * 1e-3) : "");
 }
 
 Rows run_rows(const json& description, const json& run, const PictureData& data) {
@@ -148,25 +133,15 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     add("note", known("/note"));
     for (auto& row : operator_rows(run, description))
         rows.push_back(std::move(row));
-    add("started", utc_text(known("/start_utc")));
-    add("stopped", utc_text(known("/stop_utc")));
     add("because", known("/stop_reason"));
     add("state", known("/state"));
-    add("detector time", fmt::format("{:.6g} s", data.seconds(data.end_ticks - data.bins.times.begin)));
     add("scanner", data.scanner.name);
     add("crystals",
         fmt::format("{} in {} rings", grouped(data.scanner.geometry.crystal_count()), data.bins.rings));
     add("tick", fmt::format("{} ps", data.scanner.tick_ps));
-    add("coincidence window", ticks_text(known("/window_ticks"), data.scanner.tick_ps));
-    add("delay", ticks_text(known("/delay_ticks"), data.scanner.tick_ps));
-    if (data.energy_window) {
-        add("energy window",
-            fmt::format("{} to {} keV", data.energy_window->first, data.energy_window->second));
-    }
-    add("multiples", known("/configuration/coincidence/multiples_policy"));
     add("computed by", known("/backend"));
     add("petacqd", known("/version"));
-    add("calibration (SHA-256)", known("/calibration_sha256"));
+    add("calibration (SHA-256)", data.coverage.origin.calibration_sha256);
     return rows;
 }
 
@@ -180,7 +155,7 @@ std::string rounded(double number) {
 }
 
 Rows count_rows(const PictureData& data) {
-    const double seconds = data.seconds(data.end_ticks - data.bins.times.begin);
+    const double seconds = data.coverage.seconds();
     const std::uint64_t prompts = data.pairs.prompts.pairs;
     const std::uint64_t delayeds = data.pairs.delayeds.pairs;
     const auto rate = [&](double counts) {
@@ -199,7 +174,7 @@ Rows count_rows(const PictureData& data) {
         estimate(randoms, sum_of(data.seconds_rows->prompts));
     };
     if (data.seconds_rows) add_randoms("randoms, noise-free estimate", data.seconds_rows->randoms);
-    if (data.delayeds) {
+    if (data.delayeds()) {
         if (data.seconds_rows) add_randoms("randoms, weighted delayeds", data.seconds_rows->of_delayeds);
         rows.emplace_back("delayeds, as counted", grouped(delayeds) + rate(static_cast<double>(delayeds)));
         estimate(static_cast<double>(delayeds), static_cast<double>(prompts));
@@ -319,6 +294,7 @@ void write_report(const std::filesystem::path& file, const std::string& target, 
     verdict(out, verdict_of(run, data));
     out.text("</header>\n<main>\n<div class=\"tables\">\n");
     table(out, "Run", run_rows(description, run, data), false);
+    table(out, "What the records cover", coverage_rows(data.coverage), false);
     table(out, "Counts", count_rows(data), true);
     out.text("</div>\n<h2>Pictures</h2>\n<div class=\"pictures\">\n");
     for (const Picture& picture : pictures)

@@ -1,39 +1,45 @@
 #include "tools/petlm/records/delayeds_weight.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "tools/petlm/records/run.hpp"
 
 namespace petacq::petlm {
 
-DelayedsWeight::DelayedsWeight(const std::filesystem::path& target) {
-    const auto run =
-        std::filesystem::is_directory(target) ? target : std::filesystem::absolute(target).parent_path();
-    try {
-        reader_ =
-            std::make_unique<daemon::SecondsReader>(record_files(run, daemon::RecordKind::seconds).front());
-        field_ = reader_->find("delayeds_weight");
-        if (field_ == nullptr) {
-            trouble_ = reader_->reader().path().string() + ": no delayeds_weight";
-            reader_.reset();
-        } else {
-            advance();
+DelayedsWeight::DelayedsWeight(const std::vector<std::filesystem::path>& runs) {
+    for (const std::filesystem::path& directory : runs) {
+        try {
+            Run run{std::make_unique<daemon::SecondsReader>(
+                record_files(directory, daemon::RecordKind::seconds).front())};
+            run.field = run.reader->find("delayeds_weight");
+            if (run.field == nullptr) {
+                trouble_ = run.reader->reader().path().string() + ": no delayeds_weight";
+                continue;
+            }
+            advance(run);
+            runs_.push_back(std::move(run));
+        } catch (const daemon::NotListMode& error) {
+            trouble_ = error.what();
         }
-    } catch (const daemon::NotListMode& error) {
-        trouble_ = error.what();
     }
 }
 
-void DelayedsWeight::advance() {
-    if (reader_->next()) return;
-    const daemon::ListModeReader& file = reader_->reader();
+void DelayedsWeight::advance(Run& run) {
+    if (run.reader->next()) return;
+    const daemon::ListModeReader& file = run.reader->reader();
     if (file.condition().state != daemon::FileState::complete)
         trouble_ = file.path().string() + ": " + file.condition().summary();
-    reader_.reset();
+    run.reader.reset();
 }
 
 double DelayedsWeight::at(std::uint64_t time) {
-    while (reader_ != nullptr && reader_->start() <= time) {
-        weight_ = reader_->values(*field_).number();
-        advance();
+    for (Run& run : runs_) {
+        while (run.reader != nullptr && run.reader->start() <= time) {
+            if (run.reader->start() >= latest_) weight_ = run.reader->values(*run.field).number();
+            latest_ = std::max(latest_, run.reader->start());
+            advance(run);
+        }
     }
     return weight_;
 }

@@ -5,28 +5,33 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "daemon/seconds/reader.hpp"
 
 namespace petacq::petlm {
 
-/// One pass over the seconds of a run, with the records of its list-mode. Not thread-safe.
+/// One pass over the seconds of runs, with the records of their list-mode. Not thread-safe.
 class DelayedsWeight {
   public:
-    /// `target`: run directory, or a file in one.
-    explicit DelayedsWeight(const std::filesystem::path& target);
+    /// The directories of the runs.
+    explicit DelayedsWeight(const std::vector<std::filesystem::path>& runs);
 
     /// In the second that holds the time (ticks), or the last one before it. 1 before the first second, and
-    /// for a run without seconds. REQUIRES: the times do not fall.
+    /// for runs without seconds. REQUIRES: the times do not fall.
     [[nodiscard]] double at(std::uint64_t time);
     /// Why weights are not known, as far as the seconds have been read. Empty: all is well.
     [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
   private:
-    void advance();
+    struct Run {
+        std::unique_ptr<daemon::SecondsReader> reader;  ///< nullptr: there are no more
+        const daemon::SecondField* field = nullptr;
+    };
+    void advance(Run& run);
 
-    std::unique_ptr<daemon::SecondsReader> reader_;  ///< nullptr: there are no more
-    const daemon::SecondField* field_ = nullptr;
+    std::vector<Run> runs_;
+    std::uint64_t latest_ = 0;  ///< start of the second whose weight it is
     double weight_ = 1;
     std::string trouble_;
 };

@@ -12,6 +12,7 @@
 #include "daemon/host/progress_line.hpp"
 #include "tools/petlm/records/delayeds_weight.hpp"
 #include "tools/petlm/records/interval/in_seconds.hpp"
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
@@ -113,8 +114,9 @@ std::string table_of(const std::vector<Bin>& bins) {
 int gate(const GateOptions& options) {
     check_options(options);
     RecordSource source(options.target, daemon::RecordKind::coincidences);
+    const daemon::Coverage& whole = source.coverage();
     const double tick_s = tick_s_of(source);
-    const Cycles cycles(tags_of(options.target, options.channel), limits_of(options, tick_s));
+    const Cycles cycles(tags_of(options.target, whole, options.channel), limits_of(options, tick_s));
     if (cycles.accepted().empty()) {
         throw BadInput(fmt::format("{}: no cycle of channel {} is accepted, {} are rejected",
                                    options.target.string(), options.channel, cycles.rejected()));
@@ -143,17 +145,18 @@ int gate(const GateOptions& options) {
             {"cycles_rejected", cycles.rejected()},
             {"period_s", cycles.mean_period() * tick_s},
             {"period_spread_s", cycles.spread_of_period() * tick_s}};
-    const std::vector<std::uint64_t> live = cycles.live_ticks(options.bins);
     std::vector<Bin> bins(options.bins);
     for (std::uint32_t i = 0; i < options.bins; ++i) {
+        const daemon::Coverage part = daemon::part_of(whole, cycles.times_of(i, options.bins));
+        description["coverage"] = daemon::to_json(part);
         gate["bin"] = i + 1;
-        gate["live_ticks"] = live[i];
-        bins[i].live_s = static_cast<double>(live[i]) * tick_s;
+        gate["live_ticks"] = part.ticks();
+        bins[i].live_s = static_cast<double>(part.ticks()) * tick_s;
         bins[i].file =
             std::make_unique<RecordFile>(Outputs::partial(file_of(i)), daemon::RecordKind::coincidences,
                                          source.block_bytes(), description);
     }
-    DelayedsWeight weight(options.target);
+    DelayedsWeight weight(run_directories(options.target, whole));
     const std::uint64_t outside = sort_records(source, cycles, weight, bins);
     for (Bin& bin : bins)
         bin.file->close();

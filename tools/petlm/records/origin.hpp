@@ -1,11 +1,14 @@
-// Where the runs are of which a file holds records: their seconds, tags and run.json.
+// What files of records cover, and where the runs are of which they hold records: their seconds, tags and
+// run.json.
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "daemon/coverage/coverage.hpp"
+#include "daemon/listmode/format.hpp"
 
 namespace petacq::petlm {
 
@@ -18,5 +21,22 @@ struct RunPlace {
 /// the target, in the one above, and where it was when the target was made: a directory whose run.json names
 /// it.
 std::vector<RunPlace> places_of_runs(const std::filesystem::path& target, const daemon::Coverage& coverage);
+/// The directories of those that were found; if none was, that of the target.
+std::vector<std::filesystem::path> run_directories(const std::filesystem::path& target,
+                                                   const daemon::Coverage& coverage);
+
+/// The times of the seconds of a run that can be read; none without a file of them.
+daemon::Intervals recorded_times(const std::filesystem::path& run);
+
+/// run.json of the run directory, or beside the file or one directory above it, as for the phases of petlm
+/// gate, if it names the run of the description; otherwise null.
+nlohmann::json run_of(const std::filesystem::path& target, const nlohmann::json& description);
+
+/// What the records of one kind of `target`, a run directory or a file, cover: that of all its files
+/// together, by their descriptions. `run`: run_of() it. The runs that can be found have their directories.
+/// Throws BadInput.
+daemon::Coverage coverage_of_files(const std::filesystem::path& target, daemon::RecordKind kind,
+                                   const std::vector<nlohmann::json>& descriptions,
+                                   const nlohmann::json& run);
 
 }  // namespace petacq::petlm

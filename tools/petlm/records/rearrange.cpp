@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iostream>
 #include <memory>
@@ -30,28 +31,29 @@ RecordKind kind_of(const std::filesystem::path& target, bool singles, bool secon
 
 /// Appends the records with times in the intervals, which are in order.
 template <class Record>
-void cut_records(RecordSource& source, std::span<const Interval> intervals, RecordFile& out) {
+void cut_records(RecordSource& source, std::span<const gpu::TickRange> intervals, RecordFile& out) {
     daemon::ProgressLine progress("cutting", source.total_bytes());
-    source.select(intervals.empty() ? 0 : intervals.front().from,
-                  intervals.empty() ? 0 : intervals.back().to);
+    source.select(intervals.empty() ? 0 : intervals.front().start,
+                  intervals.empty() ? 0 : intervals.back().end);
     while (source.next()) {
         progress.show(source.bytes_done());
         const auto all = records_of<Record>(source.reader());
         // Records are in order of time, so the intervals that have been passed are not needed again.
         for (auto at = all.begin(); at != all.end() && !intervals.empty();) {
-            const Interval& wanted = intervals.front();
+            const gpu::TickRange& wanted = intervals.front();
             const auto begin =
-                std::partition_point(at, all.end(), [&](const Record& r) { return r.time < wanted.from; });
-            at = std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < wanted.to; });
+                std::partition_point(at, all.end(), [&](const Record& r) { return r.time < wanted.start; });
+            at = std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < wanted.end; });
             out.append(std::span<const Record>(begin, at));
             if (at != all.end()) intervals = intervals.subspan(1);
         }
     }
 }
 
-/// The seconds that begin and end in the interval. Returns their number.
-std::uint64_t cut_seconds(RecordSource& source, const CutOptions& options, daemon::ListModeFile& out) {
-    source.select(options.from, options.to);
+/// Writes the seconds that lie in the interval as a whole. Returns which times they are.
+daemon::Intervals cut_seconds(RecordSource& source, gpu::TickRange wanted, daemon::ListModeFile& out) {
+    std::vector<gpu::TickRange> kept;
+    source.select(wanted.start, wanted.end);
     while (source.next()) {
         const daemon::ListModeReader& reader = source.reader();
         const std::size_t bytes = reader.header().record_bytes;
@@ -60,12 +62,33 @@ std::uint64_t cut_seconds(RecordSource& source, const CutOptions& options, daemo
             std::uint64_t length = 0;  // the second field
             std::memcpy(&length, record.data() + sizeof length, sizeof length);
             const std::uint64_t start = daemon::time_of(record.data());
-            if (start >= options.from && start <= options.to && length <= options.to - start)
-                out.write_block(record);
+            if (start < wanted.start || start > wanted.end || length > wanted.end - start) continue;
+            out.write_block(record);
+            kept.push_back({start, start + length});
         }
     }
-    out.close();
-    return out.records();
+    return daemon::Intervals(std::move(kept));
+}
+
+/// What a file of 1.0 does not tell, its interval, is not made up from one that has no end.
+daemon::Coverage part_covered(const daemon::Coverage& whole, const daemon::Intervals& wanted) {
+    return whole.intervals || wanted.span().end != UINT64_MAX ? daemon::part_of(whole, wanted) : whole;
+}
+
+/// Says why a cut is empty: the interval, or the times at which the gate is open, lie outside the input.
+void warn_if_outside(const CutOptions& options, const daemon::Coverage& whole,
+                     const daemon::Intervals& open) {
+    if (options.from >= options.to || !whole.intervals || !whole.intervals->intersect(open).empty()) return;
+    const auto in_s = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * whole.tick_ps * 1e-12; };
+    const gpu::TickRange has = whole.span();
+    const std::string wanted = fmt::format("ticks {} to {}", options.from, options.to);
+    const bool outside = whole.intervals->ticks_in({options.from, options.to}) == 0;
+    std::cerr << fmt::format(
+        "petlm: {}: {}; the file is empty. The interval of the input: ticks {} to {}, {:.9g} to {:.9g} s\n",
+        options.target.string(),
+        outside ? wanted + " lie outside of it"
+                : fmt::format("the gate of channel {} is not open in {}", *options.gate, wanted),
+        has.start, has.end, in_s(has.start), in_s(has.end));
 }
 
 /// Strictly before.
@@ -170,6 +193,33 @@ nlohmann::json said_alike(const std::vector<std::unique_ptr<RecordSource>>& sour
     return alike.empty() ? nlohmann::json() : alike;
 }
 
+/// Singles and tags of several hosts, which are of different runs, may be of the same time.
+daemon::Coverage united_coverage(const std::vector<std::unique_ptr<RecordSource>>& sources, RecordKind kind) {
+    const auto share_a_run = [](const daemon::Coverage& a, const daemon::Coverage& b) {
+        const auto& runs = b.origin.runs;
+        return std::any_of(a.origin.runs.begin(), a.origin.runs.end(), [&](const daemon::OriginRun& run) {
+            return std::any_of(runs.begin(), runs.end(),
+                               [&](const daemon::OriginRun& other) { return other.run_id == run.run_id; });
+        });
+    };
+    daemon::Coverage all = sources.front()->coverage();
+    for (std::size_t i = 1; i < sources.size(); ++i) {
+        const daemon::Coverage& next = sources[i]->coverage();
+        try {
+            const bool may_overlap = kind != RecordKind::coincidences;
+            for (std::size_t before = 0; may_overlap && before < i; ++before) {
+                const daemon::Coverage& earlier = sources[before]->coverage();
+                if (share_a_run(earlier, next)) (void)daemon::united(std::array{earlier, next});
+            }
+            all = daemon::united(std::array{all, next}, may_overlap);
+        } catch (const daemon::CoverageError& error) {
+            throw UsageError(fmt::format("{} cannot be merged with the files before it: {}",
+                                         sources[i]->reader().path().string(), error.what()));
+        }
+    }
+    return all;
+}
+
 }  // namespace
 
 int cut(const CutOptions& given) {
@@ -184,6 +234,8 @@ int cut(const CutOptions& given) {
     }
     Outputs outputs(options.force);
     outputs.claim(options.output);
+    const daemon::Coverage& whole = source.coverage();
+    daemon::Intervals wanted(gpu::TickRange{options.from, options.to});
     nlohmann::json description = source.description();
     description["cut"] = {{"from_ticks", options.from}, {"to_ticks", options.to}};
     const auto path = Outputs::partial(options.output);
@@ -191,24 +243,27 @@ int cut(const CutOptions& given) {
     if (kind == RecordKind::seconds) {
         if (options.gate) throw UsageError("--gate: seconds have no gate; expected coincidences or singles");
         daemon::ListModeFile out(path, kind, source.block_bytes(), description, config::Compression::none,
-                                 source.reader().header().record_bytes);
-        records = cut_seconds(source, options, out);
+                                 source.reader().header().record_bytes, true);
+        const daemon::Intervals kept = cut_seconds(source, {options.from, options.to}, out);
+        out.close({{"coverage", daemon::to_json(daemon::part_of(whole, kept))}});
+        records = out.records();
     } else {
-        std::vector<Interval> wanted = {{options.from, options.to}};
+        if (options.gate)
+            wanted = wanted.intersect(open_times(tags_of(options.target, whole, *options.gate)));
+        const daemon::Coverage part = part_covered(whole, wanted);
+        description["coverage"] = daemon::to_json(part);
         if (options.gate) {
-            const Interval run = run_interval(options.target);
-            wanted = open_intervals(tags_of(options.target, *options.gate),
-                                    {std::max(options.from, run.from), std::min(options.to, run.to)});
             description["cut"]["gate"] = *options.gate;
-            if (wanted.empty() || wanted.back().to != UINT64_MAX)
-                description["cut"]["open_ticks"] = length_of(wanted);
+            description["cut"]["open_ticks"] = part.ticks();
         }
         RecordFile out(path, kind, source.block_bytes(), description);
-        with_record_of(kind, [&](auto record) { cut_records<decltype(record)>(source, wanted, out); });
+        with_record_of(kind,
+                       [&](auto record) { cut_records<decltype(record)>(source, wanted.ranges(), out); });
         out.close();
         records = out.records();
     }
     outputs.commit();
+    warn_if_outside(options, whole, wanted);
     std::cout << fmt::format("{}: {} of {} {}\n", options.output.string(), records, source.records_in_files(),
                              daemon::name_of(kind));
     return ok;
@@ -231,6 +286,9 @@ int merge(const MergeOptions& options) {
     if (sources.size() > 1) description["merged"] = from;
     description.erase("operator");
     if (const nlohmann::json said = said_alike(sources); !said.is_null()) description["operator"] = said;
+    description["coverage"] = daemon::to_json(united_coverage(sources, kind));
+    for (const char* of_one : {"cut", "gate"})
+        if (sources.size() > 1) description.erase(of_one);
     RecordFile out(Outputs::partial(options.output), kind, sources.front()->block_bytes(), description);
     with_record_of(kind, [&](auto record) { merge_records<decltype(record)>(sources, out); });
     out.close();

@@ -3,13 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/listmode/set.hpp"
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 
 RecordSource::RecordSource(const std::filesystem::path& target, daemon::RecordKind kind)
-    : kind_(kind), files_(record_files(target, kind)) {
+    : target_(target), kind_(kind), files_(record_files(target, kind)) {
     for (const auto& file : files_)
         total_bytes_ += daemon::bytes_of_files(file);
     open();
@@ -19,6 +20,16 @@ RecordSource::RecordSource(const std::filesystem::path& target, daemon::RecordKi
 }
 
 RecordSource::~RecordSource() = default;
+
+const daemon::Coverage& RecordSource::coverage() const {
+    if (!coverage_) {
+        std::vector<nlohmann::json> descriptions;
+        for (const auto& file : files_)
+            descriptions.push_back(daemon::ListModeReader(file).description());
+        coverage_ = coverage_of_files(target_, kind_, descriptions, run_of(target_, descriptions.front()));
+    }
+    return *coverage_;
+}
 
 void RecordSource::open() {
     reader_ = std::make_unique<daemon::ListModeReader>(files_[current_]);

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/reader.hpp"
 
 namespace petacq::petlm {
@@ -34,6 +36,8 @@ class RecordSource {
     [[nodiscard]] const daemon::ListModeReader& reader() const { return *reader_; }
     /// The description in the first file.
     [[nodiscard]] const nlohmann::json& description() const { return *description_; }
+    /// What the records of all files cover. Throws BadInput.
+    [[nodiscard]] const daemon::Coverage& coverage() const;
     [[nodiscard]] std::uint32_t block_bytes() const { return block_bytes_; }
     /// All records of the files opened so far, selected or not. Complete once next() has returned false.
     [[nodiscard]] std::uint64_t records_in_files() const { return records_in_files_; }
@@ -43,8 +47,10 @@ class RecordSource {
   private:
     void open();
 
+    const std::filesystem::path target_;
     daemon::RecordKind kind_;
     std::vector<std::filesystem::path> files_;
+    mutable std::optional<daemon::Coverage> coverage_;  ///< absent: nobody has asked for it
     std::size_t current_ = 0;
     std::unique_ptr<daemon::ListModeReader> reader_;
     std::unique_ptr<nlohmann::json> description_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -14,9 +16,11 @@
 #include "daemon/listmode/set.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/reserve.hpp"
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/recovered_run.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
+#include "tools/petlm/records/surviving_times.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -24,7 +28,29 @@ namespace {
 struct Scan {
     daemon::Condition condition;
     RecoveredFile found;
+    daemon::Coverage whole;  ///< of the original
+    bool says_coverage = false;
+
+    /// Of what is left, beside these seconds.
+    [[nodiscard]] daemon::Coverage covered(const daemon::Intervals& seconds) const {
+        if (condition.state != daemon::FileState::complete)
+            return covered_by_survivors(whole, found.times, found.first_time(), seconds);
+        daemon::Coverage same = whole;
+        const bool complete = !same.intervals || seconds.intersect(*same.intervals) == *same.intervals;
+        same.loss.seconds_complete = same.loss.seconds_complete && complete;
+        return same;
+    }
 };
+
+/// The times of the records in the block of a file of seconds.
+void add_seconds(const daemon::ListModeReader& reader, std::vector<gpu::TickRange>& times) {
+    const std::size_t bytes = reader.header().record_bytes;
+    for (std::size_t i = 0; i < reader.block().records; ++i) {
+        std::array<std::uint64_t, 2> second{};  // start and length
+        std::memcpy(second.data(), reader.payload().data() + i * bytes, sizeof second);
+        times.push_back({second[0], second[0] + second[1]});
+    }
+}
 
 std::uint64_t prompts_in(std::span<const gpu::Coincidence> pairs) {
     return static_cast<std::uint64_t>(std::count_if(
@@ -40,8 +66,11 @@ Scan scan(const std::filesystem::path& file) {
     const std::uint32_t files = reader.condition().files;
     for (std::uint32_t i = 0; i < files; ++i)
         found.parts.push_back({files == 1 ? found.name : daemon::file_of_set(found.name, i).string()});
+    SurvivingTimes times(reader.description().value("part", 1) == 1);
+    std::vector<gpu::TickRange> seconds;
     while (reader.next()) {
         const daemon::BlockHeader& block = reader.block();
+        times.add(block);
         daemon::ListModePart& part = found.parts[block.number % found.parts.size()];
         if (part.records == 0) {
             part.first_record = found.records;
@@ -52,18 +81,27 @@ Scan scan(const std::filesystem::path& file) {
         found.records += block.records;
         if (found.kind == daemon::RecordKind::coincidences)
             found.prompts += prompts_in(reader.coincidences());
+        if (found.kind == daemon::RecordKind::seconds) add_seconds(reader, seconds);
         progress.show(reader.bytes_done());
     }
     const daemon::Condition& condition = reader.condition();
     found.state = daemon::name_of(condition.state);
     found.missing_records = condition.missing_records;
     found.lost_bytes = condition.damaged_bytes + condition.tail_bytes;
-    return {condition, found};
+    times.finish(reader.trailer());
+    found.times = found.kind == daemon::RecordKind::seconds ? daemon::Intervals(seconds) : times.times();
+    const nlohmann::json& description = reader.description();
+    return {condition, found, coverage_of_files(file, found.kind, {description}, run_of(file, description)),
+            description.contains("coverage")};
 }
 
 /// The description of the file, with a note that records are missing.
-nlohmann::json described(const daemon::ListModeReader& reader, const daemon::Condition& condition) {
+nlohmann::json described(const daemon::ListModeReader& reader, const daemon::Condition& condition,
+                         const daemon::Coverage& covered) {
     auto description = reader.description();
+    const bool says = description.contains("coverage");
+    if (says || condition.state != daemon::FileState::complete)
+        description["coverage"] = daemon::to_json(covered);
     if (condition.state != daemon::FileState::complete) {
         description["recovered"] = {{"from", reader.path().filename().string()},
                                     {"state", daemon::name_of(condition.state)},
@@ -95,10 +133,11 @@ void report(const std::filesystem::path& file, const daemon::Condition& conditio
 }
 
 void recover_file(const std::filesystem::path& file, const daemon::Condition& condition,
-                  const std::filesystem::path& output) {
+                  const daemon::Coverage& covered, const std::filesystem::path& output) {
     daemon::ListModeReader reader(file);
-    daemon::ListModeFile out(output, reader.kind(), reader.header().block_bytes, described(reader, condition),
-                             config::Compression::none, reader.header().record_bytes);
+    daemon::ListModeFile out(output, reader.kind(), reader.header().block_bytes,
+                             described(reader, condition, covered), config::Compression::none,
+                             reader.header().record_bytes);
     copy_blocks(reader, out);
     report(file, condition);
     std::cout << fmt::format("{}: {} blocks, {} records recovered\n", output.string(), out.blocks(),
@@ -114,14 +153,15 @@ void link_or_copy(const std::filesystem::path& file, const std::filesystem::path
 
 /// Writes run.json, and copies the files that describe the run.
 void describe_run(const std::filesystem::path& run, const std::filesystem::path& output,
-                  const std::vector<RecoveredFile>& files) {
+                  const std::vector<RecoveredFile>& files, const daemon::Intervals& seconds) {
     for (const char* name : {daemon::histograms_file, daemon::spectra_file, daemon::ledger_file}) {
         if (std::filesystem::exists(run / name)) std::filesystem::copy_file(run / name, output / name);
     }
     std::string why;
     const nlohmann::json original = run_json(run, why);
     if (original.is_null()) std::cout << why << "; the recovered run.json holds only what the files tell\n";
-    const nlohmann::json content = recovered_description(run, original, files);
+    const nlohmann::json content =
+        recovered_description(run, original, files, recovered_coverage(run, original, files, seconds));
     daemon::write_json_atomically(output / daemon::run_file, content);
     const nlohmann::json::json_pointer missing("/ledger/pairs/write_failed");
     if (content.contains(missing) && content[missing].is_number() && content[missing] > 0) {
@@ -139,20 +179,26 @@ int recover_run(std::filesystem::path run, std::filesystem::path output) {
         throw UsageError(output.string() + " exists, nothing was written; name another with --output");
     }
     int status = ok;
+    const daemon::Intervals seconds = recorded_times(run);
+    const bool has_seconds = std::filesystem::exists(run / daemon::seconds_file);
     std::vector<RecoveredFile> recovered;
     for (const auto& file : files) {
         const std::string name = file.filename().string();
         try {
-            const auto [condition, found] = scan(file);
-            recovered.push_back(found);
+            const Scan scanned = scan(file);
+            const daemon::Condition& condition = scanned.condition;
+            recovered.push_back(scanned.found);
             RecoveredFile& last = recovered.back();
-            if (condition.state == daemon::FileState::complete) {
+            const daemon::Coverage covered = scanned.covered(seconds);
+            const bool lacks_seconds = scanned.says_coverage && has_seconds &&
+                                       covered.loss.seconds_complete != scanned.whole.loss.seconds_complete;
+            if (condition.state == daemon::FileState::complete && !lacks_seconds) {
                 for (const daemon::ListModePart& part : last.parts)
                     link_or_copy(run / part.name, output / part.name);
                 std::cout << fmt::format("{}: {}\n", file.string(), condition.summary());
             } else {
                 last.join();
-                recover_file(file, condition, output / last.name);
+                recover_file(file, condition, covered, output / last.name);
             }
             for (daemon::ListModePart& part : last.parts)
                 part.bytes = std::filesystem::file_size(output / part.name);
@@ -170,7 +216,7 @@ int recover_run(std::filesystem::path run, std::filesystem::path output) {
             status = has_problems;
         }
     }
-    describe_run(run, output, recovered);
+    describe_run(run, output, recovered, seconds);
     return status;
 }
 
@@ -186,8 +232,10 @@ int recover(const RecoverOptions& options) {
     if (std::filesystem::exists(output)) {
         throw UsageError(output.string() + " exists, nothing was written; name another with --output");
     }
-    const daemon::Condition condition = scan(target).condition;
-    recover_file(target, condition, output);
+    const Scan scanned = scan(target);
+    const daemon::Condition& condition = scanned.condition;
+    const auto seconds = recorded_times(std::filesystem::absolute(target).parent_path());
+    recover_file(target, condition, scanned.covered(seconds), output);
     return condition.state == daemon::FileState::damaged ? has_problems : ok;
 }
 

@@ -9,9 +9,11 @@
 #include <optional>
 
 #include "daemon/host/utc.hpp"
+#include "daemon/listmode/reader.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
 #include "tools/petlm/records/ledger_rows.hpp"
+#include "tools/petlm/records/surviving_times.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -161,6 +163,13 @@ json fate_of(const std::vector<RecoveredFile>& files) {
 
 }  // namespace
 
+std::uint64_t RecoveredFile::first_time() const {
+    std::uint64_t first = UINT64_MAX;
+    for (const daemon::ListModePart& part : parts)
+        if (part.records != 0) first = std::min(first, part.first_time);
+    return first;
+}
+
 void RecoveredFile::join() {
     daemon::ListModePart all{name};
     all.records = records;
@@ -172,8 +181,34 @@ void RecoveredFile::join() {
     parts = {all};
 }
 
+std::optional<daemon::Coverage> recovered_coverage(const std::filesystem::path& run, const json& original,
+                                                   const std::vector<RecoveredFile>& files,
+                                                   const daemon::Intervals& seconds) {
+    for (const daemon::RecordKind kind : {daemon::RecordKind::coincidences, daemon::RecordKind::singles}) {
+        std::vector<const RecoveredFile*> of_kind;  // not what was cut from them later
+        for (const RecoveredFile& file : files) {
+            if (file.kind == kind && file.state != "lost" && file.name.starts_with(daemon::name_of(kind)))
+                of_kind.push_back(&file);
+        }
+        if (of_kind.empty()) continue;
+        daemon::Intervals times;
+        std::uint64_t before = UINT64_MAX;  // where the next file begins, and at last the first one
+        for (auto file = of_kind.rbegin(); file != of_kind.rend(); ++file) {
+            times = times.unite((*file)->times.intersect(gpu::TickRange{0, before}));
+            before = std::min(before, (*file)->first_time());
+        }
+        const daemon::ListModeReader reader(run / of_kind.front()->name);
+        const bool says = original.is_object() && original.contains("coverage");
+        const daemon::Coverage whole =
+            daemon::coverage_of(says ? original : reader.description(), original, true);
+        return covered_by_survivors(whole, times, before, seconds);
+    }
+    return std::nullopt;
+}
+
 json recovered_description(const std::filesystem::path& run, const json& original,
-                           const std::vector<RecoveredFile>& files) {
+                           const std::vector<RecoveredFile>& files,
+                           const std::optional<daemon::Coverage>& coverage) {
     json content = original.is_object() ? original : json{{"run_id", run.filename().string()}};
     const json state = content.value("state", json());
     const bool interrupted = !original.is_object() || state == "running" || state == "interrupted";
@@ -198,6 +233,7 @@ json recovered_description(const std::filesystem::path& run, const json& origina
     content["seconds"] = seconds_of(files);
     content["recovered"] = std::move(recovered);
     content["state"] = "recovered";
+    if (coverage) daemon::state_in(content, *coverage);
     return content;
 }
 

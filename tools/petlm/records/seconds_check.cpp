@@ -39,13 +39,13 @@ std::string SecondsCheck::next(std::span<const std::byte> record) {
     const std::uint64_t length = number(at, "length");
     const std::uint64_t prompts = number(at, "prompts");
     const std::uint64_t delayeds = number(at, "delayeds");
-    const bool overlaps = start < end_;
-    end_ = start + length;
+    const bool overlaps = start < last_.end;
+    last_ = {start, start + length};
     ++totals_.seconds;
     totals_.prompts += prompts;
     totals_.delayeds += delayeds;
 
-    if (length == 0 || end_ < start) return "has no length";
+    if (length == 0 || last_.end < start) return "has no length";
     if (overlaps) return "starts before the one before has ended";
     const auto differs = [&](const char* crystals, std::uint64_t expected) {
         return find(fields_, crystals) != nullptr && sum(at, crystals) != static_cast<double>(expected);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/seconds/record.hpp"
+#include "gpu/tick_range.hpp"
 
 namespace petacq::petlm {
 
@@ -26,6 +27,8 @@ class SecondsCheck {
 
     /// What is wrong with the next record; empty if nothing is.
     [[nodiscard]] std::string next(std::span<const std::byte> record);
+    /// The time of the last record.
+    [[nodiscard]] gpu::TickRange last() const { return last_; }
     [[nodiscard]] const SecondsTotals& totals() const { return totals_; }
 
   private:
@@ -33,7 +36,7 @@ class SecondsCheck {
     [[nodiscard]] double sum(const std::byte* record, const char* name) const;
 
     std::vector<daemon::SecondField> fields_;
-    std::uint64_t end_ = 0;  ///< of the second before
+    gpu::TickRange last_;
     SecondsTotals totals_;
 };
 

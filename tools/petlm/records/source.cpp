@@ -6,6 +6,7 @@
 
 #include "config/error.hpp"
 #include "daemon/host/progress_line.hpp"
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -52,8 +53,9 @@ ExportSource::ExportSource(const std::filesystem::path& target)
     : target_(target), description_(std::make_unique<nlohmann::json>()) {
     for (const auto& file : record_files(target, daemon::RecordKind::coincidences))
         look_at(file);
-    find_run();
-    find_coverage();
+    run_ = std::make_unique<nlohmann::json>(run_of(target_, *description_));
+    coverage_ = coverage_of_files(target_, kind_, descriptions_, *run_);
+    descriptions_.clear();
 }
 
 ExportSource::~ExportSource() = default;
@@ -95,67 +97,14 @@ void ExportSource::look_at(const std::filesystem::path& file) {
     records_ += reader.trailer()->records;
 }
 
-void ExportSource::find_run() {
-    const bool is_run = std::filesystem::is_directory(target_);
-    std::string ignored;
-    const auto directory = is_run ? target_ : std::filesystem::absolute(target_).parent_path();
-    const auto run_id = value_of(*description_, "run_id");
-    const auto look_in = [&](const std::filesystem::path& place) {
-        *run_ = run_json(place, ignored);
-        if (run_id.is_null() || value_of(*run_, "run_id") != run_id) *run_ = nullptr;
-    };
-    run_ = std::make_unique<nlohmann::json>();
-    look_in(directory);
-    // The phases of petlm gate lie in a directory of the run.
-    if (run_->is_null() && !is_run) look_in(directory.parent_path());
-}
-
-void ExportSource::find_coverage() {
-    try {
-        // Files of 1.0 say nothing about themselves that differs from one part of a run to the next.
-        if (!description_->contains("coverage")) descriptions_.resize(1);
-        std::vector<daemon::Coverage> of_files;
-        for (const nlohmann::json& description : descriptions_)
-            of_files.push_back(
-                daemon::coverage_of(description, *run_, std::filesystem::is_directory(target_)));
-        coverage_ = daemon::united(of_files);
-    } catch (const std::exception& error) {
-        throw BadInput(target_.string() + ": " + error.what());
-    }
-    descriptions_.clear();
-}
-
-std::uint64_t ExportSource::time_origin() const {
-    const auto start = value_of(*run_, "start_ticks");
-    if (!start.is_number_unsigned()) return first_time_;
-    return records_ == 0 ? start.get<std::uint64_t>() : std::min(first_time_, start.get<std::uint64_t>());
-}
-
-std::uint64_t ExportSource::time_end() const {
-    const auto stop = value_of(*run_, "stop_ticks");
-    if (!stop.is_number_unsigned()) return last_time_;
-    return std::max(last_time_, stop.get<std::uint64_t>());
-}
-
-std::optional<std::uint64_t> ExportSource::window_ticks() const {
-    const auto value = value_of(*description_, "window_ticks");
-    if (value.is_number_unsigned()) return value.get<std::uint64_t>();
-    return std::nullopt;
-}
-
 bool ExportSource::may_hold_delayeds() const {
-    const auto found = description_->find("delay_ticks");
-    return found == description_->end() || !found->is_null();
+    const auto& rules = coverage_.rules.coincidence;
+    return !rules || rules->delay_ticks;
 }
 
 nlohmann::json ExportSource::said_by_operator() const {
     const auto in_file = value_of(*description_, "operator");
     return in_file.is_object() ? in_file : value_of(*run_, "operator");
-}
-
-nlohmann::json ExportSource::configured(const std::string& pointer) const {
-    const nlohmann::json::json_pointer at("/configuration" + pointer);
-    return run_->contains(at) ? (*run_)[at] : nlohmann::json();
 }
 
 std::uint64_t ExportSource::crystals() const {

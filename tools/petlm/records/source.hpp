@@ -38,19 +38,12 @@ class ExportSource {
     [[nodiscard]] std::uint64_t records() const { return records_; }
     /// Ticks of the first record; 0 without records.
     [[nodiscard]] std::uint64_t first_time() const { return first_time_; }
-    /// Ticks from which exports count time: the start of the run if it is known and no record precedes it,
-    /// otherwise the first record.
-    [[nodiscard]] std::uint64_t time_origin() const;
-    /// Ticks at which the run stopped, or of the last record if that is later.
-    [[nodiscard]] std::uint64_t time_end() const;
-    /// Coincidence window in the description, if it has one.
-    [[nodiscard]] std::optional<std::uint64_t> window_ticks() const;
-    /// False when the description says that the run did not search for delayed coincidences.
+    /// Ticks of the last record; 0 without records.
+    [[nodiscard]] std::uint64_t last_time() const { return last_time_; }
+    /// False if no delayed coincidences were searched for.
     [[nodiscard]] bool may_hold_delayeds() const;
     /// What the operator said at the start of the run ("operator" in run.json); null if nothing.
     [[nodiscard]] nlohmann::json said_by_operator() const;
-    /// A value of the configuration in run.json; null if there is none.
-    [[nodiscard]] nlohmann::json configured(const std::string& pointer) const;
 
     /// The scanner in run.json, or in the file if one is given. Throws UsageError when there is none,
     /// BadInput when its ticks or crystals are not those of the records, config::Error.
@@ -66,8 +59,6 @@ class ExportSource {
 
   private:
     void look_at(const std::filesystem::path& file);
-    void find_run();
-    void find_coverage();
 
     std::filesystem::path target_;
     daemon::RecordKind kind_ = daemon::RecordKind::coincidences;

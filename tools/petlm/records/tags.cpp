@@ -5,17 +5,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
-#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {
-
-std::filesystem::path run_of(const std::filesystem::path& target) {
-    if (std::filesystem::is_directory(target)) return target;
-    return std::filesystem::absolute(target).parent_path();
-}
 
 bool is(const gpu::Tag& tag, gpu::TagKind kind) {
     return tag.kind == static_cast<std::uint8_t>(kind);
@@ -47,15 +42,7 @@ std::uint64_t begin_of_bin(std::uint64_t bin, std::uint64_t length, std::uint64_
 
 }  // namespace
 
-std::uint64_t length_of(std::span<const Interval> intervals) {
-    std::uint64_t sum = 0;
-    for (const Interval& i : intervals)
-        sum += i.to - i.from;
-    return sum;
-}
-
-std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& target) {
-    const std::filesystem::path run = run_of(target);
+std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run) {
     const std::string name = daemon::name_of(daemon::RecordKind::tags);
     const bool has_tags =
         std::filesystem::exists(run / (name + ".plm")) || std::filesystem::exists(run / (name + "-0001.plm"));
@@ -74,68 +61,96 @@ std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& target) {
     return out;
 }
 
-std::vector<gpu::Tag> tags_of(const std::filesystem::path& target, unsigned channel) {
-    for (ChannelTags& found : tags_by_channel(target)) {
-        if (found.channel == channel) return std::move(found.tags);
+std::vector<TagsOverTime> tags_of(const std::filesystem::path& target, const daemon::Coverage& coverage,
+                                  unsigned channel) {
+    std::vector<TagsOverTime> all;
+    const auto runs = run_directories(target, coverage);
+    for (const std::filesystem::path& run : runs) {
+        for (ChannelTags& found : tags_by_channel(run)) {
+            if (found.channel != channel) continue;
+            const auto times = RecordSource(run, daemon::RecordKind::tags).coverage().intervals;
+            all.push_back({std::move(found.tags), times.value_or(gpu::TickRange{0, UINT64_MAX})});
+        }
     }
-    throw BadInput(run_of(target).string() + ": no triggers and no gates of channel " +
-                   std::to_string(channel));
+    if (all.empty()) {
+        throw BadInput(runs.front().string() + ": no triggers and no gates of channel " +
+                       std::to_string(channel));
+    }
+    std::sort(all.begin(), all.end(), [](const TagsOverTime& a, const TagsOverTime& b) {
+        return a.times.span().start < b.times.span().start;
+    });
+    std::vector<TagsOverTime> apart;
+    for (TagsOverTime& next : all) {
+        if (apart.empty() || apart.back().times.intersect(next.times).empty()) {
+            apart.push_back(std::move(next));
+            continue;
+        }
+        std::vector<gpu::Tag>& tags = apart.back().tags;
+        tags.insert(tags.end(), next.tags.begin(), next.tags.end());
+        std::sort(tags.begin(), tags.end(),
+                  [](const gpu::Tag& a, const gpu::Tag& b) { return !daemon::in_order(b, a); });
+        apart.back().times = apart.back().times.unite(next.times);
+    }
+    return apart;
 }
 
-Interval run_interval(const std::filesystem::path& target) {
-    std::string ignored;
-    const nlohmann::json run = run_json(run_of(target), ignored);
-    Interval interval;
-    const auto read = [&](const char* key, std::uint64_t& to) {
-        const auto found = run.is_object() ? run.find(key) : run.end();
-        if (found != run.end() && found->is_number_unsigned()) to = found->get<std::uint64_t>();
-    };
-    read("start_ticks", interval.from);
-    read("stop_ticks", interval.to);
-    return interval;
-}
-
-std::vector<Interval> open_intervals(std::span<const gpu::Tag> tags, Interval within) {
-    std::vector<Interval> open;
-    std::optional<bool> state;
-    std::uint64_t since = within.from;
-    const auto add = [&](std::uint64_t to) {
-        const Interval part{std::max(since, within.from), std::min(to, within.to)};
-        if (part.from < part.to) open.push_back(part);
-    };
-    for (const gpu::Tag& tag : tags) {
-        if (!is(tag, gpu::TagKind::gate)) continue;
-        const bool opens = tag.value != 0;
-        const bool was_open = state.value_or(!opens);
-        if (was_open && !opens) add(tag.time);
-        if (!was_open && opens) since = tag.time;
-        state = opens;
+daemon::Intervals open_times(std::span<const TagsOverTime> runs) {
+    daemon::Intervals open;
+    bool has_gate = false;
+    for (const auto& [tags, times] : runs) {
+        std::vector<gpu::TickRange> ranges;
+        std::optional<bool> state;
+        std::uint64_t since = 0;
+        for (const gpu::Tag& tag : tags) {
+            if (!is(tag, gpu::TagKind::gate)) continue;
+            const bool opens = tag.value != 0;
+            const bool was_open = state.value_or(!opens);
+            if (was_open && !opens) ranges.push_back({since, tag.time});
+            if (!was_open && opens) since = tag.time;
+            state = opens;
+        }
+        if (state && *state) ranges.push_back({since, UINT64_MAX});
+        has_gate = has_gate || state;
+        open = open.unite(times.intersect(daemon::Intervals(std::move(ranges))));
     }
-    if (!state) throw BadInput("the channel has triggers, but no gate");
-    if (*state) add(within.to);
+    if (!has_gate) throw BadInput("the channel has triggers, but no gate");
     return open;
 }
 
 Cycles::Cycles(std::span<const gpu::Tag> tags, const CycleLimits& limits) {
+    add(tags, limits);
+    measure();
+}
+
+Cycles::Cycles(std::span<const TagsOverTime> runs, const CycleLimits& limits) {
+    for (const TagsOverTime& run : runs)
+        add(run.tags, limits);
+    measure();
+}
+
+void Cycles::add(std::span<const gpu::Tag> tags, const CycleLimits& limits) {
     const std::vector<gpu::Tag> starts = starts_in(tags);
-    double sum = 0;
     for (std::size_t i = 1; i < starts.size(); ++i) {
-        const Interval cycle{starts[i - 1].time, starts[i].time};
-        const std::uint64_t period = cycle.to - cycle.from;
-        if (!follow(starts[i - 1], starts[i]) || period < std::max<std::uint64_t>(limits.shortest, 1) ||
-            period > limits.longest) {
+        const gpu::TickRange cycle{starts[i - 1].time, starts[i].time};
+        if (!follow(starts[i - 1], starts[i]) ||
+            cycle.ticks() < std::max<std::uint64_t>(limits.shortest, 1) || cycle.ticks() > limits.longest) {
             ++rejected_;
-            continue;
+        } else {
+            accepted_.push_back(cycle);
         }
-        accepted_.push_back(cycle);
-        sum += static_cast<double>(period);
     }
+}
+
+void Cycles::measure() {
     if (accepted_.empty()) return;
     const auto count = static_cast<double>(accepted_.size());
+    double sum = 0;
+    for (const gpu::TickRange& cycle : accepted_)
+        sum += static_cast<double>(cycle.ticks());
     mean_ = sum / count;
     double squares = 0;
-    for (const Interval& cycle : accepted_) {
-        const double away = static_cast<double>(cycle.to - cycle.from) - mean_;
+    for (const gpu::TickRange& cycle : accepted_) {
+        const double away = static_cast<double>(cycle.ticks()) - mean_;
         squares += away * away;
     }
     spread_ = count > 1 ? std::sqrt(squares / (count - 1)) : 0;
@@ -143,10 +158,10 @@ Cycles::Cycles(std::span<const gpu::Tag> tags, const CycleLimits& limits) {
 
 std::optional<std::uint32_t> Cycles::bin_of(std::uint64_t time, std::uint32_t bins) const {
     const auto next = std::partition_point(accepted_.begin(), accepted_.end(),
-                                           [&](const Interval& cycle) { return cycle.to <= time; });
-    if (next == accepted_.end() || time < next->from) return {};
-    const std::uint64_t length = next->to - next->from;
-    const std::uint64_t since = time - next->from;
+                                           [&](const gpu::TickRange& cycle) { return cycle.end <= time; });
+    if (next == accepted_.end() || time < next->start) return {};
+    const std::uint64_t length = next->ticks();
+    const std::uint64_t since = time - next->start;
     if (since < UINT64_MAX / bins) return static_cast<std::uint32_t>(since * bins / length);
     // A cycle of weeks: the same without overflow.
     std::uint32_t bin = 0;
@@ -155,13 +170,20 @@ std::optional<std::uint32_t> Cycles::bin_of(std::uint64_t time, std::uint32_t bi
     return bin;
 }
 
-std::vector<std::uint64_t> Cycles::live_ticks(std::uint32_t bins) const {
-    std::vector<std::uint64_t> live(bins);
-    for (const Interval& cycle : accepted_) {
-        const std::uint64_t length = cycle.to - cycle.from;
-        for (std::uint32_t b = 0; b < bins; ++b)
-            live[b] += begin_of_bin(b + 1, length, bins) - begin_of_bin(b, length, bins);
+daemon::Intervals Cycles::times_of(std::uint32_t bin, std::uint32_t bins) const {
+    std::vector<gpu::TickRange> times;
+    for (const gpu::TickRange& cycle : accepted_) {
+        const std::uint64_t length = cycle.ticks();
+        times.push_back({cycle.start + begin_of_bin(bin, length, bins),
+                         cycle.start + begin_of_bin(bin + 1, length, bins)});
     }
+    return daemon::Intervals(std::move(times));
+}
+
+std::vector<std::uint64_t> Cycles::live_ticks(std::uint32_t bins) const {
+    std::vector<std::uint64_t> live;
+    for (std::uint32_t bin = 0; bin < bins; ++bin)
+        live.push_back(times_of(bin, bins).ticks());
     return live;
 }
 

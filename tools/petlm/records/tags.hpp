@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "daemon/coverage/coverage.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::petlm {
@@ -18,25 +19,28 @@ struct Interval {
     std::uint64_t to = UINT64_MAX;  ///< exclusive
     bool operator==(const Interval&) const = default;
 };
-std::uint64_t length_of(std::span<const Interval> intervals);
 
-/// The triggers and the gate tags of one channel, whatever source sent them, in order. `target`: a run
-/// directory, or a file in one. Throws BadInput when there are none, and as RecordSource does.
-std::vector<gpu::Tag> tags_of(const std::filesystem::path& target, unsigned channel);
-
-/// Those of all channels that have any; empty when the run has no tags.
+/// The triggers and the gate tags of one channel, whatever source sent them, in order.
 struct ChannelTags {
     unsigned channel = 0;
     std::vector<gpu::Tag> tags;
 };
-std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& target);
+/// Those of all channels of a run that have any; empty when the run has no tags. Throws as RecordSource does.
+std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run);
 
-/// From start to stop of the run that the target is, or lies in; all times where run.json does not say.
-Interval run_interval(const std::filesystem::path& target);
+/// The tags of one channel, and the times in which they could have been.
+struct TagsOverTime {
+    std::vector<gpu::Tag> tags;
+    daemon::Intervals times;
+};
+/// Those of the runs of which `target`, a run directory or a file, has records: one after the other, and
+/// runs of the same time as one. Throws BadInput when there are none, and as RecordSource does.
+std::vector<TagsOverTime> tags_of(const std::filesystem::path& target, const daemon::Coverage& coverage,
+                                  unsigned channel);
 
-/// The times in `within` at which the gate of a channel is open. A gate that its first tag closes was open
-/// before it. Throws BadInput when no tag is that of a gate.
-std::vector<Interval> open_intervals(std::span<const gpu::Tag> tags, Interval within);
+/// The times at which the gate of a channel is open. A gate that its first tag closes was open before it.
+/// Throws BadInput when no tag is that of a gate.
+daemon::Intervals open_times(std::span<const TagsOverTime> tags);
 
 /// Which cycles are used.
 struct CycleLimits {
@@ -50,8 +54,10 @@ struct CycleLimits {
 class Cycles {
   public:
     Cycles(std::span<const gpu::Tag> tags, const CycleLimits& limits);
+    /// No cycle begins in one run and ends in another.
+    Cycles(std::span<const TagsOverTime> runs, const CycleLimits& limits);
 
-    [[nodiscard]] const std::vector<Interval>& accepted() const { return accepted_; }
+    [[nodiscard]] const std::vector<gpu::TickRange>& accepted() const { return accepted_; }
     [[nodiscard]] std::uint64_t rejected() const { return rejected_; }
     /// Of the accepted ones, ticks.
     [[nodiscard]] double mean_period() const { return mean_; }
@@ -61,11 +67,16 @@ class Cycles {
     /// The bin of a time in its cycle, of `bins` equal ones, (time - begin) * bins / length rounded down;
     /// none outside the accepted cycles.
     [[nodiscard]] std::optional<std::uint32_t> bin_of(std::uint64_t time, std::uint32_t bins) const;
+    /// The times that bin_of() puts in this bin.
+    [[nodiscard]] daemon::Intervals times_of(std::uint32_t bin, std::uint32_t bins) const;
     /// [bin] the ticks that fall in it, in all accepted cycles.
     [[nodiscard]] std::vector<std::uint64_t> live_ticks(std::uint32_t bins) const;
 
   private:
-    std::vector<Interval> accepted_;
+    void add(std::span<const gpu::Tag> tags, const CycleLimits& limits);
+    void measure();
+
+    std::vector<gpu::TickRange> accepted_;
     std::uint64_t rejected_ = 0;
     double mean_ = 0;
     double spread_ = 0;

@@ -39,13 +39,14 @@ nlohmann::json Engines::settings() const {
             {"energy", configuration.document->at("energy")}};
 }
 
-nlohmann::json Engines::description(const nlohmann::json& of_singles) const {
+nlohmann::json Engines::description(const nlohmann::json& of_singles, const daemon::Coverage& covered) const {
     nlohmann::json description = of_singles;
     const config::Coincidence& c = configuration.coincidence;
     description["window_ticks"] = c.window_ticks;
     description["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
     description["delayeds"] = c.delay_ticks ? nlohmann::json(name_of(c.delayeds)) : nlohmann::json();
     description["resorted"] = settings();
+    description["coverage"] = daemon::to_json(covered);
     return description;
 }
 

@@ -8,6 +8,7 @@
 
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/pipeline.hpp"
 #include "tools/petlm/commands.hpp"
@@ -25,8 +26,9 @@ struct Engines {
 
     /// {"coincidence": ..., "energy": ...}
     [[nodiscard]] nlohmann::json settings() const;
-    /// That of a file of coincidences, made from that of the singles.
-    [[nodiscard]] nlohmann::json description(const nlohmann::json& of_singles) const;
+    /// That of a file of coincidences, made from that of the singles. `covered`: what it covers.
+    [[nodiscard]] nlohmann::json description(const nlohmann::json& of_singles,
+                                             const daemon::Coverage& covered) const;
     [[nodiscard]] std::uint64_t ticks_per_s() const;
     /// The energies of the singles that the pipelines take.
     [[nodiscard]] gpu::EnergyWindow energies() const;

@@ -27,7 +27,7 @@ std::span<const std::uint64_t> GroupStarts::times_in(gpu::TickRange range) {
     times_.clear();
     for (const SinglesFiles& run : runs_) {
         for (const SinglesFiles::Block& block : run.blocks_in(range)) {
-            const auto singles = run.read(block, block_);
+            const auto singles = run.kept(run.read(block, block_), kept_);
             const auto begin = std::partition_point(
                 singles.begin(), singles.end(), [&](const gpu::Single& s) { return s.time < range.start; });
             for (const gpu::Single& s : std::span(begin, singles.end())) {

@@ -9,7 +9,7 @@
 #include "daemon/listmode/file_reader.hpp"
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/pipeline.hpp"
-#include "gpu/second_cuts.hpp"
+#include "gpu/tick_range.hpp"
 #include "tools/petlm/resort/singles_files.hpp"
 
 namespace petacq::petlm {
@@ -33,6 +33,7 @@ class GroupStarts {
     const gpu::CoincidenceRules rules_;
     const gpu::EnergyWindow energy_;
     daemon::LoadedBlock block_;
+    std::vector<gpu::Single> kept_;
     std::vector<std::uint64_t> times_;
 };
 

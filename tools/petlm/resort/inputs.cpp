@@ -8,9 +8,11 @@
 #include <system_error>
 #include <utility>
 
+#include "daemon/listmode/reader.hpp"
+#include "daemon/tracking/saturate.hpp"
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -50,19 +52,24 @@ std::filesystem::path directory_of(const std::filesystem::path& target) {
 
 }  // namespace
 
-std::optional<std::uint64_t> ticks_in(const json& document, const char* key) {
-    const json value = document.value(key, json());
-    return value.is_number_unsigned() ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
+daemon::Coverage coverage_of_singles(const std::filesystem::path& target, const json& document) {
+    std::vector<json> descriptions;
+    for (const std::filesystem::path& file : record_files(target, daemon::RecordKind::singles))
+        descriptions.push_back(daemon::ListModeReader(file).description());
+    return coverage_of_files(target, daemon::RecordKind::singles, descriptions, document);
 }
 
-gpu::TickRange interval_of(const json& document, const SinglesFiles& singles) {
-    const auto start = ticks_in(document, "start_ticks");
-    const auto stop = ticks_in(document, "stop_ticks");
+daemon::Intervals times_of(const daemon::Coverage& coverage, const SinglesFiles& singles) {
     const auto blocks = singles.blocks();
-    if (blocks.empty()) return {start.value_or(0), stop.value_or(start.value_or(0))};
+    if (blocks.empty()) return coverage.intervals.value_or(daemon::Intervals());
     const std::uint64_t first = blocks.front().first_time;
-    const std::uint64_t after_last = blocks.back().last_time + 1;
-    return {std::min(start.value_or(first), first), std::max(stop.value_or(after_last), after_last)};
+    const std::uint64_t end = daemon::add_or_max(blocks.back().last_time, 1);
+    if (!coverage.intervals)
+        return gpu::TickRange{coverage.anchor ? std::min(coverage.anchor->ticks, first) : first, end};
+    const gpu::TickRange span = coverage.span();
+    daemon::Intervals times = *coverage.intervals;
+    if (first < span.start) times = times.unite(gpu::TickRange{first, span.start});
+    return end > span.end ? times.unite(gpu::TickRange{span.end, end}) : times;
 }
 
 void check_output(const std::filesystem::path& output, const InputOptions& options) {
@@ -106,11 +113,11 @@ json run_document(const std::filesystem::path& target) {
 }
 
 const json& Inputs::first() const {
-    const json* best = &documents.front();
-    const auto start = [](const json& document) { return ticks_in(document, "start_ticks").value_or(0); };
-    for (const json& document : documents)
-        if (start(document) <= interval.start && start(document) > start(*best)) best = &document;
-    return *best;
+    std::size_t best = 0;
+    const auto start = [&](std::size_t run) { return times_of(coverages[run], singles[run]).span().start; };
+    for (std::size_t run = 1; run < runs.size(); ++run)
+        if (start(run) <= interval.start && start(run) > start(best)) best = run;
+    return documents[best];
 }
 
 void settle_interval(Inputs& inputs, const InputOptions& options) {
@@ -119,35 +126,37 @@ void settle_interval(Inputs& inputs, const InputOptions& options) {
             fmt::format("--from-ticks {}: expected less than --to-ticks {}", options.from, options.to));
     }
     check_together(inputs);
-    gpu::TickRange common{0, UINT64_MAX};
-    gpu::TickRange all{UINT64_MAX, 0};
-    std::vector<gpu::TickRange> intervals;
-    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
-        const gpu::TickRange own = interval_of(inputs.documents[i], inputs.singles[i]);
-        common = {std::max(common.start, own.start), std::min(common.end, own.end)};
-        all = {std::min(all.start, own.start), std::max(all.end, own.end)};
-        intervals.push_back(own);
+    const std::size_t runs = inputs.runs.size();
+    std::vector<daemon::Intervals> times;
+    for (std::size_t i = 0; i < runs; ++i)
+        times.push_back(times_of(inputs.coverages[i], inputs.singles[i]));
+    daemon::Intervals common = times.front();
+    daemon::Intervals all;
+    for (const daemon::Intervals& own : times) {
+        common = common.intersect(own);
+        all = all.unite(own);
     }
-    gpu::TickRange& searched = inputs.interval;
-    searched = options.partial ? all : common;
-    searched = {std::max(searched.start, options.from), std::min(searched.end, options.to)};
-    if (searched.start > searched.end || (searched.start == searched.end && inputs.runs.size() > 1)) {
-        throw UsageError(fmt::format("{}: no time in common; expected runs that overlap",
-                                     inputs.runs.size() > 1 ? "the runs have" : inputs.runs[0].string()));
+    const daemon::Intervals& wanted = options.partial ? all : common;
+    inputs.searched = wanted.intersect(gpu::TickRange{options.from, options.to});
+    if (inputs.searched.empty() && (runs > 1 || !all.empty())) {
+        const gpu::TickRange span = wanted.span();
+        throw UsageError(wanted.empty()
+                             ? std::string("the runs have no time in common; expected runs that overlap")
+                             : fmt::format("{}: no time in common with the interval from {} to {}; expected "
+                                           "a part of the ticks {} to {}",
+                                           runs > 1 ? "the runs" : inputs.runs[0].string(), options.from,
+                                           options.to, span.start, span.end));
     }
-    inputs.whole = searched.start <= all.start && searched.end >= all.end;
-    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
-        const auto add = [&](std::uint64_t from, std::uint64_t to) {
-            from = std::max(from, searched.start);
-            to = std::min(to, searched.end);
-            if (from < to) inputs.missing.push_back({inputs.runs[i].string(), {from, to}});
-        };
-        add(0, intervals[i].start);
-        add(intervals[i].end, UINT64_MAX);
+    inputs.settled = true;
+    inputs.interval = inputs.searched.span();
+    inputs.whole = inputs.searched == all;
+    for (std::size_t i = 0; i < runs; ++i) {
+        const daemon::Intervals without_data = inputs.searched.without(times[i]);
+        for (const gpu::TickRange& range : without_data.ranges())
+            inputs.missing.push_back({inputs.runs[i].string(), range});
+        // Elsewhere one run may have singles at times that another does not cover.
+        if (inputs.searched.ranges().size() > 1) inputs.singles[i].keep_only(inputs.searched);
     }
-    // A single run is searched from its first single to its last one, whatever its run.json says.
-    if (searched.start == all.start) searched.start = options.from;
-    if (searched.end == all.end) searched.end = options.to;
 }
 
 Inputs open_inputs(const InputOptions& options) {
@@ -158,8 +167,7 @@ Inputs open_inputs(const InputOptions& options) {
         inputs.documents.push_back(run_document(target));
         inputs.singles.emplace_back(target);
         inputs.ended.push_back(true);
-        const auto seconds = recorded_seconds(inputs.runs.back());
-        inputs.recorded.insert(inputs.recorded.end(), seconds.begin(), seconds.end());
+        inputs.coverages.push_back(coverage_of_singles(target, inputs.documents.back()));
     }
     settle_interval(inputs, options);
     return inputs;

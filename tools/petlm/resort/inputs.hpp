@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "gpu/second_cuts.hpp"
+#include "daemon/coverage/coverage.hpp"
+#include "gpu/tick_range.hpp"
 #include "tools/petlm/records/interval/in_seconds.hpp"
 #include "tools/petlm/resort/singles_files.hpp"
 
@@ -26,10 +26,12 @@ struct Inputs {
     std::vector<nlohmann::json> documents;        ///< run.json of each
     std::vector<SinglesFiles> singles;            ///< of each
     std::vector<bool> ended;                      ///< of each: nobody writes it any more
-    std::vector<gpu::TickRange> recorded;         ///< seconds, of all runs
-    gpu::TickRange interval;                      ///< that is searched
-    bool whole = false;                           ///< no run has data outside the interval
-    std::vector<MissingData> missing;             ///< in the interval
+    std::vector<daemon::Coverage> coverages;      ///< of the singles of each, as far as it is known
+    bool settled = false;                         ///< what follows is known
+    daemon::Intervals searched;                   ///< times
+    gpu::TickRange interval;                      ///< from the first of these to the last
+    bool whole = false;                           ///< no run has data outside of it
+    std::vector<MissingData> missing;             ///< in the times that are searched
     bool whole_blocks = false;  ///< a run that was interrupted ends with its last whole block
 
     /// run.json of the run whose start is that of the interval, or nearest before it.
@@ -49,12 +51,13 @@ struct InputOptions {
 /// configuration.
 nlohmann::json run_document(const std::filesystem::path& target);
 
-/// What a run has: from its start to its stop. A run that was interrupted has no stop: it ends with its last
-/// single.
-gpu::TickRange interval_of(const nlohmann::json& document, const SinglesFiles& singles);
+/// What the singles of a run cover. `target`: its directory, or a file of singles in it. `document`: its
+/// run.json.
+daemon::Coverage coverage_of_singles(const std::filesystem::path& target, const nlohmann::json& document);
 
-/// The tick that run.json gives under this key.
-std::optional<std::uint64_t> ticks_in(const nlohmann::json& document, const char* key);
+/// The times that a run has, or has so far. One that was interrupted, or is being written, does not say where
+/// it ends: it ends with its last single. A run of 1.0 has its singles, whatever it says.
+daemon::Intervals times_of(const daemon::Coverage& coverage, const SinglesFiles& singles);
 
 /// Throws UsageError if the output is the directory of one of the runs: it would replace their files.
 void check_output(const std::filesystem::path& output, const InputOptions& options);
@@ -62,8 +65,8 @@ void check_output(const std::filesystem::path& output, const InputOptions& optio
 /// Throws UsageError if the runs do not belong together (scanner, calibration, clock, energy window).
 void check_together(const Inputs& inputs);
 
-/// Sets the interval, and what is missing in it, from the documents and the singles. Throws UsageError as
-/// open_inputs() does.
+/// Sets the times that are searched, and what is missing in them, from the coverages and the singles. Throws
+/// UsageError as open_inputs() does.
 void settle_interval(Inputs& inputs, const InputOptions& options);
 
 /// Opens the runs. Throws UsageError if they do not belong together (scanner, calibration, clock, energy

@@ -17,10 +17,10 @@ namespace {
 class TagStream {
   public:
     /// Throws daemon::NotListMode for a run without tags.
-    TagStream(const std::filesystem::path& run, Interval within, bool truncated)
+    TagStream(const std::filesystem::path& run, const daemon::Intervals& within, bool truncated)
         : within_(within), source_(run, daemon::RecordKind::tags) {
         if (truncated) source_.take_truncated();
-        source_.select(within.from, within.to);
+        source_.select(within.span().start, within.span().end);
         load();
     }
     [[nodiscard]] bool ended() const { return left_.empty(); }
@@ -32,18 +32,17 @@ class TagStream {
     }
 
   private:
-    /// Goes to the next tag in the interval.
+    /// Goes to the next tag in the intervals.
     void load() {
         while (true) {
-            while (!left_.empty() && left_.front().time < within_.from)
+            while (!left_.empty() && !within_.contains(left_.front().time))
                 left_ = left_.subspan(1);
-            if (!left_.empty() && left_.front().time >= within_.to) left_ = {};
             if (!left_.empty() || !source_.next()) return;
             left_ = source_.reader().tags();
         }
     }
 
-    const Interval within_;
+    const daemon::Intervals& within_;
     RecordSource source_;
     std::span<const gpu::Tag> left_;
 };
@@ -57,8 +56,9 @@ bool holds_tags(const std::filesystem::path& run) {
 
 }  // namespace
 
-std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, Interval within,
-                         const std::filesystem::path& output, Interval& times, bool truncated) {
+std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, const daemon::Coverage& covered,
+                         const std::filesystem::path& output, gpu::TickRange& times, bool truncated) {
+    const daemon::Intervals within = covered.intervals.value_or(daemon::Intervals());
     std::vector<std::unique_ptr<TagStream>> streams;
     for (const std::filesystem::path& run : runs) {
         try {
@@ -70,7 +70,11 @@ std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, Interval w
     }
     if (streams.empty()) return 0;
     const RecordSource& first = streams.front()->source();
-    RecordFile out(output, daemon::RecordKind::tags, first.block_bytes(), first.description());
+    nlohmann::json description = first.description();
+    daemon::Coverage of_tags = covered;
+    of_tags.rules = {};
+    description["coverage"] = daemon::to_json(of_tags);
+    RecordFile out(output, daemon::RecordKind::tags, first.block_bytes(), description);
     std::uint64_t written = 0;
     for (;; ++written) {
         TagStream* next = nullptr;
@@ -80,8 +84,8 @@ std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, Interval w
             if (earlier) next = stream.get();
         }
         if (next == nullptr) break;
-        if (written == 0) times.from = next->front().time;
-        times.to = next->front().time;
+        if (written == 0) times.start = next->front().time;
+        times.end = next->front().time;
         out.append(std::span(&next->front(), 1));
         next->advance();
     }

@@ -88,7 +88,8 @@ int resort(const ResortOptions& given) {
     } else {
         claim_run(outputs, options.output);
     }
-    const nlohmann::json description = engines.description(inputs.singles.front().description());
+    const daemon::Coverage covered = covered_by_result(inputs, engines.configuration, options.output);
+    const nlohmann::json description = engines.description(inputs.singles.front().description(), covered);
     CoincidencesOut out(output, inputs.singles.front().block_bytes(), description);
     const std::filesystem::path seconds_path = options.output / daemon::seconds_file;
     std::optional<daemon::SecondsFile> seconds_file;
@@ -98,11 +99,10 @@ int resort(const ResortOptions& given) {
                              seconds_description(description, engines.rules), config::Compression::none,
                              std::chrono::minutes(1));
     }
-    ResortedSeconds seconds(
-        inputs.files_at,
-        second_ranges(inputs.recorded, inputs.singles, engines.ticks_per_s(), inputs.interval),
-        engines.scanner.geometry, engines.ticks_per_s(), engines.rules,
-        seconds_file ? &*seconds_file : nullptr);
+    ResortedSeconds seconds(inputs.files_at,
+                            second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s()),
+                            engines.scanner.geometry, engines.ticks_per_s(), engines.rules,
+                            seconds_file ? &*seconds_file : nullptr);
 
     const auto shards =
         plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(shard_singles));
@@ -132,7 +132,7 @@ int resort(const ResortOptions& given) {
     if (seconds_file) {
         made.seconds_file = finish(*seconds_file, seconds_path);
         made.seconds = seconds.total();
-        complete_run(inputs, engines.settings(), made, options.output);
+        complete_run(inputs, engines.settings(), covered, made, options.output);
     }
     outputs.commit();
     std::cout << summary(options.output, made);

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 
-#include "daemon/host/utc.hpp"
 #include "daemon/listmode/format.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
@@ -87,29 +85,6 @@ json entry(const daemon::ListModePart& part, daemon::RecordKind kind) {
             {"last_time", time(part.last_time)}};
 }
 
-/// Where the run starts and stops, if only a part of its time was searched, or that of several runs.
-void set_interval(const Inputs& inputs, json& content) {
-    const auto old_start = content.value("start_ticks", json());
-    const auto old_utc = content.value("start_utc", json());
-    const gpu::TickRange interval = inputs.interval;
-    if (interval.start != 0 && old_start.is_number_unsigned() && old_utc.is_string()) {
-        const auto start = daemon::utc_time(old_utc.get<std::string>());
-        const double tick_ps = content["scanner"].value("tick_ps", 0.0);
-        const double later_s =
-            (static_cast<double>(interval.start) - old_start.get<double>()) * tick_ps * 1e-12;
-        if (start) {
-            content["start_utc"] =
-                daemon::utc_text(*start + std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                                              std::chrono::duration<double>(later_s)));
-        }
-    }
-    if (interval.start != 0) content["start_ticks"] = interval.start;
-    if (interval.end != UINT64_MAX) {
-        content["stop_ticks"] = interval.end;
-        content.erase("stop_utc");
-    }
-}
-
 json from_inputs(const Inputs& inputs) {
     json from = json::array();
     for (const std::filesystem::path& run : inputs.runs)
@@ -134,6 +109,32 @@ std::string state_of(const Inputs& inputs) {
 }
 
 }  // namespace
+
+daemon::Coverage covered_by_result(const Inputs& inputs, const config::Configuration& configuration,
+                                   const std::filesystem::path& output) {
+    std::vector<daemon::Coverage> of_singles = inputs.coverages;
+    for (std::size_t i = 0; i < of_singles.size(); ++i) {
+        of_singles[i].rules = {};  // they may have been found again by others
+        if (inputs.settled) {
+            of_singles[i].intervals = times_of(of_singles[i], inputs.singles[i]);
+        } else {
+            of_singles[i].intervals.reset();
+        }
+    }
+    daemon::Coverage covered;
+    try {
+        covered = daemon::united(of_singles, true);
+    } catch (const daemon::CoverageError& error) {
+        throw UsageError(fmt::format("the runs do not belong together: {}", error.what()));
+    }
+    if (covered.intervals) covered = daemon::part_of(covered, inputs.searched);
+    covered = daemon::with_rules(std::move(covered), configuration.coincidence, configuration.energy);
+    if (output.extension() == ".plm") return covered;
+    covered.origin.runs = {
+        {inputs.first().value("run_id", ""), std::filesystem::absolute(output).lexically_normal()}};
+    covered.loss.seconds_complete = true;
+    return covered;
+}
 
 daemon::ListModePart part_of(const std::filesystem::path& file, std::uint64_t records,
                              std::uint64_t first_time, std::uint64_t last_time) {
@@ -175,12 +176,12 @@ void claim_run(Outputs& outputs, const std::filesystem::path& output) {
         outputs.claim(output / name);
 }
 
-void complete_run(const Inputs& inputs, const json& settings, const ResortedRun& made,
-                  const std::filesystem::path& output) {
-    Interval tag_times;
+void complete_run(const Inputs& inputs, const json& settings, const daemon::Coverage& covered,
+                  const ResortedRun& made, const std::filesystem::path& output) {
+    gpu::TickRange tag_times;
     const std::filesystem::path tags = output / daemon::tags_file;
-    const std::uint64_t tag_count = merge_tags(inputs.files_at, {inputs.interval.start, inputs.interval.end},
-                                               Outputs::partial(tags), tag_times, inputs.whole_blocks);
+    const std::uint64_t tag_count =
+        merge_tags(inputs.files_at, covered, Outputs::partial(tags), tag_times, inputs.whole_blocks);
     json content = inputs.first();
     for (const auto& [key, value] : settings.items())
         content["configuration"][key] = value;
@@ -191,11 +192,12 @@ void complete_run(const Inputs& inputs, const json& settings, const ResortedRun&
     content["backend"] = made.back_end;
     for (const char* of_the_daemon : {"backend_choice", "capture", "ledger_over_time", "spectra"})
         content.erase(of_the_daemon);
-    set_interval(inputs, content);
+    daemon::state_in(content, covered);
     content["ledger"] = resorted_ledger(inputs, made, tag_count);
     if (json& randoms = content["expected_randoms"]; randoms.is_object()) {
         randoms["pairs"] = made.seconds.randoms;
-        randoms["pairs_per_s"] = made.seconds.randoms / randoms.value("data_s", made.seconds.length_s);
+        randoms["data_s"] = covered.seconds();
+        randoms["pairs_per_s"] = made.seconds.randoms / covered.seconds();
         randoms["from_delayeds"] = settings.at("coincidence").value("delay_ticks", json()).is_null()
                                        ? json()
                                        : json(made.seconds.weighted_delayeds);
@@ -208,7 +210,7 @@ void complete_run(const Inputs& inputs, const json& settings, const ResortedRun&
     }
     if (std::filesystem::exists(Outputs::partial(tags))) {
         files.push_back(
-            entry(part_of(tags, tag_count, tag_times.from, tag_times.to), daemon::RecordKind::tags));
+            entry(part_of(tags, tag_count, tag_times.start, tag_times.end), daemon::RecordKind::tags));
     }
     files.push_back(entry(made.seconds_file, daemon::RecordKind::seconds));
     content["files"] = files;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "config/configuration.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/series.hpp"
 #include "daemon/seconds/file.hpp"
 #include "daemon/seconds/second.hpp"
@@ -26,6 +28,11 @@ struct ResortedRun {
     daemon::ListModePart seconds_file;
     std::string back_end;
 };
+
+/// What the coincidences cover that are found in what the inputs cover; before the times are settled, without
+/// intervals. `output`: a file, of the runs that the singles are of, or the directory of a run of its own.
+daemon::Coverage covered_by_result(const Inputs& inputs, const config::Configuration& configuration,
+                                   const std::filesystem::path& output);
 
 /// A record file that is complete under its partial name, as run.json describes it.
 daemon::ListModePart part_of(const std::filesystem::path& file, std::uint64_t records,
@@ -47,7 +54,7 @@ void claim_run(Outputs& outputs, const std::filesystem::path& output);
 
 /// Merges the tags of the inputs, and writes run.json. The ledger is the sum of theirs, but for what depends
 /// on the settings: {"coincidence": ..., "energy": ...}.
-void complete_run(const Inputs& inputs, const nlohmann::json& settings, const ResortedRun& made,
-                  const std::filesystem::path& output);
+void complete_run(const Inputs& inputs, const nlohmann::json& settings, const daemon::Coverage& covered,
+                  const ResortedRun& made, const std::filesystem::path& output);
 
 }  // namespace petacq::petlm

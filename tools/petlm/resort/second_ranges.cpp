@@ -9,7 +9,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint64_t most_empty = 100;  ///< seconds
+constexpr std::uint64_t most_empty = 100;  ///< seconds before and after a long time without singles
 
 /// At its first second; nullptr for a run without seconds, or with a file that says nothing.
 std::unique_ptr<daemon::SecondsReader> seconds_of(const std::filesystem::path& run) {
@@ -24,16 +24,6 @@ std::unique_ptr<daemon::SecondsReader> seconds_of(const std::filesystem::path& r
 
 gpu::TickRange range_of(const daemon::SecondsReader& reader) {
     return {reader.start(), reader.start() + reader.length()};
-}
-
-/// Those in the interval, by their begin.
-std::vector<gpu::TickRange> within(std::vector<gpu::TickRange> ranges, gpu::TickRange interval) {
-    for (gpu::TickRange& range : ranges)
-        range = {std::max(range.start, interval.start), std::min(range.end, interval.end)};
-    std::erase_if(ranges, [](const gpu::TickRange& r) { return r.start >= r.end; });
-    std::sort(ranges.begin(), ranges.end(),
-              [](const gpu::TickRange& a, const gpu::TickRange& b) { return a.start < b.start; });
-    return ranges;
 }
 
 /// The earliest time from `time` on at which a run may have singles; UINT64_MAX: none has.
@@ -53,63 +43,30 @@ double mean_of_known(double a, double b) {
 
 }  // namespace
 
-std::vector<gpu::TickRange> recorded_seconds(const std::filesystem::path& run) {
+std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
+                                          std::span<const SinglesFiles> singles, std::uint64_t second) {
     std::vector<gpu::TickRange> ranges;
-    if (const auto reader = seconds_of(run)) {
-        do
-            ranges.push_back(range_of(*reader));
-        while (reader->next());
-    }
-    return ranges;
-}
-
-std::vector<gpu::TickRange> second_ranges(std::vector<gpu::TickRange> recorded,
-                                          std::span<const SinglesFiles> singles, std::uint64_t second,
-                                          gpu::TickRange interval) {
-    const std::vector<gpu::TickRange> known = within(std::move(recorded), interval);
-    std::uint64_t after_last = 0;  // of the singles
-    for (const SinglesFiles& run : singles)
-        for (const SinglesFiles::Block& block : run.blocks_in(interval))
-            after_last = std::max(after_last, block.last_time + 1);
-    after_last = std::min(after_last, interval.end);
-    const std::uint64_t first = next_single(singles, interval.start);
-    // The runs may have started within a second, or long before the first single.
-    std::uint64_t start = first < after_last ? std::max(first / second * second, interval.start) : 0;
-    if (!known.empty() && (first >= after_last || known.front().start <= first)) start = known.front().start;
-
-    std::vector<gpu::TickRange> ranges;
-    auto next = known.begin();  // the first that ends after `start`
-    while (true) {
-        while (next != known.end() && next->end <= start)
-            ++next;
-        if (next == known.end() && start >= after_last) return ranges;
-        gpu::TickRange range{start, (start / second + 1) * second};
-        const bool is_known = next != known.end() && next->start <= start;
-        if (is_known) {
-            range.end = next->end;
-        } else {
-            const std::uint64_t single = next_single(singles, start);
-            const bool long_empty = single > start && (single - start) / second > most_empty;
-            if (long_empty && single != UINT64_MAX) range.end = single / second * second;
-            if (next == known.end()) range.end = std::min(range.end, after_last);
+    for (const gpu::TickRange& all : times.ranges()) {
+        const auto add = [&](std::uint64_t start, std::uint64_t end) {
+            ranges.push_back({start, end});
+            return end;
+        };
+        const auto end_of = [&](std::uint64_t start) {
+            return start < all.end && all.end - start > second - start % second
+                       ? start + (second - start % second)
+                       : all.end;
+        };
+        for (std::uint64_t start = all.start; start < all.end;) {
+            // Up to the first second that may have singles.
+            const std::uint64_t with_single = std::min(next_single(singles, start), all.end) / second;
+            for (std::uint64_t empty = 0; empty < most_empty && start / second < with_single; ++empty)
+                start = add(start, end_of(start));
+            if (with_single > start / second + most_empty)
+                start = add(start, (with_single - most_empty) * second);
+            while (start / second < with_single)
+                start = add(start, end_of(start));
+            if (start < all.end) start = add(start, end_of(start));
         }
-        for (auto other = next; other != known.end() && other->start < range.end; ++other)
-            if (other->start > start) range.end = other->start;
-        ranges.push_back(range);
-        start = range.end;
-    }
-}
-
-std::vector<gpu::TickRange> seconds_in(gpu::TickRange stretch, std::vector<std::uint64_t> divisions,
-                                       std::span<const SinglesFiles> singles, std::uint64_t second) {
-    divisions.push_back(stretch.end);
-    std::sort(divisions.begin(), divisions.end());
-    std::vector<gpu::TickRange> ranges;
-    for (const std::uint64_t division : divisions) {
-        if (division <= stretch.start || division > stretch.end) continue;
-        const auto some = second_ranges({}, singles, second, {stretch.start, division});
-        ranges.insert(ranges.end(), some.begin(), some.end());
-        stretch.start = division;
     }
     return ranges;
 }

@@ -8,28 +8,18 @@
 #include <vector>
 
 #include "config/geometry.hpp"
+#include "daemon/coverage/intervals.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "daemon/seconds/second.hpp"
-#include "gpu/second_cuts.hpp"
+#include "gpu/tick_range.hpp"
 #include "tools/petlm/resort/singles_files.hpp"
 
 namespace petacq::petlm {
 
-/// The seconds that a run has recorded; none without a file that can be read.
-std::vector<gpu::TickRange> recorded_seconds(const std::filesystem::path& run);
-
-/// The seconds in which the runs have singles or recorded seconds, one after the other, within the interval.
-/// They begin and end as the runs have `recorded` them, in any order. Where nothing is recorded, they begin
-/// at multiples of a second (ticks), and a long time without singles is one.
-std::vector<gpu::TickRange> second_ranges(std::vector<gpu::TickRange> recorded,
-                                          std::span<const SinglesFiles> singles, std::uint64_t second,
-                                          gpu::TickRange interval);
-
-/// The seconds in a stretch, whatever will be recorded of it: each lies in one of second_ranges() of the
-/// whole, or there are no singles in it. `divisions`: where recorded seconds begin or end besides multiples
-/// of a second, in any order.
-std::vector<gpu::TickRange> seconds_in(gpu::TickRange stretch, std::vector<std::uint64_t> divisions,
-                                       std::span<const SinglesFiles> singles, std::uint64_t second);
+/// The seconds in these times: divided at the multiples of a second (ticks), and where the times begin and
+/// end. Of a long time without singles, the seconds in the middle are one, as those of petacqd after a jump.
+std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
+                                          std::span<const SinglesFiles> singles, std::uint64_t second);
 
 /// What the boards of all runs have reported. One pass from the first second to the last. Not thread-safe.
 class BoardReports {

@@ -59,7 +59,8 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
     const std::uint64_t seen_to = std::min(decided_by, limit);
     const auto order = blocks_in_order(runs, {shard.start, seen_to});
     for (std::size_t i = 0; i < order.size(); ++i) {
-        const auto singles = order[i].run->read(*order[i].block, block_);
+        const SinglesFiles& run = *order[i].run;
+        const auto singles = run.kept(run.read(*order[i].block, block_), kept_);
         // Singles after the shard wait, and with them the watermark.
         const std::uint64_t watermark =
             std::min(i + 1 < order.size() ? order[i + 1].block->first_time : UINT64_MAX, shard.end);

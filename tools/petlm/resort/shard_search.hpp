@@ -53,6 +53,7 @@ class ShardSearch {
     std::uint32_t filled_ = 0;
     std::deque<Submitted> submitted_;
     daemon::LoadedBlock block_;
+    std::vector<gpu::Single> kept_;   // of the block
     std::vector<gpu::Single> ahead_;  // singles after the shard
     gpu::SliceResult slice_;
     ShardResult result_;

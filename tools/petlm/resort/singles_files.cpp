@@ -139,6 +139,15 @@ std::span<const SinglesFiles::Block> SinglesFiles::blocks_in(gpu::TickRange rang
     return {begin, end};
 }
 
+std::span<const gpu::Single> SinglesFiles::kept(std::span<const gpu::Single> of_block,
+                                                std::vector<gpu::Single>& memory) const {
+    if (!only_) return of_block;
+    memory.clear();
+    std::copy_if(of_block.begin(), of_block.end(), std::back_inserter(memory),
+                 [&](const gpu::Single& s) { return only_->contains(s.time); });
+    return memory;
+}
+
 void SinglesFiles::receive(std::span<const Block> blocks, std::vector<gpu::Single> singles) {
     received_blocks_ = blocks;
     received_ = std::move(singles);

@@ -6,11 +6,14 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "daemon/coverage/intervals.hpp"
 #include "daemon/listmode/file_reader.hpp"
-#include "gpu/second_cuts.hpp"
+#include "gpu/tick_range.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::daemon {
@@ -63,6 +66,12 @@ class SinglesFiles {
     /// REQUIRES: of files on another host, that the block has been received.
     std::span<const gpu::Single> read(const Block& block, daemon::LoadedBlock& memory) const;
 
+    /// Singles at other times do not count: kept() leaves them out.
+    void keep_only(daemon::Intervals times) { only_ = std::move(times); }
+    /// The singles of a block that count; valid until `memory` is used again.
+    std::span<const gpu::Single> kept(std::span<const gpu::Single> of_block,
+                                      std::vector<gpu::Single>& memory) const;
+
   private:
     SinglesFiles();
     void add(const std::filesystem::path& file);
@@ -75,6 +84,7 @@ class SinglesFiles {
     std::unique_ptr<nlohmann::json> description_;
     std::uint32_t block_bytes_ = 0;
     std::vector<Block> blocks_;
+    std::optional<daemon::Intervals> only_;
     std::span<const Block> received_blocks_;
     std::vector<gpu::Single> received_;
 

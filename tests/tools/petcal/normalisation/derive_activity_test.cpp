@@ -32,8 +32,9 @@ class Measured {
                  {"normalisation_sha256", normalisation::load(dir / "n.h5", scanner.geometry).sha256},
                  {"activity_factor", 1},
                  {"voxel_mm", 1},
-                 {"time_of_activity_utc", "2026-01-02T03:04:05.000Z"}};
-        options = {dir / "n.h5", dir / "image", {2, 0, 1, radius, length}, 80, 3, dir / "next.h5"};
+                 {"time_of_activity_utc", "2026-01-02T03:04:05.000Z"},
+                 {"corrections", {{"attenuation", {{"made", true}}}, {"scatter", {{"made", true}}}}}};
+        options = {dir / "n.h5", dir / "image", {2, 0, 1, radius, length}, 80, 3, false, dir / "next.h5"};
         std::filesystem::create_directory(dir / "image");
     }
     /// value(x, y, z) relative to the middle of the cylinder; 1 beyond its surface.
@@ -119,6 +120,18 @@ TEST_CASE("derive activity: an image that does not tell the factor is refused") 
         m.about.erase("unit");
         m.write(even);
         CHECK_THAT(m.refusal(), contains("unit: expected kBq/ml, found none"));
+    }
+    SECTION("without attenuation or scatter") {
+        const char* missing = GENERATE("attenuation", "scatter");
+        m.about["corrections"][missing]["made"] = false;
+        m.write(even);
+        CHECK_THAT(m.refusal(), contains(std::string("corrected for ") + missing));
+        m.about.erase("corrections");
+        m.write(even);
+        CHECK_THAT(m.refusal(), contains("corrected for attenuation"));
+        m.options.in_air = true;
+        CHECK(m.refusal().empty());
+        return;
     }
     SECTION("that misses the factor") {
         m.options.normalisation = m.dir / "with.h5";

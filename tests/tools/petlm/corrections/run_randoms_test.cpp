@@ -91,7 +91,7 @@ TEST_CASE("randoms of a run: pairs add up to the totals of the seconds", "[petlm
     scanner.geometry.crystals = {1, 2, 2};
     const Decay run(count, scanner);
     run.write(directory / "seconds.plm");
-    daemon::SecondsReader reader(directory / "seconds.plm");
+    petlm::CoveredSeconds reader(directory / "seconds.plm");
     const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
     CHECK(randoms.total() == Approx(run.total).epsilon(1e-12));
 
@@ -132,7 +132,7 @@ TEST_CASE("pile-up of a run: the seconds weighted with their trues", "[petlm][ra
     Decay run(40, scanner);
     const auto pile_up_of = [&](const std::string& name) {
         run.write(directory / name);
-        daemon::SecondsReader reader(directory / name);
+        petlm::CoveredSeconds reader(directory / name);
         return petlm::RunRandoms(reader, scanner, rules_of_test()).pile_up();
     };
     double found = 0;
@@ -170,6 +170,7 @@ TEST_CASE("petlm export: the seconds of a run give randoms to castor and stir", 
                {{"window_ticks", 300}, {"min_module_difference", 2}, {"max_ring_difference", 7}}}})
              .document;
     document["expected_randoms"] = {{"pairs", run.total}};
+    document["stop_ticks"] = run.seconds.back().range.end;
     write_file(directory / "run/run.json", document.dump());
 
     const Outcome stir = exported("stir", directory / "run", directory / "stir");
@@ -184,7 +185,7 @@ TEST_CASE("petlm export: the seconds of a run give randoms to castor and stir", 
     REQUIRE(exported("castor", directory / "run", directory / "castor").status == 0);
     CHECK(contains(read_file(directory / "castor/prompts.cdh"), "Random correction flag: 1"));
     Bytes events(directory / "castor/prompts.cdf");
-    daemon::SecondsReader reader(directory / "run/seconds.plm");
+    petlm::CoveredSeconds reader(directory / "run/seconds.plm");
     const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
     for (const gpu::Coincidence& c : of_kind(records, gpu::Kind::prompt)) {
         events.take<std::uint32_t>();
@@ -192,12 +193,137 @@ TEST_CASE("petlm export: the seconds of a run give randoms to castor and stir", 
         events.take<std::uint64_t>();
     }
 
-    // A file is not the whole run; nor are seconds without an end.
-    REQUIRE(exported("stir", directory / "run/coincidences.plm", directory / "file").status == 0);
-    CHECK_FALSE(std::filesystem::exists(directory / "file/randoms.s"));
+    // Seconds without an end tell nothing.
     const std::string whole = read_file(directory / "run/seconds.plm");
     write_file(directory / "run/seconds.plm", whole.substr(0, whole.size() - 100));
     REQUIRE(exported("stir", directory / "run", directory / "cut").status == 0);
     CHECK_FALSE(std::filesystem::exists(directory / "cut/randoms.s"));
     CHECK(contains(read_file(directory / "cut/README.txt"), "no randoms by pairs of crystals: "));
+}
+
+namespace {
+
+/// A run with seconds, and files of parts of it that say what they cover.
+struct CoveredRun {
+    TemporaryDirectory directory;
+    Decay decay{12, [] {
+                    config::Scanner scanner = export_scanner();
+                    scanner.geometry.crystals = {1, 2, 2};
+                    return scanner;
+                }()};
+    daemon::Coverage whole;
+
+    CoveredRun() {
+        const auto configuration = configuration_with(
+            {{"coincidence",
+              {{"window_ticks", 300}, {"min_module_difference", 2}, {"max_ring_difference", 7}}}});
+        whole.tick_ps = decay.scanner.tick_ps;
+        whole.intervals = daemon::Intervals(
+            gpu::TickRange{decay.seconds.front().range.start, decay.seconds.back().range.end});
+        whole.rules = {configuration.coincidence, configuration.energy};
+        whole.origin.runs = {{"test-run", {}}};
+        std::filesystem::create_directory(directory / "run");
+        const nlohmann::json run = {{"run_id", "test-run"},
+                                    {"state", "complete"},
+                                    {"scanner", config::to_json(decay.scanner)},
+                                    {"coverage", daemon::to_json(whole)}};
+        write_file(directory / "run/run.json", run.dump());
+        write_seconds(0, decay.seconds.size());
+    }
+    void write_seconds(std::size_t from, std::size_t to) const {
+        const auto file = directory / "run/seconds.plm";
+        std::filesystem::remove(file);
+        daemon::SecondsFile out(file, decay.scanner.geometry, description(whole), config::Compression::none,
+                                std::chrono::seconds(1));
+        for (std::size_t i = from; i < to; ++i)
+            out.append(decay.seconds[i]);
+        out.finish();
+    }
+    [[nodiscard]] nlohmann::json description(const daemon::Coverage& coverage) const {
+        nlohmann::json out = file_description(decay.scanner);
+        out["coverage"] = daemon::to_json(coverage);
+        return out;
+    }
+    /// Null with `why`, or the randoms of a file that covers this.
+    std::unique_ptr<petlm::RunRandoms> of(const daemon::Coverage& coverage, std::string& why) const {
+        const auto file = directory / "run/part.plm";
+        std::filesystem::remove(file);
+        write_plm(file, {}, description(coverage));
+        return petlm::RunRandoms::of(petlm::ExportSource(file), decay.scanner, why);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("randoms of parts: cuts and phases add up to the run", "[petlm][randoms]") {
+    const CoveredRun run;
+    std::string why;
+    const auto whole = run.of(run.whole, why);
+    INFO(why);
+    REQUIRE(whole);
+    CHECK(whole->known() == 1);
+    CHECK(whole->total() == Approx(run.decay.total).epsilon(1e-12));
+    const gpu::TickRange span = run.whole.span();
+    const std::uint64_t length = span.ticks();
+
+    // Pieces that take turns, as phases do, and three cuts.
+    std::vector<daemon::Intervals> parts(4);
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        parts[i % 4] = parts[i % 4].unite(daemon::Intervals(
+            gpu::TickRange{span.start + length * i / 200, span.start + length * (i + 1) / 200}));
+    }
+    for (const auto& [from, to] : {std::pair(0.0, 0.13), std::pair(0.13, 0.6), std::pair(0.6, 1.0)}) {
+        const auto at = [&](double share) {
+            return span.start + static_cast<std::uint64_t>(share * static_cast<double>(length));
+        };
+        parts.emplace_back(gpu::TickRange{at(from), to == 1 ? span.end : at(to)});
+    }
+    double phases = 0;
+    double phases_of_pair = 0;
+    double cuts = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const auto part = run.of(daemon::part_of(run.whole, parts[i]), why);
+        INFO(why);
+        REQUIRE(part);
+        CHECK(part->known() == Approx(1));
+        (i < 4 ? phases : cuts) += part->total();
+        if (i < 4) phases_of_pair += part->sum(1, 40);
+    }
+    CHECK(phases == Approx(whole->total()).epsilon(1e-9));
+    CHECK(cuts == Approx(whole->total()).epsilon(1e-9));
+    CHECK(phases_of_pair == Approx(whole->sum(1, 40)).epsilon(1e-9));
+}
+
+TEST_CASE("randoms of parts: seconds that do not belong to the records are refused", "[petlm][randoms]") {
+    CoveredRun run;
+    std::string why;
+    const auto refused = [&](const daemon::Coverage& coverage, const std::string& with) {
+        why.clear();
+        CHECK_FALSE(run.of(coverage, why));
+        CHECK_THAT(why, contains(with));
+    };
+    daemon::Coverage other = run.whole;
+    other.rules.coincidence->max_ring_difference = 3;
+    refused(other, "made by other rules than the records");
+    other = run.whole;
+    other.origin.runs = {{"another", {}}};
+    refused(other, "\"another\" is neither beside it nor");
+    other = run.whole;
+    other.intervals.reset();
+    refused(other, "not known when its records were taken");
+
+    // Most of the time is enough; it stands for all.
+    const double all = run.of(run.whole, why)->total();
+    run.write_seconds(0, 11);
+    const auto most = run.of(run.whole, why);
+    REQUIRE(most);
+    CHECK(most->known() < 1);
+    CHECK(most->known() > 0.9);
+    CHECK(most->total() == Approx(all).epsilon(0.1));
+    run.write_seconds(0, 7);
+    refused(run.whole, "% of its time");
+    run.write_seconds(0, 0);
+    refused(run.whole, "% of its time");
+    std::filesystem::remove(run.directory / "run/seconds.plm");
+    refused(run.whole, "has no seconds.plm");
 }

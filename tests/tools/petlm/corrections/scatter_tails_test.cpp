@@ -6,7 +6,6 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/tools/petlm/support.hpp"
-#include "tools/petlm/corrections/decay.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
@@ -116,12 +115,4 @@ TEST_CASE("corrections: where no line misses the object the simulation stands as
         if ((a * 7919 + b) % 50 == 0) noise.add(a, b, 1);  // as many as randoms
     });
     CHECK(noise.scale() == Approx(1).margin(0.3));
-}
-
-TEST_CASE("corrections: the activity at the start of a run", "[petlm][corrections]") {
-    const config::Nuclide& f18 = *config::find_nuclide("F-18");
-    CHECK(corrections::decay_factor(f18, 0) == 1);
-    CHECK(corrections::decay_factor(f18, 1) == Approx(1).epsilon(1e-3));
-    // A mean over one half-life: ln 2 / (1 - 1/2).
-    CHECK(corrections::decay_factor(f18, f18.half_life_s) == Approx(1.3862944));
 }

@@ -132,15 +132,16 @@ TEST_CASE("corrections: the width of the photopeak comes from the energies above
         width.add(static_cast<float>(350 + 150 * random.uniform()));  // scattered
     }
     width.add(std::nanf(""));
-    const auto window =
-        width.window({{"configuration", {{"energy", {{"lower_keV", 425}, {"upper_keV", 640}}}}}});
+    const auto window = width.window(config::Energy{true, 425, 640});
     CHECK(window.resolution == Approx(resolution).epsilon(0.03));
     CHECK(window.lower == 425);
     CHECK(window.upper == 640);
     CHECK(window.accepted(511) == Approx(0.995).margin(0.01));
     CHECK(window.accepted(425) == Approx(0.5).margin(0.01));
+    // Without a filter all energies count.
+    CHECK(width.window(config::Energy{false, 425, 640}).accepted(200) == Approx(1));
     // Nothing is known.
-    const auto unknown = corrections::PhotopeakWidth().window(nullptr);
+    const auto unknown = corrections::PhotopeakWidth().window(std::nullopt);
     CHECK(unknown.lower == 350);
     CHECK(unknown.resolution == 0.12);
 }

@@ -239,11 +239,8 @@ TEST_CASE(
     const TemporaryDirectory directory;
     const auto records = point_source(export_scanner(), {0, 0, 0}, 100);
     write_run(directory / "both", records);
-    write_run(directory / "prompts", of_kind(records, gpu::Kind::prompt));
-    auto description = file_description(export_scanner());
-    description["delay_ticks"] = nullptr;
-    std::filesystem::remove(directory / "prompts" / "coincidences.plm");
-    write_plm(directory / "prompts" / "coincidences.plm", of_kind(records, gpu::Kind::prompt), description);
+    write_run(directory / "prompts", of_kind(records, gpu::Kind::prompt), export_scanner(), 1,
+              {{"delay_ticks", nullptr}});
     const auto out = directory / "out";
     REQUIRE(exported("castor", directory / "both", out).status == 0);
     CHECK(names_in(out) == std::set<std::string>{"README.txt", "delayeds.cdf", "delayeds.cdh", "prompts.cdf",

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "tests/tools/petlm/image/support.hpp"
+#include "tools/normalisation/normalisation.hpp"
 #include "tools/petlm/image/pictures.hpp"
 #include "tools/petlm/projector/backend.hpp"
 
@@ -120,44 +121,56 @@ TEST_CASE("petlm image: voxels and field of view are as asked for", "[petlm][ima
     CHECK_THAT(imaged(directory / "run", directory / "other", "--fov-mm 4").out, contains("miss the image"));
 }
 
-TEST_CASE("petlm image: unknown limits and problems of the run are reported", "[petlm][image]") {
+TEST_CASE("petlm image: without prompts it is an image of zeros", "[petlm][image]") {
+    const TemporaryDirectory directory;
+    const auto scanner = short_scanner();
+    write_run(directory / "empty", {}, scanner);
+    write_run(directory / "delayeds", of_kind(points_at({{3, 4, 5}}, 3000, scanner), gpu::Kind::delayed),
+              scanner);
+    save(directory / "norm.h5", scanner.geometry, normalisation::Normalisation::even(scanner.geometry));
+    const std::string corrected =
+        "--normalisation" + quoted(directory / "norm.h5") + "--attenuation 0,0,0,8,20";
+    for (const char* run : {"empty", "delayeds"}) {
+        for (const std::string& options : {std::string(), corrected}) {
+            const Outcome outcome = imaged(directory / run, directory / "out", "--force " + options);
+            CAPTURE(run, options, outcome.out);
+            REQUIRE(outcome.status == 0);
+            CHECK_THAT(outcome.out, contains("0 prompts"));
+            const Volume volume(directory / "out/image.nii");
+            CHECK(std::all_of(volume.values.begin(), volume.values.end(), [](float v) { return v == 0; }));
+        }
+    }
+}
+
+TEST_CASE("petlm image: what is not known and problems of the run are reported", "[petlm][image]") {
     const TemporaryDirectory directory;
     write_run(directory / "run", points_at({{9, -6, 4}}, 3000, short_scanner()), short_scanner(), 1,
-              {{"min_module_difference", 1}, {"max_ring_difference", std::uint64_t{1} << 32U}});
+              {{"min_module_difference", 1}});
     const auto text_of = [&](const std::string& options = "") {
         const Outcome outcome = imaged(directory / "run", directory / "out", "--force " + options);
         CAPTURE(outcome.out);
         REQUIRE(outcome.status == 0);
         std::string text = read_file(directory / "out" / "README.txt");
-        for (const char* doubt : {"is not known", "The state of this run", "not closed"})
+        for (const char* doubt : {"does not tell", "The state of this run", "not closed"})
             CHECK((text.find(doubt) == std::string::npos) == (outcome.out.find(doubt) == std::string::npos));
         return text;
     };
     const std::string all_well = text_of("--max-memory-gb 0.5");
     CHECK_THAT(all_well, contains("Memory allowed: 0.5 GB (--max-memory-gb), room for 7812500 pairs"));
-    const std::string image = read_file(directory / "out" / "image.nii");
-    for (const char* doubt : {"is not known", "The state of this run", "not closed"})
+    for (const char* doubt : {"does not tell", "The state of this run", "not closed"})
         CHECK(all_well.find(doubt) == std::string::npos);
     auto run = nlohmann::json::parse(read_file(directory / "run" / "run.json"));
     run["state"] = "failed";
     run["stop_reason"] = "the disk is full \u001b[2J";
     run["ledger"] = {{"closed", false}};
-    run["configuration"]["coincidence"].erase("max_ring_difference");
+    run.erase("configuration");
     write_file(directory / "run" / "run.json", run.dump());
     const std::string text = text_of();
     CHECK_THAT(
         text,
         contains("The state of this run is \"failed\", not complete: \"the disk is full \\u001b[2J\"."));
-    // A limit of 2^32 means no limit, not 0.
-    CHECK(read_file(directory / "out" / "image.nii") == image);
     CHECK_THAT(text, contains("The ledger of this run is not closed."));
-    CHECK_THAT(text, contains("The run's max_ring_difference is not known: no such limit was assumed."));
-    CHECK(text.find("min_module_difference is not known") == std::string::npos);
-    // null, which the daemon writes for no limit, is known.
-    run["configuration"]["coincidence"]["max_ring_difference"] = nullptr;
-    write_file(directory / "run" / "run.json", run.dump());
-    CHECK(text_of().find("is not known") == std::string::npos);
-    CHECK(read_file(directory / "out" / "image.nii") == image);
+    CHECK_THAT(text, contains("The file does not tell: min_module_difference, max_ring_difference, "));
 }
 
 TEST_CASE("petlm image: nibabel reads the values that were written", "[petlm][image]") {
@@ -197,8 +210,6 @@ TEST_CASE("petlm image: unusable input is refused, and nothing is left behind", 
     const TemporaryDirectory directory;
     const auto records = points_at({{3, 4, 5}}, 3000, short_scanner());
     write_run(directory / "run", records, short_scanner());
-    write_run(directory / "empty", {});
-    write_run(directory / "delayeds", of_kind(records, gpu::Kind::delayed));
     write_file(directory / "foreign", "P6 this is a picture of a mouse");
     std::filesystem::create_directory(directory / "nothing");
     write_plm(directory / "alone.plm", records, file_description(short_scanner()));
@@ -219,8 +230,6 @@ TEST_CASE("petlm image: unusable input is refused, and nothing is left behind", 
         CHECK_THAT(outcome.out, contains(why));
         CHECK_FALSE(std::filesystem::exists(directory / "out"));
     };
-    refused("empty", "", 1, "no prompts");
-    refused("delayeds", "", 1, "no prompts");
     refused("nothing", "", 65, "without coincidences");
     refused("foreign", "", 65, "foreign");
     refused("missing", "", 74, "missing");

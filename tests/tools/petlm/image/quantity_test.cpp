@@ -94,7 +94,9 @@ TEST_CASE("petlm image: attenuation makes more of the same prompts", "[petlm][im
 
 TEST_CASE("petlm image: a file of unknown length states no activity", "[petlm][image]") {
     Measured m;
-    const Outcome outcome = imaged(m.directory / "run/coincidences.plm", m.directory / "out",
+    // One of several files of a run that does not say what it covers.
+    write_run(m.directory / "run", cylinder_source(m.scanner, {0, 0, 0}, 8, 10, 2'000), m.scanner, 2);
+    const Outcome outcome = imaged(m.directory / "run/coincidences-0001.plm", m.directory / "out",
                                    "--voxel-mm 4 --iterations 1" + m.with_normalisation());
     REQUIRE(outcome.status == 0);
     CHECK_THAT(outcome.out, contains("length of the measurement is unknown"));

@@ -49,7 +49,13 @@ TEST_CASE("petlm nema: the activity comes from what the operator said, and earli
     const TemporaryDirectory directory;
     write_run(directory / "run", point_source(export_scanner(), {3, 4, 5}, 3000));
     auto run = nlohmann::json::parse(read_file(directory / "run" / "run.json"));
-    run["operator"] = {{"nuclide", "F-18"}, {"activity_at_start_MBq", 0.5}, {"bed_mm", -12.5}};
+    run["start_utc"] = "2026-11-20T18:45:00Z";
+    run["operator"] = {{"nuclide", "F-18"},
+                       {"half_life_s", 6584.04},
+                       {"branching_ratio", 0.9686},
+                       {"activity_MBq", 1},
+                       {"assay_utc", "2026-11-20T16:55:15.96Z"},
+                       {"bed_mm", -12.5}};
     write_file(directory / "run" / "run.json", run.dump());
     const std::string command = "sensitivity" + quoted(directory / "run") + "-o" + quoted(directory / "out");
     REQUIRE(nema(command).status == 0);

@@ -213,18 +213,30 @@ TEST_CASE("nema: errors of the strip are those of repeated measurements", "[nema
 }
 
 TEST_CASE("nema: the mean activity has the decay within the acquisition", "[nema]") {
+    daemon::Coverage coverage;
+    coverage.tick_ps = 1e12;
+    coverage.anchor = daemon::TimeAnchor{1000, {}};
+    const auto mean_over = [&](const nema::Activity& activity, std::vector<gpu::TickRange> ranges) {
+        coverage.intervals = daemon::Intervals(std::move(ranges));
+        return activity.mean_MBq(coverage);
+    };
     nema::Activity activity;
-    CHECK(std::isnan(activity.mean_MBq(0, 10)));
+    CHECK(std::isnan(mean_over(activity, {{1000, 1010}})));
     activity.at_start_MBq = 8;
-    CHECK(activity.mean_MBq(5, 10) == 8);
+    CHECK(mean_over(activity, {{1005, 1010}}) == 8);
     activity.half_life_s = 100;
-    double sum = 0;
-    for (int i = 0; i < 10'000; ++i)
-        sum += 8 * std::exp2(-(50 + (i + 0.5) * 0.02) / 100) / 10'000;
-    CHECK(activity.mean_MBq(50, 250) == Approx(sum).epsilon(1e-6));
-    CHECK(activity.mean_MBq(100, 100) == Approx(4));
+    const auto sum_over = [](double from, double to) {
+        double sum = 0;
+        for (int i = 0; i < 10'000; ++i)
+            sum += 8 * std::exp2(-(from + (i + 0.5) * (to - from) / 10'000) / 100) / 10'000 * (to - from);
+        return sum;
+    };
+    CHECK(mean_over(activity, {{1050, 1250}}) == Approx(sum_over(50, 250) / 200).epsilon(1e-6));
+    CHECK(mean_over(activity, {{1050, 1060}, {1200, 1250}}) ==
+          Approx((sum_over(50, 60) + sum_over(200, 250)) / 60).epsilon(1e-6));
     activity.nuclide = "Na-22";
     CHECK(nema::branching_of(activity) == 0.9060);
     activity.nuclide = "F-18";
+    activity.branching_ratio = 0.9686;
     CHECK(nema::branching_of(activity) == 0.9686);
 }

@@ -47,11 +47,8 @@ TEST_CASE("runs without coincidences, without delayeds, of one pair, and of all 
     }
     // A run that did not search for delayeds has no number of delayeds.
     const auto none = directory / "none";
-    std::filesystem::create_directories(none);
-    auto description = file_description(export_scanner());
-    description["delay_ticks"] = nullptr;
-    std::filesystem::copy(directory / "one" / "run.json", none / "run.json");
-    write_plm(none / "coincidences.plm", of_kind(wild_records(50), gpu::Kind::prompt), description);
+    write_run(none, of_kind(wild_records(50), gpu::Kind::prompt), export_scanner(), 1,
+              {{"delay_ticks", nullptr}});
     REQUIRE(plotted(none).status == 0);
     const std::string html = read_file(none / "plot" / "report.html");
     CHECK(html.find("delayeds, as counted") == std::string::npos);

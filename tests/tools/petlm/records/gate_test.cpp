@@ -96,6 +96,9 @@ TEST_CASE("petlm gate on a run of a moving point gives its positions", "[petlm][
     const TemporaryDirectory directory;
     const auto run = directory / "run";
     write_run(run, records, scanner);
+    auto document = nlohmann::json::parse(read_file(run / "run.json"));
+    document["start_ticks"] = 0;
+    write_file(run / "run.json", document.dump());
     write_tags(run / "tags.plm", tags);
     const Outcome outcome = run_petlm("gate" + quoted(run) + "--channel 1");
     CAPTURE(outcome.out);

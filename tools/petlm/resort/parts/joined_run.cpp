@@ -19,6 +19,7 @@ namespace petacq::petlm {
 
 void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& parts,
                 const std::filesystem::path& directory) {
+    const daemon::Coverage covered = covered_by_result(inputs, engines.configuration, directory);
     Outputs outputs(true);
     for (const char* name : {daemon::seconds_file, daemon::tags_file, daemon::run_file})
         outputs.claim(directory / name);
@@ -26,7 +27,8 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
     std::filesystem::remove(Outputs::partial(seconds_path));  // of a program that was killed
     daemon::SecondsFile file(
         Outputs::partial(seconds_path), engines.scanner.geometry,
-        seconds_description(engines.description(inputs.singles.front().description()), engines.rules),
+        seconds_description(engines.description(inputs.singles.front().description(), covered),
+                            engines.rules),
         config::Compression::none, std::chrono::minutes(1));
     ResortedSeconds seconds(inputs.files_at, parts.seconds, engines.scanner.geometry, engines.ticks_per_s(),
                             engines.rules, &file);
@@ -54,7 +56,7 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
     made.seconds_file = finish(file, seconds_path);
     made.seconds = seconds.total();
     made.back_end = parts.back_end;
-    complete_run(inputs, engines.settings(), made, directory);
+    complete_run(inputs, engines.settings(), covered, made, directory);
     outputs.commit();
     remove_partial_parts(directory);
     std::cout << summary(directory, made);

@@ -32,7 +32,8 @@ struct Job {
           engines(engines_for(run_document(options.input.runs.front()), options)),
           inputs(open_inputs(options.input)),
           shards(plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(part_singles))),
-          seconds(second_ranges(inputs.recorded, inputs.singles, engines.ticks_per_s(), inputs.interval)) {
+          covered(covered_by_result(inputs, engines.configuration, directory)),
+          seconds(second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s())) {
         if (directory.extension() == ".plm")
             throw UsageError(directory.string() + ": expected a directory for the parts, not a file");
         const bool of_another_program = std::filesystem::exists(directory / daemon::run_file) &&
@@ -54,6 +55,7 @@ struct Job {
     const Engines engines;
     const Inputs inputs;
     const std::vector<gpu::TickRange> shards;
+    const daemon::Coverage covered;
     const std::vector<gpu::TickRange> seconds;
 };
 
@@ -75,8 +77,9 @@ std::string search(const Job& job, std::size_t from, std::size_t to, daemon::Pro
     for (std::size_t shard = from; shard < to; ++shard) {
         const ShardResult result = workers.next();
         check_taken(result.taken, job.inputs);
-        write_part(job.directory, shard, result, singles.block_bytes(),
-                   job.engines.description(singles.description()));
+        write_part(
+            job.directory, shard, result, singles.block_bytes(),
+            job.engines.description(singles.description(), daemon::part_of(job.covered, result.range)));
         progress.show(shard + 1);
     }
     return workers.description();

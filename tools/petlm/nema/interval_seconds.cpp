@@ -1,10 +1,8 @@
-// RandomsOverTime of runs.hpp.
+// IntervalSeconds of runs.hpp.
 #include <algorithm>
 #include <cmath>
 #include <random>
 
-#include "daemon/run/directory.hpp"
-#include "daemon/seconds/reader.hpp"
 #include "tools/petlm/nema/runs.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -37,40 +35,21 @@ void for_pairs(std::uint32_t crystals, const Use& use) {
 
 }  // namespace
 
-RandomsOverTime::RandomsOverTime(const Run& run) : crystals_(run.scanner().geometry.crystal_count()) {
-    const auto& target = run.source().target();
+IntervalSeconds::IntervalSeconds(const Run& run, const petlm::Interval& interval)
+    : crystals_(run.scanner().geometry.crystal_count()) {
     std::string why;
-    of_pairs_ = petlm::RunRandoms::of_run(target, run.source().run(), run.scanner(), why);
+    of_pairs_ = petlm::RunRandoms::of(run.source(), run.part(interval), run.scanner(), why);
     if (!of_pairs_) {
-        throw petlm::BadInput(target.string() +
+        throw petlm::BadInput(run.source().target().string() +
                               ": the randoms of this test come from the seconds of a run: " + why);
     }
-    daemon::SecondsReader seconds(target / daemon::seconds_file);
-    const daemon::SecondField* const field = seconds.find("randoms");
-    while (field != nullptr && seconds.next()) {
-        seconds_.push_back(
-            {{seconds.start(), seconds.start() + seconds.length()}, seconds.values(*field).number()});
-    }
-    const bool known = std::all_of(seconds_.begin(), seconds_.end(),
-                                   [](const Second& second) { return std::isfinite(second.randoms); });
-    if (field == nullptr || !known) {
-        throw petlm::BadInput(target.string() + ": the seconds of this run do not tell its randoms");
-    }
 }
 
-double RandomsOverTime::in(const petlm::Interval& interval) const {
-    double sum = 0;
-    for (const Second& second : seconds_) {
-        const std::uint64_t from = std::max(interval.from, second.ticks.from);
-        const std::uint64_t to = std::min(interval.to, second.ticks.to);
-        if (from >= to) continue;
-        sum += second.randoms * static_cast<double>(to - from) /
-               static_cast<double>(second.ticks.to - second.ticks.from);
-    }
-    return sum;
+std::string IntervalSeconds::loss_sentence() const {
+    return petlm::sentence_of(of_pairs_->loss());
 }
 
-std::vector<double> RandomsOverTime::shares(const SliceBins& bins, double radius_mm) const {
+std::vector<double> IntervalSeconds::shares(const SliceBins& bins, double radius_mm) const {
     std::vector<double> shares(bins.slices());
     double all = 0;
     for_pairs(crystals_, [&](std::uint32_t a, std::uint32_t b) {

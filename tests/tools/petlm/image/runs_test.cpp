@@ -1,0 +1,206 @@
+// Images of real runs and of their parts: one activity, whatever part is taken and whatever was lost.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/image_file.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace petacq::test {
+namespace {
+
+using nlohmann::json;
+
+/// A small scanner of four boards, and a normalisation of it.
+class Scans {
+  public:
+    explicit Scans(const std::string& half_life_s) : half_life_s_(half_life_s) {
+        json scanner = json::parse(R"({"name": "s", "tick_ps": 15.625,
+            "geometry": {"channels": 6, "modules": {"y": 2, "z": 2}, "blocks": {"y": 2, "z": 1},
+                         "crystals": {"y": 5, "z": 4}, "bdm_count": 24, "du_count": 2, "position_size": 64},
+            "dimensions": {"ring_radius_mm": 32, "crystal_pitch_y_mm": 1.6, "crystal_pitch_z_mm": 3,
+                           "crystal_length_mm": 12}, "sources": []})");
+        for (unsigned board = 0; board < 4; ++board) {
+            json bdms = json::array();
+            for (unsigned bdm = 0; bdm < 6; ++bdm)
+                bdms.push_back(6 * board + bdm);
+            scanner["sources"].push_back({{"id", board}, {"bdms", bdms}});
+        }
+        write_file(dir / "s.json", scanner.dump());
+        const json daemon = {
+            {"scanner", "s.json"},
+            {"calibration", "c.h5"},
+            {"data_dir", "data"},
+            {"receive", {{"sockets", {{{"address", "127.0.0.1"}, {"port", 9601}}}}}},
+            {"coincidence",
+             {{"window_ticks", 320}, {"delay_ticks", 6400}, {"multiples_policy", "RemoveMultiples"}}},
+            {"pipeline", {{"backend", "cpu"}}},
+            {"listmode", {{"write_singles", true}}},
+            {"http", {{"listen", ""}}},
+            {"control", {{"socket", "s.sock"}}}};
+        write_file(dir / "d.json", daemon.dump());
+        std::filesystem::create_directory(dir / "data");
+        good(PETCAL_PROGRAM, "make --scanner s.json --output c.h5");
+    }
+    void acquire(const std::string& run, const std::string& options) const {
+        good(PETSIM_PROGRAM, "--scanner s.json --calibration c.h5 --quiet --threads 2 --half-life-s " +
+                                 half_life_s_ + " --write " + run + ".pcap " + options);
+        good(PETACQD_PROGRAM, "--config d.json --replay " + run + ".pcap --run " + run);
+        std::filesystem::remove(dir / (run + ".pcap"));
+    }
+    void normalise(const std::string& run) const {
+        good(PETCAL_PROGRAM,
+             "derive normalisation --scanner s.json --cylinder 0,0,0,10,20 "
+             "--attenuation-per-cm 0 --depth-mm 0 -o n.h5 --run data/" +
+                 run);
+    }
+    struct Image {
+        double mean = 0;   ///< in and around the cylinder
+        double noise = 0;  ///< relative
+        json about;
+        std::string out;
+    };
+    [[nodiscard]] Image image(const std::string& target,
+                              const std::string& options = "--voxel-mm 4 --subsets 1 --iterations 10") const {
+        Image out;
+        out.out = good(PETLM_PROGRAM, "image data/" + target +
+                                          " -o i --force --normalisation n.h5 --backend cpu "
+                                          "--nuclide Rb-82 " +
+                                          options);
+        out.mean = ImageFile(dir / "i/image.nii").mean([](double x, double y, double z) {
+            return std::hypot(x, y) < 13 && std::abs(z) < 12;
+        });
+        out.about = json::parse(read_file(dir / "i/image.json"));
+        const auto prompts = out.out.find(" prompts on ");
+        out.noise = 1 / std::sqrt(std::stod(out.out.substr(out.out.find_last_of(" \n", prompts - 1) + 1)));
+        return out;
+    }
+    std::string good(const char* program, const std::string& arguments) const {
+        const Outcome outcome = run(program, arguments);
+        INFO(arguments << '\n' << outcome.out);
+        REQUIRE(outcome.status == 0);
+        return outcome.out;
+    }
+    [[nodiscard]] Outcome run(const char* program, const std::string& arguments) const {
+        return shell("cd" + quoted(dir.path()) + "&&" + quoted(program) + arguments);
+    }
+
+    TemporaryDirectory dir;
+
+  private:
+    std::string half_life_s_;
+};
+
+}  // namespace
+
+TEST_CASE("image of runs: cuts and phases of a decaying source agree with the whole", "[petlm][image]") {
+    const Scans scans("75.45");
+    scans.acquire("r", "--cylinder 0,0,0,10,20,0.05 --duration-s 150 --cycle 1,0.02 --tag-trigger 1");
+    scans.normalise("r");
+    const Scans::Image whole = scans.image("r");
+    CHECK(whole.about["duration_s"].get<double>() == Approx(150).margin(0.1));
+    const auto agrees = [&](const Scans::Image& part, double duration_s) {
+        CHECK(part.about["duration_s"].get<double>() == Approx(duration_s).margin(0.1));
+        CHECK(part.about["reference_utc"] == whole.about["reference_utc"]);
+        CHECK(part.mean == Approx(whole.mean).epsilon(3 * std::hypot(part.noise, whole.noise)));
+        return part.about["corrections"]["randoms"]["expected"].get<double>();
+    };
+    const double randoms = whole.about["corrections"]["randoms"]["expected"].get<double>();
+    double of_cuts = 0;
+    for (int i = 0; i < 10; ++i) {
+        CAPTURE(i);
+        scans.good(PETLM_PROGRAM, "cut data/r --from-s " + std::to_string(15 * i) + " --to-s " +
+                                      std::to_string(15 * (i + 1)) + " -o data/r/part.plm --force");
+        of_cuts += agrees(scans.image("r/part.plm"), 15);
+    }
+    CHECK(of_cuts == Approx(randoms).epsilon(0.001));
+    scans.good(PETLM_PROGRAM, "gate data/r --channel 1 --bins 4");
+    for (int i = 1; i <= 4; ++i) {
+        CAPTURE(i);
+        const Scans::Image phase = scans.image("r/gate-1/phase-0" + std::to_string(i) + ".plm");
+        agrees(phase, phase.about["duration_s"].get<double>());
+        CHECK(phase.about["duration_s"].get<double>() == Approx(37).margin(0.7));
+    }
+    // A frame without prompts.
+    scans.good(PETLM_PROGRAM, "cut data/r --from-s 140 --to-s 140.0000001 -o data/r/part.plm --force");
+    CHECK(scans.image("r/part.plm").mean == 0);
+}
+
+TEST_CASE("image of runs: lost datagrams and a silent board leave the activity as it is", "[petlm][image]") {
+    const Scans scans("40");
+    const std::string source = "--cylinder 0,0,0,10,20,0.5 --duration-s 6 ";
+    scans.acquire("good", source);
+    scans.normalise("good");
+    const Scans::Image good = scans.image("good");
+    CHECK(good.about["corrections"]["loss"]["lost"] == 0);
+    int number = 1;
+    for (const char* loss : {"--loss 0.1", "--loss 0.3", "--silent 1@3-6"}) {
+        CAPTURE(loss);
+        const std::string name = "bad-" + std::to_string(number++);
+        scans.acquire(name, source + loss);
+        const Scans::Image bad = scans.image(name);
+        CHECK(bad.about["corrections"]["loss"]["made"] == true);
+        CHECK(bad.about["corrections"]["loss"]["lost"].get<double>() > 0.05);
+        CHECK_THAT(bad.out, contains("% of the data of the boards did not arrive"));
+        CHECK(bad.mean == Approx(good.mean).epsilon(0.03));
+    }
+}
+
+TEST_CASE("image of runs: positions of the bed become one volume", "[petlm][image]") {
+    const Scans scans("1e9");
+    scans.acquire("flood", "--cylinder 0,0,0,10,20,0.5 --duration-s 4");
+    scans.normalise("flood");
+    scans.acquire("bed", "--point 5,0,-10,0.3 --bed-steps 10,1 --duration-s 3 --tag-position 3");
+    const Scans::Image combined = scans.image("bed", "--voxel-mm 2 --smooth-mm 0");
+    CHECK_THAT(combined.out, contains("The bed moved by 20 mm"));
+    CHECK(combined.about["positions"].size() == 3);
+    CHECK(combined.about["duration_s"].get<double>() == Approx(3).margin(0.01));
+    CHECK(combined.about["voxels"][2].get<int>() == 12 + 20 / 2);
+    // With the bed in the middle of its positions the point is at z = 0.
+    double sum = 0;
+    double place = 0;
+    ImageFile(scans.dir / "i/image.nii").each([&](float value, double x, double y, double z) {
+        if (std::hypot(x - 5, y) > 4) return;
+        sum += value;
+        place += value * z;
+    });
+    CHECK(place / sum == Approx(0).margin(0.3));
+
+    const Scans::Image ignored = scans.image("bed", "--voxel-mm 4 --bed ignore");
+    CHECK_THAT(ignored.out, contains("the image is smeared"));
+    CHECK_FALSE(ignored.about.contains("positions"));
+    scans.acquire("steady", "--point 5,0,-10,0.3 --bed-steps 1,0.1 --duration-s 2 --tag-position 3");
+    const Outcome refused = scans.run(PETLM_PROGRAM, "image data/steady -o steady");
+    CHECK(refused.status == 1);
+    CHECK_THAT(refused.out, contains("The bed moved by 19 mm"));
+}
+
+TEST_CASE("image of runs: a normalisation that does not fit is refused", "[petlm][image]") {
+    const Scans scans("1e9");
+    scans.acquire("flood", "--cylinder 0,0,0,10,20,0.5 --duration-s 4");
+    scans.normalise("flood");
+    const auto refused = [&](const std::string& arguments, const std::string& with) {
+        const Outcome outcome =
+            scans.run(PETLM_PROGRAM, "image " + arguments + " --normalisation n.h5 -o no --backend cpu");
+        CAPTURE(outcome.out);
+        CHECK(outcome.status == 1);
+        CHECK_THAT(outcome.out, contains("n.h5: made for another " + with));
+        CHECK_FALSE(std::filesystem::exists(scans.dir / "no"));
+    };
+    refused("data/flood --depth-mm 5", "depth of interaction: expected 5 mm, found 0 mm");
+    scans.good(PETLM_PROGRAM, "resort data/flood -o data/narrow --lower-kev 450");
+    refused("data/narrow", "energy window (keV): expected 450 to 650, found 350 to 650");
+    json scanner = json::parse(read_file(scans.dir / "s.json"));
+    scanner["dimensions"]["ring_radius_mm"] = 33;
+    write_file(scans.dir / "larger.json", scanner.dump());
+    refused("data/flood --scanner larger.json", "scanner: expected ");
+    scans.good(PETCAL_PROGRAM, "make --scanner s.json --output c.h5 --time-offset-ticks 3");
+    scans.acquire("recalibrated", "--cylinder 0,0,0,10,20,0.5 --duration-s 0.5");
+    refused("data/recalibrated", "calibration: expected ");
+    // Without --depth-mm it is that of the normalisation.
+    CHECK_THAT(scans.image("flood").out, contains("0 mm behind the front face, as for the normalisation"));
+}
+
+}  // namespace petacq::test

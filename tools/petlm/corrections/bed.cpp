@@ -1,0 +1,116 @@
+#include "tools/petlm/corrections/bed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "gpu/types.hpp"
+#include "tools/petlm/records/origin.hpp"
+#include "tools/petlm/records/record_source.hpp"
+
+namespace petacq::corrections {
+namespace {
+
+/// From a time on, the bed is somewhere else.
+struct Step {
+    std::uint64_t time;
+    double mm;
+};
+/// [source << 8 | channel]
+using Steps = std::map<std::uint32_t, std::vector<Step>>;
+
+void add_tags(const std::filesystem::path& run, Steps& steps) {
+    const std::string name = daemon::name_of(daemon::RecordKind::tags);
+    if (!std::filesystem::exists(run / (name + ".plm")) &&
+        !std::filesystem::exists(run / (name + "-0001.plm")))
+        return;
+    petlm::RecordSource tags(run, daemon::RecordKind::tags);
+    while (tags.next()) {
+        for (const gpu::Tag& tag : tags.reader().tags()) {
+            if (tag.kind != static_cast<std::uint8_t>(gpu::TagKind::position)) continue;
+            const double mm = static_cast<std::int32_t>(tag.value) * 1e-3;
+            std::vector<Step>& of_channel = steps[std::uint32_t{tag.source} << 8U | tag.channel];
+            if (of_channel.empty() || std::abs(of_channel.back().mm - mm) > BedMovement::least_step_mm)
+                of_channel.push_back({tag.time, mm});
+        }
+    }
+}
+
+/// Where a bed was, and when.
+struct Stay {
+    double mm;
+    daemon::Intervals times;  ///< covered
+    bool still;
+};
+
+std::vector<Stay> stays_of(const std::vector<Step>& steps, const daemon::Intervals& covered, double tick_ps) {
+    std::vector<Stay> out;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const gpu::TickRange there{i == 0 ? 0 : steps[i].time,
+                                   i + 1 < steps.size() ? steps[i + 1].time : UINT64_MAX};
+        const daemon::Intervals times = covered.intersect(there);
+        if (times.empty()) continue;
+        out.push_back({steps[i].mm, times,
+                       static_cast<double>(there.ticks()) * tick_ps * 1e-12 >= BedMovement::still_s});
+    }
+    return out;
+}
+
+void look_at(const std::vector<Stay>& stays, unsigned channel, double covered_ticks, BedMovement& out) {
+    const auto [low, high] = std::minmax_element(stays.begin(), stays.end(),
+                                                 [](const Stay& a, const Stay& b) { return a.mm < b.mm; });
+    const double travel = stays.empty() ? 0 : high->mm - low->mm;
+    if (travel <= BedMovement::least_step_mm) return;
+    ++out.moving_channels;
+    if (travel <= out.travel_mm) return;
+    out.travel_mm = travel;
+    out.channel = channel;
+    out.positions.clear();
+    double still = 0;
+    for (const Stay& stay : stays) {
+        if (!stay.still) continue;
+        still += static_cast<double>(stay.times.ticks());
+        const auto same = std::find_if(out.positions.begin(), out.positions.end(), [&](const BedPosition& p) {
+            return std::abs(p.mm - stay.mm) <= BedMovement::least_step_mm;
+        });
+        if (same == out.positions.end()) {
+            out.positions.push_back({stay.mm, stay.times});
+        } else {
+            same->times = same->times.unite(stay.times);
+        }
+    }
+    out.still_share = still / covered_ticks;
+}
+
+}  // namespace
+
+std::string BedMovement::text() const {
+    std::string text =
+        fmt::format("The bed moved by {:.4g} mm, as the position tags of channel {} say", travel_mm, channel);
+    if (moving_channels > 1)
+        return text + fmt::format(", and so did that of {} other channels", moving_channels - 1);
+    return text + fmt::format(": it stood still at {} positions for {:.3g} % of the time", positions.size(),
+                              100 * still_share);
+}
+
+BedMovement bed_movement(const petlm::ExportSource& source) {
+    const daemon::Coverage& coverage = source.coverage();
+    Steps steps;
+    for (const petlm::RunPlace& place : petlm::places_of_runs(source.target(), coverage))
+        if (!place.directory.empty()) add_tags(place.directory, steps);
+    const daemon::Intervals covered =
+        coverage.intervals.value_or(daemon::Intervals(gpu::TickRange{0, UINT64_MAX}));
+    BedMovement out;
+    for (auto& [place, of_channel] : steps) {
+        // Those of several runs follow each other.
+        std::stable_sort(of_channel.begin(), of_channel.end(),
+                         [](const Step& a, const Step& b) { return a.time < b.time; });
+        look_at(stays_of(of_channel, covered, coverage.tick_ps), place & 0xFFU,
+                static_cast<double>(covered.ticks()), out);
+    }
+    return out;
+}
+
+}  // namespace petacq::corrections
