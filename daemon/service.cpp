@@ -160,6 +160,7 @@ void Service::created(std::unique_ptr<Run> run, const RunRequest& request) {
     run_.current = {run->id(),           request.note,       run->started(),       request.duration_s,
                     request.start_ticks, request.stop_ticks, request.operator_data};
     run_.waiting = request.start_ticks.has_value();
+    run_.data_since.reset();
     leave_out_current();
     show_change();
     set_log_run(run->id());
@@ -245,7 +246,6 @@ void Service::run_finished(FinishedRun finished) {
         run_.open = nullptr;
         run_.waiting = false;
         noted_start_.reset();
-        run_.data_since.reset();
         if (!shared->end.never_began) run_.closing = shared->run.get();  // one that never began is discarded
         run_.start_asked.reset();
         show_change();

@@ -53,7 +53,9 @@ void add_origin(Origin& to, const Origin& more) {
     for (const OriginRun& run : more.runs)
         if (std::find(to.runs.begin(), to.runs.end(), run) == to.runs.end()) to.runs.push_back(run);
     if (to.scanner_sha256.empty()) to.scanner_sha256 = more.scanner_sha256;
-    if (to.calibration_sha256.empty()) to.calibration_sha256 = more.calibration_sha256;
+    // A difference of calibrations between runs is no contradiction in their records; whoever needs the
+    // calibration does not know it.
+    if (to.calibration_sha256 != more.calibration_sha256) to.calibration_sha256.clear();
 }
 
 }  // namespace
@@ -134,9 +136,6 @@ Coverage united(std::span<const Coverage> files, bool same_time) {
     Coverage all = files.front();
     for (const Coverage& next : files.subspan(1)) {
         check_alike(all, next);
-        // A difference of calibrations between runs is no contradiction in their records; images name it.
-        if (all.origin.calibration_sha256 != next.origin.calibration_sha256)
-            all.origin.calibration_sha256.clear();
         add_origin(all.origin, next.origin);
         if (next.anchor && (!all.anchor || next.anchor->ticks < all.anchor->ticks)) all.anchor = next.anchor;
         if (all.activity != next.activity) all.activity.reset();

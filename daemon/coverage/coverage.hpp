@@ -67,9 +67,8 @@ struct OriginRun {
 
 struct Origin {
     std::vector<OriginRun> runs;
-    std::string
-        calibration_sha256;      ///< "": unknown; that of the first run if several calibrations took turns
-    std::string scanner_sha256;  ///< scanner_sha256(); "": unknown
+    std::string calibration_sha256;  ///< "": unknown, or several
+    std::string scanner_sha256;      ///< scanner_sha256(); "": unknown
     bool operator==(const Origin&) const = default;
 };
 

@@ -98,6 +98,8 @@ void add_run(Lines& lines, const json& run) {
         const bool waiting = at(run, {"waiting"}) == true;
         lines.push_back(labelled(waiting ? "  waits for" : "  from", text_of(ticks) + " ticks"));
     }
+    if (at(run, {"waiting_for_data"}) == true)
+        lines.push_back(labelled("  from", "its first data, for which it waits"));
     if (const json& ticks = at(run, {"stop_ticks"}); ticks.is_number())
         lines.push_back(labelled("  to", text_of(ticks) + " ticks"));
     lines.push_back(labelled("  note", text_of(at(run, {"note"}))));

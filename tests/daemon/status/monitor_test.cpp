@@ -89,6 +89,7 @@ TEST_CASE("the status document shows the state of the runs") {
                                 {"start_ticks", nullptr},
                                 {"stop_ticks", nullptr},
                                 {"waiting", false},
+                                {"waiting_for_data", false},
                                 {"capture", nullptr}});
     stand.run.current.reset();
     stand.run.last_ledger = Ledger{};

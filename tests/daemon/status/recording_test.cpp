@@ -24,6 +24,7 @@ struct Night : Patient {
         AcquisitionSnapshot then = now;
         then.taken = at(time - 725);
         run.start = std::make_shared<const AcquisitionSnapshot>(then);
+        run.data_since = at(time - 725);
         now.run.emplace().pairs.prompts_found = 1'234'567;
         reading.acquisition = std::make_shared<const AcquisitionSnapshot>(now);
         open_run().written.bytes = 47'000'000;
@@ -97,6 +98,25 @@ TEST_CASE("recording: a run in progress is not recorded while a part of the daem
     CHECK(strip["text"] == "run night-3 is in progress, but its writer has made no progress for 12.0 s");
     CHECK(strip["run_id"] == "night-3");
     CHECK(strip["bytes"] == 52'400'000);
+}
+
+TEST_CASE("recording: a run that waits for its first data says so, and what its duration counts from") {
+    Night night;
+    night.start_run();
+    night.run.data_since.reset();
+    CHECK(night.strip()["state"] == "waiting_for_data");
+    CHECK(night.strip()["word"] == "WAITING FOR DATA");
+    CHECK(night.strip()["elapsed_s"] == 0.0);
+    CHECK(night.strip()["text"] ==
+          "run night-3 begins with its first data: frames arrive, but the time of their boards is not known "
+          "yet; "
+          "its 1 h 00 min count from then");
+    night.reading.arrival.latest = at(night.time - 65);
+    night.run.current->duration_s.reset();
+    CHECK(night.strip()["text"] ==
+          "run night-3 begins with its first data: no frames have arrived for 1 min 05 s");
+    night.run.daemon = DaemonState::stopping;
+    CHECK(night.strip()["state"] == "no_data");
 }
 
 TEST_CASE("recording: a run that has not started yet is not recorded") {
