@@ -1,6 +1,6 @@
 // petlm recover and verify: what is recovered from any file is a sound file with the same records.
 // The first byte of the input says whether checksums are set right (plm.hpp).
-#include "tools/petlm/records/recover.hpp"
+#include "tools/petlm/records/recovery/recover.hpp"
 
 #include <filesystem>
 #include <iostream>

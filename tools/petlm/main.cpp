@@ -21,7 +21,7 @@
 #include "tools/petlm/records/gate.hpp"
 #include "tools/petlm/records/interval/options.hpp"
 #include "tools/petlm/records/rearrange.hpp"
-#include "tools/petlm/records/recover.hpp"
+#include "tools/petlm/records/recovery/recover.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/command_line.hpp"
 

@@ -4,7 +4,7 @@
 #include "daemon/listmode/reader.hpp"
 #include "tests/support/read_listmode.hpp"
 #include "tests/tools/petlm/support.hpp"
-#include "tools/petlm/records/recover.hpp"
+#include "tools/petlm/records/recovery/recover.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

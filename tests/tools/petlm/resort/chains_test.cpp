@@ -10,7 +10,7 @@
 #include "tests/tools/petlm/tags.hpp"
 #include "tools/petlm/records/gate.hpp"
 #include "tools/petlm/records/rearrange.hpp"
-#include "tools/petlm/records/recover.hpp"
+#include "tools/petlm/records/recovery/recover.hpp"
 #include "tools/petlm/records/status.hpp"
 
 using namespace petacq;

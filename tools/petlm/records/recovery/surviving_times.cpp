@@ -1,4 +1,4 @@
-#include "tools/petlm/records/surviving_times.hpp"
+#include "tools/petlm/records/recovery/surviving_times.hpp"
 
 #include <algorithm>
 #include <utility>

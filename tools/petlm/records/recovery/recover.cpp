@@ -1,4 +1,4 @@
-#include "tools/petlm/records/recover.hpp"
+#include "tools/petlm/records/recovery/recover.hpp"
 
 #include <fmt/format.h>
 
@@ -17,10 +17,10 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/run/reserve.hpp"
 #include "tools/petlm/records/origin.hpp"
-#include "tools/petlm/records/recovered_run.hpp"
+#include "tools/petlm/records/recovery/recovered_run.hpp"
+#include "tools/petlm/records/recovery/surviving_times.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
-#include "tools/petlm/records/surviving_times.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/petlm/records/recovered_run.hpp"
+#include "tools/petlm/records/recovery/recovered_run.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
 #include "tools/petlm/records/ledger_rows.hpp"
-#include "tools/petlm/records/surviving_times.hpp"
+#include "tools/petlm/records/recovery/surviving_times.hpp"
 
 namespace petacq::petlm {
 namespace {
