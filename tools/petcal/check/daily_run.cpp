@@ -101,7 +101,8 @@ DailyRun load_daily_run(const std::filesystem::path& directory) {
              std::string("expected ") + daemon::spectra_file + "; set spectra.enabled in the configuration");
     DailyRun run;
     run.directory = directory;
-    if (const auto anchor = daemon::coverage_of_run(content).anchor) run.started = daemon::utc_text(anchor->utc);
+    if (const auto anchor = daemon::coverage_of_run(content).anchor)
+        run.started = daemon::utc_text(anchor->utc);
     daemon::RecordedDetector recorded(directory);
     run.scanner = recorded.scanner();
     run.spectra = config::load_spectra(directory / daemon::spectra_file, run.scanner.geometry);

@@ -196,7 +196,8 @@ std::string sentence_of(const RunLoss& loss) {
     std::string text = "Loss: all data of the boards arrived.";
     if (loss.lost > 0) {
         text = fmt::format(
-            "Loss: {:.3g} % of the data of the boards did not arrive (lost datagrams, silent boards); values multiplied by {:.4g}, by pair "
+            "Loss: {:.3g} % of the data of the boards did not arrive (lost datagrams, silent boards); values "
+            "multiplied by {:.4g}, by pair "
             "of modules {:.4g} to {:.4g}.",
             100 * loss.lost, loss.factor, loss.least_factor, loss.largest_factor);
     }

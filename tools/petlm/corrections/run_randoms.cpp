@@ -89,8 +89,7 @@ std::optional<double> mean_weight_of_delayeds(const ExportSource& source) {
     const double delayeds = number("/ledger/pairs/delayeds_found");
     const double randoms = number("/expected_randoms/from_delayeds");
     if (!(delayeds > 0) || !(randoms > 0)) return std::nullopt;
-    if (!daemon::same_rules(daemon::coverage_of_run(run).rules, source.coverage().rules))
-        return std::nullopt;
+    if (!daemon::same_rules(daemon::coverage_of_run(run).rules, source.coverage().rules)) return std::nullopt;
     return randoms / delayeds;
 }
 

@@ -61,7 +61,7 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
     report_.list.push_back(randoms_made_);
     report_.list.push_back(pile_up_made_);
     use_dead_time(why);
-    use_loss(source, why);
+    use_loss(source, coverage, why);
     use_quantity(coverage, options, how.grid.voxel_mm);
 }
 
@@ -151,7 +151,8 @@ void Corrections::use_dead_time(const std::string& why) {
     report_.list.push_back(out);
 }
 
-void Corrections::use_loss(const petlm::ExportSource& source, const std::string& why) {
+void Corrections::use_loss(const petlm::ExportSource& source, const daemon::Coverage& coverage,
+                           const std::string& why) {
     Correction out{"loss", false, "Loss: not corrected, as " + why + ".", {}};
     if (of_run_) {
         const petlm::RunLoss& loss = of_run_->loss();
@@ -161,8 +162,13 @@ void Corrections::use_loss(const petlm::ExportSource& source, const std::string&
             out.figures = {
                 {"lost", loss.lost}, {"factor", loss.factor}, {"largest_factor", loss.largest_factor}};
     }
-    if (!out.made) out.sentence += petlm::lost_datagrams(source);
-    loss_made_ = out.made && of_run_->loss().lost > 0;
+    if (!out.made && coverage.intervals && coverage.ticks() == 0) {
+        out.made = true;
+        out.sentence = "Loss: none, as the file covers no time.";
+    } else if (!out.made) {
+        out.sentence += petlm::lost_datagrams(source);
+    }
+    loss_made_ = of_run_ && of_run_->loss().lost > 0;
     report_.list.push_back(out);
 }
 

@@ -41,7 +41,8 @@ class Corrections {
                       const std::string& why);
     void use_lines(const petlm::ImageOptions& options);
     void use_dead_time(const std::string& why);
-    void use_loss(const petlm::ExportSource& source, const std::string& why);
+    void use_loss(const petlm::ExportSource& source, const daemon::Coverage& coverage,
+                  const std::string& why);
     void use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& pairs,
                      const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
                      std::uint64_t max_memory, gpu::WorkerPool& pool);
