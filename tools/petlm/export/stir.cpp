@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "config/nuclides.hpp"
 #include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
@@ -144,7 +145,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     const StirDetectors detectors(scanner);
     const StirProjections projections{largest_ring_difference(scanner, source),
                                       tangential_positions(scanner, source)};
-    const auto nuclide = nuclide_of(source, options);
+    const auto nuclide = corrections::nuclide_of(source.coverage(), options);
     const daemon::Coverage coverage = completed_coverage(source);
     const RecordedTime time(coverage);
     gpu::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
@@ -213,6 +214,8 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
             "stir: no factors of lines were written; they require --normalisation or --attenuation.");
     }
     if (nuclide) {
+        if (auto note = config::prompt_gamma_note(nuclide->nuclide); !note.empty())
+            exported.notes.push_back(std::move(note));
         exported.notes.push_back(
             "template.hs states start and nuclide of the run. STIR's reader of SAFIR list-mode takes neither "
             "from "
