@@ -104,6 +104,7 @@ class Reader {
         }
         v.in = from_name<LayoutSection>(j.at("in").get_ref<const std::string&>());
         v.field = field(j, v.in, path);
+        j.at("add").get_to(v.add);
         j.at("divide").get_to(v.divide);
         if (!j.at("modulo").is_null()) v.modulo = j.at("modulo").get<std::uint32_t>();
         for (const json& entry : j.at("table")) {
@@ -225,7 +226,7 @@ const json& layout_schema() {
 
 std::optional<std::uint32_t> LayoutValue::of(std::uint64_t bits) const {
     if (constant) return constant;
-    std::uint64_t v = bits / divide;
+    std::uint64_t v = ((bits + add) & most_in(field.bits)) / divide;
     if (modulo) v %= *modulo;
     if (table.empty()) return static_cast<std::uint32_t>(v);
     return v < table.size() ? table[v] : std::nullopt;

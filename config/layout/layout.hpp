@@ -44,6 +44,7 @@ struct LayoutValue {
     std::optional<std::uint32_t> constant;  ///< then the rest means nothing
     LayoutSection in = LayoutSection::frame;
     LayoutField field;
+    std::uint32_t add = 0;  ///< to the field, within its bits
     std::uint32_t divide = 1;
     std::optional<std::uint32_t> modulo;
     std::vector<std::optional<std::uint32_t>> table;  ///< empty: none
@@ -51,7 +52,7 @@ struct LayoutValue {
     /// The value of these bits; nothing if there is none.
     [[nodiscard]] std::optional<std::uint32_t> of(std::uint64_t bits) const;
     /// The value is the bits themselves.
-    [[nodiscard]] bool is_plain() const { return divide == 1 && !modulo && table.empty(); }
+    [[nodiscard]] bool is_plain() const { return add == 0 && divide == 1 && !modulo && table.empty(); }
 };
 
 struct LayoutTemperature {

@@ -31,7 +31,8 @@ RunsRequest runs_request(const RpcCall& call) {
 
 StartRequest start_request(const RpcCall& call) {
     const RpcParams params(call, {"run", "duration_s", "start_ticks", "stop_ticks", "note", "nuclide",
-                                  "activity_MBq", "assay_utc", "bed_mm", "subject", "keys"});
+                                  "half_life_s", "branching_ratio", "nuclide_source", "activity_MBq",
+                                  "assay_utc", "bed_mm", "subject", "keys"});
     StartRequest request;
     request.run = params.text("run");
     request.duration_s = params.number("duration_s", std::numeric_limits<double>::denorm_min(),

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "config/nuclides.hpp"
 #include "daemon/host/utc.hpp"
 
 namespace petacq::daemon {
@@ -54,15 +54,21 @@ std::optional<double> number(const json& said, const char* name, double lowest, 
     return found;
 }
 
-std::optional<std::string> nuclide(const json& said) {
+/// A number that may be any: whether it is possible depends on the nuclide.
+std::optional<double> any_number(const json& said, const char* name) {
+    const double most = std::numeric_limits<double>::max();
+    return number(said, name, -most, most, "a number");
+}
+
+std::optional<config::NamedNuclide> nuclide(const json& said) {
     const json* const value = member(said, "nuclide");
-    if (value == nullptr) return std::nullopt;
-    if (value->is_string() && config::find_nuclide(value->get_ref<const std::string&>()) != nullptr)
-        return value->get<std::string>();
-    std::string known;
-    for (const config::Nuclide& n : config::nuclides)
-        known += (known.empty() ? "" : ", ") + std::string(n.name);
-    refuse("nuclide", "one of " + known, *value);
+    const auto half_life_s = any_number(said, "half_life_s");
+    const auto branching_ratio = any_number(said, "branching_ratio");
+    if (value != nullptr)
+        return config::declared_nuclide(text("nuclide", *value), half_life_s, branching_ratio);
+    if (half_life_s || branching_ratio)
+        throw std::invalid_argument("half_life_s, branching_ratio: need the nuclide that has them");
+    return std::nullopt;
 }
 
 std::optional<std::chrono::system_clock::time_point> assay(const json& said) {
@@ -108,7 +114,7 @@ std::map<std::string, std::string> keys(const json& said) {
 std::optional<double> activity_at(const OperatorData& data, std::chrono::system_clock::time_point start) {
     if (!data.nuclide || !data.activity_MBq || !data.assay) return std::nullopt;
     const std::chrono::duration<double> since = start - *data.assay;
-    return *data.activity_MBq * std::exp2(-since.count() / config::find_nuclide(*data.nuclide)->half_life_s);
+    return *data.activity_MBq * std::exp2(-since.count() / data.nuclide->half_life_s);
 }
 
 /// Activity without nuclide and assay has no value at the start of the run; an assay is of an activity.
@@ -135,6 +141,10 @@ OperatorData operator_data(const json& said, std::chrono::system_clock::time_poi
     OperatorData data;
     if (!said.is_object()) return data;
     data.nuclide = nuclide(said);
+    if (const json* const source = member(said, "nuclide_source")) {
+        if (!data.nuclide) throw std::invalid_argument("nuclide_source: needs the nuclide that it is about");
+        data.nuclide_source = text("nuclide_source", *source);
+    }
     data.activity_MBq =
         number(said, "activity_MBq", 1e-9, most_MBq, fmt::format("a number from 1e-9 to {:g} MBq", most_MBq));
     data.assay = assay(said);
@@ -149,11 +159,11 @@ OperatorData operator_data(const json& said, std::chrono::system_clock::time_poi
 json to_json(const OperatorData& data, std::chrono::system_clock::time_point start) {
     json document;
     if (data.nuclide) {
-        const config::Nuclide* const nuclide = config::find_nuclide(*data.nuclide);
-        document["nuclide"] = *data.nuclide;
-        document["half_life_s"] = nuclide->half_life_s;
-        document["branching_ratio"] = nuclide->branching_ratio;
+        document["nuclide"] = data.nuclide->name;
+        document["half_life_s"] = data.nuclide->half_life_s;
+        document["branching_ratio"] = data.nuclide->branching_ratio;
     }
+    if (data.nuclide_source) document["nuclide_source"] = *data.nuclide_source;
     if (const auto activity = activity_at(data, start)) document["activity_at_start_MBq"] = *activity;
     if (data.activity_MBq) document["activity_MBq"] = *data.activity_MBq;
     if (data.assay) document["assay_utc"] = utc_text(*data.assay);

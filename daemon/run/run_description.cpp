@@ -22,9 +22,8 @@ Coverage Run::known_coverage() const {
     coverage.tick_ps = setting_.scanner->tick_ps;
     coverage.rules = {setting_.configuration->coincidence, setting_.configuration->energy};
     if (const OperatorData& said = request_.operator_data; said.nuclide) {
-        const config::Nuclide* const nuclide = config::find_nuclide(*said.nuclide);
-        coverage.activity = StatedActivity{*said.nuclide, nuclide->half_life_s, nuclide->branching_ratio,
-                                           said.activity_MBq, said.assay};
+        coverage.activity = StatedActivity{said.nuclide->name, said.nuclide->half_life_s,
+                                           said.nuclide->branching_ratio, said.activity_MBq, said.assay};
     }
     coverage.origin = {
         {{directory_.run_id(), std::filesystem::absolute(directory_.path()).lexically_normal()}},

@@ -8,6 +8,7 @@
 
 #include "config/error.hpp"
 #include "config/json_file.hpp"
+#include "config/nuclides.hpp"
 #include "tools/petctl/run_list.hpp"
 #include "tools/petctl/sources.hpp"
 #include "tools/petctl/start_times.hpp"
@@ -52,6 +53,9 @@ int start_run(ControlClient& client, json parameters) {
         const json result = client.call("start", parameters);
         print(fmt::format("run {} {}\n", text_of(at(result, {"run"})),
                           start.empty() ? "started" : "waits for its start at " + start));
+        if (const std::string note = config::prompt_gamma_note(parameters.value("nuclide", ""));
+            !note.empty())
+            print(note + "\n");
     } catch (const daemon::RpcError& error) {
         if (!seconds) throw;
         // The daemon speaks of ticks.

@@ -37,6 +37,9 @@ struct Arguments {
     std::string run;
     std::string note;
     std::string nuclide;
+    double half_life_s = 0;
+    double branching_ratio = 0;
+    std::string nuclide_source;
     std::string assay;
     std::string subject;
     std::vector<std::string> keys;
@@ -90,6 +93,9 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     set("--to-s", "stop_s", a.to_s);
     set("--note", "note", a.note);
     set("--nuclide", "nuclide", a.nuclide);
+    set("--half-life-s", "half_life_s", a.half_life_s);
+    set("--branching-ratio", "branching_ratio", a.branching_ratio);
+    set("--nuclide-source", "nuclide_source", a.nuclide_source);
     set("--activity-MBq", "activity_MBq", a.activity_MBq);
     set("--assay", "assay_utc", a.assay);
     set("--bed-mm", "bed_mm", a.bed_mm);
@@ -146,6 +152,9 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     start->add_option("--note", a.note, "Free text kept with the run");
     start->add_option("--nuclide", a.nuclide, "Nuclide of the source")
         ->type_name(petacq::config::nuclide_type());
+    start->add_option("--half-life-s", a.half_life_s, "Of a nuclide that is missing in the table");
+    start->add_option("--branching-ratio", a.branching_ratio, "Its positrons per decay");
+    start->add_option("--nuclide-source", a.nuclide_source, "Where these two values come from");
     start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay");
     start->add_option("--assay", a.assay, "When the activity was measured, such as 2026-11-20T18:45:00Z");
     start->add_option("--bed-mm", a.bed_mm, "Position of the bed");

@@ -93,6 +93,12 @@ void add_recover(CLI::App& app, int& status) {
         "for RUN");
 }
 
+void add_nuclide(CLI::App& sub, petacq::corrections::NuclideOptions& o, const std::string& help) {
+    sub.add_option("--nuclide", o.nuclide, help)->type_name(petacq::config::nuclide_type());
+    sub.add_option("--half-life-s", o.half_life_s, "Of a nuclide that is missing in the table");
+    sub.add_option("--branching-ratio", o.branching_ratio, "Its positrons per decay");
+}
+
 void add_export(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "export", "Writes the records in the format of other software", export_records);
@@ -115,9 +121,7 @@ void add_export(CLI::App& app, int& status) {
         ->take_all();
     sub.add_option("--scatter", o.scatter, "Default: simulation with --attenuation (castor, stir)")
         ->check(CLI::IsMember({"simulation", "none"}));
-    sub.add_option("--nuclide", o.nuclide,
-                   "Nuclide of the run; default: the one that the operator named (castor, stir)")
-        ->type_name(petacq::config::nuclide_type());
+    add_nuclide(sub, o, "Nuclide of the run; default: the one that the operator named (castor, stir)");
     sub.add_option("--max-lines-gb", o.max_lines_gb,
                    "Largest size of the files about all lines (castor, stir)")
         ->capture_default_str();
@@ -241,9 +245,8 @@ void add_image(CLI::App& app, int& status) {
                    "simulation: of single scatter, scaled to the lines that miss what attenuates; default: "
                    "simulation with --attenuation")
         ->check(CLI::IsMember({"simulation", "none"}));
-    sub.add_option("--nuclide", o.nuclide,
-                   "With --normalisation: correct for its decay; default: the one that the operator named")
-        ->type_name(petacq::config::nuclide_type());
+    add_nuclide(sub, o,
+                "With --normalisation: correct for its decay; default: the one that the operator named");
     sub.add_option("--bed", o.bed,
                    "If the bed moved, as position tags say: combine the images of the positions at which it "
                    "was still, or ignore it")
@@ -278,8 +281,7 @@ void add_nema_activity(CLI::App& sub, petacq::nema::RunOptions& o) {
                    "At the start of each run, or one for all; default: what the operator said")
         ->delimiter(',')
         ->allow_extra_args(false);
-    sub.add_option("--nuclide", o.nuclide, "Default: what the operator said")
-        ->type_name(petacq::config::nuclide_type());
+    add_nuclide(sub, o, "Default: what the operator said");
 }
 
 void add_nema_count_rates(CLI::App& sub, petacq::nema::CountRateOptions& o) {

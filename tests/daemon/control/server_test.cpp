@@ -39,7 +39,7 @@ TEST_CASE("control: start hands its parameters over", "[control]") {
     CHECK(server.handler.last_start().note == "caf\u00e9");
     CHECK(client.call("start", {{"nuclide", "F-18"}, {"bed_mm", 12}, {"keys", {{"tracer", "FDG"}}}}) ==
           json{{"run", "unnamed"}});
-    CHECK(server.handler.last_start().operator_data.nuclide == "F-18");
+    CHECK(server.handler.last_start().operator_data.nuclide.value().name == "F-18");
     CHECK(server.handler.last_start().operator_data.bed_mm == 12);
     CHECK(server.handler.last_start().operator_data.keys.at("tracer") == "FDG");
     CHECK(client.call("start") == json{{"run", "unnamed"}});
@@ -73,7 +73,7 @@ TEST_CASE("control: every kind of error has its code and its reason", "[control]
     };
     CHECK(message("start", {{"Run", "x"}}) ==
           "unknown parameter 'Run': start takes run, duration_s, start_ticks, stop_ticks, note, nuclide, "
-          "activity_MBq, assay_utc, bed_mm, subject, keys");
+          "half_life_s, branching_ratio, nuclide_source, activity_MBq, assay_utc, bed_mm, subject, keys");
     CHECK(message("start", {{"activity_MBq", 1}, {"nuclide", "F-18"}}) ==
           "activity_MBq: needs assay_utc, the time at which it was measured");
     CHECK(message("start", {{"run", 1}}) == "run: expected a string, found number");

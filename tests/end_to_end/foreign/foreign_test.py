@@ -162,7 +162,8 @@ class Foreign(unittest.TestCase):
             for hit in part:
                 hit.update(half_degrees=0, bad=False)
                 channel = hit["x"] | hit["y"] << 3 | (hit["bdm"] * 4 + hit["du"]) << 6
-                blocks.setdefault(hit["ticks"] // 1024, []).append(channel << 42 | hit["ticks"] % 1024 << 30 | hit["energy"])
+                charge = (hit["energy"] - 27) % 1024
+                blocks.setdefault(hit["ticks"] // 1024, []).append(channel << 42 | hit["ticks"] % 1024 << 30 | charge)
             payload = b"\xa5" + b"".join(
                 struct.pack(f"<QQ{len(events)}Q", number | (2 + len(events)) << 36, len(events), *events)
                 for number, events in blocks.items())

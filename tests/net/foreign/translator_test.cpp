@@ -153,7 +153,9 @@ class Random {
         const auto value = [&](const char* name) -> std::uint64_t {
             const json& v = layout_["frame"][name];
             if (v.is_number()) return v;
-            std::uint64_t n = bits_of(section(v["in"]), v, orders_[v["in"]]) / v.value("divide", 1U);
+            std::uint64_t n = bits_of(section(v["in"]), v, orders_[v["in"]]);
+            n = (n + v.value("add", 0U)) % (std::uint64_t{1} << v["bits"].get<unsigned>()) /
+                v.value("divide", 1U);
             if (v.contains("modulo")) n %= v["modulo"].get<std::uint64_t>();
             if (!v.contains("table")) return n;
             exists = exists && n < v["table"].size() && !v["table"][n].is_null();
@@ -214,6 +216,7 @@ class Random {
         json v = random_field(sizes_[in], plain ? (most == 15 ? 4 : most == 255 ? 8 : 16) : 10);
         v["in"] = in;
         if (plain) return v;
+        if (below(2) == 0) v["add"] = below(2000);
         v["divide"] = 1 + below(5);
         v["modulo"] = 1 + below(most + 1);
         if (below(2) == 0) return v;
@@ -230,6 +233,20 @@ class Random {
 };
 
 }  // namespace
+
+TEST_CASE("an offset is added within the bits of its field", "[foreign]") {
+    config::LayoutValue value;
+    value.field.bits = 10;
+    value.add = 27;
+    CHECK_FALSE(value.is_plain());
+    CHECK(value.of(0) == 27);
+    CHECK(value.of(996) == 1023);
+    CHECK(value.of(997) == 0);
+    CHECK(value.of(1023) == 26);
+    value.divide = 10;
+    CHECK(value.of(1000) == 0);
+    CHECK(value.of(0) == 2);
+}
 
 TEST_CASE("a random layout is translated as it says", "[foreign]") {
     std::size_t good = 0;

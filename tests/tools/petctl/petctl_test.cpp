@@ -41,12 +41,25 @@ TEST_CASE("petctl: start and stop", "[control]") {
                        "tracer=FDG", "--key", "formula=a=b"});
         CHECK(petctl.wait() == 0);
         const OperatorData& said = server.handler.last_start().operator_data;
-        CHECK(said.nuclide == "F-18");
+        CHECK(said.nuclide.value().name == "F-18");
         CHECK(said.activity_MBq == 37.5);
         CHECK(said.assay == utc_time("2026-11-20T17:45:00Z"));
         CHECK(said.bed_mm == -80);
         CHECK(said.subject == "mouse 7");
         CHECK(said.keys == std::map<std::string, std::string>{{"tracer", "FDG"}, {"formula", "a=b"}});
+    }
+    {
+        Petctl petctl({"--socket", socket, "start", "--nuclide", "Fe-52", "--half-life-s", "29790",
+                       "--branching-ratio", "0.5549", "--nuclide-source", "ENSDF"});
+        CHECK(petctl.wait() == 0);
+        const OperatorData& said = server.handler.last_start().operator_data;
+        CHECK(said.nuclide == petacq::config::NamedNuclide{"Fe-52", 29790, 0.5549});
+        CHECK(said.nuclide_source == "ENSDF");
+    }
+    {
+        Petctl petctl({"--socket", socket, "start", "--run", "r2", "--nuclide", "Y-86"});
+        CHECK(petctl.wait() == 0);
+        CHECK(petctl.output().starts_with("run r2 started\nY-86 emits prompt gammas (mainly 1077 keV"));
     }
     {
         Petctl petctl({"--socket", socket, "start", "--nuclide", "F-19"});

@@ -23,6 +23,7 @@ OBJECTS = {
     "rates": (petacq.RunRates,),
     "scanner": (petacq.Scanner,),
     "frames": (petacq.Frames,),
+    "coverage": (petacq.Coverage,),
     "daemon": (petacq.Daemon,),
     "tap": (petacq.Tap,),
 }

@@ -19,35 +19,44 @@ except petacq.PetacqError as error:
     raise unittest.SkipTest(str(error)) from error
 
 
-def made_run(name, tags=(), **operator):
-    """A run of some pairs in 30 ms, with tags as (ms, kind, channel, value)."""
+TICK_PER_MS = 64_000_000
+
+
+def made_run(name, tags=(), intervals_ms=((0, 30),), start_ticks=0, **operator):
+    """A run of some pairs in 30 ms, with tags as (ms, kind, channel, value). It covers these intervals from its start."""
     folder = support.scratch() / name
     folder.mkdir()
     scanner = json.loads((support.SOURCE / "config" / "examples" / "small.scanner.json").read_text())
     random = np.random.default_rng(7)
-    tick_per_ms = 64_000_000
     records = np.zeros(5000, COINCIDENCE)
-    records["time"] = np.sort(random.integers(0, 30 * tick_per_ms, len(records)))
+    covered = [(start_ticks + round(b * TICK_PER_MS), start_ticks + round(e * TICK_PER_MS)) for b, e in intervals_ms]
+    within = [np.sort(random.integers(b, e, 5000 // len(covered))) for b, e in covered]
+    records["time"][-sum(map(len, within)) :] = np.concatenate(within)
+    records["time"] = np.maximum(records["time"], covered[0][0])
     records["crystal_a"] = random.integers(0, 2880, len(records))
     records["crystal_b"] = (records["crystal_a"] + random.integers(1, 2880, len(records))) % 2880
     records["dt"] = random.integers(0, 321, len(records))
     records["kind"] = random.integers(0, 4, len(records)) == 0
     records["energy_a"] = records["energy_b"] = 511
-    file = support.listmode(records.tobytes(), [1, 1500, 3000, 499], window_ticks=320)
+    coverage = {
+        "version": 1,
+        "tick_ps": 15.625,
+        "intervals": covered,
+        "anchor": {"ticks": start_ticks, "unix_ns": 1_800_000_000_000_000_000},
+        "rules": {"coincidence": {"window_ticks": 320, "delay_ticks": 6400, "window_mode": "single"}, "energy": None},
+    }
+    file = support.listmode(records.tobytes(), [1, 1500, 3000, 499], coverage=coverage)
     (folder / "coincidences.plm").write_bytes(file)
     if tags:
         of_run = np.zeros(len(tags), TAG)
         for record, (ms, kind, channel, value) in zip(of_run, tags):
-            record["time"], record["kind"], record["channel"] = int(ms * tick_per_ms), kind, channel
+            record["time"], record["kind"], record["channel"] = int(ms * TICK_PER_MS), kind, channel
             record["value"] = value & 0xFFFFFFFF
         (folder / "tags.plm").write_bytes(support.listmode(of_run.tobytes(), [len(tags)], kind=3))
     document = {
         "run_id": "small",
         "state": "complete",
         "scanner": scanner,
-        "start_ticks": 0,
-        "stop_ticks": 30 * tick_per_ms,
-        "configuration": {"coincidence": {"window_ticks": 320, "delay_ticks": 6400, "window_mode": "single"}},
         "operator": operator,
     }
     (folder / "run.json").write_text(json.dumps(document))
@@ -99,13 +108,13 @@ class OtherBlocks(unittest.TestCase):
             ("channel 1", 2, 2, 7),
             ("channel 2", 3, 6, 1),
             ("channel 5", 4, 9, -80.5),
-            ("channel 2", 6, 31, 0),
+            ("channel 2", 6, 30, 0),
             ("channel 1", 8, 8, 8),
-            ("channel 5", 9, 31, 0.012),
+            ("channel 5", 9, 30, 0.012),
         ]
         self.assertEqual(found, expected)
         bed = self.of_type(blocks, "BedMovementTimeBlock")
-        self.assertEqual([(b.time_interval.start, b.time_interval.stop) for b in bed], [(0, 4), (4, 9), (9, 31)])
+        self.assertEqual([(b.time_interval.start, b.time_interval.stop) for b in bed], [(0, 4), (4, 9), (9, 30)])
         for block, z in zip(bed, (-80, -80.5, 0.012)):
             np.testing.assert_allclose(block.transform.matrix, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, z]], rtol=1e-6)
         starts = [block.value.time_interval.start for block in blocks]
@@ -151,36 +160,94 @@ class OtherBlocks(unittest.TestCase):
             self.assertEqual(histograms[second].time_interval.start, 10 * second)
         self.assertEqual(self.of_type(self.converted(run)[1], "SinglesHistogramTimeBlock"), [])
 
-    def test_the_seconds_of_a_run(self):
-        run = made_run("of-run")
+    def seconds(self, run, edges_ms, origin_ticks=0):
+        """Seconds between these edges; the singles of each crystal are its length in ms times the number of the crystal."""
         names = (("start", "u8"), ("length", "u8"), ("module_dead_time", "f8", 24), ("crystal_unpaired", "u4", 2880))
-        records = np.zeros(2, np.dtype([*names, ("crystal_grouped", "u4", 2880)]))
-        records["length"] = 640_000_000  # 10 ms
-        records["start"][1] = 640_000_000
-        records["crystal_unpaired"] = np.arange(2880)
-        records["crystal_grouped"] = [[5], [6]]
-        records["module_dead_time"][0] = np.nan
-        records["module_dead_time"][1] = np.arange(24) * 6_400_000
-        records["module_dead_time"][1, 4] = np.nan
+        records = np.zeros(len(edges_ms) - 1, np.dtype([*names, ("crystal_grouped", "u4", 2880)]))
+        edges = np.array([origin_ticks + round(e * TICK_PER_MS) for e in edges_ms])
+        records["start"], records["length"] = edges[:-1], np.diff(edges)
+        ms = np.diff(edges_ms)
+        records["crystal_grouped"] = np.round(ms[:, None] * np.arange(2880))
+        records["module_dead_time"] = records["length"][:, None] * np.arange(24) / 100
 
         class Seconds:
+            def __init__(self):
+                self.rows = records
+
             def blocks(self):
-                return iter([records[:1], records[1:]])
+                return iter([self.rows[k : k + 1] for k in range(len(self.rows))])
 
         run.seconds = Seconds()
-        _, blocks, _ = self.converted(run)
+        return records
+
+    def test_the_seconds_of_a_run(self):
+        run = made_run("of-run")
+        records = self.seconds(run, (0, 10, 20, 30))
+        records["crystal_unpaired"] = [[5], [6], [7]]
+        records["module_dead_time"][0] = np.nan
+        records["module_dead_time"][1, 4] = np.nan
+        _, blocks, report = self.converted(run)
         histograms = self.of_type(blocks, "SinglesHistogramTimeBlock")
-        self.assertEqual([(h.time_interval.start, h.time_interval.stop) for h in histograms], [(0, 10), (10, 20)])
+        thirds = [(0, 10), (10, 20), (20, 30)]
+        self.assertEqual([(h.time_interval.start, h.time_interval.stop) for h in histograms], thirds)
         elements = petsird_events.bins_of(run, tool.DEFAULTS).element
-        name = "singles_histograms" if is_0_9(petsird) else "singles_per_detection_bin_histogram"
         for k, histogram in enumerate(histograms):
-            np.testing.assert_array_equal(np.array(getattr(histogram, name)[0])[elements], np.arange(2880) + 5 + k)
-        (dead_time,) = self.of_type(blocks, "DeadTimeTimeBlock")
-        self.assertEqual(dead_time.time_interval.start, 10)
-        (fractions,) = dead_time.alive_time_fractions.singles_alive_time_fractions
+            np.testing.assert_array_equal(self.counts(histogram)[elements], 10 * np.arange(2880) + 5 + k)
+        dead_time = self.of_type(blocks, "DeadTimeTimeBlock")
+        self.assertEqual([(d.time_interval.start, d.time_interval.stop) for d in dead_time], thirds)
+        self.assertIn("not known in 1 of 3 seconds", " ".join(report.not_held))
         bdm = run.scanner.bdm(np.arange(2880))
-        expected = np.where(bdm == 4, 1, 1 - bdm / 100)
-        np.testing.assert_allclose(fractions[elements], expected, rtol=1e-6)
+        for block, expected in zip(dead_time, (1, np.where(bdm == 4, 1, 1 - bdm / 100), 1 - bdm / 100)):
+            (fractions,) = block.alive_time_fractions.singles_alive_time_fractions
+            np.testing.assert_allclose(fractions[elements], expected + 0 * bdm, rtol=1e-6)
+            if not is_0_9(petsird):
+                ((pairs,),) = block.alive_time_fractions.module_pair_alive_time_fractions
+                self.assertEqual([len(of_module) for of_module in pairs], list(range(1, 25)))
+                self.assertEqual({float(f) for of_module in pairs for of_pair in of_module for f in of_pair}, {1.0})
+
+    def counts(self, histogram):
+        name = "singles_histograms" if is_0_9(petsird) else "singles_per_detection_bin_histogram"
+        return np.array(getattr(histogram, name)[0])
+
+    def test_blocks_cover_the_events_of_an_odd_interval_at_the_right_rates(self):
+        start = 3_600_000 * TICK_PER_MS + 12_345_678  # an hour after the boards began to count, 0.19 ms after a second
+        run = made_run("odd", [(3_600_003, 1, 2, 1)], ((0, 2310.9),), start, bed_mm=1.0)
+        self.seconds(run, (-0.2, 999.8, 1999.8, 2300, 2310.9), start)
+        for block_ms in (1, 70):
+            _, blocks, _ = self.converted(run, petsird_events.Options(block_ms=block_ms))
+            events = self.of_type(blocks, "EventTimeBlock")[:-1]
+            times = [(block.time_interval.start, block.time_interval.stop) for block in events]
+            self.assertEqual((times[0][0], times[-1][1]), (0, 2311))
+            self.assertEqual([end for _, end in times[:-1]], [begin for begin, _ in times[1:]])
+            for name in ("SinglesHistogramTimeBlock", "DeadTimeTimeBlock"):
+                others = self.of_type(blocks, name)
+                times = [(block.time_interval.start, block.time_interval.stop) for block in others]
+                self.assertEqual(times, [(0, 999), (999, 2311)])
+            for block in self.of_type(blocks, "SinglesHistogramTimeBlock"):
+                ms = block.time_interval.stop - block.time_interval.start
+                elements = petsird_events.bins_of(run, tool.DEFAULTS).element
+                rates = self.counts(block)[elements][1000:] / ms / np.arange(1000, 2880)
+                np.testing.assert_allclose(rates, 1, rtol=3e-3)
+            self.assertEqual(max(b.time_interval.stop for b in self.of_type(blocks, "BedMovementTimeBlock")), 2311)
+
+    def test_there_are_no_blocks_where_the_run_covers_nothing(self):
+        run = made_run("gap", intervals_ms=((0, 10), (100_000, 100_010.5)))
+        self.seconds(run, (0, 10))
+        _, blocks, report = self.converted(run)
+        events = self.of_type(blocks, "EventTimeBlock")[:-1]
+        covered = [*range(10), *range(100_000, 100_011)]
+        self.assertEqual([block.time_interval.start for block in events], covered)
+        # The seconds of the second interval are missing: part of the time without singles would look like a rate of 0.
+        self.assertEqual(self.of_type(blocks, "SinglesHistogramTimeBlock"), [])
+        self.assertIn("the run lacks some of its seconds", " ".join(report.not_held))
+
+    def test_a_run_without_records_has_one_empty_block(self):
+        run = made_run("nothing")
+        coverage = {**run.coincidences.description["coverage"], "intervals": []}
+        (run.path / "coincidences.plm").write_bytes(support.listmode(b"", [], coverage=coverage))
+        _, blocks, _ = self.converted(petacq.open_run(run.path))
+        (block,) = self.of_type(blocks, "EventTimeBlock")
+        self.assertEqual((block.time_interval.start, block.time_interval.stop), (0, 0))
 
     def test_bytes_of_large_numbers(self):
         bins = petsird_events.Bins(np.arange(20_000), 320, 1, 320, np.linspace(350, 650, 121, dtype="f4"), 0, 1e-6, 1)

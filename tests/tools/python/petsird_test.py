@@ -139,6 +139,37 @@ class Petsird(unittest.TestCase):
             self.assertEqual(found, 0 if near else 1)
         self.assertEqual(count, 24 * 120)
 
+    @unittest.skipIf(is_0_9(petsird), "its tables may be left out")
+    def test_the_package_has_an_efficiency_for_every_pair_where_tables_are_large(self):
+        path = support.scratch() / "large.petsird"
+        size = 120 * 18
+        for energy_bins, normalised, written in ((18, True, True), (50, False, False)):
+            path.unlink(missing_ok=True)
+            normalisation = None
+            if normalised:
+                ones = np.ones(2880, np.float32), np.ones((7, 10, 10), np.float32), np.ones((24, 24), np.float32)
+                normalisation = Normalisation(self.run_.scanner, *ones, None, "0123")
+            options = replace(tool.DEFAULTS, energy_bins=energy_bins, normalisation=normalisation, only_events=True)
+            report = tool.convert(self.run_, path, options)
+            with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
+                information = reader.read_header().scanner
+                for _ in reader.read_time_blocks():
+                    pass
+            efficiencies = information.detection_efficiencies
+            said = " ".join(report.not_held)
+            if not written:
+                self.assertEqual((efficiencies.module_pair_sgidlut, efficiencies.module_pair_efficiencies_vectors), ([], []))
+                self.assertIn("get_detection_efficiency", said)
+                continue
+            self.assertEqual("solid angle, transaxial and axial factors): all 1" in said, normalised)
+            if normalised:
+                self.assertIn("not in them: transaxial and axial factors", efficiencies.method_description)
+            for module in range(24):
+                steps = (module // 2) % 12
+                near = min(steps, 12 - steps) < 2
+                found = get_detection_efficiency(information, [0, 0], *sorted((7, module * size + size - 1), reverse=True))
+                self.assertEqual(found, 0 if near else 1)
+
     def test_efficiencies_of_a_normalisation(self):
         s = self.run_.scanner
         random = np.random.default_rng(5)
@@ -200,7 +231,14 @@ class Petsird(unittest.TestCase):
             self.assertEqual(exam.modality, "PT")
             self.assertEqual(exam.patient.patient_id, "mouse <7>")
             (of,) = exam.radiopharmaceuticals
-            self.assertEqual(of.radionuclide_code_sequence.code_meaning, "F-18")
+            code = of.radionuclide_code_sequence
+            said = (code.code_meaning, code.code_value, code.coding_scheme_designator)
+            self.assertEqual(said, ("F-18", "77004003", "SCT"))
+            for when in (of.radiopharmaceutical_start_date_time, of.radiopharmaceutical_stop_date_time):
+                self.assertAlmostEqual(when.to_datetime().timestamp(), self.run_.start.timestamp(), places=3)
+            material = information.scanner_geometry.replicated_modules[0].object.detecting_elements.object.material_id
+            self.assertEqual([m.id for m in information.bulk_materials], [material])
+            self.assertIn("material of the crystals: not known", self.err)
             self.assertEqual(information.collimator_type, "NONE")
         started = exam.start_of_acquisition.to_datetime()
         self.assertAlmostEqual(started.timestamp(), self.run_.start.timestamp(), places=3)
@@ -221,7 +259,9 @@ class Petsird(unittest.TestCase):
         self.assertFalse(has_delayeds(header.scanner))
         self.assertEqual(len(delayeds), 0)
         self.assertIn("delayed coincidences: left out", said)
-        self.assertEqual(set(np.diff(intervals[:-1], axis=1).ravel()), {70})
+        lengths = np.diff(intervals[:-1], axis=1).ravel().tolist()
+        self.assertEqual(set(lengths[:-1]), {70})
+        self.assertEqual(sum(lengths), len(self.intervals) - 1)  # the last block ends with the run
         records = self.records[self.records["kind"] == petacq.PROMPT]
         elements = petsird_events.bins_of(self.run_, tool.DEFAULTS).element
         swapped = elements[records["crystal_a"]] < elements[records["crystal_b"]]
@@ -306,7 +346,9 @@ class Petsird(unittest.TestCase):
         shutil.copytree(self.run_.path, other)
         records = self.records.copy()
         records["dt"][500] += 1
-        (other / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [len(records)], window_ticks=320))
+        coverage = self.run_.coincidences.description["coverage"]
+        file = support.listmode(records.tobytes(), [len(records)], coverage=coverage)
+        (other / "coincidences.plm").write_bytes(file)
         options = tool.Options(tof_resolution_ps=28)
         self.assertEqual(compare(self.run_, self.path, options).prompts, len(self.prompts))
         with self.assertRaisesRegex(petacq.PetacqError, "events of"):

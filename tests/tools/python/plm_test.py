@@ -235,7 +235,7 @@ class Damage(unittest.TestCase):
             (b"PETA", "cut off"),
             (b"PETX", "does not begin"),
             (nothing, "does not begin"),
-            (self.bytes[:8] + b"\3" + self.bytes[9:], "version 3"),
+            (self.bytes[:8] + b"\4" + self.bytes[9:], "version 4"),
         ):
             with self.assertRaisesRegex(petacq.PlmError, why):
                 petacq.PlmFile(put("foreign.plm", content))

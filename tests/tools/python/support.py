@@ -171,16 +171,20 @@ def listmode(
     kind: int = 1,
     firsts: list[int] | None = None,
     zstd: bool = False,
+    closing: bytes | None = None,
     **description: Any,
 ) -> bytes:
     """A list-mode file with these records in blocks of these sizes, compressed if asked for. ``firsts``: the numbers in its set of the first
-    record of each block, for a file that ``file`` and ``files`` say to be one of several."""
+    record of each block, for a file that ``file`` and ``files`` say to be one of several. ``closing``: the closing description."""
     size = RECORD_BYTES[kind]
     text = json.dumps({"tick_ps": 15.625, "crystals": 2880, "run_id": "small", **description}).encode()
     rest = text + bytes(4096 - 40 - len(text))
     largest = 300 if firsts else max(records_in_block, default=1)  # the same in all files of a set
     block_bytes = -(-(64 + size * largest) // 64) * 64
-    head = struct.pack("<8s7I", b"PETACQLM", 2 if zstd else 1, 4096, kind, size, max(block_bytes, 128), len(text), crc32c(rest))
+    version = 2 if zstd else 1
+    if closing is not None:
+        version = 3
+    head = struct.pack("<8s7I", b"PETACQLM", version, 4096, kind, size, max(block_bytes, 128), len(text), crc32c(rest))
     out = head + struct.pack("<I", crc32c(head)) + rest
     index = b""
     first = 0
@@ -192,17 +196,19 @@ def listmode(
         in_set = description.get("file", 1) - 1 + number * description.get("files", 1)
         block = struct.pack("<8sQII", b"PLMBLOCK", in_set, count, size) + times
         stored = zstandard_of(records, size) if zstd else records
-        form = (len(stored), 1) if zstd else (0, 0)
+        form = (len(stored), 1) if zstd else (len(stored) if version == 3 else 0, 0)
         block += struct.pack("<QIII", firsts[number] if firsts else first, crc, *form)
         out += block + struct.pack("<I", crc32c(block)) + stored
         first += count
     trailer = struct.pack(
-        "<8sQQQII20x",
+        "<8sQQQIIII12x",
         b"PLMTRAIL",
         len(out),
         len(records_in_block),
         first,
         crc32c(index),
         crc32c(payload[: first * size]),
+        len(closing or b""),
+        crc32c(closing) if closing else 0,
     )
-    return out + index + trailer + struct.pack("<I", crc32c(trailer))
+    return out + index + (closing or b"") + trailer + struct.pack("<I", crc32c(trailer))

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "config/nuclides.hpp"
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
@@ -243,7 +244,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     outputs.claim(options.output / "lines.cdh");
     outputs.claim(options.output / "lines.cdf");
 
-    const auto nuclide = nuclide_of(source, options);
+    const auto nuclide = corrections::nuclide_of(source.coverage(), options);
     const RecordedTime time(completed_coverage(source));
     if (time.end_ms() > UINT32_MAX) {
         throw BadInput(source.target().string() + ": ends " + std::to_string(time.end_ms() / 1000) +
@@ -281,7 +282,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
 
     const double of_gaps = nuclide ? time.decay_of_gaps(nuclide->half_life_s) : 1;
     std::string common = fmt::format(
-        "Data mode: list-mode\nData type: PET\nStart time (s): {}\nDuration (s): {}\nScanner name: {}\n"
+        "Data mode: list-mode\nData type: PET\nStart time (s): {:.10g}\nDuration (s): {}\nScanner name: {}\n"
         "Calibration factor: {}\n",
         time.start_s(), time.seconds(), name, of_gaps * (model ? model->calibration() : 1));
     if (nuclide) common += fmt::format("Isotope: {}\n", nuclide->nuclide);
@@ -305,6 +306,8 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         describe_lines(exported, *model, lines, prompts.ignored(), options.tof_resolution_ps.has_value());
     }
     if (nuclide) {
+        if (auto note = config::prompt_gamma_note(nuclide->nuclide); !note.empty())
+            exported.notes.push_back(std::move(note));
         exported.notes.push_back(fmt::format(
             "CASToR corrects for the decay of {0} since the start of the run, and for its branching "
             "ratio, with the values in misc/isotopes_pet.txt of its configuration. If that file "

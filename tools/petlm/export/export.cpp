@@ -8,7 +8,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "config/nuclides.hpp"
 #include "daemon/settings.hpp"
 #include "tools/petlm/corrections/bed.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
@@ -54,6 +53,8 @@ void check_options(const ExportOptions& o) {
     only(!o.lines.attenuation.empty() && !reconstruction, "--attenuation", "castor and stir");
     only(o.scatter && !reconstruction, "--scatter", "castor and stir");
     only(o.nuclide && !reconstruction, "--nuclide", "castor and stir");
+    only((o.half_life_s || o.branching_ratio) && !reconstruction, "--half-life-s, --branching-ratio",
+         "castor and stir");
     if (o.scatter && *o.scatter != "simulation" && *o.scatter != "none")
         throw UsageError("--scatter: expected simulation or none, found '" + *o.scatter + "'");
     if (o.scatter == "simulation" && o.lines.attenuation.empty())
@@ -156,7 +157,8 @@ void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, 
 }
 
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
-    const daemon::Coverage coverage = completed_coverage(source);
+    daemon::Coverage coverage = completed_coverage(source);
+    if (options.nuclide) coverage.activity = nuclide_of(source, options);
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
     const auto text_file = format.directory ? options.output / "README.txt"
@@ -196,17 +198,6 @@ void Exported::count(const daemon::ListModeReader& reader) {
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry) {
     const auto& rules = source.coverage().rules.coincidence;
     return gpu::PairRule::of(geometry, rules ? daemon::coincidence_rules(*rules) : gpu::CoincidenceRules{});
-}
-
-std::optional<daemon::StatedActivity> nuclide_of(const ExportSource& source, const ExportOptions& options) {
-    if (!options.nuclide) return source.coverage().activity;
-    if (const config::Nuclide* const found = config::find_nuclide(*options.nuclide))
-        return daemon::StatedActivity{
-            std::string(found->name), found->half_life_s, found->branching_ratio, {}, {}};
-    std::string known;
-    for (const config::Nuclide& nuclide : config::nuclides)
-        known += (known.empty() ? "" : ", ") + std::string(nuclide.name);
-    throw UsageError(fmt::format("--nuclide: expected one of {}, found '{}'", known, *options.nuclide));
 }
 
 void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std::uint64_t bytes) {

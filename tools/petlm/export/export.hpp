@@ -11,6 +11,7 @@
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
+#include "tools/petlm/corrections/nuclide.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/source.hpp"
 
@@ -29,24 +30,23 @@ struct RandomsPerPair {
     std::string loss_sentence = {};
 };
 
-struct ExportOptions {
-    std::string format;                            ///< castor, stir, coinstruct, csv or hdf5
-    std::filesystem::path target;                  ///< file or run directory
-    std::filesystem::path output;                  ///< directory for castor and stir, otherwise file
-    bool force = false;                            ///< replace an earlier export
-    std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
-    std::optional<double> tof_resolution_ps;       ///< castor: write TOF; FWHM
-    bool event_kind = false;                       ///< castor: write the kind of each event
-    std::optional<double> depth_mm;                ///< castor, stir: mean depth of interaction in a crystal
-    bool time_from_start = false;                  ///< coinstruct: ticks from the start of the run
+struct ExportOptions : corrections::NuclideOptions {  // castor, stir
+    std::string format;                               ///< castor, stir, coinstruct, csv or hdf5
+    std::filesystem::path target;                     ///< file or run directory
+    std::filesystem::path output;                     ///< directory for castor and stir, otherwise file
+    bool force = false;                               ///< replace an earlier export
+    std::optional<std::filesystem::path> scanner;     ///< instead of the one in run.json
+    std::optional<double> tof_resolution_ps;          ///< castor: write TOF; FWHM
+    bool event_kind = false;                          ///< castor: write the kind of each event
+    std::optional<double> depth_mm;  ///< castor, stir: mean depth of interaction in a crystal
+    bool time_from_start = false;    ///< coinstruct: ticks from the start of the run
     /// castor, stir: write this estimate, too. Without it, that from the seconds of the run, if it has them.
     std::optional<RandomsPerPair> randoms;
     std::string no_seconds;          ///< why there is none
     corrections::LineOptions lines;  ///< castor, stir: normalisation and attenuation
     std::optional<std::string>
-        scatter;  ///< castor, stir: simulation or none; by default simulation with attenuation
-    std::optional<std::string> nuclide;  ///< castor, stir: instead of the one that the operator named
-    double max_lines_gb = 4;             ///< castor, stir: largest size of the files about all lines
+        scatter;              ///< castor, stir: simulation or none; by default simulation with attenuation
+    double max_lines_gb = 4;  ///< castor, stir: largest size of the files about all lines
 
     /// Factors of lines were asked for.
     [[nodiscard]] bool corrects_lines() const { return lines.normalisation || !lines.attenuation.empty(); }
@@ -90,8 +90,6 @@ std::string depth_sentence(const ExportOptions& options, const config::Scanner& 
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry);
 /// A sentence for each limit (module difference, ring difference) of the records, followed by `how`.
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how);
-/// The nuclide in the options, or else the stated one.
-std::optional<daemon::StatedActivity> nuclide_of(const ExportSource& source, const ExportOptions& options);
 /// Throws UsageError if files of so many bytes about `lines` lines are more than the options allow.
 void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std::uint64_t bytes);
 /// The name of the scanner, with '_' for everything but letters, digits, '_' and '-'.

@@ -129,7 +129,7 @@ void LineModel::use_run(const ExportSource& source, const ExportOptions& options
                           coverage.seconds(), coverage.since_reference_s(coverage.span().start))
             : fmt::format("Recorded time: not known; taken to be {:.6g} s, that of the records.",
                           coverage.seconds()));
-    if (const auto nuclide = nuclide_of(source, options)) {
+    if (const auto nuclide = corrections::nuclide_of(source.coverage(), options)) {
         const double factor = coverage.decay_factor(nuclide->half_life_s);
         decay_ = factor / nuclide->branching_ratio;
         sentences_.push_back(fmt::format(

@@ -120,8 +120,8 @@ TextRows coverage_rows(const daemon::Coverage& coverage) {
     };
     const gpu::TickRange span = coverage.span();
     moment("start of the run", coverage.reference_ticks());
-    if (span.start != coverage.reference_ticks()) moment("first recorded time", span.start);
     if (span.ticks() != 0) {
+        if (span.start != coverage.reference_ticks()) moment("first recorded time", span.start);
         moment("end of the recorded time", span.end);
         const std::size_t count = coverage.intervals->ranges().size();
         rows.emplace_back("recorded time", fmt::format("{:.9g} s", coverage.seconds()));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "config/nuclides.hpp"
 #include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
@@ -88,7 +89,7 @@ std::string study_lines(const daemon::Coverage& coverage, const RecordedTime& ti
         text += "study time := " + daemon::utc_text(coverage.anchor->utc, "%H:%M:%S+0000") + "\n";
     }
     text += fmt::format(
-        "number of time frames := 1\nimage relative start time (sec)[1] := {}\n"
+        "number of time frames := 1\nimage relative start time (sec)[1] := {:.10g}\n"
         "image duration (sec)[1] := {}\n",
         time.start_s(), time.seconds());
     if (const auto& energy = coverage.rules.energy; energy && energy->filter) {
@@ -109,7 +110,8 @@ std::string study_lines(const daemon::Coverage& coverage, const RecordedTime& ti
 
 /// The frame of all events; "0" frames of a length are left out.
 std::string frame_definition(const RecordedTime& time) {
-    const std::string before = time.start_s() > 0 ? fmt::format("0 {}\n", time.start_s()) : std::string();
+    const std::string before =
+        time.start_s() > 0 ? fmt::format("0 {:.10g}\n", time.start_s()) : std::string();
     return before + fmt::format("1 {}\n", time.seconds());
 }
 
@@ -143,7 +145,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     const StirDetectors detectors(scanner);
     const StirProjections projections{largest_ring_difference(scanner, source),
                                       tangential_positions(scanner, source)};
-    const auto nuclide = nuclide_of(source, options);
+    const auto nuclide = corrections::nuclide_of(source.coverage(), options);
     const daemon::Coverage coverage = completed_coverage(source);
     const RecordedTime time(coverage);
     gpu::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
@@ -212,6 +214,8 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
             "stir: no factors of lines were written; they require --normalisation or --attenuation.");
     }
     if (nuclide) {
+        if (auto note = config::prompt_gamma_note(nuclide->nuclide); !note.empty())
+            exported.notes.push_back(std::move(note));
         exported.notes.push_back(
             "template.hs states start and nuclide of the run. STIR's reader of SAFIR list-mode takes neither "
             "from "

@@ -205,12 +205,7 @@ void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::Im
     Correction decay{"decay", false, "Decay: not corrected; values are decays in the whole time.", {}};
     Correction calibration{"calibration", false, "Calibration: none without --normalisation.", {}};
     if (coverage.intervals) report_.quantity.seconds = coverage.seconds();
-    std::optional<daemon::StatedActivity> source_of_photons = coverage.activity;
-    if (options.nuclide) {
-        const config::Nuclide* const nuclide = config::find_nuclide(*options.nuclide);
-        source_of_photons = daemon::StatedActivity{
-            std::string(nuclide->name), nuclide->half_life_s, nuclide->branching_ratio, {}, {}};
-    }
+    const auto source_of_photons = corrections::nuclide_of(coverage, options);
     if (source_of_photons) report_.quantity.nuclide = source_of_photons->nuclide;
     if (lines_.normalised() && report_.quantity.seconds) {
         const double seconds = *report_.quantity.seconds;
@@ -235,6 +230,8 @@ void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::Im
                 source_of_photons->nuclide,
                 report_.quantity.time_of_activity ? ", " + *report_.quantity.time_of_activity : "", factor,
                 seconds, source_of_photons->branching_ratio);
+            if (const auto note = config::prompt_gamma_note(source_of_photons->nuclide); !note.empty())
+                decay.sentence += " " + note;
             decay.figures = {{"factor", factor}, {"branching_ratio", source_of_photons->branching_ratio}};
         }
         calibration.made = report_.quantity.calibrated;

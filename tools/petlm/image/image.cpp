@@ -13,7 +13,6 @@
 #include <sstream>
 #include <thread>
 
-#include "config/nuclides.hpp"
 #include "daemon/host/progress_line.hpp"
 #include "tools/nifti/nifti.hpp"
 #include "tools/petlm/corrections/fits.hpp"
@@ -56,12 +55,7 @@ void check_options(const ImageOptions& o) {
         throw UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
     if (o.bed != "combine" && o.bed != "ignore")
         throw UsageError("--bed: expected combine or ignore, found '" + o.bed + "'");
-    if (o.nuclide && config::find_nuclide(*o.nuclide) == nullptr) {
-        std::string known;
-        for (const config::Nuclide& nuclide : config::nuclides)
-            known += (known.empty() ? "" : ", ") + std::string(nuclide.name);
-        throw UsageError(fmt::format("--nuclide: expected one of {}, found '{}'", known, *o.nuclide));
-    }
+    corrections::nuclide_of({}, o);
     if (o.nuclide && !o.lines.normalisation)
         throw UsageError("--nuclide: expected --normalisation, without which no activity is stated");
     if (o.backend != "auto" && o.backend != "cpu" && o.backend != "cuda") {

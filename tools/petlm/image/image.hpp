@@ -8,11 +8,12 @@
 
 #include "config/scanner.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
+#include "tools/petlm/corrections/nuclide.hpp"
 #include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::petlm {
 
-struct ImageOptions {
+struct ImageOptions : corrections::NuclideOptions {
     std::filesystem::path target;                  ///< file or run directory
     std::filesystem::path output;                  ///< directory
     bool force = false;                            ///< replace an earlier image
@@ -27,7 +28,6 @@ struct ImageOptions {
     std::optional<double> max;           ///< value that the pictures show black
     corrections::LineOptions lines;      ///< normalisation and attenuation
     std::optional<std::string> scatter;  ///< simulation or none; by default simulation if there is an object
-    std::optional<std::string> nuclide;  ///< instead of the one that the operator named
     std::string bed = "combine";         ///< if it moved in steps; or ignore
     std::string backend = "auto";        ///< auto, cpu or cuda
     std::uint32_t threads = 0;           ///< 0: one per core

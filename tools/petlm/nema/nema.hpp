@@ -9,18 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "tools/petlm/corrections/nuclide.hpp"
+
 namespace petacq::nema {
 
 /// What all tests of runs have in common.
-struct RunOptions {
+struct RunOptions : corrections::NuclideOptions {
     std::vector<std::filesystem::path> runs;       ///< directories, or files of coincidences
     std::filesystem::path output;                  ///< directory
     bool force = false;                            ///< replace earlier results
     std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
     std::optional<double> depth_mm;                ///< mean depth of interaction in a crystal
     /// Instead of what run.json says: the activity at the start of each run, or one for all.
-    std::vector<double> activity_MBq;    // NOLINT(readability-identifier-naming): the unit's spelling
-    std::optional<std::string> nuclide;  ///< of config/nuclides.hpp, instead of that in run.json
+    std::vector<double> activity_MBq;  // NOLINT(readability-identifier-naming): the unit's spelling
 };
 
 struct SensitivityOptions : RunOptions {

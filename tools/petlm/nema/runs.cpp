@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "config/nuclides.hpp"
 #include "tools/petlm/corrections/bed.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
@@ -27,9 +28,7 @@ const petlm::ExportSource& checked(const petlm::ExportSource& source) {
 /// The stated activity, or that of the options.
 Activity activity_of(const RunOptions& options, const petlm::ExportSource& source, std::size_t number) {
     Activity activity;
-    petlm::ExportOptions of_nuclide;
-    of_nuclide.nuclide = options.nuclide;
-    if (const auto nuclide = petlm::nuclide_of(source, of_nuclide)) {
+    if (const auto nuclide = corrections::nuclide_of(source.coverage(), options)) {
         activity.nuclide = nuclide->nuclide;
         activity.half_life_s = nuclide->half_life_s;
         activity.branching_ratio = nuclide->branching_ratio;
@@ -115,7 +114,9 @@ std::string Run::sentence() const {
             ", {:.5g} MBq at the start, {}", *activity_.at_start_MBq,
             activity_.half_life_s ? "decaying as " + activity_.nuclide : std::string("taken as constant"));
     }
-    return text + '.';
+    text += '.';
+    if (const auto note = config::prompt_gamma_note(activity_.nuclide); !note.empty()) text += " " + note;
+    return text;
 }
 
 std::vector<petlm::Interval> Run::frames(double seconds) const {

@@ -43,7 +43,8 @@ std::vector<net::TagFrame> scheduled_tags(std::uint16_t source, const Options& o
     if (tags.clock) {
         const double interval = tags.clock->interval_s * ticks_per_s;
         for (double i = 0; i * interval < length; ++i) {
-            const auto milliseconds = static_cast<std::uint64_t>(i * tags.clock->interval_s * 1e3);
+            const auto milliseconds =
+                static_cast<std::uint64_t>(std::llround(i * tags.clock->interval_s * 1e3));
             add(i * interval, tags.clock->channel, gpu::TagKind::clock,
                 static_cast<std::uint32_t>(milliseconds));
         }

@@ -164,6 +164,25 @@ TEST_CASE("castor: the lines have factors of every accepted pair of live crystal
     CHECK(key_values(out / "delayeds.cdh", ": ").count("Normalization correction flag") == 0);
 }
 
+TEST_CASE("a nuclide that is missing in the table is taken as declared, and one with prompt gammas says so",
+          "[petlm][stir][castor]") {
+    Scene scene("stir");
+    scene.options.nuclide = "Fe-52";
+    scene.options.half_life_s = 29790;
+    scene.options.branching_ratio = 0.5549;
+    petlm::export_quietly(scene.options);
+    const std::string header = read_file(scene.options.output / "template.hs");
+    for (const char* line : {"radionuclide name[1] := Fe-52", "radionuclide halflife (sec)[1] := 29790",
+                             "radionuclide branching factor[1] := 0.5549"})
+        CHECK_THAT(header, contains(line));
+    for (const char* format : {"castor", "stir"}) {
+        Scene other(format);
+        other.options.nuclide = "Y-86";
+        petlm::export_quietly(other.options);
+        CHECK_THAT(read_file(other.options.output / "README.txt"), contains("Y-86 emits prompt gammas"));
+    }
+}
+
 TEST_CASE("stir: normalisation, attenuation and background of every bin", "[petlm][stir]") {
     Scene scene("stir");
     scene.options.nuclide = "F-18";
@@ -261,6 +280,14 @@ TEST_CASE("exports refuse corrections that do not fit, before they read records"
                }),
                contains("expected --attenuation"));
     CHECK_THAT(refusal([](Scene& s) { s.options.nuclide = "F-81"; }), contains("expected one of"));
+    CHECK_THAT(refusal([](Scene& s) { s.options.half_life_s = 60; }),
+               contains("--half-life-s, --branching-ratio: expected --nuclide"));
+    CHECK_THAT(refusal([](Scene& s) {
+                   s.options.nuclide = "Fe-52";
+                   s.options.half_life_s = -1;
+                   s.options.branching_ratio = 0.5;
+               }),
+               contains("--half-life-s: expected seconds above 0"));
     CHECK_THAT(refusal([](Scene& s) { s.options.lines.normalisation = s.directory / "none.h5"; }),
                contains("none.h5"));
 }

@@ -128,6 +128,15 @@ TEST_CASE("tags say what moves, in the time order of their source", "[petsim][ta
     CHECK(found == tags.size());
 }
 
+TEST_CASE("a clock tag has its time in milliseconds, to the nearest", "[petsim][tags]") {
+    auto options = breathing();
+    options.tags.clock = sim::RegularTags{6, 0.0007};
+    const auto clock = of_channel(tags_of(test::record(options).datagrams), 6);
+    REQUIRE(clock.size() > 100);
+    for (std::size_t i = 0; i < clock.size(); ++i)
+        CHECK(std::abs(clock[i].value - 0.7 * static_cast<double>(i)) < 0.5 + 1e-9);
+}
+
 TEST_CASE("tags share the faults of their datagrams, and a silent source sends none", "[petsim][tags]") {
     auto options = breathing();
     options.tags.trigger = 1;

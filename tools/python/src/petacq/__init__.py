@@ -10,10 +10,12 @@ and controls a petacqd that is running.
 from petacq import histograms
 from petacq.calibration import Calibration
 from petacq.capture import FRAME, Frames, frame_blocks, read_frames
+from petacq.coverage import Coverage
 from petacq.daemon import Daemon
 from petacq.errors import (
     CalibrationError,
     CaptureError,
+    CoverageError,
     DaemonError,
     DaemonTimeoutError,
     IncompleteWarning,
@@ -23,6 +25,7 @@ from petacq.errors import (
     RunError,
     ScannerError,
     TapError,
+    UnknownWarning,
 )
 from petacq.layout import (
     CLOCK,
@@ -61,6 +64,8 @@ __all__ = [
     "Calibration",
     "CalibrationError",
     "CaptureError",
+    "Coverage",
+    "CoverageError",
     "Daemon",
     "DaemonError",
     "DaemonTimeoutError",
@@ -81,6 +86,7 @@ __all__ = [
     "ScannerError",
     "Tap",
     "TapError",
+    "UnknownWarning",
     "frame_blocks",
     "histograms",
     "list_runs",

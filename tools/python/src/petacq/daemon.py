@@ -65,6 +65,9 @@ class Daemon:
         duration_s: float | None = None,
         note: str | None = None,
         nuclide: str | None = None,
+        half_life_s: float | None = None,
+        branching_ratio: float | None = None,
+        nuclide_source: str | None = None,
         activity_MBq: float | None = None,
         assay_utc: str | datetime | None = None,
         bed_mm: float | None = None,
@@ -74,7 +77,8 @@ class Daemon:
         stop_ticks: int | None = None,
     ) -> dict[str, Any]:
         """Starts a run, by default until stop(), with a name that the daemon gives it. Returns ``run`` (its name), ``path``
-        (its directory) and ``start_utc`` when it has started. ``assay_utc``: a datetime must have a time zone."""
+        (its directory) and ``start_utc`` when it has started. ``assay_utc``: a datetime must have a time zone.
+        ``half_life_s`` and ``branching_ratio``: of a nuclide that is missing in the table of petacqd."""
         if isinstance(assay_utc, datetime):
             if assay_utc.tzinfo is None:
                 raise ValueError(f"assay_utc {assay_utc}: expected a time with a time zone")
@@ -85,6 +89,9 @@ class Daemon:
             duration_s=duration_s,
             note=note,
             nuclide=nuclide,
+            half_life_s=half_life_s,
+            branching_ratio=branching_ratio,
+            nuclide_source=nuclide_source,
             activity_MBq=activity_MBq,
             assay_utc=assay_utc,
             bed_mm=bed_mm,

@@ -15,6 +15,10 @@ class RunError(PetacqError):
     """A directory that is not a run, or a part of a run that is missing or unreadable."""
 
 
+class CoverageError(PetacqError):
+    """The coverage of a file is none, or parts do not belong together."""
+
+
 class ScannerError(PetacqError):
     """An invalid scanner description."""
 
@@ -46,6 +50,10 @@ class RefusedError(DaemonError):
 
 class TapError(PetacqError):
     """The live tap refuses a request, or the connection to it is broken."""
+
+
+class UnknownWarning(UserWarning):
+    """A file of petacqd 1.0 does not say all that a file covers."""
 
 
 class IncompleteWarning(UserWarning):

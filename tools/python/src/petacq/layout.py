@@ -49,7 +49,7 @@ KINDS: dict[int, tuple[str, np.dtype[np.void] | None]] = {
 FILE_MAGIC = b"PETACQLM"
 BLOCK_MAGIC = b"PLMBLOCK"
 TRAILER_MAGIC = b"PLMTRAIL"
-VERSIONS = (1, 2)  # 2: blocks may be compressed
+VERSIONS = (1, 2, 3)  # from 2 on, blocks may be compressed; 3: a closing description
 PLAIN, ZSTD = 0, 1
 HEADER_ALIGNMENT = 4096
 MOST_HEADER_BYTES = 64 << 20
@@ -93,7 +93,9 @@ TRAILER = np.dtype(
         ("records", "<u8"),
         ("index_crc", "<u4"),
         ("payload_crc", "<u4"),
-        ("reserved", "<u4", 5),
+        ("closing_bytes", "<u4"),
+        ("closing_crc", "<u4"),
+        ("reserved", "<u4", 3),
         ("trailer_crc", "<u4"),
     ]
 )

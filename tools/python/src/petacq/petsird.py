@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from petacq.errors import IncompleteWarning, PetacqError
+from petacq.errors import IncompleteWarning, PetacqError, UnknownWarning
 from petacq.normalisation import Normalisation
 from petacq.petsird_blocks import SIGNAL_TYPES, Extras, blocks, extras_of
 from petacq.petsird_events import (
@@ -238,7 +238,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", IncompleteWarning)  # reported below, with the rest
+            for category in (IncompleteWarning, UnknownWarning):  # reported below, with the rest
+                warnings.simplefilter("ignore", category)
             run = open_run(given.run)
             if given.normalisation is not None:
                 options = replace(options, normalisation=Normalisation.load(given.normalisation, run.scanner))

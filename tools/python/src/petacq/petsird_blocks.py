@@ -5,14 +5,16 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from petacq.coverage_1_0 import joined
 from petacq.errors import PetacqError
 from petacq.layout import Records
-from petacq.petsird_events import Bins, Integers, Options
+from petacq.petsird_events import Bins, Integers, Options, ceil_ms, floor_ms
 from petacq.run import Run
 
 TRIGGER, GATE, POSITION, DEAD_TIME, CLOCK = range(5)
@@ -24,6 +26,10 @@ SIGNAL_TYPES = (
 )
 #: Numbers above are rounded: the format holds values of signals as f32.
 _MOST_EXACT = 1 << 24
+
+
+#: Seconds are joined with a neighbour where whole milliseconds would change their rates by more.
+_MOST_ROUNDING = 2e-3
 
 
 @dataclass(frozen=True)
@@ -71,17 +77,36 @@ def extras_of(run: Run, options: Options, bins: Bins) -> Extras:
     if options.only_events:
         extras.not_held.append("singles histograms, dead time, signals and bed positions: left out")
         return extras
-    end_ms = int(bins.block_of(np.array([run.stop_ticks]))[0] + 1) * bins.block_ms
     if (of_run := run.seconds) is not None:
-        extras.seconds = _SecondsOfRun(of_run, bins, run.scanner.bdm(np.arange(run.scanner.crystal_count)))
-        extras.singles = True
+        seconds = _SecondsOfRun(of_run, bins, run.scanner.bdm(np.arange(run.scanner.crystal_count)))
+        if seconds.cover_all:
+            extras.seconds, extras.singles = seconds, True
+        else:
+            extras.not_held.append("singles histograms and dead time: left out, as the run lacks some of its seconds")
+        if not seconds.has_dead_time:
+            extras.not_held.append("dead time: not known")
+        elif seconds.without_dead_time:
+            unknown = f"{seconds.without_dead_time} of {len(seconds.spans)} seconds"
+            extras.not_held.append(f"dead time: not known in {unknown}, written as none")
     tags = run.tags.records() if run.tags is not None else None
     if tags is not None and len(tags):
-        extras.signals = _signals(tags, options, bins, end_ms)
+        extras.signals = _signals(tags, options, bins, bins.end_ms)
         if any((s.values > _MOST_EXACT).any() for s in extras.signals):
             extras.not_held.append(f"values of signals above {_MOST_EXACT}: rounded to 24 bits")
-    extras.bed = _bed(run, extras, tags, options, bins, end_ms)
+    extras.bed = _bed(run, extras, tags, options, bins, bins.end_ms)
     return extras
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Seconds that follow one another, as one interval."""
+
+    start: int  # ticks
+    end: int
+    begin_ms: int
+    end_ms: int
+    first: int  # number of the first second in the run
+    last: int
 
 
 @dataclass(frozen=True)
@@ -92,14 +117,69 @@ class _SecondsOfRun:
     bins: Bins
     module: Integers  # [crystal]
 
-    def __iter__(self) -> Iterator[Second]:
+    @cached_property
+    def spans(self) -> list[_Span]:
+        """The intervals that have counts: those of every second in which the run covers something."""
+        seconds = []
+        number = 0
         for block in self.records.blocks():
-            begin, end = self.bins.ms_of(block["start"]), self.bins.ms_of(block["start"] + block["length"])
-            for k, second in enumerate(block):
-                singles = second["crystal_unpaired"].astype(np.uint64) + second["crystal_grouped"]
-                blind = second["module_dead_time"] / float(second["length"])  # NaN: unknown
-                alive = None if np.isnan(blind).all() else 1 - np.nan_to_num(blind)[self.module]
-                yield Second(int(begin[k]), int(end[k]), singles, alive)
+            for start, length in zip(block["start"].tolist(), block["length"].tolist()):
+                start, end = max(start, self.bins.start_ticks), start + length
+                if any(start < r.end and r.start < end for r in self.bins.ranges):
+                    seconds.append((start, end, number))
+                number += 1
+        out: list[_Span] = []
+        for k, (start, end, number) in enumerate(seconds):
+            is_followed = k + 1 < len(seconds) and seconds[k + 1][0] == end
+            span = self._span(start, end, number, number, is_followed)
+            if out and out[-1].end == start and (self._is_rounded(out[-1]) or self._is_rounded(span)):
+                before = out.pop()
+                span = self._span(before.start, end, before.first, number, is_followed)
+            out.append(span)
+        return out
+
+    def _span(self, start: int, end: int, first: int, last: int, is_followed: bool) -> _Span:
+        begin_ms = floor_ms(start - self.bins.start_ticks, self.bins.ms_per_tick)
+        to_ms = floor_ms if is_followed else ceil_ms
+        return _Span(start, end, begin_ms, to_ms(end - self.bins.start_ticks, self.bins.ms_per_tick), first, last)
+
+    def _is_rounded(self, span: _Span) -> bool:
+        exact = (span.end - span.start) * self.bins.ms_per_tick
+        return abs(span.end_ms - span.begin_ms - exact) > _MOST_ROUNDING * exact
+
+    @property
+    def cover_all(self) -> bool:
+        """No time block of events lies outside of them."""
+        covered = joined([(span.begin_ms, span.end_ms) for span in self.spans])
+        return all(any(b <= r.begin_ms and r.end_ms <= e for b, e in covered) for r in self.bins.ranges)
+
+    @cached_property
+    def without_dead_time(self) -> int:
+        """Seconds in which no module reported it."""
+        return sum(int(np.isnan(block["module_dead_time"]).all(1).sum()) for block in self.records.blocks())
+
+    @cached_property
+    def has_dead_time(self) -> bool:
+        return self.without_dead_time < sum(map(len, self.records.blocks()))
+
+    def __iter__(self) -> Iterator[Second]:
+        seconds = enumerate(second for block in self.records.blocks() for second in block)
+        for span in self.spans:
+            members = []
+            for number, second in seconds:
+                if number >= span.first:
+                    members.append(second)
+                if number == span.last:
+                    break
+            singles = sum(s["crystal_unpaired"].astype(np.uint64) + s["crystal_grouped"] for s in members)
+            yield Second(span.begin_ms, span.end_ms, singles, self._alive(members))
+
+    def _alive(self, seconds: list[Any]) -> npt.NDArray[np.float64] | None:
+        if not self.has_dead_time:
+            return None
+        blind = sum(np.nan_to_num(second["module_dead_time"]) for second in seconds)  # NaN: unknown
+        share: npt.NDArray[np.float64] = 1 - blind / sum(float(second["length"]) for second in seconds)
+        return share[self.module]
 
 
 def _signals(tags: Records, options: Options, bins: Bins, end_ms: int) -> list[Signal]:
@@ -146,6 +226,14 @@ def _bed(
     return [BedPosition(*of_bed) for of_bed in zip(begin, [*begin[1:], end_ms], z_mm)]
 
 
+def _alive_pairs(modules: int) -> npt.NDArray[np.object_]:
+    """[module][module up to this one]: all 1. The boards report the dead time of modules; nothing else is known of pairs."""
+    out = np.empty(modules, np.object_)
+    for module in range(modules):
+        out[module] = [[1.0]] * (module + 1)
+    return out
+
+
 def blocks(petsird: Any, extras: Extras, bins: Bins) -> Iterator[tuple[int, Any]]:
     """Their beginning in ms and the blocks, in the order of time."""
 
@@ -169,11 +257,15 @@ def blocks(petsird: Any, extras: Extras, bins: Bins) -> Iterator[tuple[int, Any]
 
     def seconds() -> Iterator[tuple[int, Any]]:
         by_element = np.argsort(bins.element)
+        of_pairs = None  # made once
         for second in extras.seconds:
             time = interval(second.begin_ms, second.end_ms)
             if second.alive is not None:
                 alive = np.repeat(second.alive[by_element].astype(np.float32), bins.energies)
                 fractions = petsird.AliveTimeFractions(singles_alive_time_fractions=[alive])
+                if hasattr(fractions, "module_pair_alive_time_fractions"):
+                    of_pairs = _alive_pairs(bins.modules) if of_pairs is None else of_pairs
+                    fractions.module_pair_alive_time_fractions = [[of_pairs]]
                 dead_time = petsird.DeadTimeTimeBlock(time_interval=time, alive_time_fractions=fractions)
                 yield second.begin_ms, petsird.TimeBlock.DeadTimeTimeBlock(dead_time)
             if second.singles is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,39 @@ from petacq.normalisation import Normalisation
 from petacq.petsird_events import Bins
 from petacq.scanner import Scanner
 
+#: In all tables of a normalisation together; more make the header too long.
 MOST_PAIR_EFFICIENCIES = 1 << 22
+#: In the one table of a file without them, whose numbers are all 1.
+_MOST_ONES = 1 << 25
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What pairs of modules have in common."""
+
+    table: npt.NDArray[np.int32]  #: [module][module]: the group of a pair; -1: not in coincidence
+    groups: Sequence[npt.NDArray[np.float32]] | None  #: [group]: [bin][bin]; None: too many bins
+    of_normalisation: bool  #: the groups have its factors; otherwise all are 1
+
+
+def pairs_of(scanner: Scanner, least: int, normalisation: Normalisation | None, bins: Bins) -> Pairs:
+    """Those of the normalisation if they fit into a header, otherwise one group for all pairs in coincidence."""
+    size = bins.elements * bins.energies
+    if normalisation is not None:
+        table = module_pairs(scanner, least, True)
+        if size**2 * (int(table.max()) + 1) <= MOST_PAIR_EFFICIENCIES:
+            return Pairs(table, of_module_pairs(normalisation, table, bins), True)
+    # One row stands for all of them: it takes no memory.
+    ones = np.broadcast_to(np.ones(size, np.float32), (size, size))
+    return Pairs(module_pairs(scanner, least, False), [ones] if size**2 <= _MOST_ONES else None, False)
+
+
+def rows_of(values: npt.NDArray[np.float32]) -> list[list[float]]:
+    """As lists. Rows that are one and the same in memory are one list."""
+    if values.strides[0] == 0:
+        return [values[0].tolist()] * len(values)
+    rows: list[list[float]] = values.tolist()
+    return rows
 
 
 def of_bins(normalisation: Normalisation | None, bins: Bins) -> npt.NDArray[np.float32]:

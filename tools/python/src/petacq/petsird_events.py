@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,17 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Range:
+    """A time in which records can be, in ticks and in the milliseconds that hold it, and its time blocks."""
+
+    start: int
+    end: int
+    begin_ms: int
+    end_ms: int
+    first_block: int
+
+
+@dataclass(frozen=True)
 class Bins:
     """How records become events: the tables of one conversion."""
 
@@ -49,6 +61,23 @@ class Bins:
     start_ticks: int
     ms_per_tick: float
     block_ms: int
+    ranges: tuple[Range, ...] = ()
+    elements: int = 1  # in a module
+
+    @property
+    def end_ms(self) -> int:
+        return self.ranges[-1].end_ms if self.ranges else 0
+
+    @property
+    def block_count(self) -> int:
+        if not self.ranges:
+            return 0
+        last = self.ranges[-1]
+        return last.first_block + _blocks_in(last.begin_ms, last.end_ms, self.block_ms)
+
+    @property
+    def modules(self) -> int:
+        return len(self.element) // self.elements
 
     @property
     def energies(self) -> int:
@@ -91,15 +120,65 @@ class Bins:
         return np.asarray(np.floor(since * self.ms_per_tick), np.int64)
 
     def block_of(self, ticks: npt.NDArray[Any]) -> Integers:
-        since = ticks.astype(np.int64) - self.start_ticks
-        return np.asarray(np.floor(since * (self.ms_per_tick / self.block_ms)), np.int64)
+        """Numbers of time blocks. Raises PetacqError for a time that the run does not cover."""
+        starts = np.array([r.start for r in self.ranges], np.uint64)
+        which = np.searchsorted(starts, ticks, "right") - 1
+        ends = np.array([r.end for r in self.ranges], np.uint64)
+        if len(ticks) and (which.min() < 0 or (ticks >= ends.take(which)).any()):
+            raise PetacqError("the run has records from times that it does not cover, or not in the order of time")
+        columns = [(r.begin_ms, r.end_ms, r.first_block) for r in self.ranges]
+        begin, end, first = np.array(columns, np.int64).reshape(-1, 3).T
+        ms = np.clip(self.ms_of(ticks), begin.take(which), end.take(which) - 1)
+        return np.asarray(first.take(which) + (ms - begin.take(which)) // self.block_ms, np.int64)
+
+    def block_ms_of(self, number: int) -> tuple[int, int]:
+        """Begin and end of a time block."""
+        of = self.ranges[bisect_right(self.ranges, number, key=lambda r: r.first_block) - 1]
+        begin = of.begin_ms + (number - of.first_block) * self.block_ms
+        return begin, min(begin + self.block_ms, of.end_ms)
+
+
+def floor_ms(ticks: int, ms_per_tick: float) -> int:
+    """Whole milliseconds; a nanosecond before the next one is rounding."""
+    return math.floor(ticks * ms_per_tick + 1e-6)
+
+
+def ceil_ms(ticks: int, ms_per_tick: float) -> int:
+    return math.ceil(ticks * ms_per_tick - 1e-6)
+
+
+def _blocks_in(begin_ms: int, end_ms: int, block_ms: int) -> int:
+    return -(-(end_ms - begin_ms) // block_ms)
+
+
+def _ranges(run: Run, block_ms: int) -> tuple[Range, ...]:
+    """What the run covers, from the first one on; what lies within a millisecond of each other is one."""
+    first, last = run.coincidences.first_time, run.coincidences.last_time
+    covered = list(run.coverage.intervals or ())
+    if not covered and first is not None and last is not None:
+        covered = [(first, last + 1)]
+    if covered and first is not None and last is not None:
+        # A run of 1.0 knows the start of its data to some microseconds.
+        covered[0] = (min(covered[0][0], first), covered[0][1])
+        covered[-1] = (covered[-1][0], max(covered[-1][1], last + 1))
+    ms_per_tick = run.scanner.tick_ps * 1e-9
+    ranges: list[Range] = []
+    for start, end in covered:
+        begin_ms = floor_ms(start - covered[0][0], ms_per_tick)
+        end_ms = ceil_ms(end - covered[0][0], ms_per_tick)
+        if ranges and begin_ms <= ranges[-1].end_ms:
+            before = ranges.pop()
+            start, begin_ms = before.start, before.begin_ms
+        blocks = ranges[-1].first_block + _blocks_in(ranges[-1].begin_ms, ranges[-1].end_ms, block_ms) if ranges else 0
+        ranges.append(Range(start, end, begin_ms, end_ms, blocks))
+    if ranges and ranges[-1].end_ms > MOST_MS:
+        raise PetacqError(f"the run is longer than the {MOST_MS} ms that the format can count")
+    return tuple(ranges)
 
 
 def bins_of(run: Run, options: Options) -> Bins:
     scanner = run.scanner
-    window_ticks = run.coincidences.description.get("window_ticks")  # of this list-mode: it may have been re-sorted
-    if not isinstance(window_ticks, int):
-        window_ticks = run.configuration["coincidence"]["window_ticks"]
+    window_ticks = int(run.coverage.coincidence["window_ticks"])
     half = 0
     if options.tof_bin_ticks:
         half = (2 * window_ticks + options.tof_bin_ticks) // (2 * options.tof_bin_ticks)
@@ -109,15 +188,18 @@ def bins_of(run: Run, options: Options) -> Bins:
                 f"most {MOST_TOF_BINS}; choose wider ones"
             )
     lower, upper = _energy_window(run)
+    ranges = _ranges(run, options.block_ms)
     return Bins(
         element=_elements(scanner),
         window_ticks=window_ticks,
         tof_bin_ticks=options.tof_bin_ticks,
         tof_half=half,
         energy_edges=np.linspace(lower, upper, options.energy_bins + 1).astype(np.float32),
-        start_ticks=run.start_ticks,
+        start_ticks=ranges[0].start if ranges else run.start_ticks,
         ms_per_tick=scanner.tick_ps * 1e-9,
         block_ms=options.block_ms,
+        ranges=ranges,
+        elements=scanner.crystals_per_module_y * scanner.crystals_per_module_z,
     )
 
 
@@ -131,7 +213,7 @@ def _elements(scanner: Scanner) -> Integers:
 
 
 def _energy_window(run: Run) -> tuple[float, float]:
-    energy = run.configuration.get("energy", {})
+    energy = run.coverage.energy
     if energy.get("filter", True) and energy.get("upper_keV", 0) > energy.get("lower_keV", 0):
         return float(energy["lower_keV"]), float(energy["upper_keV"])
     highest = 0.0
@@ -224,26 +306,23 @@ def _part_of(records: Records, bins: Bins, cut: Cut) -> _Part:
 def intervals(
     run: Run, bins: Bins, cut: Cut = rows_cut, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Iterator[Interval]:
-    """The whole run in time blocks, those without events included."""
+    """All that the run covers in time blocks, those without events included."""
     pairs = run.coincidences
-    last = int(bins.block_of(np.array([max(run.stop_ticks, pairs.last_time or 0)]))[0])
-    if (last + 1) * bins.block_ms > MOST_MS:
-        raise PetacqError(f"the run is longer than the {MOST_MS} ms that the format can count")
     current = 0
     gathering = [_Gathering() for _ in _KINDS]
     done = 0
 
     def finish() -> Interval:
         nonlocal current
-        begin = current * bins.block_ms
+        begin, end = bins.block_ms_of(current)
         current += 1
-        return Interval(begin, begin + bins.block_ms, *(of_kind.take() for of_kind in gathering))
+        return Interval(begin, end, *(of_kind.take() for of_kind in gathering))
 
     for block in pairs.blocks(verify=True):
         for first_record in range(0, len(block), _AT_ONCE):
             part = _part_of(block[first_record : first_record + _AT_ONCE], bins, cut)
             if part.numbers[0] < current or part.disordered:
-                raise PetacqError("the run has records from before its start, or not in the order of time")
+                raise PetacqError("the run has records that are not in the order of time")
             for k, number in enumerate(part.numbers):
                 while current < number:
                     yield finish()
@@ -252,7 +331,7 @@ def intervals(
                     gathered.add(part.counts[at], part.pieces[at])
         done += len(block)
         progress(done, len(pairs))
-    while current <= last:
+    while current < bins.block_count:
         yield finish()
 
 

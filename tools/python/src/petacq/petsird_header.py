@@ -11,12 +11,52 @@ import numpy as np
 
 from petacq.normalisation import Normalisation
 from petacq.petsird_blocks import Extras
-from petacq.petsird_efficiencies import MOST_PAIR_EFFICIENCIES, module_pairs, of_bins, of_module_pairs
+from petacq.petsird_efficiencies import MOST_PAIR_EFFICIENCIES, of_bins, pairs_of, rows_of
 from petacq.petsird_events import Bins, Options
 from petacq.run import Run
 from petacq.scanner import Scanner
 
 HALF_LIGHT_MM_PER_PS = 0.299792458 / 2
+_CRYSTAL_MATERIAL = 0
+#: Scheme and code of nuclides in DICOM (PS3.16, CID 4020).
+_NUCLIDE_CODES: dict[str, tuple[str, str]] = {
+    "C-11": ("SCT", "40565003"),
+    "N-13": ("SCT", "21576001"),
+    "O-14": ("SCT", "424875009"),
+    "O-15": ("SCT", "129504001"),
+    "F-18": ("SCT", "77004003"),
+    "Na-22": ("SCT", "71633006"),
+    "K-38": ("SCT", "423764008"),
+    "Sc-43": ("DCM", "126605"),
+    "Sc-44": ("DCM", "126600"),
+    "Ti-45": ("SCT", "75696008"),
+    "Mn-51": ("DCM", "126601"),
+    "Fe-52": ("SCT", "69089000"),
+    "Mn-52": ("SCT", "37225000"),
+    "Mn-52m": ("DCM", "126607"),
+    "Cu-60": ("SCT", "425364008"),
+    "Cu-61": ("SCT", "71425003"),
+    "Cu-62": ("SCT", "422934004"),
+    "Zn-62": ("SCT", "65054007"),
+    "Cu-64": ("SCT", "3932008"),
+    "Ga-66": ("SCT", "79477007"),
+    "Ga-68": ("SCT", "35337001"),
+    "Ge-68": ("SCT", "53315004"),
+    "As-70": ("DCM", "126602"),
+    "As-72": ("SCT", "2705002"),
+    "Se-73": ("SCT", "87437000"),
+    "Br-75": ("SCT", "17910003"),
+    "Br-76": ("SCT", "79523006"),
+    "Br-77": ("SCT", "86521004"),
+    "Rb-82": ("SCT", "79197006"),
+    "Y-86": ("SCT", "10738001"),
+    "Zr-89": ("SCT", "63360001"),
+    "Nb-90": ("DCM", "126603"),
+    "Y-90": ("SCT", "14691008"),
+    "Tc-94m": ("SCT", "424079002"),
+    "I-124": ("SCT", "40937006"),
+    "Tb-152": ("DCM", "126606"),
+}
 
 
 @dataclass
@@ -34,8 +74,7 @@ def is_0_9(petsird: Any) -> bool:
 
 
 def has_delayeds(run: Run) -> bool:
-    found = run.configuration.get("coincidence", {}).get("delay_ticks")
-    return found is not None
+    return run.coverage.coincidence.get("delay_ticks") is not None
 
 
 def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras, report: Report) -> Any:
@@ -47,6 +86,7 @@ def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extr
         tof = np.array([-1.0, 1.0]) * ((bins.window_ticks + 0.5) * tick_mm)
     information = petsird.ScannerInformation(
         model_name=scanner.name,
+        bulk_materials=[petsird.BulkMaterial(id=_CRYSTAL_MATERIAL, name="crystals: not known")],
         scanner_geometry=_geometry(petsird, scanner),
         tof_bin_edges=[[petsird.BinEdges(edges=tof.astype(np.float32))]],
         tof_resolution=[[_f32((options.tof_resolution_ps or 0.0) * HALF_LIGHT_MM_PER_PS)]],
@@ -72,12 +112,12 @@ def _f32(number: float) -> float:
 
 
 def _set_policies(petsird: Any, information: Any, run: Run, options: Options) -> None:
-    coincidence = run.configuration.get("coincidence", {})
+    coincidence = run.coverage.coincidence
     policies = petsird.CoincidencePolicy
     policy = {
         "RemoveMultiples": policies.REJECT_HIGHER_MULTIPLES,
         "TakeAllGoods": policies.MULTIPLES_AS_ALL_COINCIDENCES,
-    }.get(coincidence.get("multiples_policy"), policies.OTHER)
+    }.get(str(coincidence.get("multiples_policy")), policies.OTHER)
     if coincidence.get("window_mode") != "single":
         policy = policies.OTHER
     delayeds = options.delayeds and has_delayeds(run)
@@ -106,20 +146,21 @@ def _exam_0_9(petsird: Any, run: Run) -> Any:
 
 
 def _exam(petsird: Any, run: Run) -> Any:
-    said = run.operator
     exam = petsird.ExamInformation(modality="PT")
-    exam.patient.patient_id = str(said.get("subject", ""))
+    exam.patient.patient_id = str(run.operator.get("subject", ""))
     if run.start is not None:
         exam.start_of_study = exam.start_of_acquisition = _date_time(petsird, run.start)
-    if nuclide := said.get("nuclide"):
+    if (said := run.coverage.activity) is not None:
         # The dose is that at the start time: the activity at the time of the assay.
-        radiopharmaceutical = petsird.DICOMRadiopharmaceuticalInformation()
-        radiopharmaceutical.radionuclide_code_sequence.code_meaning = str(nuclide)
-        if "activity_MBq" in said and "assay_utc" in said:
-            assay = datetime.fromisoformat(said["assay_utc"])
-            radiopharmaceutical.radionuclide_total_dose = _f32(said["activity_MBq"])
-            radiopharmaceutical.radiopharmaceutical_start_date_time = _date_time(petsird, assay)
-        exam.radiopharmaceuticals = [radiopharmaceutical]
+        of = petsird.DICOMRadiopharmaceuticalInformation()
+        of.radionuclide_code_sequence.code_meaning = said.nuclide
+        if (code := _NUCLIDE_CODES.get(said.nuclide)) is not None:
+            of.radionuclide_code_sequence.coding_scheme_designator, of.radionuclide_code_sequence.code_value = code
+        if said.activity_MBq is not None:
+            of.radionuclide_total_dose = _f32(said.activity_MBq)
+        if (when := said.assay or run.start) is not None:
+            of.radiopharmaceutical_start_date_time = of.radiopharmaceutical_stop_date_time = _date_time(petsird, when)
+        exam.radiopharmaceuticals = [of]
     return exam
 
 
@@ -150,7 +191,7 @@ def _geometry(petsird: Any, scanner: Scanner) -> Any:
         for z in module_z
     ]
     crystals = petsird.ReplicatedBoxSolidVolume(
-        object=petsird.BoxSolidVolume(shape=box, material_id=0), transforms=elements
+        object=petsird.BoxSolidVolume(shape=box, material_id=_CRYSTAL_MATERIAL), transforms=elements
     )
     module = petsird.DetectorModule(detecting_elements=crystals)
     return petsird.ScannerGeometry(
@@ -161,55 +202,49 @@ def _geometry(petsird: Any, scanner: Scanner) -> Any:
 def _efficiencies(petsird: Any, run: Run, options: Options, bins: Bins, report: Report) -> Any:
     """Without a normalisation all 1, but for pairs of modules that were not in coincidence. (The package's own default
     for the factor is 0.)"""
-    scanner, normalisation = run.scanner, options.normalisation
-    efficiencies = petsird.DetectionEfficiencies(method_description=_method(normalisation), calibration_factor=1.0)
+    normalisation = options.normalisation
+    least = run.coverage.coincidence.get("min_module_difference") or 0
+    pairs = pairs_of(run.scanner, least, normalisation, bins)
+    if normalisation is not None and not pairs.of_normalisation:
+        what = "efficiencies by pairs of modules (solid angle, transaxial and axial factors): all 1"
+        report.not_held.append(f"{what}; they need more than {MOST_PAIR_EFFICIENCIES} numbers")
+    if pairs.groups is None:
+        what = f"min_module_difference {least}, and all that the function get_detection_efficiency of the package needs"
+        report.not_held.append(f"{what}: a module has {bins.elements * bins.energies} bins")
+    efficiencies = petsird.DetectionEfficiencies(
+        method_description=_method(normalisation, pairs.of_normalisation), calibration_factor=1.0
+    )
     if normalisation is not None and normalisation.activity_factor is not None:
         efficiencies.calibration_factor = _f32(1 / normalisation.activity_factor)
-    least = run.configuration.get("coincidence", {}).get("min_module_difference") or 0
-    old = is_0_9(petsird)
-    if old and not least and normalisation is None:
-        return efficiencies
-    # The helpers of 0.12 fail where a table is left out.
-    in_module = scanner.crystals_per_module_y * scanner.crystals_per_module_z * bins.energies
-    table = module_pairs(scanner, least, normalisation is not None)
-    fits = in_module**2 * (int(table.max()) + 1) <= MOST_PAIR_EFFICIENCIES
-    if not fits:
-        what = "solid angle, transaxial and axial factors, " if normalisation is not None else ""
-        report.not_held.append(
-            f"efficiencies by pairs of modules ({what}min_module_difference {least}): they need one for each of "
-            f"{in_module}^2 pairs of bins of two modules, in {int(table.max()) + 1} groups"
-        )
-        table = module_pairs(scanner, least, False)
-    groups = [np.ones((in_module, in_module), np.float32) if fits else np.ones((0, 0), np.float32)]
-    if fits and normalisation is not None:
-        groups = of_module_pairs(normalisation, table, bins)
     of_each = of_bins(normalisation, bins)
-    if old:
-        if normalisation is not None:
-            efficiencies.detection_bin_efficiencies = [of_each]
-        if fits:
-            efficiencies.module_pair_sgidlut = [[table]]
-            efficiencies.module_pair_efficiencies_vectors = [
-                [[petsird.ModulePairEfficiencies(values=values, sgid=k) for k, values in enumerate(groups)]]
-            ]
+    old = is_0_9(petsird)
+    if not old or normalisation is not None:
+        efficiencies.detection_bin_efficiencies = [of_each if old else of_each.tolist()]
+    # The functions of 0.12 fail where a table is left out.
+    if pairs.groups is None or (old and not least and normalisation is None):
         return efficiencies
-    efficiencies.detection_bin_efficiencies = [of_each.tolist()]
-    efficiencies.module_pair_sgidlut = [[[row[: k + 1] for k, row in enumerate(table.tolist())]]]
-    if fits:
-        pairs = [petsird.ModulePairEfficiencies(values=values.tolist(), sgid=k) for k, values in enumerate(groups)]
-        efficiencies.module_pair_efficiencies_vectors = [[pairs]]
+    table = [pairs.table] if old else [[row[: k + 1] for k, row in enumerate(pairs.table.tolist())]]
+    efficiencies.module_pair_sgidlut = [table]
+    groups = [
+        petsird.ModulePairEfficiencies(values=values if old else rows_of(values), sgid=k)
+        for k, values in enumerate(pairs.groups)
+    ]
+    efficiencies.module_pair_efficiencies_vectors = [[groups]]
     return efficiencies
 
 
-def _method(normalisation: Normalisation | None) -> str:
+def _method(normalisation: Normalisation | None, with_pairs: bool) -> str:
     """Names the corrections that are in the efficiencies, and those that are not."""
     if normalisation is None:
         return "none: all equal"
     factor = normalisation.activity_factor
     calibrated = "calibration: none" if factor is None else f"calibration: activity factor {factor:.6g}"
+    of_pairs = "transaxial and axial factors, solid angle"
+    there = f"efficiencies of crystals, {of_pairs}" if with_pairs else "efficiencies of crystals"
+    missing = "" if with_pairs else f"{of_pairs}, "
     return (
-        f"normalisation: efficiencies of crystals, transaxial and axial factors, solid angle (SHA-256 "
-        f"{normalisation.sha256}); {calibrated}; not in them: attenuation, scatter, randoms, dead time, decay"
+        f"normalisation: {there} (SHA-256 {normalisation.sha256}); {calibrated}; not in them: {missing}attenuation, "
+        "scatter, randoms, dead time, decay"
     )
 
 
@@ -227,7 +262,8 @@ def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extra
         said.append("TOF resolution: not known, written as 0")
     if options.energy_resolution is None:
         said.append("energy resolution: not known, written as 0")
-    coincidence = run.configuration.get("coincidence", {})
+    said.append("material of the crystals: not known")
+    coincidence = run.coverage.coincidence
     if coincidence.get("max_ring_difference") is not None:
         said.append(f"max_ring_difference {coincidence['max_ring_difference']}: the format has no place for it")
     if has_delayeds(run):
@@ -241,6 +277,10 @@ def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extra
         if any(key not in ("subject", "bed_mm") for key in run.operator):
             said.append("nuclide, activity and keys of the operator: the header has no place for them")
     else:
+        if run.coverage.activity is not None:
+            said.append("half-life and branching ratio of the nuclide: the header has no place for them")
+            if run.coverage.activity.assay is None:
+                said.append("activity and time of its administration: not known, written as 0 and the start")
         if run.note:
             said.append("the note: the header has no place for it")
         if run.operator.get("keys"):
@@ -249,5 +289,6 @@ def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extra
     if options.normalisation is None:
         said.append("normalisation and calibration: not known (--normalisation)")
     said += extras.not_held
+    said += [f"written by petacqd 1.0, not known: {what}" for what in run.coverage.unknown]
     said += [f"what is missing: {part}" for part in run.coincidences.missing]
     return said

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import struct
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, SupportsIndex
 
@@ -16,6 +18,7 @@ import numpy.typing as npt
 
 from petacq import layout
 from petacq.compression import decompress
+from petacq.coverage import Coverage, run_json_near, warned
 from petacq.crc32c import crc32c, crc32c_combine
 from petacq.errors import IncompleteWarning, PlmError
 from petacq.layout import BLOCK_HEADER, FILE_HEADER, INDEX_ENTRY, KINDS, TRAILER, Records, value
@@ -108,6 +111,14 @@ class PlmFile(RecordBlocks):
             raise PlmError(f"{self.path}: its description has no tick_ps")
         return float(tick)
 
+    @cached_property
+    def coverage(self) -> Coverage:
+        """What the file covers: its times, its rules, where its records come from. Raises CoverageError for what is none."""
+        run = run_json_near(self.path, self.description.get("run_id"))
+        # The coincidences of a run that was not split are one file or one set.
+        is_whole = re.fullmatch(rf"{self.kind}(\.\d+)?\.plm", self.path.name) is not None
+        return warned(Coverage.of(self.description, run, is_whole), self.path)
+
     @property
     def payload_crc(self) -> int:
         """CRC-32C of all records, one after the other: the same for the same data, wherever blocks begin."""
@@ -155,7 +166,7 @@ class PlmFile(RecordBlocks):
 
     @property
     def _compressed(self) -> bool:
-        return value(self._header, "version") == 2
+        return value(self._header, "version") >= 2
 
     def _stored_bytes(self, at: int, records: int) -> int:
         """Of the records of the block at this offset."""
@@ -184,7 +195,7 @@ class PlmFile(RecordBlocks):
             raise cut
         header = self._struct(FILE_HEADER, 0)
         if value(header, "version") not in layout.VERSIONS:
-            raise PlmError(f"{self.path}: list-mode version {header['version']}, expected version 1 or 2")
+            raise PlmError(f"{self.path}: list-mode version {header['version']}, expected version 1 to 3")
         if not self._sealed(0, FILE_HEADER.itemsize):
             raise PlmError(f"{self.path}: list-mode file with a damaged header: its CRC is wrong")
         header_bytes = value(header, "header_bytes")
@@ -250,14 +261,28 @@ class PlmFile(RecordBlocks):
         # A copy of the bytes, since the end of the file need not be aligned.
         trailer = np.frombuffer(self._bytes[at:].tobytes(), TRAILER)[0]
         offset, blocks = value(trailer, "index_offset"), value(trailer, "blocks")
-        if not begin <= offset <= at or (at - offset) != blocks * INDEX_ENTRY.itemsize:
+        closing = at - (value(trailer, "closing_bytes") if value(self._header, "version") == 3 else 0)
+        if not begin <= offset <= closing or (closing - offset) != blocks * INDEX_ENTRY.itemsize:
             return None
-        index = np.frombuffer(self._bytes[offset:at].tobytes(), INDEX_ENTRY)
-        if crc32c(self._bytes[offset:at]) != value(trailer, "index_crc"):
+        index = np.frombuffer(self._bytes[offset:closing].tobytes(), INDEX_ENTRY)
+        if crc32c(self._bytes[offset:closing]) != value(trailer, "index_crc"):
+            return None
+        if closing < at and not self._read_closing(self._bytes[closing:at], value(trailer, "closing_crc")):
             return None
         self._check_index(index, trailer)
         self._trailer = trailer
         return index
+
+    def _read_closing(self, text: npt.NDArray[np.uint8], crc: int) -> bool:
+        """What was known only when the file was closed. False if it is damaged."""
+        try:
+            said = json.loads(text.tobytes()) if crc32c(text) == crc else None
+        except (ValueError, RecursionError):
+            said = None
+        if not isinstance(said, dict):
+            return False
+        self.description |= said
+        return True
 
     def _check_index(self, index: npt.NDArray[np.void], trailer: Any) -> None:
         """The blocks must be consecutive, so that no view can reach outside its block."""

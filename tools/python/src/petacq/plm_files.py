@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
+from petacq.coverage import Coverage, run_json_near, united, warned
 from petacq.errors import PlmError
 from petacq.layout import Records
 from petacq.plm import Missing, PlmFile
@@ -54,6 +56,11 @@ class _Joined(RecordBlocks):
     def description(self) -> dict[str, Any]:
         """The description of the first file."""
         return self._sources[0].description
+
+    @property
+    def coverage(self) -> Coverage:
+        """What all files cover together. Raises CoverageError if they do not belong together."""
+        return self._sources[0].coverage
 
     @property
     def tick_ps(self) -> float:
@@ -138,3 +145,11 @@ class PlmFiles(_Joined):
             if before.last_time is not None and file.first_time is not None and file.first_time < before.last_time:
                 raise PlmError(f"{file.path}: begins before {before.path} ends")
         self.missing = tuple(missing) + self.missing
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        if "coverage" in self.description:
+            return united([file.coverage for file in self.files])
+        # The parts of a run of 1.0 say the same.
+        run = run_json_near(self.path, self.description.get("run_id"))
+        return warned(Coverage.of(self.description, run, self.complete), self.path)

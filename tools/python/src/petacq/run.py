@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.calibration import Calibration
+from petacq.coverage import Coverage, said_start
 from petacq.errors import CalibrationError, IncompleteWarning, RunError
 from petacq.plm import Missing, PlmFile
 from petacq.plm_files import PlmFiles, PlmSet
 from petacq.rates import RunRates, rates_of
-from petacq.run_list import state_of, utc
+from petacq.run_list import state_of
 from petacq.scanner import Scanner
 
 
@@ -83,8 +84,8 @@ class Run:
 
     @property
     def operator(self) -> dict[str, Any]:
-        """What the operator said at the start ("nuclide", "activity_MBq", "assay_utc", "bed_mm", "subject", "keys") and
-        what follows from it ("half_life_s", "branching_ratio", "activity_at_start_MBq"), each if it is known."""
+        """What the operator said at the start ("nuclide", "nuclide_source", "activity_MBq", "assay_utc", "bed_mm", "subject",
+        "keys") and what follows from it ("half_life_s", "branching_ratio", "activity_at_start_MBq"), each if it is known."""
         return self._part("operator", {})
 
     @property
@@ -102,27 +103,37 @@ class Run:
         """The scanner description in ``run.json``. Raises RunError or ScannerError if there is none."""
         return Scanner.from_json(self._part("scanner"))
 
+    # What its records cover
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """When records could have been in the run, by which rules they were made, and what was lost. Raises CoverageError for
+        files that do not belong together."""
+        if self._parts["coincidences"] or self._parts["singles"]:
+            return self._records().coverage
+        return Coverage.of_run_json(self.metadata if self._has_metadata else {})
+
     @property
     def start(self) -> datetime | None:
-        """Start by the clock of the host, UTC; None if it is unknown."""
-        return utc(self.metadata.get("start_utc"))
+        """UTC of the first recorded time; None if it is unknown."""
+        return self.coverage.start or (said_start(self.metadata) if self._has_metadata else None)
 
     @property
     def stop(self) -> datetime | None:
-        """Stop by the clock of the host, UTC; None during the run and after a crash."""
-        return utc(self.metadata.get("stop_utc"))
+        """UTC of the end of the recorded time; None if it is not known: during the run and after a crash."""
+        return self.coverage.stop
 
     @property
     def start_ticks(self) -> int:
-        """Detector time at which the run starts."""
-        start = self.metadata.get("start_ticks") if self._has_metadata else None
-        return start if isinstance(start, int) else self._first_and_last()[0]
+        """Detector time at which the records start."""
+        if self.coverage.span:
+            return self.coverage.span[0]
+        return self.coverage.anchor[0] if self.coverage.anchor else self._first_and_last()[0]
 
     @property
     def stop_ticks(self) -> int:
-        """Detector time at which the run stops; that of the last record while ``run.json`` does not have it."""
-        stop = self.metadata.get("stop_ticks") if self._has_metadata else None
-        return stop if isinstance(stop, int) else self._first_and_last()[1]
+        """Detector time at which the records stop; that of the last record while it is not known."""
+        return self.coverage.span[1] if self.coverage.span else max(self._first_and_last()[1], self.start_ticks)
 
     @property
     def tick_s(self) -> float:
@@ -131,7 +142,9 @@ class Run:
 
     @property
     def duration_s(self) -> float:
-        """Detector time from start to stop."""
+        """Recorded detector time; that from the start to the last record while it is not known."""
+        if self.coverage.intervals is not None:
+            return self.coverage.duration_s
         return (self.stop_ticks - self.start_ticks) * self.tick_s
 
     # List-mode
@@ -171,9 +184,9 @@ class Run:
             )
         listmode = self.configuration.get("listmode", {}) if self._has_metadata else {}
         has_pairs = not (isinstance(listmode, Mapping) and listmode.get("write_coincidences") is False)
-        start = self.metadata.get("start_ticks") if self._has_metadata else None
-        if not isinstance(start, int):
-            start = self.seconds.first_time or 0
+        coverage = self.coverage
+        known = coverage.anchor is not None or coverage.span is not None
+        start = coverage.reference if known else self.seconds.first_time or 0
         return rates_of(self.seconds, start, self.seconds.tick_ps * 1e-12, has_pairs)
 
     # Other files
@@ -223,7 +236,7 @@ class Run:
         lines = {"run": self.id, "state": self.state}
         if self._has_metadata:
             lines |= {"scanner": f"{self.scanner.name}, {self.scanner.crystal_count:,} crystals"}
-            lines |= {"started": str(self.metadata.get("start_utc")), "stopped": str(self.metadata.get("stop_utc"))}
+            lines |= {"started": _time(self.start), "stopped": _time(self.stop)}
             if self.note:
                 lines["note"] = self.note
             lines |= _said(self.operator)
@@ -345,6 +358,7 @@ def _said(operator: dict[str, Any]) -> dict[str, str]:
     names = {
         "subject": "subject",
         "nuclide": "nuclide",
+        "nuclide_source": "source of its values",
         "activity_MBq": "activity at the assay",
         "assay_utc": "time of the assay",
         "activity_at_start_MBq": "activity at the start",
@@ -359,6 +373,10 @@ def _said(operator: dict[str, Any]) -> dict[str, str]:
     if isinstance(keys, Mapping):
         lines |= {str(key): str(value) for key, value in keys.items()}
     return lines
+
+
+def _time(when: datetime | None) -> str:
+    return "unknown" if when is None else when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _up_to(first: int, last: int) -> str:

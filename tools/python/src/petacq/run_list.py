@@ -13,7 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from petacq.errors import RunError
+from petacq.coverage import Coverage, said_start
+from petacq.coverage_1_0 import utc
+from petacq.errors import CoverageError, RunError
 
 if TYPE_CHECKING:
     from petacq.run import Run
@@ -29,7 +31,7 @@ class ListedRun:
     state: str | None
     start: datetime | None  #: UTC
     stop: datetime | None
-    duration_s: float | None  #: from start to stop, host time
+    duration_s: float | None  #: recorded detector time
     prompts: int | None
     delayeds: int | None
     singles: int | None
@@ -83,14 +85,6 @@ def state_of(folder: Path, state: str) -> str:
     return "interrupted" if state == "running" and not _is_being_written(folder) else state
 
 
-def utc(text: Any) -> datetime | None:
-    """None for what is no time."""
-    try:
-        return datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-
-
 def _listed(folder: Path) -> ListedRun:
     size = 0
     try:
@@ -101,7 +95,10 @@ def _listed(folder: Path) -> ListedRun:
     except (OSError, ValueError, RecursionError) as error:
         why = f"{folder / 'run.json'}: {error}"
         return ListedRun(folder.name, folder, "unreadable", None, None, None, None, None, None, why, None, size)
-    start, stop = utc(run.get("start_utc")), utc(run.get("stop_utc"))
+    try:
+        coverage = Coverage.of_run_json(run)
+    except CoverageError:
+        coverage = Coverage(0)
     state = _value(run, "state")
     pairs = _value(run, "configuration", "listmode", "write_coincidences") is not False
     singles = _value(run, "configuration", "listmode", "write_singles") is True
@@ -109,9 +106,9 @@ def _listed(folder: Path) -> ListedRun:
         id=folder.name,
         path=folder,
         state=state_of(folder, state) if isinstance(state, str) else None,
-        start=start,
-        stop=stop,
-        duration_s=(stop - start).total_seconds() if start and stop else None,
+        start=_to_ms(said_start(run)),
+        stop=_to_ms(coverage.stop),
+        duration_s=coverage.duration_s if coverage.intervals is not None else None,
         prompts=_value(run, "ledger", "pairs", "prompts_found") if pairs else None,
         delayeds=_value(run, "ledger", "pairs", "delayeds_found") if pairs else None,
         singles=_value(run, "ledger", "saved_singles", "found") if singles else None,
@@ -119,6 +116,11 @@ def _listed(folder: Path) -> ListedRun:
         ledger_closed=_value(run, "ledger", "closed"),
         bytes=size,
     )
+
+
+def _to_ms(when: datetime | None) -> datetime | None:
+    """As petctl runs tells it."""
+    return when and when.replace(microsecond=when.microsecond // 1000 * 1000)
 
 
 def _size(path: Path) -> int:
