@@ -27,10 +27,10 @@ BoardPresence::BoardPresence(std::uint64_t second, std::uint64_t pause, std::uin
     }
 }
 
+/// A source of which little is known may have any rate.
 std::uint64_t BoardPresence::longest_pause(const Source& source) const {
-    if (source.frames == 0) return pause_;
     const double natural =
-        natural_gap * static_cast<double>(source.ticks) / static_cast<double>(source.frames);
+        natural_gap * static_cast<double>(source.ticks + pause_) / static_cast<double>(source.frames + 1);
     return std::max(pause_, natural < 0x1p63 ? static_cast<std::uint64_t>(natural) : std::uint64_t{1} << 63);
 }
 
@@ -65,15 +65,17 @@ void BoardPresence::add_gap(std::uint32_t index, std::uint64_t begin, std::int64
     }
     if (lost > 0) {
         add_lost(index, {std::min(source.end, begin), begin}, static_cast<double>(lost));
-    } else if (lost < 0) {
-        counts(begin / second_, index).lost += static_cast<double>(lost);
-    } else if (begin - source.end > longest_pause(source)) {
-        if (gaps_.size() < most_gaps) gaps_.push_back({index, {source.end, begin}, false});
-    } else {
+        // What is missing says nothing about the distance of frames.
+        source.end = std::max(source.end, begin);
         return;
     }
-    // What is missing says nothing about the distance of frames.
-    source.end = std::max(source.end, begin);
+    if (lost < 0) counts(begin / second_, index).lost += static_cast<double>(lost);
+    if (begin <= source.end) return;
+    const std::uint64_t longest = longest_pause(source);
+    if (begin - source.end <= longest) return;
+    if (gaps_.size() < most_gaps) gaps_.push_back({index, {source.end, begin}, false});
+    // A rate that has fallen is learnt.
+    source.end = begin - longest;
 }
 
 double BoardPresence::live_of(std::uint32_t index, gpu::TickRange range) const {

@@ -84,7 +84,7 @@ class BoardPresence {
     static constexpr std::uint64_t most_seconds = 256;
     static constexpr std::size_t most_gaps = 65'536;
     /// Frames over which their distance is averaged, at most.
-    static constexpr std::uint64_t averaged_frames = 4096;
+    static constexpr std::uint64_t averaged_frames = 512;
 
     [[nodiscard]] std::uint64_t longest_pause(const Source& source) const;
     Counts& counts(std::uint64_t second, std::uint32_t source) {
