@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 #include <system_error>
-#include <utility>
 
 #include "config/error.hpp"
 #include "daemon/recorded_detector.hpp"
