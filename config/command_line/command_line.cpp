@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "config/nearest_word.hpp"
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 
 namespace petacq::config {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "config/configuration.hpp"
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "config/scanner.hpp"
 #include "daemon/coverage/intervals.hpp"
 

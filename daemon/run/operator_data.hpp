@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 
 namespace petacq::daemon {
 

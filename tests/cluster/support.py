@@ -59,9 +59,10 @@ class Site:
             (cls.site / name).mkdir()
             run("petacqd", "--config", file, "--replay", capture, "--run", "r")
         cls.hosts = [cls.site / f"host{i}" / "r" for i in range(HOSTS)]
-        stops = [json.loads((host / "run.json").read_text())["stop_ticks"] for host in cls.hosts]
-        cls.to = min(stops) - 1
-        run("petlm", "resort", cls.site / "one" / "r", "-o", cls.site / "expected", "--to-ticks", cls.to)
+        runs = [json.loads((host / "run.json").read_text()) for host in cls.hosts]
+        cls.to = min(r["stop_ticks"] for r in runs) - 1
+        run("petlm", "resort", cls.site / "one" / "r", "-o", cls.site / "expected",
+            "--from-ticks", max(r["start_ticks"] for r in runs), "--to-ticks", cls.to)
         cls.expected = [records(cls.site / "expected", kind) for kind in (None, "seconds", "tags")]
 
     @classmethod

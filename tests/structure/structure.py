@@ -42,7 +42,7 @@ ORDER = [
     ["tools/petbench"],
 ]
 MOST_FILES = 30
-MOST_LINES = 400
+MOST_LINES = 600
 # Headers that include <nlohmann/json.hpp> rather than json_fwd.hpp, and why.
 COMPLETE_JSON = {"config/json_templates.hpp": "the precompiled headers"}
 

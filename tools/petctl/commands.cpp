@@ -8,7 +8,7 @@
 
 #include "config/error.hpp"
 #include "config/json_file.hpp"
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "tools/petctl/run_list.hpp"
 #include "tools/petctl/sources.hpp"
 #include "tools/petctl/start_times.hpp"

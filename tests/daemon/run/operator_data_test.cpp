@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "daemon/host/utc.hpp"
 #include "tests/support/catch.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::corrections {

@@ -158,7 +158,7 @@ void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, 
 
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
     daemon::Coverage coverage = completed_coverage(source);
-    if (options.nuclide) coverage.activity = nuclide_of(coverage, options);
+    coverage.activity = corrections::nuclide_of(coverage, options);
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
     const auto text_file = format.directory ? options.output / "README.txt"

@@ -63,8 +63,8 @@ RecordedTime::RecordedTime(const daemon::Coverage& coverage) : coverage_(coverag
         before_.push_back(before);
         before += range.ticks();
     }
-    // A length that is whole but for rounding stays as it is.
-    const double ms = std::ceil(coverage_.seconds() * 1000 - 1e-6);
+    // Multiplied first: the product is exact as long as it fits, so whole milliseconds stay whole.
+    const double ms = std::ceil(static_cast<double>(coverage_.ticks()) * coverage_.tick_ps / 1e9);
     length_ms_ = std::max<std::uint64_t>(static_cast<std::uint64_t>(std::clamp(ms, 0.0, 0x1p62)), 1);
     if (before != 0) share_ = static_cast<double>(coverage_.ticks()) / static_cast<double>(before);
 }
@@ -84,8 +84,6 @@ std::uint64_t RecordedTime::milliseconds(std::uint64_t time) const {
     const gpu::TickRange& range = coverage_.intervals->ranges()[at];
     const std::uint64_t recorded = before_[at] + std::min(time, range.end) - range.start;
     const std::uint64_t reference = std::min(coverage_.reference_ticks(), starts_.front());
-    // Whole ticks are multiplied first: the product is exact as long as it fits, so whole milliseconds come
-    // out right.
     const double ticks = share_ == 1 ? static_cast<double>(starts_.front() - reference + recorded)
                                      : static_cast<double>(starts_.front() - reference) +
                                            static_cast<double>(recorded) * share_;

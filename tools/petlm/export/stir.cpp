@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "daemon/host/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 

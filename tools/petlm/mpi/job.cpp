@@ -42,11 +42,8 @@ using daemon::add_or_max;
 /// What the parts in a directory depend on, however many there are.
 nlohmann::json identity_of(const Inputs& inputs, const Engines& engines, const InputOptions& options) {
     nlohmann::json runs = nlohmann::json::array();
-    for (std::size_t i = 0; i < inputs.runs.size(); ++i) {
-        const nlohmann::json& document = inputs.documents[i];
-        runs.push_back({inputs.runs[i].string(), document.value("run_id", nlohmann::json()),
-                        document.value("start_utc", nlohmann::json())});
-    }
+    for (std::size_t i = 0; i < inputs.runs.size(); ++i)
+        runs.push_back({inputs.runs[i].string(), inputs.documents[i].value("run_id", nlohmann::json())});
     return {{"settings", engines.settings()},
             {"runs", runs},
             {"from_ticks", options.from},

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "tools/petlm/corrections/bed.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/recorded_time.hpp"

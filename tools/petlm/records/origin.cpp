@@ -112,6 +112,8 @@ daemon::Coverage coverage_of_files(const std::filesystem::path& target, daemon::
             // Files of 1.0 say nothing about themselves that differs from one part of a run to the next.
             coverage = daemon::coverage_of(descriptions.front(), run, is_whole_run(target, kind));
         }
+        // The header of a file that was cut off may be older than the data of its run.
+        if (!coverage.anchor && has_coverage(run)) coverage.anchor = daemon::coverage_of_run(run).anchor;
         const std::vector<RunPlace> places = places_of_runs(target, coverage);
         for (std::size_t i = 0; i < places.size(); ++i)
             if (!places[i].directory.empty()) coverage.origin.runs[i].directory = places[i].directory;

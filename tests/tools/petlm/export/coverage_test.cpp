@@ -37,6 +37,7 @@ std::filesystem::path write_part(const TemporaryDirectory& directory, const daem
     }
     auto description = file_description(export_scanner());
     description["coverage"] = daemon::to_json(coverage);
+    std::filesystem::remove(directory / "part.plm");
     write_plm(directory / "part.plm", records, description);
     write_file(directory / "scanner.json", config::to_json(export_scanner()).dump());
     return directory / "part.plm";

@@ -1,4 +1,4 @@
-#include "config/nuclides.hpp"
+#include "config/nuclides/nuclides.hpp"
 
 #include <fmt/format.h>
 
