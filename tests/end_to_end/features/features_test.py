@@ -1,8 +1,11 @@
 """Features meet: short runs that together hold every possible pair of options, and every tool over each of them. What comes out is
 that of a plain run by the same rules: the same records, coverage and seconds, and the same results of the tools.
 
-usage: features_test.py BIN_DIRECTORY SOURCE_TREE [--long | --only NUMBER,...]      --long: all runs; else the first ones"""
+usage: features_test.py BIN_DIRECTORY SOURCE_TREE [--long | --only NUMBER,...] [--keep DIRECTORY]
 
+--long: all runs; otherwise the first ones. --keep: leaves them in a new directory."""
+
+import argparse
 import os
 import re
 import sys
@@ -82,22 +85,29 @@ class Made:
 
 
 def chosen(arguments, count):
-    if arguments == ["--long"]:
-        return range(1, count + 1)
-    if arguments[:1] == ["--only"]:
-        return [int(number) for number in arguments[1].split(",")]
-    return range(1, min(SHORT, count) + 1)
+    if arguments.only:
+        return [int(number) for number in arguments.only.split(",")]
+    return range(1, (count if arguments.long else SHORT) + 1)
 
 
 def main():
-    programs, tree = map(os.path.abspath, sys.argv[1:3])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", type=os.path.abspath)
+    parser.add_argument("tree", type=os.path.abspath)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--only")
+    parser.add_argument("--keep", type=os.path.abspath)
+    arguments = parser.parse_args()
     runs = covering.covering_array()
     covering.prove(runs)
     wrong, made = [], 0
-    with tempfile.TemporaryDirectory(dir=os.environ.get("FEATURES_DIRECTORY")) as directory:
-        site = acquisition.Site(programs, tree, directory)
+    with tempfile.TemporaryDirectory() as directory:
+        if arguments.keep:
+            directory = arguments.keep
+            os.mkdir(directory)
+        site = acquisition.Site(arguments.programs, arguments.tree, directory)
         plain = Plain(site)
-        for number in chosen(sys.argv[3:], len(runs)):
+        for number in chosen(arguments, len(runs)):
             options = runs[number - 1]
             print(f"run {number}: " + ", ".join(f"{option} {value}" for option, value in options.items()), flush=True)
             try:
