@@ -1,9 +1,7 @@
 """Features meet: short runs that together hold every possible pair of options, and every tool over each of them. What comes out is
 that of a plain run by the same rules: the same records, coverage and seconds, and the same results of the tools.
 
-usage: features_test.py BIN_DIRECTORY SOURCE_TREE [--long | --only NUMBER,...] [--keep DIRECTORY]
-
---long: all runs; otherwise the first ones. --keep: leaves them in a new directory."""
+--long: all runs; otherwise the first ones. --only: the runs with these numbers. --keep: leaves them in a new directory."""
 
 import argparse
 import os
@@ -15,7 +13,7 @@ import acquisition
 import covering
 from tools import Tools
 
-SHORT = 5  # runs: they hold more than half of the pairs
+SHORT = 8  # runs: they hold four of five pairs
 RULES = ("framing", "format", "tags", "policy", "mode", "delayeds")
 
 
@@ -95,8 +93,8 @@ def main():
     parser.add_argument("programs", type=os.path.abspath)
     parser.add_argument("tree", type=os.path.abspath)
     parser.add_argument("--long", action="store_true")
-    parser.add_argument("--only")
-    parser.add_argument("--keep", type=os.path.abspath)
+    parser.add_argument("--only", metavar="NUMBER,...")
+    parser.add_argument("--keep", metavar="DIRECTORY", type=os.path.abspath)
     arguments = parser.parse_args()
     runs = covering.covering_array()
     covering.prove(runs)

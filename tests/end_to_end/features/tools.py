@@ -231,7 +231,9 @@ class Tools:
     def export(self):
         for form in ("castor", "stir", "coinstruct", "csv", "hdf5"):
             depth = ("--depth-mm", 0) if form in ("castor", "stir") else ()
-            self.of_both(form + (".h5" if form == "hdf5" else ""), "export", "--format", form, *depth)
+            # Hosts start one after the other: CASToR and STIR have whole milliseconds since the first start.
+            of_time = ("castor/prompts.cdf", "castor/delayeds.cdf", "stir/listmode") if self.run.hosts else ()
+            self.of_both(form + (".h5" if form == "hdf5" else ""), "export", "--format", form, *depth, some=of_time)
 
     def image(self):
         self.of_both("image", "image", "--depth-mm", 0, "--voxel-mm", 8, "--backend", "cpu", "--threads", 1)
@@ -242,12 +244,11 @@ class Tools:
                      some=tuple("plot/" + name for name in ("energy-singles", "singles-map", "temperature", "energy-modules")))
 
     def check(self):
-        """The same run is no change of the detector."""
+        """Of so few counts, petcal says that they are too few, after it has read and compared both runs."""
         if self.run.options["spectra"] == "yes" and self.run.has_coincidences and not self.run.hosts:
-            # With so few counts, only limits like these can be judged.
-            limits = [word for limit in ("photopeak", "resolution", "counts", "spots") for word in (f"--{limit}-percent", 90)]
-            self.site.program("petcal", "check", "--reference", self.run.plain, "--time-ns", 1000, *limits,
-                              self.run.directory)
+            done = self.site.run_program("petcal", "check", "--reference", self.run.plain, "--time-ns", 1000, self.run.directory)
+            if done.returncode != 78 or "too few counts for the photopeaks" not in done.stderr:
+                raise Different(f"status {done.returncode}: {done.stdout}{done.stderr}")
 
     def python(self):
         try:
