@@ -91,8 +91,9 @@ std::vector<std::string> doubts_about(const ExportSource& source) {
             doubts.push_back(fmt::format("The state of this run is {}, not complete: {}.", text(state),
                                          text(run.value("stop_reason", nlohmann::json()))));
         }
+        // That of a part of a run, which petlm resort writes, does not say whether it closes.
         const auto ledger = run.value("ledger", nlohmann::json());
-        if (ledger.is_object() && ledger.value("closed", nlohmann::json()) != true)
+        if (ledger.is_object() && ledger.contains("closed") && ledger["closed"] != true)
             doubts.emplace_back("The ledger of this run is not closed.");
     }
     const std::vector<std::string>& unknown = source.coverage().unknown;

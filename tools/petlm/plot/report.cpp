@@ -261,9 +261,14 @@ void ledger(OutputFile& out, const json& run) {
         out.text("<p class=\"muted\">There is no ledger of this run.</p>\n");
         return;
     }
-    const bool closed = found->value("closed", json()) == true;
-    out.text(closed ? "<p>The ledger is closed: every identity holds.</p>\n"
-                    : "<p class=\"bad\">The ledger is not closed.</p>\n");
+    if (const auto closed = found->find("closed"); closed != found->end()) {
+        out.text(*closed == true ? "<p>The ledger is closed: every identity holds.</p>\n"
+                                 : "<p class=\"bad\">The ledger is not closed.</p>\n");
+    } else {
+        out.text(
+            "<p class=\"muted\">This is the ledger of a part of a run: nobody can tell whether it "
+            "closes.</p>\n");
+    }
     out.text("<div class=\"tables\">\n");
     for (const char* section : {"datagrams", "frames", "singles", "pairs", "saved_singles"}) {
         if (!found->contains(section) || !(*found)[section].is_object()) continue;

@@ -119,6 +119,17 @@ struct Head {
     }
 };
 
+/// Hosts that receive different boards never have the same record, however alike their runs are called.
+template <class Record>
+void refuse_same_record(const RecordSource& a, const RecordSource& b, const Record& record) {
+    if constexpr (std::is_same_v<Record, gpu::Tag>)
+        if (record.source == gpu::Tag::no_source) return;
+    throw UsageError(
+        fmt::format("{} cannot be merged with {}: they overlap: both have the same record of tick {}; it "
+                    "would count twice",
+                    b.reader().path().string(), a.reader().path().string(), record.time));
+}
+
 template <class Record>
 void merge_records(std::vector<std::unique_ptr<RecordSource>>& sources, RecordFile& out) {
     std::uint64_t total = 0;
@@ -148,6 +159,8 @@ void merge_records(std::vector<std::unique_ptr<RecordSource>>& sources, RecordFi
                                                       : before(r, other.left.front());
                 });
             records = static_cast<std::size_t>(end - head.left.begin());
+            const Record& last = head.left[records - 1];
+            if (!before(last, other.left.front())) refuse_same_record(*head.source, *other.source, last);
         }
         out.append(head.left.first(records));
         since_shown += records;
@@ -193,25 +206,12 @@ nlohmann::json said_alike(const std::vector<std::unique_ptr<RecordSource>>& sour
     return alike.empty() ? nlohmann::json() : alike;
 }
 
-/// Singles and tags of several hosts, which are of different runs, may be of the same time.
+/// Singles and tags of several hosts may be of the same time.
 daemon::Coverage united_coverage(const std::vector<std::unique_ptr<RecordSource>>& sources, RecordKind kind) {
-    const auto share_a_run = [](const daemon::Coverage& a, const daemon::Coverage& b) {
-        const auto& runs = b.origin.runs;
-        return std::any_of(a.origin.runs.begin(), a.origin.runs.end(), [&](const daemon::OriginRun& run) {
-            return std::any_of(runs.begin(), runs.end(),
-                               [&](const daemon::OriginRun& other) { return other.run_id == run.run_id; });
-        });
-    };
     daemon::Coverage all = sources.front()->coverage();
     for (std::size_t i = 1; i < sources.size(); ++i) {
-        const daemon::Coverage& next = sources[i]->coverage();
         try {
-            const bool may_overlap = kind != RecordKind::coincidences;
-            for (std::size_t before = 0; may_overlap && before < i; ++before) {
-                const daemon::Coverage& earlier = sources[before]->coverage();
-                if (share_a_run(earlier, next)) (void)daemon::united(std::array{earlier, next});
-            }
-            all = daemon::united(std::array{all, next}, may_overlap);
+            all = daemon::united(std::array{all, sources[i]->coverage()}, kind != RecordKind::coincidences);
         } catch (const daemon::CoverageError& error) {
             throw UsageError(fmt::format("{} cannot be merged with the files before it: {}",
                                          sources[i]->reader().path().string(), error.what()));

@@ -90,6 +90,18 @@ TEST_CASE("the contents of run.json are shown as text", "[petlm][plot]") {
         CHECK_THAT(html, contains(text));
 }
 
+TEST_CASE("the ledger of a part of a run is not called open", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", wild_records(20));
+    auto run = nlohmann::json::parse(read_file(directory / "run" / "run.json"));
+    run["ledger"] = {{"pairs", {{"written", 20}}}};
+    write_file(directory / "run" / "run.json", run.dump());
+    REQUIRE(plotted(directory / "run").status == 0);
+    const std::string html = read_file(directory / "run" / "plot" / "report.html");
+    CHECK(html.find("is not closed") == std::string::npos);
+    CHECK_THAT(html, contains("nobody can tell whether it closes"));
+}
+
 TEST_CASE("a report begins with whether the run can be trusted", "[petlm][plot]") {
     const TemporaryDirectory directory;
     write_run(directory / "run", wild_records(20));

@@ -134,16 +134,24 @@ TEST_CASE("petlm merge refuses what would count twice, and what is of other rule
     CHECK(merged.status == 64);
     CHECK_THAT(merged.out, contains("different rules"));
 
-    // Singles of two hosts may be of the same time, those of one may not.
+    // Singles of two hosts may be of the same time, even if their runs have one id and one directory; those
+    // of one host may not.
     const std::vector<gpu::Single> singles = {{5100, 1, 511}, {5200, 2, 511}};
+    const std::vector<gpu::Single> others = {{5100, 7, 511}, {5150, 8, 511}, {5200, 9, 511}};
     daemon::Coverage host = covered_by_run(run.directory / "host", TickRange{start, stop}, ms_ps);
     write_covered(a, RecordKind::singles, singles, host);
-    write_covered(b, RecordKind::singles, singles, host);
-    CHECK_THAT(merge().out, contains("they overlap"));
-    host.origin.runs.front().run_id = "other";
-    write_covered(b, RecordKind::singles, singles, host);
+    write_covered(b, RecordKind::singles, std::vector{others[0], others[1], singles[1]}, host);
+    merged = merge();
+    CHECK(merged.status == 64);
+    CHECK_THAT(merged.out,
+               contains("b.plm cannot be merged with") && contains("a.plm: they overlap: both have the "
+                                                                   "same record of tick 5200"));
+    write_covered(b, RecordKind::singles, others, host);
     CHECK(merge().status == 0);
     CHECK(covered(out, RecordKind::singles) == Intervals(TickRange{start, stop}));
+    host.origin.runs.front().run_id = "other";
+    write_covered(b, RecordKind::singles, others, host);
+    CHECK(merge().status == 0);
     CHECK(coverage_in(out, RecordKind::singles).origin.runs.size() == 2);
 }
 
