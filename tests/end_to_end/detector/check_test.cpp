@@ -177,7 +177,7 @@ TEST_CASE("petcal check refuses runs that cannot be used or compared", "[e2e][ch
     refused("reference", "has no detector_reference; expected --reference", 78, "");
     copy("cut", {{"state", "interrupted"}});
     refused("cut", "cut: expected a run whose state is complete, found interrupted");
-    copy("other", {{"calibration_sha256", "abc"}});
+    copy("other", {{"coverage", {{"origin", {{"calibration_sha256", "abc"}}}}}});
     refused("reference", "taken with another calibration: abc, expected", 78, "other");
     copy("scanner", {{"scanner", {{"name", "large"}}}});
     refused("reference", "a run of another scanner: its name is \"large\", expected \"small\"", 78,
