@@ -199,12 +199,13 @@ json make_recording(const Observation& seen) {
     const RunState& run = *seen.run;
     if (run.current) {
         const StageState* const stage = in_progress(run) ? stalled(*seen.now) : nullptr;
-        json strip = stage != nullptr ? held_up(seen, *stage)
-                     : run.daemon == DaemonState::running && in_progress(run) && !run.data_since
-                         ? waiting_for_data(seen)
-                     : silent(*seen.now) ? no_data(seen)
-                     : in_progress(run)  ? recording(seen)
-                                         : not_recording(seen);
+        json strip =
+            stage != nullptr ? held_up(seen, *stage)
+            : run.daemon == DaemonState::running && in_progress(run) && !seen.now->acquisition->run_start
+                ? waiting_for_data(seen)
+            : silent(*seen.now) ? no_data(seen)
+            : in_progress(run)  ? recording(seen)
+                                : not_recording(seen);
         strip["text"] = strip["text"].get<std::string>() + earlier_text(run);
         return strip;
     }

@@ -12,6 +12,7 @@
 using namespace petacq;
 using namespace petacq::daemon;
 using nlohmann::json;
+using petacq::test::contains;
 
 namespace {
 

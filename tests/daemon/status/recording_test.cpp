@@ -26,6 +26,7 @@ struct Night : Patient {
         run.start = std::make_shared<const AcquisitionSnapshot>(then);
         run.data_since = at(time - 725);
         now.run.emplace().pairs.prompts_found = 1'234'567;
+        now.run_start = 1000;
         reading.acquisition = std::make_shared<const AcquisitionSnapshot>(now);
         open_run().written.bytes = 47'000'000;
         open_run().seconds_bytes = 3'000'000;
@@ -73,7 +74,6 @@ TEST_CASE("recording: a run in progress for which frames arrive") {
     }
     SECTION("up to a time that was asked for") {
         night.run.current->duration_s.reset();
-        night.now.run_start = 1000;
         night.reading.acquisition = std::make_shared<const AcquisitionSnapshot>(night.now);
         night.run.current->stop_ticks = 1000 + static_cast<std::uint64_t>(60e12 / night.scanner.tick_ps);
         CHECK(std::abs(night.strip()["requested_s"].get<double>() - 60) < 1e-6);
@@ -104,6 +104,8 @@ TEST_CASE("recording: a run that waits for its first data says so, and what its 
     Night night;
     night.start_run();
     night.run.data_since.reset();
+    night.now.run_start.reset();
+    night.reading.acquisition = std::make_shared<const AcquisitionSnapshot>(night.now);
     CHECK(night.strip()["state"] == "waiting_for_data");
     CHECK(night.strip()["word"] == "WAITING FOR DATA");
     CHECK(night.strip()["elapsed_s"] == 0.0);

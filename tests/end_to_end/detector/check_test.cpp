@@ -184,8 +184,11 @@ TEST_CASE("petcal check refuses runs that cannot be used or compared", "[e2e][ch
             "scanner");
     copy("window", {{"coverage", {{"rules", {{"coincidence", {{"window_ticks", 200}}}}}}}});
     refused("reference", "window_ticks = 200, expected 320", 78, "window");
-    copy("F-18", {{"operator", {{"nuclide", "F-18"}}}});
-    copy("Ge-68", {{"operator", {{"nuclide", "Ge-68"}}}});
+    const auto source = [](const char* nuclide) {
+        return json{{"nuclide", nuclide}, {"half_life_s", 1000}, {"branching_ratio", 1}};
+    };
+    copy("F-18", {{"coverage", {{"activity", source("F-18")}}}});
+    copy("Ge-68", {{"coverage", {{"activity", source("Ge-68")}}}});
     refused("F-18", "taken with another nuclide: Ge-68, expected F-18", 78, "Ge-68");
     std::filesystem::remove(copy("plain", json::object()) / "spectra.h5");
     refused("plain", "expected spectra.h5; set spectra.enabled");

@@ -1,5 +1,6 @@
 """What files of records cover: closing descriptions, the times and rules that follow, and files of petacqd 1.0."""
 
+import importlib.util
 import json
 import math
 import unittest
@@ -48,7 +49,7 @@ def put(name, content):
 class CoverageOfFiles(unittest.TestCase):
     def test_the_closing_description_replaces_members_of_the_header(self):
         coverage = covered((START, START + 5 * SECOND))
-        for zstd in (False, True):
+        for zstd in (False, True) if importlib.util.find_spec("zstandard") else (False,):
             content = support.listmode(
                 records(START, START + 1, START + 2), [1, 2], zstd=zstd, coverage=covered(), note="first",
                 closing=json.dumps({"coverage": coverage, "late": "ü"}).encode(),
