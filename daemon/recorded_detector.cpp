@@ -6,6 +6,7 @@
 
 #include "config/error.hpp"
 #include "config/json_file.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/settings.hpp"
 
@@ -39,9 +40,14 @@ void check_same(const std::filesystem::path& directory, const config::Configurat
 RecordedDetector::RecordedDetector(const std::filesystem::path& directory) {
     const json run = config::read_json_file(directory / run_file, config::max_run_json_bytes);
     try {
-        configuration_ = config::configuration_from_json(run.at("configuration"), "/");
+        const Coverage coverage = coverage_of_run(run);
+        json document = run.at("configuration");
+        if (coverage.rules.coincidence)
+            document["coincidence"] = config::to_json(*coverage.rules.coincidence);
+        if (coverage.rules.energy) document["energy"] = config::to_json(*coverage.rules.energy);
+        configuration_ = config::configuration_from_json(document, "/");
+        if (coverage.intervals) start_ = coverage.span().start;
         scanner_ = config::scanner_from_json(run.at("scanner"));
-        if (run.contains("start_ticks")) start_ = run.at("start_ticks").get<std::uint64_t>();
         reader_.emplace(directory / seconds_file);
         sums_.emplace(*reader_, scanner_.geometry);
     } catch (const json::exception&) {

@@ -24,9 +24,10 @@ class RecordedDetector {
     RecordedDetector& operator=(const RecordedDetector&) = delete;
 
     [[nodiscard]] const config::Scanner& scanner() const { return scanner_; }
+    /// That of the run, with the rules by which its seconds were made.
     [[nodiscard]] const config::Configuration& configuration() const { return configuration_; }
     [[nodiscard]] std::uint64_t ticks_per_s() const { return ticks_per_s_; }
-    /// Where the run started, if it has stopped.
+    /// Where its data begin, if that is known.
     [[nodiscard]] std::optional<std::uint64_t> start_ticks() const { return start_; }
 
     /// The next second; nullptr at the end of what can be read. Throws std::system_error.

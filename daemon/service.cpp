@@ -199,6 +199,7 @@ void Service::note_start() {
     noted_start_ = now.run_start;
     run_.data_since = now.run_start ? std::optional(now.taken) : std::nullopt;
     if (!now.run_start) return;
+    run_.current->started = run_.open->start_utc();
     log_info("run {}: its data begin at {} ticks", run_.current->id, *now.run_start);
     // The thread of run_files_ closes the run, too, later.
     boost::asio::post(run_files_, [run = run_.open] { run->note_start(); });

@@ -40,6 +40,10 @@ class DataBegin {
     /// Frames that were taken before detector time was known.
     void add_held(std::uint64_t earliest, std::uint64_t newest) { add_range(earliest, newest); }
 
+    /// Data are looked for from here on.
+    [[nodiscard]] std::uint64_t from() const { return from_; }
+    /// The first frame is this one after all.
+    void set_first(std::uint64_t time) { first_ = time; }
     /// UINT64_MAX: no data yet.
     [[nodiscard]] std::uint64_t first() const { return first_; }
     /// Absent: no data yet. `max_offset`: singles may be so much earlier than their frames.

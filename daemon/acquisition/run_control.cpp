@@ -177,7 +177,7 @@ void RunControl::begin_data(std::uint64_t ticks) {
     run_.interval.begin_data(ticks);
     std::optional<Run::Arrival> arrival;
     if (const auto& at = flow_.arrival(ticks)) arrival = Run::Arrival{at->time, at->host_ns};
-    run_.run->begin_data(*run_.interval.data_begin(), arrival);
+    run_.run->begin_data(*run_.interval.data_begin(), arrival, run_.interval.start_ticks());
 }
 
 /// From the first data, or the start if boards were sending then, to the stop or the end of what has arrived.
@@ -290,6 +290,7 @@ void RunControl::finish_run() {
     RunEnd& end = finished.end;
     const std::uint64_t stop = run_.interval.stop_ticks(flow_.watermark());
     if (const auto begin = flow_.data_begin_so_far(); begin && *begin < stop) begin_data(*begin);
+    end.taken = {run_.interval.start_ticks(), stop};
     end.covered = covered(stop);
     const Ledger at_end = flow_.total(Account::Reading::one_moment);
     end.ledger = at_end - run_.at_start;

@@ -91,23 +91,24 @@ void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
 }
 
 std::uint64_t SliceFlow::data_begin(std::uint64_t watermark) const {
-    const auto begin = ticks_of(begin_);
-    return begin && watermark > begin_.first() ? *begin : UINT64_MAX;
+    const DataBegin begin = begin_of_members(begin_);
+    const auto ticks = begin.ticks(max_offset_);
+    return ticks && watermark > begin.first() ? *ticks : UINT64_MAX;
 }
 
 /// Before detector time is known, what is held counts.
 std::optional<std::uint64_t> SliceFlow::data_begin_so_far() const {
-    DataBegin begin = begin_;
+    DataBegin begin = begin_of_members(begin_);
     if (!tracker_.established() && newest_held_) begin.add_held(earliest_held_, *newest_held_);
-    return ticks_of(begin);
+    return begin.ticks(max_offset_);
 }
 
-/// Not before the members of detector time: a source that had been alone may have set another time before.
-std::optional<std::uint64_t> SliceFlow::ticks_of(const DataBegin& begin) const {
-    const auto ticks = begin.ticks(max_offset_);
-    const std::uint64_t members = tracker_.established() ? tracker_.first_of_members() : UINT64_MAX;
-    if (!ticks || members == UINT64_MAX) return ticks;
-    return std::max(*ticks, subtract_or_zero(members, max_offset_));
+/// The members of detector time decide. One that joins later may have sent before the others, and a source
+/// that had been alone before them may have set another time.
+DataBegin SliceFlow::begin_of_members(DataBegin begin) const {
+    const std::uint64_t first = tracker_.established() ? tracker_.first_of_members() : UINT64_MAX;
+    if (first != UINT64_MAX && first >= begin.from()) begin.set_first(first);
+    return begin;
 }
 
 std::uint64_t SliceFlow::data_end() const {

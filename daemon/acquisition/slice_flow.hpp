@@ -128,7 +128,7 @@ class SliceFlow {
     bool decide_all();
     void make_room();
     void end_seconds(SliceEnd& end);
-    [[nodiscard]] std::optional<std::uint64_t> ticks_of(const DataBegin& begin) const;
+    [[nodiscard]] DataBegin begin_of_members(DataBegin begin) const;
     void look_for_begin(const net::Batch& batch, const net::Datagram& datagram, const Verdict& verdict);
     [[nodiscard]] bool too_many_wait() const;
     void judge_held_frames();

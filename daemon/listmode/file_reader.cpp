@@ -116,7 +116,11 @@ void ListModeFileReader::read_description(std::span<const std::byte> text) {
     }
     const nlohmann::json of = description_->value("file", nlohmann::json());
     const nlohmann::json all = description_->value("files", nlohmann::json());
-    if (!of.is_number_unsigned() || !all.is_number_unsigned()) return;
+    const bool of_set = of.is_number_unsigned() && all.is_number_unsigned();
+    if (!of_set) {
+        header_description_ = std::make_unique<nlohmann::json>(*description_);
+        return;
+    }
     const auto file = of.get<std::uint64_t>();
     const auto files = all.get<std::uint64_t>();
     if (files > most_files || file == 0 || file > files)
@@ -125,6 +129,7 @@ void ListModeFileReader::read_description(std::span<const std::byte> text) {
     files_ = static_cast<std::uint32_t>(files);
     description_->erase("file");
     description_->erase("files");
+    header_description_ = std::make_unique<nlohmann::json>(*description_);
 }
 
 void ListModeFileReader::read_size() {

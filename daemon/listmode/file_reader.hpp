@@ -61,6 +61,8 @@ class ListModeFileReader {
     /// The JSON of the file header, without the place in a set.
     /// With the closing description, if the file has one and its index.
     [[nodiscard]] const nlohmann::json& description() const { return *description_; }
+    /// Without it: the same in all files of a set, whatever has become of them.
+    [[nodiscard]] const nlohmann::json& header_description() const { return *header_description_; }
     [[nodiscard]] const FileHeader& header() const { return header_; }
     /// It is this one, counted from 0, of so many files. 0 of 1: it stands alone.
     [[nodiscard]] std::uint32_t file() const { return file_; }
@@ -120,6 +122,7 @@ class ListModeFileReader {
     std::uint64_t bytes_ = 0;
     std::uint64_t blocks_end_ = 0;  ///< start of the index, or the end of the file
     FileHeader header_;
+    std::unique_ptr<nlohmann::json> header_description_;
     std::unique_ptr<nlohmann::json> description_;
     std::uint32_t file_ = 0;
     std::uint32_t files_ = 1;

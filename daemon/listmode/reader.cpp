@@ -111,7 +111,8 @@ ListModeReader::Member ListModeReader::open_member(std::uint32_t file) const {
         member.reader = std::make_unique<ListModeFileReader>(path);
         const ListModeFileReader& r = *member.reader;
         const bool fits = r.files() == members_.size() && r.file() == file && r.header().kind == kind() &&
-                          r.header().block_bytes == header().block_bytes && r.description() == description();
+                          r.header().block_bytes == header().block_bytes &&
+                          r.header_description() == current_->reader->header_description();
         if (fits) return member;
         member.why = "the file belongs to another set";
     } catch (const NotListMode& error) {

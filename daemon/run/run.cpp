@@ -277,7 +277,7 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Loss loss;
     if (end.seconds.length_s > 0 && !std::isnan(end.seconds.live_s))
         loss.live = end.seconds.live_s / end.seconds.length_s;
-    coverage_.end(end.covered, loss);
+    coverage_.end(end.covered, end.taken, loss);
     const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
     for (const Writer& w : writers()) {
         w.writer->finish();

@@ -62,7 +62,8 @@ struct RunEnd {
     std::string reason;                 ///< "stopped by operator", "duration reached", a failure, ...
     bool failed = false;                ///< whether the reason is a failure
     bool never_began = false;           ///< it has no data, and nothing of it is kept
-    gpu::TickRange covered;             ///< the run holds the singles of these times; empty: it had no data
+    gpu::TickRange taken;               ///< it holds the singles of these times
+    gpu::TickRange covered;             ///< the part of it that has data
     Ledger ledger;                      ///< without the counters of the writers
     gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
     config::Spectra spectra;            ///< if requested; empty: not known, since the pipeline has failed
@@ -91,13 +92,14 @@ class Run {
     /// Detector time has started again, before the run had any record: discards its seconds, and what is
     /// known of its begin.
     void start_again();
-    /// The first data of the run lie at this tick. `arrival_ns`: host time at which a datagram with frames up
-    /// to `arrival_ticks` arrived, on the steady clock or, in a replay, since 1970; absent: unknown.
+    /// The first data of the run, which takes the singles from `taken_from` on, lie at this tick.
+    /// `arrival_ns`: host time at which a datagram with frames up to `arrival_ticks` arrived, on the steady
+    /// clock or, in a replay, since 1970; absent: unknown.
     struct Arrival {
         std::uint64_t ticks = 0;
         std::int64_t host_ns = 0;
     };
-    void begin_data(std::uint64_t ticks, const std::optional<Arrival>& arrival);
+    void begin_data(std::uint64_t ticks, const std::optional<Arrival>& arrival, std::uint64_t taken_from);
     /// Whether the run saves spectra.
     [[nodiscard]] bool counts_spectra() const { return setting_.configuration->spectra.enabled; }
     /// Memory for the spectra, with the name of the calibration. They are large, so that the thread that ends
@@ -143,7 +145,10 @@ class Run {
     void note_start();
 
     [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
+    /// When the command came; of a replay, when its first packet was taken.
     [[nodiscard]] std::chrono::system_clock::time_point started() const { return started_; }
+    /// When its data began; before that, started().
+    [[nodiscard]] std::chrono::system_clock::time_point start_utc() const;
     [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
 
   private:
@@ -153,7 +158,6 @@ class Run {
     [[nodiscard]] nlohmann::json description() const;
     [[nodiscard]] Coverage known_coverage() const;
     [[nodiscard]] Closing closing_of(RecordKind kind) const;
-    [[nodiscard]] std::chrono::system_clock::time_point start_utc() const;
     [[nodiscard]] std::chrono::system_clock::time_point stop_utc(std::uint64_t ticks) const;
     /// Returns the reason if spectra were requested and cannot be saved, else "".
     [[nodiscard]] std::string save_spectra(const RunEnd& end) const;

@@ -6,9 +6,11 @@
 
 namespace petacq::daemon {
 
-void RunCoverage::begin(std::uint64_t ticks, std::optional<std::chrono::system_clock::time_point> utc) {
+void RunCoverage::begin(std::uint64_t ticks, std::optional<std::chrono::system_clock::time_point> utc,
+                        std::uint64_t taken_from) {
     const net::MutexLock lock(mutex_);
     begin_ = ticks;
+    taken_.start = taken_from;
     if (utc) coverage_.anchor = TimeAnchor{ticks, *utc};
 }
 
@@ -18,9 +20,15 @@ void RunCoverage::restart() {
     coverage_.anchor.reset();
 }
 
-void RunCoverage::end(gpu::TickRange covered, Loss loss) {
+RunCoverage::Taken RunCoverage::taken() const {
+    const net::MutexLock lock(mutex_);
+    return taken_;
+}
+
+void RunCoverage::end(gpu::TickRange covered, gpu::TickRange taken, Loss loss) {
     const net::MutexLock lock(mutex_);
     coverage_.intervals = Intervals(covered);
+    taken_ = {taken.start, taken.end};
     coverage_.loss = loss;
 }
 

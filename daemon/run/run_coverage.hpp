@@ -19,11 +19,20 @@ class RunCoverage {
     /// What is known before the data: without intervals and anchor.
     explicit RunCoverage(Coverage known) : coverage_(std::move(known)) {}
 
-    /// The first data lie at this tick; absent: the time of day is not known.
-    void begin(std::uint64_t ticks, std::optional<std::chrono::system_clock::time_point> utc);
+    /// The first data lie at this tick; absent: the time of day is not known. `taken_from`: the run takes the
+    /// singles from this time on.
+    void begin(std::uint64_t ticks, std::optional<std::chrono::system_clock::time_point> utc,
+               std::uint64_t taken_from);
     /// Detector time starts again: the data are still to come.
     void restart();
-    void end(gpu::TickRange covered, Loss loss);
+    void end(gpu::TickRange covered, gpu::TickRange taken, Loss loss);
+    /// Of which times the run takes the singles: it covers those of them that have data. `stop`: absent while
+    /// it is in progress.
+    struct Taken {
+        std::optional<std::uint64_t> start;
+        std::optional<std::uint64_t> stop;
+    };
+    [[nodiscard]] Taken taken() const;
 
     /// Of all files of this kind. Singles have no rule of coincidences, tags have no rules.
     [[nodiscard]] Coverage of(RecordKind kind) const;
@@ -35,6 +44,7 @@ class RunCoverage {
     mutable net::Mutex mutex_;
     Coverage coverage_ PETACQ_GUARDED_BY(mutex_);
     std::optional<std::uint64_t> begin_ PETACQ_GUARDED_BY(mutex_);
+    Taken taken_ PETACQ_GUARDED_BY(mutex_);
 };
 
 }  // namespace petacq::daemon

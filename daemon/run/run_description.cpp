@@ -32,7 +32,7 @@ Coverage Run::known_coverage() const {
     return coverage;
 }
 
-void Run::begin_data(std::uint64_t ticks, const std::optional<Arrival>& arrival) {
+void Run::begin_data(std::uint64_t ticks, const std::optional<Arrival>& arrival, std::uint64_t taken_from) {
     std::optional<std::chrono::system_clock::time_point> utc;
     if (arrival) {
         using std::chrono::nanoseconds;
@@ -50,7 +50,7 @@ void Run::begin_data(std::uint64_t ticks, const std::optional<Arrival>& arrival)
         at_arrival.anchor = TimeAnchor{arrival->ticks, clock_time()};
         utc = at_arrival.utc_of(ticks);
     }
-    coverage_.begin(ticks, utc);
+    coverage_.begin(ticks, utc, taken_from);
 }
 
 /// That of the first data; before them, that of the command.
@@ -100,6 +100,9 @@ nlohmann::json Run::description() const {
         content["start_ticks"] = coverage.anchor->ticks;
     }
     content["coverage"] = to_json(coverage);
+    const RunCoverage::Taken taken = coverage_.taken();
+    content["taken"] = {{"start_ticks", number_or_null(taken.start)},
+                        {"stop_ticks", number_or_null(taken.stop)}};
     content["asked"] = {{"start_ticks", number_or_null(request_.start_ticks)},
                         {"stop_ticks", number_or_null(request_.stop_ticks)},
                         {"duration_s", number_or_null(request_.duration_s)}};

@@ -107,7 +107,7 @@ TEST_CASE("an interrupted run is reported until an operator acknowledges it", "[
 
         // Good runs do not end the report.
         daemon.start("good");
-        CHECK(daemon.status()["recording"]["state"] == "no_data");
+        CHECK(daemon.status()["recording"]["state"] == "waiting_for_data");
         CHECK(daemon.status()["recording"]["run_id"] == "good");
         CHECK(contains(daemon.refusal("acknowledge", {{"run", "good"}}), "in progress"));
         CHECK(daemon.stop()["failure"].is_null());

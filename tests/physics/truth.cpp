@@ -68,13 +68,15 @@ Found find_pairs(const TrueSingles& truth, const gpu::CoincidenceRules& rules) {
     gpu::SliceResult result;
     std::vector<gpu::FrameSpan> spans(1);
     const auto run = [&](std::size_t from, std::size_t to, std::uint64_t watermark,
-                         std::optional<std::uint64_t> close_at, std::optional<gpu::TickRange> second) {
+                         std::optional<std::uint64_t> close_at, std::optional<gpu::TickRange> second,
+                         std::optional<std::uint64_t> decide_before = {}) {
         spans[0] = {reinterpret_cast<const std::byte*>(truth.singles.data() + from),
                     static_cast<std::uint32_t>(to - from)};
         gpu::Slice slice;
         slice.spans = spans;
         slice.watermark = watermark;
         slice.close_at = close_at;
+        slice.decide_before = decide_before;
         slice.ends_interval = second.has_value();
         pipeline->submit(slice);
         pipeline->collect(result, true);
@@ -95,7 +97,10 @@ Found find_pairs(const TrueSingles& truth, const gpu::CoincidenceRules& rules) {
         from = to;
     }
     // Singles at the very end, blurred in time, belong to the last second.
-    run(0, 0, UINT64_MAX, UINT64_MAX, cuts.close(truth.end));
+    const gpu::TickRange last = cuts.close(truth.end, truth.begin, [&](gpu::TickRange second) {
+        run(0, 0, UINT64_MAX, UINT64_MAX, second, second.end);
+    });
+    run(0, 0, UINT64_MAX, UINT64_MAX, last);
     return found;
 }
 

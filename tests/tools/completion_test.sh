@@ -46,11 +46,11 @@ offers "petctl --ho" "--hosts"
 offers "petctl --hosts start st" "start status stop" # "start" is the name of a host
 offers "petctl --socket " "bin data.plm other.d two words.json"
 offers "petctl --socket start st" "start status stop" # "start" is the socket's name
-offers "petctl start --" "--activity-MBq --assay --bed-mm --duration --from-s --from-ticks --help --hosts --key --note --nuclide --run --socket --subject --to-s --to-ticks --version"
+offers "petctl start --" "--activity-MBq --assay --bed-mm --branching-ratio --duration --from-s --from-ticks --half-life-s --help --hosts --key --note --nuclide --nuclide-source --run --socket --subject --to-s --to-ticks --version"
 offers "petctl start --d" "--duration"
 offers "petctl start --duration " ""
 offers "petctl start --run " "" # a new name
-offers "petctl start --nuclide G" "Ga-68 Ge-68"
+offers "petctl start --nuclide G" "Ga-66 Ga-68 Ge-68"
 offers "petctl ledger --run " "mouse-1 rat-2"
 offers "petctl ledger --run=m" "mouse-1"
 offers "petctl ledger --run r" "rat-2"

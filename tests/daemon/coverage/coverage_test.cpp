@@ -142,28 +142,28 @@ TEST_CASE("coverage: what does not belong together is not united") {
     CHECK(refusal({a, b}).empty());
     SECTION("an overlap") {
         b = some_coverage(gpu::TickRange{1999, 3000});
-        CHECK_THAT(refusal({a, b}), Catch::Contains("both cover the ticks 1999 to 2000"));
+        CHECK_THAT(refusal({a, b}), contains("both cover the ticks 1999 to 2000"));
         CHECK(united(std::vector{a, b}, true).ticks() == 2000);  // files of several hosts
     }
     SECTION("other rules") {
         b.rules.coincidence->window_ticks = 321;
-        CHECK_THAT(refusal({a, b}), Catch::Contains("different rules"));
+        CHECK_THAT(refusal({a, b}), contains("different rules"));
     }
     SECTION("another energy window") {
         b.rules.energy->upper_keV = 651;
-        CHECK_THAT(refusal({a, b}), Catch::Contains("different rules"));
+        CHECK_THAT(refusal({a, b}), contains("different rules"));
     }
     SECTION("another scanner") {
         b.origin.scanner_sha256 = "xyz";
-        CHECK_THAT(refusal({a, b}), Catch::Contains("scanners differ"));
+        CHECK_THAT(refusal({a, b}), contains("scanners differ"));
     }
     SECTION("other ticks") {
         b.tick_ps = 2e9;
-        CHECK_THAT(refusal({a, b}), Catch::Contains("ticks differ"));
+        CHECK_THAT(refusal({a, b}), contains("ticks differ"));
     }
     SECTION("another zero of detector time") {
         b.anchor->utc += std::chrono::hours(1);
-        CHECK_THAT(refusal({a, b}), Catch::Contains("different zeros"));
+        CHECK_THAT(refusal({a, b}), contains("different zeros"));
     }
     SECTION("another calibration is no contradiction in the records") {
         b.origin.calibration_sha256 = "other";

@@ -177,13 +177,13 @@ TEST_CASE("petcal check refuses runs that cannot be used or compared", "[e2e][ch
     refused("reference", "has no detector_reference; expected --reference", 78, "");
     copy("cut", {{"state", "interrupted"}});
     refused("cut", "cut: expected a run whose state is complete, found interrupted");
-    copy("other", {{"calibration_sha256", "abc"}});
+    copy("other", {{"coverage", {{"origin", {{"calibration_sha256", "abc"}}}}}});
     refused("reference", "taken with another calibration: abc, expected", 78, "other");
     copy("scanner", {{"scanner", {{"name", "large"}}}});
     refused("reference", "a run of another scanner: its name is \"large\", expected \"small\"", 78,
             "scanner");
-    copy("window", {{"configuration", {{"coincidence", {{"window_ticks", 200}}}}}});
-    refused("reference", "/coincidence/window_ticks = 200, expected 320", 78, "window");
+    copy("window", {{"coverage", {{"rules", {{"coincidence", {{"window_ticks", 200}}}}}}}});
+    refused("reference", "window_ticks = 200, expected 320", 78, "window");
     copy("F-18", {{"operator", {{"nuclide", "F-18"}}}});
     copy("Ge-68", {{"operator", {{"nuclide", "Ge-68"}}}});
     refused("F-18", "taken with another nuclide: Ge-68, expected F-18", 78, "Ge-68");

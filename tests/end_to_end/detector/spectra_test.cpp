@@ -72,8 +72,8 @@ config::Spectra slow_count(const Site& site, const std::string& run) {
     const Tables tables(site);
     config::Spectra spectra = config::Spectra::none(tables.geometry);
     spectra.calibration_sha256 = site.run_json(run)["calibration_sha256"];
-    const std::uint64_t start = site.run_json(run)["start_ticks"];
-    const std::uint64_t stop = site.run_json(run)["stop_ticks"];
+    const std::uint64_t start = site.run_json(run)["taken"]["start_ticks"];
+    const std::uint64_t stop = site.run_json(run)["taken"]["stop_ticks"];
     const std::string bytes = read_file(site.run(run) / "raw.pcap");
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
     for (std::size_t at = 24; at < bytes.size();) {

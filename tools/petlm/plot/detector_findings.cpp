@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 #include <system_error>
-#include <utility>
 
 #include "config/error.hpp"
 #include "daemon/recorded_detector.hpp"
@@ -64,11 +63,10 @@ std::optional<DetectorFindings> find_in_detector(const std::filesystem::path& ru
         const auto crystals = daemon::crystals_by_unit(geometry);
         auto sums = daemon::DetectorSums::none(geometry);
         found.tick_ns = recorded.scanner().tick_ps * 1e-3;
-        std::optional<std::uint64_t> start = recorded.start_ticks();
-        bool started = false;
+        std::optional<std::uint64_t> start;
         while (const auto second = recorded.next()) {
-            if (!std::exchange(started, true)) {
-                start = start.value_or(second->range.start);
+            if (!start) {
+                start = second->range.start;
                 watch.start_run(*start);
             }
             watch.observe(*second);
