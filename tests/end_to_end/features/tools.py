@@ -14,8 +14,10 @@ from acquisition import ProgramFailed
 # What names the run or the time of day, how long a program took, and the share of the data that arrived, which is not known of
 # the parts of a run.
 NAMES = re.compile(r"""\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\ UTC)?|^Made\ by\ .*|^Seconds:\ .*|^of\ run\ .*|^study\ (date|time)\ .*
-                   |^\s*"(unix_ns|live|input)":\ .*|^first\ recorded\ time.*\n|from\ \S+\ s\ to\ \S+\ s\ after\ the\ start\ of\ the\ run""",
-                   re.MULTILINE | re.VERBOSE)
+                   |^\s*"(unix_ns|live|input)":\ .*""", re.MULTILINE | re.VERBOSE)
+# Joined hosts start with the host that started first, their records with the one that started last.
+STARTS = re.compile(r"""^first\ recorded\ time.*\n|from\ \S+\ s\ to\ \S+\ s\ after\ the\ start\ of\ the\ run|^Start\ time\ \(s\).*
+                    |^\s*"ticks":\ .*|^image\ relative\ start\ time.*""", re.MULTILINE | re.VERBOSE)
 # The boards here send faster than real time: by which of the first datagrams a time of day is taken changes it by their distance.
 CLOCK_NS = 100_000_000
 TEXTS = (".txt", ".cdh", ".hs", ".par", ".fdef", ".csv", ".hscan", ".json")
@@ -53,7 +55,7 @@ class Tools:
 
     def complaints(self):
         found = []
-        for tool in ("verify", "resort", "records", "coverage", "seconds", "halves", "hosts", "raw", "tags", "gate", "refusals",
+        for tool in ("verify", "resort", "records", "coverage", "seconds", "halves", "hosts", "raw", "recover", "tags", "gate", "refusals",
                      "export", "image", "plot", "check", "python"):
             try:
                 getattr(self, tool)()
@@ -66,6 +68,7 @@ class Tools:
 
     def verify(self):
         for directory in (self.run.directory, *self.run.hosts):
+            self.site.petlm("info", directory)
             self.site.petlm("verify", directory)
 
     def resort(self):
@@ -175,6 +178,16 @@ class Tools:
             same("singles", self.singles_of(again), self.singles_of(self.run.directory))
         same("seconds", self.dump(again, "--seconds"), self.dump(self.run.directory, "--seconds"))
 
+    def recover(self):
+        """Of a sound run, that is the run."""
+        output = os.path.join(self.run.name, "recovered")
+        self.site.petlm("recover", self.run.directory, "-o", output)
+        self.site.petlm("verify", output)
+        self.same_coverage(self.site.coverage(output))
+        if self.run.has_coincidences:
+            same("coincidences", self.dump(output), self.dump(self.run.directory))
+        same("seconds", self.dump(output, "--seconds"), self.dump(self.run.directory, "--seconds"))
+
     def tags(self):
         if self.run.options["tags"] == "all":
             same("tags", *("".join(self.dump(os.path.relpath(file, self.site.directory)).partition("\n")[2] for file in
@@ -218,7 +231,7 @@ class Tools:
             shutil.rmtree(path, ignore_errors=True)
             os.mkdir(path)
             self.site.petlm(*arguments, run, "-o", os.path.join("out", output))
-            results.append({file: content(path, file, self.site.file(run))
+            results.append({file: self.content(path, file, self.site.file(run))
                             for file in sorted(os.path.relpath(os.path.join(folder, name), path)
                                                for folder, _, names in os.walk(path) for name in names)})
         found, expected = results
@@ -228,11 +241,21 @@ class Tools:
             if not file.startswith(some):
                 same(file, found[file], expected[file])
 
+    def content(self, directory, file, run):
+        if file.endswith(NOT_COMPARED):
+            return None
+        with open(os.path.join(directory, file), "rb") as opened:
+            data = opened.read()
+        if not file.endswith(TEXTS):
+            return data
+        text = NAMES.sub("", data.decode().replace(run, "RUN"))
+        return STARTS.sub("", text) if self.run.hosts else text
+
     def export(self):
         for form in ("castor", "stir", "coinstruct", "csv", "hdf5"):
             depth = ("--depth-mm", 0) if form in ("castor", "stir") else ()
             # Hosts start one after the other: CASToR and STIR have whole milliseconds since the first start.
-            of_time = ("castor/prompts.cdf", "castor/delayeds.cdf", "stir/listmode") if self.run.hosts else ()
+            of_time = ("castor/prompts.cdf", "castor/delayeds.cdf", "stir/listmode", "stir/frames") if self.run.hosts else ()
             self.of_both(form + (".h5" if form == "hdf5" else ""), "export", "--format", form, *depth, some=of_time)
 
     def image(self):
@@ -280,14 +303,3 @@ def interval_options(intervals):
 
 def columns(text, fields):
     return [[row[field] for field in fields] for row in csv.DictReader(io.StringIO(text))]
-
-
-def content(directory, file, run):
-    """Without what names the run and the time of day."""
-    if file.endswith(NOT_COMPARED):
-        return None
-    with open(os.path.join(directory, file), "rb") as opened:
-        data = opened.read()
-    if not file.endswith(TEXTS):
-        return data
-    return NAMES.sub("", data.decode().replace(run, "RUN"))
