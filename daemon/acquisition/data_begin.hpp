@@ -29,8 +29,9 @@ class DataBegin {
         first_ = UINT64_MAX;
         before_ = newest;
         if (newest && *newest >= from) first_ = from;
-        arrival_ = newest ? latest_ : std::nullopt;
     }
+    /// The time of day is that of the next datagram or, if boards are sending, of the latest one.
+    void watch_clock(bool sending) { arrival_ = sending ? latest_ : std::nullopt; }
     /// Believed frames from `earliest` to `arrival.time` or later.
     void add(std::uint64_t earliest, Arrival arrival) {
         latest_ = arrival;
@@ -43,7 +44,11 @@ class DataBegin {
     /// Data are looked for from here on.
     [[nodiscard]] std::uint64_t from() const { return from_; }
     /// The first frame is this one after all.
-    void set_first(std::uint64_t time) { first_ = time; }
+    void set_first(std::uint64_t time) {
+        first_ = time;
+        // A datagram from long before the first frame was of a source with another time.
+        if (arrival_ && subtract_or_zero(time, arrival_->time) > pause_) arrival_ = latest_;
+    }
     /// UINT64_MAX: no data yet.
     [[nodiscard]] std::uint64_t first() const { return first_; }
     /// Absent: no data yet. `max_offset`: singles may be so much earlier than their frames.
@@ -52,11 +57,8 @@ class DataBegin {
         if (before_ && subtract_or_zero(first_, *before_) <= pause_) return from_;
         return std::max(subtract_or_zero(first_, max_offset), from_);
     }
-    /// The first datagram since watch(), or of boards that were sending then the latest. The latest one, if
-    /// the data begin at `begin` and the first one came before them.
-    [[nodiscard]] const std::optional<Arrival>& arrival(std::uint64_t begin) const {
-        return arrival_ && subtract_or_zero(begin, arrival_->time) > pause_ ? latest_ : arrival_;
-    }
+    /// The datagram that tells the time of day.
+    [[nodiscard]] const std::optional<Arrival>& arrival() const { return arrival_; }
 
   private:
     void add_range(std::uint64_t earliest, std::uint64_t newest) {

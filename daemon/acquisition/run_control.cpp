@@ -51,6 +51,7 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
     run_.run = std::move(run);
     run_.started = std::move(started);
     run_.interval.wait(start, interval);
+    flow_.watch_clock(now_ns);
     count_spectra();
     if (!options_.replay && !interval.start) run_.interval.start_by(limits_.now() + options_.start_timeout);
     cut_slice(now_ns);  // starts the run, unless the start lies ahead
@@ -176,7 +177,7 @@ void RunControl::begin_data(std::uint64_t ticks) {
     if (!run_.interval.running() || ticks == UINT64_MAX || (known && ticks <= *known)) return;
     run_.interval.begin_data(ticks);
     std::optional<Run::Arrival> arrival;
-    if (const auto& at = flow_.arrival(ticks)) arrival = Run::Arrival{at->time, at->host_ns};
+    if (const auto at = flow_.arrival()) arrival = Run::Arrival{at->time, at->host_ns};
     run_.run->begin_data(*run_.interval.data_begin(), arrival, run_.interval.start_ticks());
 }
 

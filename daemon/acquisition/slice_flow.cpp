@@ -90,6 +90,10 @@ void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
     begin_settled_ = false;
 }
 
+void SliceFlow::watch_clock(std::int64_t now_ns) {
+    begin_.watch_clock(tracker_.established() && tracker_.supported(now_ns));
+}
+
 std::uint64_t SliceFlow::data_begin(std::uint64_t watermark) const {
     const DataBegin begin = begin_of_members(begin_);
     const auto ticks = begin.ticks(max_offset_);
@@ -270,6 +274,7 @@ bool SliceFlow::decide_all() {
     latest_single_ = 0;
     input_ended_ = false;
     begin_.watch(0, std::nullopt);
+    begin_.watch_clock(false);
     begin_settled_ = false;
     calibrated_from_ = 0;
     if (cuts_) cuts_->restart();

@@ -114,9 +114,11 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t data_begin(std::uint64_t watermark) const;
     /// The same as far as it is known when nothing more is to come.
     [[nodiscard]] std::optional<std::uint64_t> data_begin_so_far() const;
-    /// The datagram that tells the time of day of data that begin there.
-    [[nodiscard]] const std::optional<DataBegin::Arrival>& arrival(std::uint64_t begin) const {
-        return begin_.arrival(begin);
+    /// A run is asked for: the time of day is that of the data from now on.
+    void watch_clock(std::int64_t now_ns);
+    /// The datagram that tells the time of day of the run.
+    [[nodiscard]] std::optional<DataBegin::Arrival> arrival() const {
+        return begin_of_members(begin_).arrival();
     }
     /// Past everything that has arrived; 0: nothing has.
     [[nodiscard]] std::uint64_t data_end() const;

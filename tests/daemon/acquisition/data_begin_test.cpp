@@ -14,8 +14,8 @@ TEST_CASE("data begin: a run started before its boards begins with their first f
     begin.add(4990, {5060, 2});  // out of order
     CHECK(begin.ticks(0) == 4990);
     CHECK(begin.ticks(10) == 4980);  // singles may be earlier than their frames
-    REQUIRE(begin.arrival(4990));
-    CHECK(begin.arrival(4990)->host_ns == 1);
+    REQUIRE(begin.arrival());
+    CHECK(begin.arrival()->host_ns == 1);
 }
 
 TEST_CASE("data begin: a run begins at its start if boards are sending then") {
@@ -30,13 +30,14 @@ TEST_CASE("data begin: a run begins at its start if boards are sending then") {
         CHECK_FALSE(begin.ticks(0));
         begin.add(1030, {1040, 2});
         CHECK(begin.ticks(7) == 1000);
-        CHECK(begin.arrival(1000)->host_ns == 1);
+        CHECK(begin.arrival()->host_ns == 1);
     }
     SECTION("but not if they have paused for longer than a pause") {
         begin.watch(1000, std::nullopt);
+        begin.watch_clock(false);
         begin.add(2000, {2010, 2});
         CHECK(begin.ticks(7) == 1993);
-        CHECK(begin.arrival(1993)->host_ns == 2);
+        CHECK(begin.arrival()->host_ns == 2);
     }
     SECTION("also in the middle of a datagram") {
         begin.watch(1000, std::nullopt);
@@ -51,6 +52,17 @@ TEST_CASE("data begin: a run begins at its start if boards are sending then") {
         begin.add(5010, {5040, 4});
         CHECK(begin.ticks(0) == 5000);
     }
+}
+
+TEST_CASE("data begin: the time of day is not that of a source with another time") {
+    DataBegin begin(100);
+    begin.watch(0, std::nullopt);
+    begin.watch_clock(false);
+    begin.add(10, {20, 1});
+    begin.add(9000, {9010, 2});
+    begin.set_first(9000);
+    CHECK(begin.ticks(0) == 9000);
+    CHECK(begin.arrival()->host_ns == 2);
 }
 
 TEST_CASE("data begin: frames that were held until detector time was known count") {
