@@ -115,6 +115,8 @@ std::unique_ptr<Run> open_run(const Assembly& assembly, const ReplayOptions& opt
                               const nlohmann::json& beside, const net::Replayer& replayer) {
     RunRequest request;
     request.id = options.id;
+    request.start_ticks = options.start;
+    request.stop_ticks = options.stop;
     request.replayed = options.files;
     request.started = start_of(replayer);
     request.operator_data = operator_data_of(beside, request);
@@ -182,6 +184,9 @@ class Replay {
             "run {}: {} packets read ({} other, {} incomplete), {} datagrams, {} frames, {:.1f} M frames/s",
             id_, packets.packets, packets.other, packets.fragments_incomplete, ledger.datagrams.received,
             ledger.frames.received, static_cast<double>(ledger.frames.received) / seconds * 1e-6);
+        if (end.covered.ticks() == 0 && ledger.frames.received == 0 && packets.packets > packets.other)
+            log_warning("run {}: the captures have no data from {} to {} ticks, which it was to take", id_,
+                        end.taken.start, end.taken.end);
         if (packets.packets > 0 && packets.other == packets.packets) {
             log_warning("run {}: no packet of the capture is for a port of receive.sockets", id_);
         }

@@ -86,7 +86,11 @@ void SliceFlow::look_for_begin(const net::Batch& batch, const net::Datagram& dat
 
 void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
     const bool sending = tracker_.established() && tracker_.supported(now_ns);
-    begin_.watch(from, sending ? newest() : std::nullopt);
+    const std::uint64_t first = tracker_.established() ? tracker_.first_of_members() : UINT64_MAX;
+    // Boards that have begun after the start were not sending then.
+    const bool before = sending && first < from;
+    begin_.watch(from, before ? newest() : std::nullopt);
+    if (sending && !before && newest()) begin_.add_held(first, *newest());
     begin_settled_ = false;
 }
 
@@ -134,7 +138,8 @@ void SliceFlow::read_besides_hits(const net::Datagram& datagram, const Verdict& 
         readings_->add_temperature(time, datagram.last_bdm, datagram.temperature_16ths);
     if (verdict.lost != 0)
         readings_->add_lost(timed && tracker_.established() ? time : tracker_.newest(), verdict.lost);
-    if (!timed || !tracker_.established()) return;
+    if (!timed) return;
+    if (!tracker_.established()) return presence_->hold(verdict.source, datagram.first_time, time);
     presence_->add({verdict.source, datagram.first_time, time, datagram.timed_frames, verdict.lost,
                     datagram.first_bdm, datagram.last_bdm, datagram.hits});
 }

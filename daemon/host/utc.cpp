@@ -70,7 +70,7 @@ std::optional<std::chrono::minutes> ahead_of_utc(Rest& rest) {
 
 std::string utc_text(std::chrono::system_clock::time_point time) {
     const auto ms = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count() % 1000;
-    return utc_text(time, "%Y-%m-%dT%H:%M:%S.") + std::to_string(1000 + ms).substr(1) + "Z";
+    return utc_text(time, "%Y-%m-%dT%H:%M:%S.") + std::to_string(1000 + (ms + 1000) % 1000).substr(1) + "Z";
 }
 
 std::string utc_text(std::chrono::system_clock::time_point time, const char* format) {

@@ -35,7 +35,7 @@ std::uint64_t BoardPresence::longest_pause(const Source& source) const {
 }
 
 void BoardPresence::open(std::uint64_t second) {
-    open_second_ = second;
+    open_start_ = second * second_;
     if (seconds_.size() >= most_seconds && !seconds_.contains(second)) second = seconds_.rbegin()->first;
     open_ = &seconds_[second];
 }
@@ -44,14 +44,21 @@ void BoardPresence::add_lost(std::uint32_t source, gpu::TickRange over, double l
     const std::uint64_t first = over.start / second_;
     const std::uint64_t last = std::max(over.end, over.start + 1) / second_;
     if (first == last || last - first > most_seconds) {
-        counts(last, source).lost += lost;
+        counts(last * second_, source).lost += lost;
         return;
     }
     const auto ticks = static_cast<double>(over.ticks());
     for (std::uint64_t k = first; k <= last; ++k) {
         const std::uint64_t inside = overlap(over, {k * second_, (k + 1) * second_});
-        counts(k, source).lost += lost * static_cast<double>(inside) / ticks;
+        counts(k * second_, source).lost += lost * static_cast<double>(inside) / ticks;
     }
+}
+
+/// Where a source began that is heard for the first time since detector time is known: with what was held of
+/// it, if that reaches up to now and its datagrams lie no further apart than a pause.
+std::uint64_t BoardPresence::first_of(const Source& source, std::uint64_t begin) const {
+    if (source.held == 0 || source.held_begin >= begin || begin > source.held_end + pause_) return begin;
+    return (begin - source.held_begin) / (source.held + 1) <= pause_ ? source.held_begin : begin;
 }
 
 /// The datagram does not simply go on where the one before ended.
@@ -60,7 +67,7 @@ void BoardPresence::add_gap(std::uint32_t index, std::uint64_t begin, std::int64
     if (!source.heard) {
         source.heard = true;
         source.end = begin;
-        if (gaps_.size() < most_gaps) gaps_.push_back({index, {0, begin}, true});
+        if (gaps_.size() < most_gaps) gaps_.push_back({index, {0, first_of(source, begin)}, true});
         return;
     }
     if (lost > 0) {
@@ -69,7 +76,7 @@ void BoardPresence::add_gap(std::uint32_t index, std::uint64_t begin, std::int64
         source.end = std::max(source.end, begin);
         return;
     }
-    if (lost < 0) counts(begin / second_, index).lost += static_cast<double>(lost);
+    if (lost < 0) counts(begin, index).lost += static_cast<double>(lost);
     if (begin <= source.end) return;
     const std::uint64_t longest = longest_pause(source);
     if (begin - source.end <= longest) return;
@@ -124,6 +131,8 @@ void BoardPresence::clear() {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
         sources_[i].heard = false;
         sources_[i].end = 0;
+        sources_[i].held_begin = UINT64_MAX;
+        sources_[i].held_end = sources_[i].held = 0;
         sources_[i].ticks = sources_[i].frames = 0;
         if (i >= listed_) sources_[i].modules.reset();
     }

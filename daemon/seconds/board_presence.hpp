@@ -38,6 +38,14 @@ class BoardPresence {
     BoardPresence(std::uint64_t second, std::uint64_t pause, std::uint32_t bdm_count,
                   std::span<const std::vector<std::uint32_t>> listed);
 
+    /// A datagram from before detector time is known, whose times may be wild.
+    void hold(std::uint32_t source, std::uint64_t first_time, std::uint64_t last_time) {
+        if (source >= sources_.size()) sources_.resize(source + 1);
+        Source& s = sources_[source];
+        s.held_begin = std::min({s.held_begin, first_time, last_time});
+        s.held_end = std::max({s.held_end, first_time, last_time});
+        ++s.held;
+    }
     void add(const HeardDatagram& d) {
         if (d.source >= sources_.size()) sources_.resize(d.source + 1);
         Source& source = sources_[d.source];
@@ -55,7 +63,7 @@ class BoardPresence {
             }
             source.end = end;
         }
-        counts(end / second_, d.source).received += 1;
+        counts(end, d.source).received += 1;
     }
     /// The share of each module, 0 to 1, in the next range, which is not before those taken so far. NaN:
     /// nobody has heard of the module.
@@ -67,7 +75,10 @@ class BoardPresence {
     struct Source {
         std::bitset<256> modules;
         bool heard = false;
-        std::uint64_t end = 0;     ///< newest time
+        std::uint64_t end = 0;                  ///< newest time
+        std::uint64_t held_begin = UINT64_MAX;  ///< of what was held, and how many datagrams these were
+        std::uint64_t held_end = 0;
+        std::uint64_t held = 0;
         std::uint64_t ticks = 0;   ///< of the latest datagrams, with the pauses between them
         std::uint64_t frames = 0;  ///< in these
     };
@@ -87,12 +98,13 @@ class BoardPresence {
     static constexpr std::uint64_t averaged_frames = 512;
 
     [[nodiscard]] std::uint64_t longest_pause(const Source& source) const;
-    Counts& counts(std::uint64_t second, std::uint32_t source) {
-        if (open_ == nullptr || open_second_ != second) open(second);
+    Counts& counts(std::uint64_t time, std::uint32_t source) {
+        if (open_ == nullptr || time - open_start_ >= second_) open(time / second_);
         if (open_->size() <= source) open_->resize(sources_.size());
         return (*open_)[source];
     }
     void open(std::uint64_t second);
+    [[nodiscard]] std::uint64_t first_of(const Source& source, std::uint64_t begin) const;
     void add_gap(std::uint32_t source, std::uint64_t begin, std::int64_t lost);
     void add_lost(std::uint32_t source, gpu::TickRange over, double lost);
     [[nodiscard]] double live_of(std::uint32_t source, gpu::TickRange range) const;
@@ -104,7 +116,7 @@ class BoardPresence {
     std::size_t listed_;
     std::map<std::uint64_t, std::vector<Counts>> seconds_;  ///< [time / second][source]
     std::vector<Counts>* open_ = nullptr;                   ///< of the second of the latest datagram
-    std::uint64_t open_second_ = 0;
+    std::uint64_t open_start_ = 0;
     std::vector<Gap> gaps_;
 };
 

@@ -1,6 +1,7 @@
 #include "tools/petlm/records/origin.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "daemon/run/directory.hpp"
@@ -28,6 +29,21 @@ bool has_coverage(const nlohmann::json& document) {
     return document.is_object() && document.contains("coverage");
 }
 
+/// False if the run says another time of day for its start than the file, or another scanner: it is another
+/// run of the same name.
+bool may_be_origin(const nlohmann::json& run, const daemon::Coverage& coverage) {
+    if (!has_coverage(run)) return true;
+    // The clocks of several runs may have drifted apart.
+    const double same_start_s = coverage.origin.runs.size() == 1 ? 1 : 60;
+    const daemon::Coverage of_run = daemon::coverage_of_run(run);
+    const std::string& scanner = coverage.origin.scanner_sha256;
+    if (!scanner.empty() && !of_run.origin.scanner_sha256.empty() && scanner != of_run.origin.scanner_sha256)
+        return false;
+    if (!of_run.anchor || !coverage.anchor) return true;
+    const auto utc = coverage.utc_of(of_run.anchor->ticks);
+    return utc && std::abs(std::chrono::duration<double>(*utc - of_run.anchor->utc).count()) <= same_start_s;
+}
+
 }  // namespace
 
 std::vector<RunPlace> places_of_runs(const std::filesystem::path& target, const daemon::Coverage& coverage) {
@@ -46,6 +62,7 @@ std::vector<RunPlace> places_of_runs(const std::filesystem::path& target, const 
             std::string ignored;
             const nlohmann::json found = run_json(candidate, ignored);
             if (!found.is_object() || found.value("run_id", nlohmann::json()) != run.run_id) continue;
+            if (!may_be_origin(found, coverage)) continue;
             // A run and what petlm resort makes of it have one id, and differ in their rules.
             const bool same_rules = rules_in(found) == rules;
             if (place.directory.empty() || same_rules) place.directory = candidate;
@@ -87,7 +104,13 @@ nlohmann::json run_of(const std::filesystem::path& target, const nlohmann::json&
     const bool is_run = std::filesystem::is_directory(target);
     const auto directory = is_run ? target : std::filesystem::absolute(target).parent_path();
     const nlohmann::json run_id = description.value("run_id", nlohmann::json());
-    for (const auto& place : {directory, is_run ? directory : directory.parent_path()}) {
+    std::vector<std::filesystem::path> places = {directory};
+    if (!is_run) places.push_back(directory.parent_path());
+    if (!is_run && has_coverage(description)) {
+        for (const daemon::OriginRun& run : daemon::coverage_of(description, nullptr, false).origin.runs)
+            if (!run.directory.empty()) places.push_back(run.directory);
+    }
+    for (const auto& place : places) {
         std::string ignored;
         nlohmann::json found = run_json(place, ignored);
         if (!run_id.is_null() && found.is_object() && found.value("run_id", nlohmann::json()) == run_id)
