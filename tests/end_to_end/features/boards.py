@@ -1,6 +1,5 @@
 """Captures of boards, and boards that send them: petsim's datagrams, or the same hits as PETsys boards send them."""
 
-import os
 import socket
 import struct
 
@@ -64,6 +63,3 @@ def send(packets, ports, wait):
         for sender in senders.values():
             sender.close()
 
-
-def size_of(files):
-    return sum(map(os.path.getsize, files))
