@@ -46,6 +46,11 @@ MOST_LINES = 600
 # Headers that include <nlohmann/json.hpp> rather than json_fwd.hpp, and why.
 COMPLETE_JSON = {"config/json_templates.hpp": "the precompiled headers"}
 
+# What run.json and descriptions say beside the coverage, for people and for programs of 1.0.
+OTHER_FACTS = re.compile(
+    r'\b(?:value|at|find|contains|number|ticks_in|member)\(\s*(?:\w+,\s*)?"/?(start_ticks|stop_ticks|start_utc|stop_utc)"'
+    r'|"(/configuration/(?:coincidence|energy)[^"]*|/expected_randoms/data_s)"')
+
 TOP = ("config", "daemon", "gpu", "net", "systemd", "tests", "tools")
 CPP = (".cpp", ".hpp", ".cu", ".cuh")
 SOURCES = CPP + (".py", ".js", ".css", ".html", ".sh")
@@ -245,6 +250,15 @@ def architecture_page(root):
     return None
 
 
+def check_coverage(tree):
+    """Consumers ask the coverage of a file when it was taken and by which rules, and nothing else."""
+    for path, text in tree.text.items():
+        if not path.startswith(("tools/petlm/", "tools/petcal/")) or not path.endswith(CPP):
+            continue
+        for fact in OTHER_FACTS.findall(text):
+            yield f"{path} reads {''.join(fact)}; expected the coverage of the file (daemon/coverage/)"
+
+
 def check_docs(tree, write=False):
     page = architecture_page(tree.root)
     text = read(page) if page else ""
@@ -283,7 +297,7 @@ def check_test_files(tree):
 
 
 CHECKS = (check_includes, check_links, check_includes_are_linked, check_cycles, check_sizes, check_heavy_headers,
-          check_docs, check_sources_are_built, check_test_names, check_test_files)
+          check_coverage, check_docs, check_sources_are_built, check_test_names, check_test_files)
 
 
 def main():

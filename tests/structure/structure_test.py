@@ -73,6 +73,14 @@ class MadeUpTrees(unittest.TestCase):
         self.assert_found(check, good | {"daemon/new/a.cpp": "", "tools/other/a.hpp": "",
                                          "tools/petcal/a.cpp": '#include "tools/other/a.hpp"\n'}, "not in the order")
 
+    def test_coverage(self):
+        good = {"tools/petlm/a.cpp": 'source.coverage().span();\ncontent["start_utc"] = text;\n', "daemon/run/list.cpp": ""}
+        check = structure.check_coverage
+        self.assertEqual(self.problems(check, good), [])
+        for text in ('run.value("start_ticks", json())', 'run.at("stop_utc")', 'ticks_in(run, "start_ticks")',
+                     'number(run, "/stop_ticks")', 'at("/configuration/coincidence/window_ticks")'):
+            self.assert_found(check, good | {"tools/petcal/b.cpp": text}, "expected the coverage")
+
     def test_link_graph(self):
         sources = {"net/wire.cpp": "", "gpu/pipeline.cpp": "", "daemon/run/run.cpp": ""}
         good = LIBRARIES | sources
