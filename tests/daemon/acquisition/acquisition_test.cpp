@@ -195,7 +195,8 @@ TEST_CASE("runs follow one another, the next one from where the last one ended")
         while (stand.finished.size() < run)
             stand.send(time += ms);
         CHECK(stand.started == static_cast<int>(run));
-        if (run > 1) CHECK(stand.finished[run - 1].end.covered.start >= stand.finished[run - 2].end.covered.end);
+        if (run > 1)
+            CHECK(stand.finished[run - 1].end.covered.start >= stand.finished[run - 2].end.covered.end);
         stand.check_closed();
     }
     CHECK(stand.script.resets == 1);  // before the first one, while nobody sent
