@@ -164,6 +164,12 @@ int gate(const GateOptions& options) {
     write_text(table, text);
     outputs.commit();
     const bool delayeds = std::any_of(bins.begin(), bins.end(), [](const Bin& b) { return b.delayeds != 0; });
+    if (const auto live = source.coverage().loss.live; live && *live < 1) {
+        std::cerr << fmt::format(
+            "petlm: {:.3g} % of the data of the boards did not arrive; the rates are not corrected for "
+            "that\n",
+            100 * (1 - *live));
+    }
     if (delayeds && !weight.trouble().empty()) {
         std::cerr << "petlm: weights of delayeds are not known, so randoms are not exact: "
                   << weight.trouble() << '\n';
