@@ -30,8 +30,14 @@ class DataBegin {
         before_ = newest;
         if (newest && *newest >= from) first_ = from;
     }
-    /// The time of day is that of the next datagram or, if boards are sending, of the latest one.
-    void watch_clock(bool sending) { arrival_ = sending ? latest_ : std::nullopt; }
+    /// The next datagram tells the time of day: one from long ago would add the drift of the clocks since
+    /// then.
+    void watch_clock() { arrival_.reset(); }
+    /// Detector time starts again: no datagram so far tells its time of day.
+    void forget_clock() {
+        arrival_.reset();
+        latest_.reset();
+    }
     /// Believed frames from `earliest` to `arrival.time` or later.
     void add(std::uint64_t earliest, Arrival arrival) {
         latest_ = arrival;
@@ -57,8 +63,9 @@ class DataBegin {
         if (before_ && subtract_or_zero(first_, *before_) <= pause_) return from_;
         return std::max(subtract_or_zero(first_, max_offset), from_);
     }
-    /// The datagram that tells the time of day.
-    [[nodiscard]] const std::optional<Arrival>& arrival() const { return arrival_; }
+    /// The datagram that tells the time of day. If none has come since watch_clock(), the latest one before
+    /// it.
+    [[nodiscard]] const std::optional<Arrival>& arrival() const { return arrival_ ? arrival_ : latest_; }
 
   private:
     void add_range(std::uint64_t earliest, std::uint64_t newest) {

@@ -94,8 +94,9 @@ void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
     begin_settled_ = false;
 }
 
-void SliceFlow::watch_clock(std::int64_t now_ns) {
-    begin_.watch_clock(tracker_.established() && tracker_.supported(now_ns));
+void SliceFlow::watch_clock() {
+    begin_.watch_clock();
+    begin_settled_ = false;
 }
 
 std::uint64_t SliceFlow::data_begin(std::uint64_t watermark) const {
@@ -279,7 +280,7 @@ bool SliceFlow::decide_all() {
     latest_single_ = 0;
     input_ended_ = false;
     begin_.watch(0, std::nullopt);
-    begin_.watch_clock(false);
+    begin_.forget_clock();
     begin_settled_ = false;
     calibrated_from_ = 0;
     if (cuts_) cuts_->restart();

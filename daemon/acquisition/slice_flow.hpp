@@ -115,7 +115,7 @@ class SliceFlow {
     /// The same as far as it is known when nothing more is to come.
     [[nodiscard]] std::optional<std::uint64_t> data_begin_so_far() const;
     /// A run is asked for: the time of day is that of the data from now on.
-    void watch_clock(std::int64_t now_ns);
+    void watch_clock();
     /// The datagram that tells the time of day of the run.
     [[nodiscard]] std::optional<DataBegin::Arrival> arrival() const {
         return begin_of_members(begin_).arrival();

@@ -34,7 +34,7 @@ TEST_CASE("data begin: a run begins at its start if boards are sending then") {
     }
     SECTION("but not if they have paused for longer than a pause") {
         begin.watch(1000, std::nullopt);
-        begin.watch_clock(false);
+        begin.watch_clock();
         begin.add(2000, {2010, 2});
         CHECK(begin.ticks(7) == 1993);
         CHECK(begin.arrival()->host_ns == 2);
@@ -54,10 +54,23 @@ TEST_CASE("data begin: a run begins at its start if boards are sending then") {
     }
 }
 
+TEST_CASE("data begin: the time of day is that of the first datagram after a run was asked for") {
+    DataBegin begin(100);
+    begin.add(900, {950, 1});
+    begin.watch_clock();
+    begin.watch(1000, 950);
+    CHECK(begin.arrival()->host_ns == 1);  // nothing else is known yet
+    begin.add(1000, {1040, 2});
+    begin.add(1050, {1090, 3});
+    CHECK(begin.arrival()->host_ns == 2);
+    begin.forget_clock();
+    CHECK_FALSE(begin.arrival());
+}
+
 TEST_CASE("data begin: the time of day is not that of a source with another time") {
     DataBegin begin(100);
     begin.watch(0, std::nullopt);
-    begin.watch_clock(false);
+    begin.watch_clock();
     begin.add(10, {20, 1});
     begin.add(9000, {9010, 2});
     begin.set_first(9000);
