@@ -1,4 +1,4 @@
-// What a file of records covers: the detector time in which a record could have been in it, the rules that
+// What a file of records covers: the detector times at which it could hold a record, the rules that
 // made its records, and where they come from. Whoever writes a file states it, and every reader asks nothing
 // else. docs/reference/coverage.md has its JSON form.
 #pragma once
@@ -47,7 +47,8 @@ struct RecordRules {
 
 bool same_rules(const RecordRules& a, const RecordRules& b);
 
-/// What did not arrive. Each second and module of it is in the seconds of the run (`module_live`).
+/// Data of the boards that did not arrive. The seconds of the run have the share that did, by second and
+/// module (`module_live`).
 struct Loss {
     /// Mean share of the data of the boards that arrived, over the modules and the intervals; absent:
     /// unknown.
@@ -84,7 +85,7 @@ struct Coverage {
     /// In which a record could have been in the file. Absent: not known yet (the run is in progress) or not
     /// any more (a run of 1.0 that was cut off).
     std::optional<Intervals> intervals;
-    /// Of a file of 1.0 that says for how long, but not when, records were taken within the intervals.
+    /// Recorded ticks, if a file of 1.0 gives their number but not their times within the intervals.
     std::optional<std::uint64_t> open_ticks;
     /// Absent: the time of day is not known.
     std::optional<TimeAnchor> anchor;
@@ -92,7 +93,7 @@ struct Coverage {
     RecordRules rules;
     Loss loss;
     Origin origin;
-    /// What a file of 1.0 does not tell, a phrase each: "the largest difference of rings".
+    /// Facts that a file of 1.0 does not state, one phrase each: "the largest difference of rings".
     std::vector<std::string> unknown;
 
     /// Recorded time; 0 if it is not known.
@@ -118,7 +119,7 @@ struct Coverage {
 /// The records with times in `times`: what `petlm cut` and `gate` make. The live share of the part is not
 /// known.
 Coverage part_of(Coverage whole, const Intervals& times);
-/// What survived of a file that is not whole: the seconds do not cover all of it any more.
+/// The coverage of a recovered file: the seconds no longer cover all of it.
 Coverage what_survived(Coverage whole, const Intervals& times);
 /// The records of all: what `petlm merge` and a join make. Throws CoverageError if their ticks, rules,
 /// scanners or calibrations differ, or if they overlap; with `same_time`, files of several hosts of one

@@ -109,7 +109,7 @@ RecordRules rules_of_1_0(const json& description, const json& run, std::vector<s
             const auto configuration = config::configuration_from_json(document, "/");
             return {configuration.coincidence, configuration.energy};
         } catch (const config::Error&) {
-            // Of an early version or another program: what the description says is all that is known.
+            // An early version or another program wrote it: only the description is known.
         }
     }
     const json& window = member(description, "window_ticks");

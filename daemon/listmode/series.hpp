@@ -31,7 +31,7 @@ struct SplitOptions {
     [[nodiscard]] bool any() const { return bytes != 0 || ticks != 0; }
 };
 
-/// What a file holds of the run, when it is closed.
+/// The part of a run that a closed file holds.
 struct PartTimes {
     std::optional<std::uint64_t> from;       ///< of its first record, ticks; absent: it is in the first part
     std::optional<std::uint64_t> to;         ///< of the first record of the next part; absent: there is none
