@@ -224,6 +224,8 @@ std::unique_ptr<Run> background_of(const std::filesystem::path& target, const Ru
 void add_warnings(const Run& run, std::vector<std::string>& warnings) {
     for (const std::string& what : run.source().coverage().unknown)
         warnings.push_back(fmt::format("{}: not known: {}.", run.name(), what));
+    const std::string bed = corrections::bed_movement(run.source()).unknown_text();
+    if (!bed.empty()) warnings.push_back(fmt::format("{}: {}", run.name(), bed));
 }
 
 void check_output(const std::filesystem::path& directory, bool force) {
