@@ -142,7 +142,9 @@ std::vector<petlm::Interval> Run::frames(double seconds) const {
 std::vector<Run::AtPosition> Run::positions(unsigned channel) const {
     std::vector<gpu::Tag> moves;
     for (const petlm::RunPlace& place : petlm::places_of_runs(source_.target(), coverage_)) {
-        if (place.directory.empty()) continue;
+        if (place.directory.empty())
+            throw petlm::BadInput(source_.target().string() + ": its tags are not known; " +
+                                  place.not_found());
         petlm::RecordSource tags(place.directory, daemon::RecordKind::tags);
         while (tags.next()) {
             for (const gpu::Tag& tag : tags.reader().tags())
